@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use config::{ClientNetworks, Networks};
 use criterion::{Criterion, criterion_group, criterion_main};
-use drip::config::{ClientNetworks, Networks};
-use drip::limit::{Bucket, Cost, Delay, Limit, Moment, Rate};
+use limit::{Bucket, Cost, Delay, Limit, Moment, Rate};
 
 use ipnet::IpNet;
 use thread_time::ThreadTime;

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config;
 use criterion::{Criterion, criterion_group, criterion_main};
-use drip::config;
-use drip::gate::KeyAtGate;
-use drip::limit::{Admission, Cost, Gate, GateLimits, Moment, Share, WaitLimits};
-use drip::origin::{Dialer, Origin};
+use gateway::gate::KeyAtGate;
+use gateway::origin::{Dialer, Origin};
+use limit::{Admission, Cost, Gate, GateLimits, Moment, Share, WaitLimits};
 
 use thread_time::ThreadTime;
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use actix_rt::{Arbiter, System, SystemRunner};
 use criterion::{Criterion, criterion_group, criterion_main};
-use drip::limit::{Cost, Delay, Limit, Moment};
-use drip::zone::{Key, Zone};
+use gateway::zone::{Key, Zone};
+use limit::{Cost, Delay, Limit, Moment};
 
 use thread_time::ThreadTime;
 
@@ -52,7 +52,7 @@ const REFUSE: Limit = Limit { burst: 0, ..WAIT };
 
 /// A zone of [`GATEWAY`], with its supervisor on this thread.
 fn zone(system: &SystemRunner, name: &str) -> Arc<Zone> {
-    let settings = drip::config::parse(GATEWAY, Path::new(""), false).expect("a gateway.toml");
+    let settings = config::parse(GATEWAY, Path::new(""), false).expect("a gateway.toml");
     let found = settings.zones.into_iter().find(|zone| zone.name == name);
     let found = found.expect("a zone of this name");
     system.block_on(async {
@@ -85,7 +85,7 @@ fn keys(count: usize) -> Vec<Key> {
 fn joins(c: &mut Criterion<ThreadTime>) {
     let system = System::new();
     system
-        .block_on(async { drip::status::Recorder::install() })
+        .block_on(async { gateway::status::Recorder::install() })
         .expect("nothing else records");
     let (open, shut) = (zone(&system, "open"), zone(&system, "shut"));
     let mut group = c.benchmark_group("join");
@@ -98,7 +98,7 @@ fn joins(c: &mut Criterion<ThreadTime>) {
                 time(&system, times, || {
                     let key = next.next().cloned().expect("a key");
                     let joining = open.join(key, None, PASS, false);
-                    async { joining.await.map(drip::zone::Turn::take) }
+                    async { joining.await.map(gateway::zone::Turn::take) }
                 })
             });
         });
@@ -116,7 +116,7 @@ fn joins(c: &mut Criterion<ThreadTime>) {
     let key = Key::from(&b"leaves"[..]);
     // The first request passes, so all others wait.
     let first = shut.join(Key::clone(&key), None, WAIT, false);
-    system.block_on(async { first.await.map(drip::zone::Turn::take).ok() });
+    system.block_on(async { first.await.map(gateway::zone::Turn::take).ok() });
     group.bench_function("to the queue, and leave it", |b| {
         b.iter_custom(|times| {
             time(&system, times, || {
@@ -141,7 +141,7 @@ fn joins(c: &mut Criterion<ThreadTime>) {
                     .collect();
                 async {
                     for joining in joining {
-                        black_box(joining.await.map(drip::zone::Turn::take).ok());
+                        black_box(joining.await.map(gateway::zone::Turn::take).ok());
                     }
                 }
             })

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use drip::limit::{Bucket, Cost, Delay, Limit, Moment, Queue, Rate, Ticket};
+use limit::{Bucket, Cost, Delay, Limit, Moment, Queue, Rate, Ticket};
 
 use thread_time::ThreadTime;
 

@@ -1,12 +1,14 @@
-//! The command line.
+//! **drip**: an async, actor-based leaky-bucket queueing gateway. This is its command line.
+
+mod cli;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use drip::cli::{advise, check, demo, find, health, import, init, run, schema, simulate, top};
-use drip::config::{AdminAddress, DEFAULT_FILE};
+use cli::{advise, check, demo, find, health, import, init, run, schema, simulate, top};
+use config::{AdminAddress, DEFAULT_FILE};
 // Takes the place of libc's allocator. Requests allocate on one worker and free on another, many at
 // once. glibc keeps only seven free blocks of a size at hand for that: measured, it costs 7 % more
 // for each request, and 20 % more with a million keys. As a `#[global_allocator]` it would give

@@ -21,7 +21,7 @@ const OTHERS: [(&str, &str); 2] = [
         "the binary of the tests, which then becomes drip",
     ),
     (
-        "src/simulation/redis/redis_server.rs",
+        "src/gateway/simulation/redis/redis_server.rs",
         "redis-server: a unit test, because it needs what the crate hides",
     ),
 ];

@@ -24,10 +24,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use gateway::Origins;
 use tokio::runtime::{self, Runtime};
 
 use functions::Functions;
-use gateway::Origins;
 use limits::{Figures, Group, Row, Verdict};
 use support::origin::Origin;
 use support::{place, process};

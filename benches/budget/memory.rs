@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use drip::time::clock;
+use gateway::time::clock;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 

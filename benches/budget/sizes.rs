@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use drip::gate::Waiting;
-use drip::http::downstream::{self, Peer, StopSignal, Timeouts};
-use drip::http::exchange::Worker;
-use drip::zone::{Joining, Turn};
+use gateway::gate::Waiting;
+use gateway::http::downstream::{self, Peer, StopSignal, Timeouts};
+use gateway::http::exchange::Worker;
+use gateway::zone::{Joining, Turn};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 

@@ -117,7 +117,7 @@ pub fn rounds(
 
 /// Measures one window of a peer while a crowd sends requests.
 fn window(peer: &Peer, coming: &Coming, effort: Effort, rounds: &mut Rounds) -> Answers {
-    let began = drip::time::clock::now();
+    let began = gateway::time::clock::now();
     let (before, time_before) = (coming.answers(), peer.processor_time());
     sleep(effort.window);
     // On a busy machine it takes longer to get enough requests.
@@ -128,7 +128,7 @@ fn window(peer: &Peer, coming: &Coming, effort: Effort, rounds: &mut Rounds) -> 
         coming.answers().since(&before),
         peer.processor_time().saturating_sub(time_before),
     );
-    let took = drip::time::clock::now().since(began);
+    let took = gateway::time::clock::now().since(began);
     let answered = float(answers.answered().max(1));
     rounds.micros.push(time.as_secs_f64() * 1e6 / answered);
     rounds.rate.push(answered / took.as_secs_f64());

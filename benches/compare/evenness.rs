@@ -125,9 +125,9 @@ fn beside_a_flood(bench: &Bench, peers: &[Peer]) -> io::Result<(Vec<Seen>, Seen,
     for _ in 0..bench.effort.rounds {
         for ((peer, seen), refused) in peers.iter().zip(&mut of_peers).zip(&mut refused) {
             let flood = flood(peer.address).come();
-            let (before, began) = (flood.answers(), drip::time::clock::now());
+            let (before, began) = (flood.answers(), gateway::time::clock::now());
             seen.take(&watch(bench, peer, path, rate));
-            let took = drip::time::clock::now().since(began).as_secs_f64();
+            let took = gateway::time::clock::now().since(began).as_secs_f64();
             refused.push(float(flood.answers().since(&before).refused) / took);
         }
         let _flood = flood(bench.origin.address).come();

@@ -42,18 +42,18 @@ pub fn arrivals(bench: &Bench, rate: u64, wait: Wait) -> io::Result<Vec<Arrival>
 fn pace(origin: &mut TcpStream, rate: u64, wait: Wait, go_on: impl Fn() -> bool) -> io::Result<()> {
     let request = format!("GET / HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
     let mut answer = [0; 4096];
-    let began = drip::time::clock::now();
+    let began = gateway::time::clock::now();
     for nth in 0_u64.. {
         let due = began + Duration::from_nanos(nth * 1_000_000_000 / rate);
         match wait {
             Wait::Asleep => {
-                let until = drip::time::clock::monotonic(due);
+                let until = gateway::time::clock::monotonic(due);
                 rustix::thread::clock_nanosleep_absolute(
                     rustix::thread::ClockId::Monotonic,
                     &until,
                 )?;
             }
-            Wait::Busy => while drip::time::clock::now() < due {},
+            Wait::Busy => while gateway::time::clock::now() < due {},
         }
         if !go_on() {
             break;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use drip::tools::plot::{Chart, Panel};
+use tools::plot::{Chart, Panel};
 
 use crate::arguments::{Arguments, Part};
 use crate::cost::Rounds;

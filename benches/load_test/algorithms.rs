@@ -5,8 +5,8 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use drip::time::clock;
-use drip::tools::plot::{Chart, Panel};
+use gateway::time::clock;
+use tools::plot::{Chart, Panel};
 
 use crate::Played;
 use crate::backend::{Backend, Nature};

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use drip::tools::plot::{Chart, Panel};
+use tools::plot::{Chart, Panel};
 
 use crate::Played;
 use crate::backend::{Backend, Nature};

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use drip::limit::Moment;
-use drip::time::clock;
+use gateway::time::clock;
+use limit::Moment;
 use tokio::runtime;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep_until, timeout};

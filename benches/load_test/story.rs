@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drip::tools::plot::{Chart, Panel};
+use tools::plot::{Chart, Panel};
 
 use crate::pictures::{a_second, depth};
 use crate::scene::{End, Told};

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
-use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
-use drip::store::{Join, Pace, Store, form};
-use drip::time::clock;
+use gateway::store::{Join, Pace, Store, form};
+use gateway::time::clock;
+use limit::{Algorithm, Cost, Delay, Limit, Moment};
 
 use crate::decisions::run;
 use crate::redis_server::RedisServer;

@@ -5,9 +5,9 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
-use drip::store::{Join, Pace, Store};
-use drip::time::clock;
+use gateway::store::{Join, Pace, Store};
+use gateway::time::clock;
+use limit::{Algorithm, Cost, Delay, Limit, Moment};
 use redis::Pipeline;
 use redis::aio::MultiplexedConnection;
 use tokio::task::LocalSet;

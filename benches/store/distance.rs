@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use drip::limit::Moment;
-use drip::time::clock;
+use gateway::time::clock;
+use limit::Moment;
 
 /// The address of a relay to `server`, on which what the server answers takes `latency`.
 ///

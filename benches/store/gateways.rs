@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use drip::time::clock;
+use gateway::time::clock;
 use tempfile::TempDir;
 
 use crate::decisions::{percentile, run};

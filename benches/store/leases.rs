@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use drip::time::clock;
+use gateway::time::clock;
 
 use crate::decisions::{percentile, run};
 use crate::gateways::Gateway;

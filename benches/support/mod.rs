@@ -22,12 +22,12 @@ use std::time::Duration;
 
 /// Waits at most `limit` until `is_so` returns true. Returns whether it did.
 pub fn within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let deadline = drip::time::clock::now() + limit;
+    let deadline = gateway::time::clock::now() + limit;
     loop {
         if is_so() {
             return true;
         }
-        if drip::time::clock::now() > deadline {
+        if gateway::time::clock::now() > deadline {
             return false;
         }
         std::thread::sleep(Duration::from_millis(1));

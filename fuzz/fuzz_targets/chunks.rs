@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use drip::http::message::{BodyDecoder, BodyEncoder, BodyError, BodyLength, Buffer, Trailers};
+use gateway::http::message::{BodyDecoder, BodyEncoder, BodyError, BodyLength, Buffer, Trailers};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, PartialEq)]

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use drip::http::message::lines::{empty_lines, end_of_head};
-use drip::http::message::{BodyDecoder, BodyLength, FieldName, RequestHead};
+use gateway::http::message::lines::{empty_lines, end_of_head};
+use gateway::http::message::{BodyDecoder, BodyLength, FieldName, RequestHead};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use drip::http::downstream::{MAX_PROXY_HEADER, parse_proxy_header};
+use gateway::http::downstream::{MAX_PROXY_HEADER, parse_proxy_header};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

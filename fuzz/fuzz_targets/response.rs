@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use drip::http::message::{BodyDecoder, BodyLength, FieldName, FieldTable, ResponseHead};
+use gateway::http::message::{BodyDecoder, BodyLength, FieldName, FieldTable, ResponseHead};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

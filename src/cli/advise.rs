@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use config::{self, KeyTemplate, Route, Zone};
+use gateway::replay::Form;
+use tools::advise::{self, Advice, MAX_KEYS, Survey};
+use tools::complain::complain;
+use tools::learned_costs;
+use tools::trace::form;
 
 use super::logs;
-use crate::config::{self, KeyTemplate, Route, Zone};
-use crate::replay::Form;
-use crate::tools::advise::{self, Advice, MAX_KEYS, Survey};
-use crate::tools::complain::complain;
-use crate::tools::learned_costs;
-use crate::tools::trace::form;
 
 /// The arguments of `drip advise`.
 #[derive(Debug, Args)]

@@ -5,11 +5,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use config::{self, Problem};
+use gateway::server::{self, Loaded};
 use serde::Serialize;
-
-use crate::config::{self, Problem};
-use crate::server::{self, Loaded};
-use crate::tools::complain::complain;
+use tools::complain::complain;
 
 /// The arguments of `drip check`, without the file.
 #[derive(Debug, Args)]

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::config::{self, AdminAddress};
-use crate::tools::complain::complain;
+use config::{self, AdminAddress};
+use tools::complain::complain;
 
 /// Time for the connection, and for each part of the answer.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -5,10 +5,10 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::config::CertPair;
-use crate::http::downstream::Certificates;
-use crate::tools::complain::complain;
-use crate::tools::import::{Files, import as translate};
+use config::CertPair;
+use gateway::http::downstream::Certificates;
+use tools::complain::complain;
+use tools::import::{Files, import as translate};
 
 /// Maximum size of a file in bytes. A larger file is not a settings file.
 const LARGEST: u64 = 16 * 1024 * 1024;

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use config::{self, DEFAULT_FILE, KeyTemplate, is_printable};
+use gateway::replay::Trace;
+use tools::advise::{self, Advice, MAX_KEYS, Survey};
+use tools::complain::complain;
+use tools::starter;
 
 use super::{import, logs};
-use crate::config::{self, DEFAULT_FILE, KeyTemplate, is_printable};
-use crate::replay::Trace;
-use crate::tools::advise::{self, Advice, MAX_KEYS, Survey};
-use crate::tools::complain::complain;
-use crate::tools::starter;
 
 /// The arguments of `drip init`.
 #[derive(Debug, Args)]

@@ -6,10 +6,10 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use crate::replay::Form;
-use crate::tools::advise::{self, Log, Reading, Survey};
-use crate::tools::complain::complain;
-use crate::tools::trace::{SHOWN, length, open, progress};
+use gateway::replay::Form;
+use tools::advise::{self, Log, Reading, Survey};
+use tools::complain::complain;
+use tools::trace::{SHOWN, length, open, progress};
 
 /// Reads logs of this format, if it is known, into `survey`.
 ///

@@ -9,4 +9,4 @@ mod logs;
 pub mod run;
 pub mod schema;
 
-pub use crate::tools::{demo, find, simulate, top};
+pub use tools::{demo, find, simulate, top};

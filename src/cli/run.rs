@@ -4,13 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use config::AdminTokens;
+use gateway::http::gateway::Gateway;
+use gateway::observe::log::Logging;
+use gateway::server;
 use tokio::sync::watch;
-
-use crate::config::AdminTokens;
-use crate::http::gateway::Gateway;
-use crate::observe::log::Logging;
-use crate::server;
-use crate::tools::complain::complain;
+use tools::complain::complain;
 
 /// Runs the gateway on `file` until it is told to stop.
 #[must_use]

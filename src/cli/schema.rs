@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::config;
-use crate::tools::complain::complain;
+use config;
+use tools::complain::complain;
 
 /// Prints the schema.
 #[must_use]

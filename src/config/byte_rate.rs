@@ -3,8 +3,9 @@ use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use limit::{parse_duration, show_duration};
+
 use super::size::{parse_size, show_size};
-use crate::limit::{parse_duration, show_duration};
 
 /// A number of bytes over a span of time, such as `8KB/30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

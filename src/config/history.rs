@@ -1,9 +1,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use limit::Moment;
+
 use super::FileKind;
 use super::changes::bounded;
-use crate::limit::Moment;
 
 /// Number of changes that are remembered.
 const CHANGES: usize = 50;
@@ -82,7 +83,7 @@ impl History {
 
 /// The texts of a change for one line of the log.
 #[must_use]
-pub(crate) fn in_one_line(what: Vec<String>) -> String {
+pub fn in_one_line(what: Vec<String>) -> String {
     bounded(what, TEXTS_IN_LOG).join("; ")
 }
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 /// Maximum length of a key in bytes, as in nginx. A longer one is cut.
 ///
 /// nginx does not limit a request with a longer key. Clients choose what is in most keys.
-pub(crate) const MAX_KEY_SIZE: usize = 65_535;
+pub const MAX_KEY_SIZE: usize = 65_535;
 
 /// What distinguishes one bucket of a zone from another: text and nginx's variables.
 ///
@@ -104,14 +104,14 @@ const PREFIXED: [Prefixed; 5] = [
 ];
 
 /// All variables, for messages.
-pub(in crate::config) const ALLOWED: Allowed = Allowed;
+pub(crate) const ALLOWED: Allowed = Allowed;
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::config) struct Allowed;
+pub(crate) struct Allowed;
 
 impl Allowed {
     /// The variables as a file has them, with words such as `NAME` for what the user chooses.
-    pub(in crate::config) fn names() -> impl Iterator<Item = String> {
+    pub(crate) fn names() -> impl Iterator<Item = String> {
         let fixed = FIXED.iter().map(|(name, _)| format!("${name}"));
         let prefixed = PREFIXED.iter();
         fixed.chain(prefixed.map(|(prefix, own, _)| format!("${prefix}{own}")))

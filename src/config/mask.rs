@@ -40,7 +40,7 @@ impl Zone {
 }
 
 /// The masked name of a key of the zone of this name.
-pub(crate) fn mask_key(zone: &str, key: &[u8]) -> String {
+pub fn mask_key(zone: &str, key: &[u8]) -> String {
     let Some(secret) = &*SECRET else {
         return format!("{PREFIX}{}", "?".repeat(2 * SHOWN));
     };
@@ -61,7 +61,7 @@ pub(crate) fn mask_key(zone: &str, key: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::parse;
+    use crate::parse;
 
     fn zone(name: &str, more: &str) -> Zone {
         let text = format!(

@@ -223,20 +223,20 @@ macro_rules! table {
             $( $(#[doc = $about])? $(#[$of_field])* pub $field: $type, )*
         }
 
-        impl $crate::config::of_table::OfTable for $Name {
-            const TABLE: $crate::config::schema::Table = $crate::config::schema::Table {
+        impl $crate::of_table::OfTable for $Name {
+            const TABLE: $crate::schema::Table = $crate::schema::Table {
                 fields: &[$(
                     $(
-                        $crate::config::of_table::typed::<$type>($typed).field.described(
+                        $crate::of_table::typed::<$type>($typed).field.described(
                             stringify!($field),
-                            $crate::config::schema::Effect::$effect,
+                            $crate::schema::Effect::$effect,
                             $about,
                         ),
                     )?
                     $(
                         $its.described(
                             stringify!($other),
-                            $crate::config::schema::Effect::$its_effect,
+                            $crate::schema::Effect::$its_effect,
                             $its_about,
                         ),
                     )*
@@ -244,13 +244,13 @@ macro_rules! table {
             };
             const SHOW: &'static [fn(
                 &Self,
-                &$crate::config::Settings,
-            ) -> Option<$crate::config::of_table::Shown>] = &[$(
-                $( |it, _| ($crate::config::of_table::typed::<$type>($typed).show)(&it.$field), )?
+                &$crate::Settings,
+            ) -> Option<$crate::of_table::Shown>] = &[$(
+                $( |it, _| ($crate::of_table::typed::<$type>($typed).show)(&it.$field), )?
                 $( $show, )*
             )*];
 
-            fn read(fields: &mut $crate::config::fields::Fields) -> Self {
+            fn read(fields: &mut $crate::fields::Fields) -> Self {
                 // A table may have no field that is a value of the settings.
                 let _ = &fields;
                 Self {
@@ -262,18 +262,18 @@ macro_rules! table {
     ($vis:vis const $NAME:ident {
         $($field:ident: $its:expr, $effect:ident, $about:literal;)*
     }) => {
-        $vis const $NAME: $crate::config::schema::Table = $crate::config::schema::Table {
+        $vis const $NAME: $crate::schema::Table = $crate::schema::Table {
             fields: &[$(
                 $its.described(
                     stringify!($field),
-                    $crate::config::schema::Effect::$effect,
+                    $crate::schema::Effect::$effect,
                     $about,
                 ),
             )*],
         };
     };
     (@read $fields:ident, $field:ident: $type:ty = $typed:expr) => {
-        $crate::config::of_table::typed::<$type>($typed).read(stringify!($field), $fields)
+        $crate::of_table::typed::<$type>($typed).read(stringify!($field), $fields)
     };
     (@read $fields:ident, $field:ident: $type:ty) => {
         <$type>::default()

@@ -5,7 +5,7 @@
 /// These are not printable: control characters, characters that some readers take for the end of a
 /// line, characters that change the direction of the text after them, and invisible characters, with which two
 /// texts that differ look the same (Unicode: `Default_Ignorable_Code_Point`, and the annotations U+FFF9 to U+FFFB).
-pub(crate) fn is_printable(c: char) -> bool {
+pub fn is_printable(c: char) -> bool {
     let is_line_end = matches!(c, '\u{2028}'..='\u{2029}');
     let is_direction = matches!(c, '\u{202a}'..='\u{202e}');
     let is_invisible = matches!(
@@ -33,12 +33,12 @@ pub(crate) fn is_printable(c: char) -> bool {
 /// Appends a text that is shown on one line.
 ///
 /// Characters that are not printable are escaped as Rust writes them, such as `\n` and `\u{9b}`.
-pub(crate) fn put_printable(line: &mut String, text: impl IntoIterator<Item = char>) {
+pub fn put_printable(line: &mut String, text: impl IntoIterator<Item = char>) {
     put_escaped(line, text, |line, c| line.extend(c.escape_default()));
 }
 
 /// Appends a text. `escape` writes the characters that are not printable.
-pub(crate) fn put_escaped(
+pub fn put_escaped(
     line: &mut String,
     text: impl IntoIterator<Item = char>,
     escape: impl Fn(&mut String, char),

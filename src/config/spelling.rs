@@ -5,7 +5,7 @@
 /// Programs that have fields as variables, as CGI has them, see `X_Api_Key` as `X-Api-Key`. PHP sees
 /// `X.Api.Key` so, too. So all signs are taken for one.
 #[must_use]
-pub(crate) fn is_same_field(known: &str, name: &[u8]) -> bool {
+pub fn is_same_field(known: &str, name: &[u8]) -> bool {
     let plain = |byte: u8| match byte {
         byte if byte.is_ascii_alphanumeric() => byte.to_ascii_lowercase(),
         _ => b'-',
@@ -17,7 +17,7 @@ pub(crate) fn is_same_field(known: &str, name: &[u8]) -> bool {
 ///
 /// `underscores`: `_` counts as `-`.
 #[must_use]
-pub(crate) fn is_field(known: &str, name: &[u8], underscores: bool) -> bool {
+pub fn is_field(known: &str, name: &[u8], underscores: bool) -> bool {
     if !underscores {
         return known.as_bytes().eq_ignore_ascii_case(name);
     }
@@ -41,7 +41,7 @@ fn is_alike(known: &str, name: &[u8], plain: impl Fn(u8) -> u8) -> bool {
 /// It reads a blank, a dot and a bracket as `_`, and what begins with a bracket that is closed as the
 /// index of an array.
 #[must_use]
-pub(crate) fn is_same_variable(known: &str, name: &[u8]) -> bool {
+pub fn is_same_variable(known: &str, name: &[u8]) -> bool {
     let end = memchr::memchr(0, name).unwrap_or(name.len());
     let name = name[..end].trim_ascii();
     let plain = |byte: u8| match byte {

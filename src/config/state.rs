@@ -1,6 +1,7 @@
+use limit::Moment;
+
 use super::changes::{LostKeys, NEEDS_RESTART, bounded};
 use super::{LoadError, Problem};
-use crate::limit::Moment;
 
 /// Number of texts of the last change that are kept.
 const TEXTS: usize = 3;

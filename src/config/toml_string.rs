@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use super::printable::is_printable;
 
 /// A text as TOML's basic string.
-pub(crate) fn toml_string(text: &str) -> String {
+pub fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -23,6 +23,6 @@ pub(crate) fn toml_string(text: &str) -> String {
 }
 
 /// A text as the value of a field, which has no variable of the environment.
-pub(crate) fn toml_text(text: &str) -> String {
+pub fn toml_text(text: &str) -> String {
     toml_string(&text.replace("${", "$${"))
 }

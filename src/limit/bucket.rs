@@ -45,7 +45,7 @@ impl Bucket {
 
     /// A bucket in which a request at `now` makes the level `ticks`, which is not negative.
     #[must_use]
-    pub(crate) fn next_at_level(rate: Rate, ticks: i128, now: Moment) -> Self {
+    pub fn next_at_level(rate: Rate, ticks: i128, now: Moment) -> Self {
         Self::until(line(rate, now) + ticks - rate.ticks_per_request())
     }
 
@@ -157,7 +157,7 @@ impl Bucket {
     }
 
     /// Gives the last charges back, which cost so much together.
-    pub(crate) fn take_back(&mut self, rate: Rate, costs: u64) {
+    pub fn take_back(&mut self, rate: Rate, costs: u64) {
         self.refund(i128::from(costs) * rate.ticks_per_request());
     }
 

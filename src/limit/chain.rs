@@ -1,7 +1,5 @@
 use std::ops::{Index, IndexMut};
 
-use slab::Slab;
-
 /// Stands for no node.
 const NONE: u32 = u32::MAX;
 
@@ -10,72 +8,93 @@ const FEW: usize = 1024;
 
 /// Values that can be linked into [`Chain`]s, each found by its index.
 #[derive(Debug)]
-pub(super) struct Nodes<T>(Slab<Node<T>>);
+pub(super) struct Nodes<T> {
+    slots: Vec<Node<T>>,
+    /// The first slot without a value. It names the next one with its `after`.
+    free: u32,
+}
 
 #[derive(Debug)]
 struct Node<T> {
     before: u32,
     after: u32,
-    value: T,
+    value: Option<T>,
 }
 
 impl<T> Default for Nodes<T> {
     fn default() -> Self {
-        Self(Slab::new())
+        Self {
+            slots: Vec::new(),
+            free: NONE,
+        }
     }
 }
 
 impl<T> Nodes<T> {
     /// Adds a value that is in no chain.
     pub fn add(&mut self, value: T) -> u32 {
-        let index = self.0.insert(Node {
+        let node = Node {
             before: NONE,
             after: NONE,
-            value,
-        });
+            value: Some(value),
+        };
+        let index = self.free;
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            self.free = slot.after;
+            *slot = node;
+            return index;
+        }
+        self.slots.push(node);
         // Memory runs out long before this many.
-        u32::try_from(index).unwrap_or(NONE)
+        u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
     }
 
     /// Removes a value that is in no chain any more.
     pub fn remove(&mut self, index: u32) -> Option<T> {
-        let node = self.0.try_remove(index as usize);
-        node.map(|node| node.value)
+        let node = self.slots.get_mut(index as usize)?;
+        let value = node.value.take()?;
+        node.after = std::mem::replace(&mut self.free, index);
+        Some(value)
     }
 
     pub fn get(&self, index: u32) -> Option<&T> {
-        self.0.get(index as usize).map(|node| &node.value)
+        self.slots.get(index as usize)?.value.as_ref()
     }
 
     pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
-        self.0.get_mut(index as usize).map(|node| &mut node.value)
+        self.slots.get_mut(index as usize)?.value.as_mut()
     }
 
     /// Number of values.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.slots.iter().filter(|it| it.value.is_some()).count()
     }
 
     /// No index is as high as this.
     pub fn slots(&self) -> usize {
-        self.0.capacity()
+        self.slots.capacity()
     }
 
     /// Removes all values, which leaves no chain valid.
     pub fn clear(&mut self) {
-        if self.0.capacity() > FEW {
-            self.0 = Slab::new();
-        } else {
-            self.0.clear();
+        if self.slots.capacity() > FEW {
+            self.slots = Vec::new();
         }
+        self.slots.clear();
+        self.free = NONE;
     }
 
     /// Removes and returns all values, in no order.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
-        std::mem::take(&mut self.0)
+        std::mem::take(self)
+            .slots
             .into_iter()
-            .map(|(_, node)| node.value)
+            .filter_map(|node| node.value)
+    }
+
+    fn node(&mut self, index: u32) -> &mut Node<T> {
+        &mut self.slots[index as usize]
     }
 }
 
@@ -83,13 +102,13 @@ impl<T> Index<u32> for Nodes<T> {
     type Output = T;
 
     fn index(&self, index: u32) -> &T {
-        &self.0[index as usize].value
+        self.get(index).expect("a value that was not removed")
     }
 }
 
 impl<T> IndexMut<u32> for Nodes<T> {
     fn index_mut(&mut self, index: u32) -> &mut T {
-        &mut self.0[index as usize].value
+        self.get_mut(index).expect("a value that was not removed")
     }
 }
 
@@ -134,46 +153,46 @@ impl Chain {
         if last == NONE {
             self.first = index;
         } else {
-            nodes.0[last as usize].after = index;
+            nodes.node(last).after = index;
         }
-        let node = &mut nodes.0[index as usize];
+        let node = nodes.node(index);
         (node.before, node.after) = (last, NONE);
         self.len += 1;
     }
 
     /// The node before another one of this chain.
     pub fn before<T>(nodes: &Nodes<T>, index: u32) -> Option<u32> {
-        let before = nodes.0[index as usize].before;
+        let before = nodes.slots[index as usize].before;
         (before != NONE).then_some(before)
     }
 
     /// Puts a node that is in no chain right before another one of this chain.
     pub fn insert_before<T>(&mut self, nodes: &mut Nodes<T>, index: u32, after: u32) {
-        let before = std::mem::replace(&mut nodes.0[after as usize].before, index);
+        let before = std::mem::replace(&mut nodes.node(after).before, index);
         if before == NONE {
             self.first = index;
         } else {
-            nodes.0[before as usize].after = index;
+            nodes.node(before).after = index;
         }
-        let node = &mut nodes.0[index as usize];
+        let node = nodes.node(index);
         (node.before, node.after) = (before, after);
         self.len += 1;
     }
 
     /// Takes a node of this chain out of it.
     pub fn unlink<T>(&mut self, nodes: &mut Nodes<T>, index: u32) {
-        let node = &mut nodes.0[index as usize];
+        let node = nodes.node(index);
         let (before, after) = (node.before, node.after);
         (node.before, node.after) = (NONE, NONE);
         if before == NONE {
             self.first = after;
         } else {
-            nodes.0[before as usize].after = after;
+            nodes.node(before).after = after;
         }
         if after == NONE {
             self.last = before;
         } else {
-            nodes.0[after as usize].before = before;
+            nodes.node(after).before = before;
         }
         self.len -= 1;
     }

@@ -45,7 +45,7 @@ impl Limit {
     }
 
     /// Whether it is [`unlimited`](Self::unlimited).
-    pub(crate) fn is_unlimited(&self) -> bool {
+    pub fn is_unlimited(&self) -> bool {
         self.burst == u32::MAX
     }
 
@@ -125,12 +125,12 @@ impl Excess {
     }
 
     /// A level of this many requests.
-    pub(crate) fn of(requests: u32) -> Self {
+    pub fn of(requests: u32) -> Self {
         Self(requests.into())
     }
 
     /// The level with one more request of this cost.
-    pub(crate) fn and(self, cost: Cost) -> Self {
+    pub fn and(self, cost: Cost) -> Self {
         Self(self.0 + f64::from(cost.get()))
     }
 

@@ -1,6 +1,6 @@
 /// Numbers that look random, the same ones in each run: `SplitMix64` (Steele, Lea and Flood, 2014).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Random(pub(crate) u64);
+pub struct Random(pub u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -13,7 +13,7 @@ impl Random {
 
     /// A number from 0 to 1; never 1.
     #[expect(clippy::cast_precision_loss, reason = "it has 53 bits, as a float has")]
-    pub(crate) fn share(&mut self) -> f64 {
+    pub fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

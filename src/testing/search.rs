@@ -37,29 +37,29 @@ static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0) >> 3
 
 /// The seeds that a test searches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seeds {
+pub struct Seeds {
     range: Range<u64>,
     is_single: bool,
 }
 
 impl Seeds {
     /// Number of seeds.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.range.end - self.range.start
     }
 
     /// Returns whether `DRIP_SEED` names the only seed.
-    pub(crate) fn is_single(&self) -> bool {
+    pub fn is_single(&self) -> bool {
         self.is_single
     }
 
     /// Returns whether there are enough seeds for means over them. Single seeds may have little of anything.
-    pub(crate) fn are_many(&self) -> bool {
+    pub fn are_many(&self) -> bool {
         self.count() >= MANY
     }
 
     /// The seeds, in order.
-    pub(crate) fn range(&self) -> Range<u64> {
+    pub fn range(&self) -> Range<u64> {
         self.range.clone()
     }
 
@@ -90,7 +90,7 @@ impl Seeds {
 
 /// The seeds of a test: by default `everyday` or `long` of them, from a random one on.
 #[track_caller]
-pub(crate) fn seeds(everyday: u64, long: u64) -> Seeds {
+pub fn seeds(everyday: u64, long: u64) -> Seeds {
     Seeds::of(variable, *RUN, everyday, long).print(&test(Location::caller()))
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn seeds(everyday: u64, long: u64) -> Seeds {
 /// An everyday run takes `everyday` neighbours of the seeds `known`, of which all hold. A long run begins
 /// with a random seed.
 #[track_caller]
-pub(crate) fn known_seeds(everyday: u64, known: Range<u64>, long: u64) -> Seeds {
+pub fn known_seeds(everyday: u64, known: Range<u64>, long: u64) -> Seeds {
     let first = if is_long(variable) {
         *RUN
     } else {
@@ -110,7 +110,7 @@ pub(crate) fn known_seeds(everyday: u64, known: Range<u64>, long: u64) -> Seeds 
 
 /// Items of a list, each at most once: `everyday` of them, other ones in each run, or all in a long run.
 #[track_caller]
-pub(crate) fn some_of<T: Clone>(all: &[T], everyday: u64) -> Vec<T> {
+pub fn some_of<T: Clone>(all: &[T], everyday: u64) -> Vec<T> {
     let count = all.len() as u64;
     let seeds = Seeds::of(variable, *RUN, everyday, count);
     let seeds = seeds.print(&test(Location::caller()));
@@ -121,13 +121,13 @@ pub(crate) fn some_of<T: Clone>(all: &[T], everyday: u64) -> Vec<T> {
 
 /// The configuration of property tests. A failure writes nothing into the source tree.
 #[track_caller]
-pub(crate) fn config() -> ProptestConfig {
+pub fn config() -> ProptestConfig {
     cases(EVERYDAY_CASES, LONG_CASES)
 }
 
 /// The configuration of a property whose cases take long, or are worth more than others.
 #[track_caller]
-pub(crate) fn cases(everyday: u32, long: u32) -> ProptestConfig {
+pub fn cases(everyday: u32, long: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = match std::env::var_os("PROPTEST_CASES") {
         Some(_) => default.cases,
@@ -157,14 +157,14 @@ pub(crate) fn cases(everyday: u32, long: u32) -> ProptestConfig {
 /// # Panics
 ///
 /// If the variable has anything else.
-pub(crate) fn variable(name: &str) -> Option<u64> {
+pub fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     let number = text.parse();
     Some(number.unwrap_or_else(|_| panic!("{name}={text:?} is no whole number")))
 }
 
 /// Returns whether this is a long run.
-pub(crate) fn is_long_run() -> bool {
+pub fn is_long_run() -> bool {
     is_long(variable)
 }
 
@@ -189,6 +189,8 @@ fn test(caller: &Location) -> String {
 /// The path of the module that a source file is.
 fn module(file: &str) -> String {
     let (_, path) = file.rsplit_once("src/").unwrap_or(("", file));
+    // The first folder is the crate's.
+    let (_, path) = path.split_once('/').unwrap_or(("", path));
     let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
     path.replace('/', "::")
 }
@@ -220,9 +222,12 @@ mod tests {
 
     #[test]
     fn the_module_of_a_file_is_a_filter_of_its_tests() {
-        let files = ["src/simulation/tests.rs", "src/config/file/tests/mod.rs"];
+        let files = [
+            "src/gateway/simulation/tests.rs",
+            "src/config/file/tests/mod.rs",
+        ];
         let modules = files.map(module);
-        assert_eq!(modules, ["simulation::tests", "config::file::tests"]);
-        assert!(test(Location::caller()).starts_with("testing::search::tests"));
+        assert_eq!(modules, ["simulation::tests", "file::tests"]);
+        assert!(test(Location::caller()).starts_with("search::tests"));
     }
 }

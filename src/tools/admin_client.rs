@@ -6,12 +6,11 @@ use std::time::Duration;
 use awc::error::{ConnectError, PayloadError, SendRequestError};
 use awc::http::{Method, StatusCode, header};
 use bytes::Bytes;
+use config::{AdminAddress, AdminTokens};
+use gateway::status::{Plain, Problem};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::timeout;
-
-use crate::config::{AdminAddress, AdminTokens};
-use crate::status::views::{Plain, Problem};
 
 /// Timeout for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);

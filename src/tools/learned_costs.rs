@@ -1,8 +1,8 @@
-use crate::config::{Route, Settings};
+use config::{Route, Settings};
 
 /// Names the routes whose costs a gateway learns, which no offline command does: `the cost of /report
 /// is learned`. `None` without such a route.
-pub(crate) fn learned_costs<'s>(
+pub fn learned_costs<'s>(
     settings: &'s Settings,
     concerns: impl Fn(&Route) -> bool + 's,
 ) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Numbers and keys as the offline commands show them.
 
-use crate::observe::escape::escape;
+use gateway::observe::escape::escape;
 
 /// Maximum number of characters shown of a key.
 const MAX_KEY: usize = 39;

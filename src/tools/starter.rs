@@ -1,6 +1,6 @@
 //! The `gateway.toml` that people start from: the file at the root of the repository.
 
-use crate::config::toml_string;
+use config::toml_string;
 
 /// Its text.
 const TEXT: &str = include_str!("../../gateway.toml");
@@ -11,12 +11,12 @@ const ADMIN: &str = "127.0.0.1:9090";
 const ORIGIN: &str = "http://127.0.0.1:9000";
 
 /// Its text.
-pub(crate) fn plain() -> String {
+pub fn plain() -> String {
     TEXT.to_owned()
 }
 
 /// Its text, with another origin.
-pub(crate) fn with_origin(origin: &str) -> String {
+pub fn with_origin(origin: &str) -> String {
     TEXT.replacen(&toml_string(ORIGIN), &toml_string(origin), 1)
 }
 
@@ -32,7 +32,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config;
+    use config;
 
     #[test]
     fn the_addresses_are_in_the_text_once_and_are_replaced() {

@@ -5,17 +5,16 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
+use gateway::replay::Form;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::replay::Form;
-
 /// How many bad lines are shown one by one. Further bad lines are only counted.
-pub(crate) const SHOWN: u64 = 10;
+pub const SHOWN: u64 = 10;
 
 /// A progress bar for files of `length` bytes in total.
 ///
 /// It is drawn on standard error, and only if that is a terminal.
-pub(crate) fn progress(length: Option<u64>) -> ProgressBar {
+pub fn progress(length: Option<u64>) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {eta} to go");
     let progress = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
     match style {
@@ -39,12 +38,12 @@ pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 /// Parses the name of a format. Completions and help list the names.
-pub(crate) fn form() -> impl TypedValueParser<Value = Form> {
+pub fn form() -> impl TypedValueParser<Value = Form> {
     PossibleValuesParser::new(Form::names()).try_map(|name| name.parse::<Form>())
 }
 
 /// The size of a file in bytes; `None` for standard input (`-`) and for non-files.
-pub(crate) fn length(path: &Path) -> Option<u64> {
+pub fn length(path: &Path) -> Option<u64> {
     if path == Path::new("-") {
         return None;
     }
@@ -53,7 +52,7 @@ pub(crate) fn length(path: &Path) -> Option<u64> {
 }
 
 /// Opens a file, or standard input if the path is `-`.
-pub(crate) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Read>> {
+pub fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Read>> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {

@@ -1,6 +1,6 @@
 //! Compares what two parsers read.
 
-use drip::http::message::Trailers;
+use gateway::http::message::Trailers;
 
 use crate::oracle::excuses;
 use crate::oracle::reading::{FieldList, Reading};

@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-use drip::http::message::sender::Then;
-use drip::http::message::{BodyLength, Buffer, Sender, Trailers};
+use gateway::http::message::sender::Then;
+use gateway::http::message::{BodyLength, Buffer, Sender, Trailers};
 use tokio::io::AsyncReadExt;
 
 use crate::oracle::case::Case;

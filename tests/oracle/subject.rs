@@ -1,7 +1,7 @@
 //! What drip reads from bytes that come in pieces.
 
-use drip::http::message::lines::{empty_lines, end_of_head};
-use drip::http::message::{
+use gateway::http::message::lines::{empty_lines, end_of_head};
+use gateway::http::message::{
     BodyDecoder, BodyLength, FieldTable, Fields, RequestHead, ResponseHead, Trailers, Version,
 };
 
@@ -18,7 +18,7 @@ pub enum End {
     Closes,
 }
 
-/// The requests that drip reads, as a connection of [`drip::http::downstream`] does.
+/// The requests that drip reads, as a connection of [`gateway::http::downstream`] does.
 pub fn requests(pieces: &[Vec<u8>]) -> (Vec<Reading>, End) {
     let mut readings = Vec::new();
     let (mut kept, mut searched) = (Vec::new(), 0);
@@ -100,7 +100,7 @@ fn of_request(head: &RequestHead) -> Head {
     }
 }
 
-/// The answer that drip reads, as a connection of [`drip::origin`] does.
+/// The answer that drip reads, as a connection of [`gateway::origin`] does.
 pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> (Option<Reading>, End) {
     let mut kept = Vec::new();
     let mut interim = Vec::new();

@@ -27,15 +27,16 @@ fn each_metric_in_the_code_is_among_the_operations() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("a file");
     let (code, operations) = (
-        read("src/observe/metrics/mod.rs")
-            + &read("src/observe/metrics/gate.rs")
-            + &read("src/observe/metrics/class.rs")
-            + &read("src/observe/metrics/room.rs"),
+        read("src/gateway/observe/metrics/mod.rs")
+            + &read("src/gateway/observe/metrics/gate.rs")
+            + &read("src/gateway/observe/metrics/class.rs")
+            + &read("src/gateway/observe/metrics/room.rs"),
         read("docs/operations.md"),
     );
     let names = code.lines().filter(|line| line.contains("const "));
     // These are collected when Prometheus asks.
-    let collected = read("src/status/exposition.rs") + &read("src/status/exposition/rooms.rs");
+    let collected =
+        read("src/gateway/status/exposition.rs") + &read("src/gateway/status/exposition/rooms.rs");
     let is_family = |line: &&str| line.contains("Family::") || line.trim().starts_with("\"drip_");
     let names = names.chain(collected.lines().filter(is_family));
     let names = names.filter_map(|line| line.split('"').nth(1));

@@ -87,7 +87,11 @@ impl AdminTokens {
     }
 
     /// Reads the values of both variables; an empty one is as if it were not set.
-    pub(crate) fn of(admin: &[u8], read: &[u8]) -> Result<Self, AdminTokenError> {
+    ///
+    /// # Errors
+    ///
+    /// Says which of them is wrong, and what would be right.
+    pub fn of(admin: &[u8], read: &[u8]) -> Result<Self, AdminTokenError> {
         let wrong = |variable| move |problem: String| AdminTokenError { variable, problem };
         for (variable, value) in [(ADMIN, admin), (READ, read)] {
             if value.iter().any(u8::is_ascii_control) {

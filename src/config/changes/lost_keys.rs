@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{Plan, Settings};
+use crate::{Plan, Settings};
 
 /// A plan that lost at least half of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What differs in waiting rooms beside their fields as they are shown.
 
-use crate::config::{Room, RoomSecret, Settings};
+use crate::{Room, RoomSecret, Settings};
 
 /// Compares the secrets and the pages of rooms that are in both.
 pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {

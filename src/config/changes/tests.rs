@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::config::parse;
+use crate::parse;
 
 const FILE: &str = r#"
 [server]

@@ -9,9 +9,9 @@ use std::env::{self, VarError};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::config::Plan;
-use crate::config::report::Report;
-use crate::config::toml_string::toml_string;
+use crate::Plan;
+use crate::report::Report;
+use crate::toml_string::toml_string;
 
 /// The value of a variable, if it is set and text.
 pub(super) type Variable<'v> = &'v dyn Fn(&str) -> Result<String, VarError>;

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Node;
-use crate::config::FileKind;
-use crate::config::pattern::Pattern;
-use crate::config::tables::plan_keys::content;
-use crate::config::tables::values;
+use crate::FileKind;
+use crate::pattern::Pattern;
+use crate::tables::plan_keys::content;
+use crate::tables::values;
 
 /// Most files that are included.
 const MAX_FILES: usize = 1000;

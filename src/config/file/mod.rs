@@ -84,7 +84,7 @@ pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Pro
 /// As [`parse`], for a text that replaces the settings `in_force`.
 ///
 /// Problems show no keys of zones that mask them now: the text may be wrong in just this.
-pub(crate) fn parse_after(
+pub fn parse_after(
     in_force: &Settings,
     text: &str,
     path: &Path,

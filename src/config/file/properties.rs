@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use ::limit::Delay;
 use proptest::prelude::*;
+use testing::{bytes, config, is_long_run, replay};
 
 use super::*;
-use crate::config::{is_printable, show};
-use crate::limit::Delay;
-use crate::testing::{bytes, config, is_long_run, replay};
+use crate::{is_printable, show};
 
 const PATH: &str = "/etc/drip/gateway.toml";
 
@@ -137,7 +137,7 @@ fn value() -> impl Strategy<Value = String> {
         "hosts",
         "bytes",
     ]);
-    folder.prop_flat_map(crate::testing::text).prop_map(|text| {
+    folder.prop_flat_map(testing::text).prop_map(|text| {
         text.chars().fold(String::new(), |quoted, c| match c {
             '"' | '\\' => quoted + "\\" + &c.to_string(),
             c if c.is_control() => quoted + &format!("\\u{:04x}", u32::from(c)),

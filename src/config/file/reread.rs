@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::{Fields, Node, Parsed, Report, Shared, Source, environment};
-use crate::config::of_table::OfTable;
-use crate::config::tables::file::FILE;
-use crate::config::{Log, Problem, Problems, Server, Tls};
+use crate::of_table::OfTable;
+use crate::tables::file::FILE;
+use crate::{Log, Problem, Problems, Server, Tls};
 
 /// A value of a file whose trouble lies outside of the file: mostly, it names another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

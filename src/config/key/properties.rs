@@ -1,9 +1,9 @@
 //! Properties of any text that may be a key.
 
 use proptest::prelude::*;
+use testing::{config, replay_text, text};
 
 use super::*;
-use crate::testing::{config, replay_text, text};
 
 /// The template with variables in angle brackets, read letter by letter; `None` if it is invalid.
 fn naive(text: &str) -> Option<String> {

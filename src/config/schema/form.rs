@@ -2,7 +2,7 @@ use super::Table;
 
 /// The form of a value.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::config) enum Form {
+pub(crate) enum Form {
     /// Any text.
     Text,
     /// A text that this regular expression matches as a whole, or one from the environment.
@@ -42,48 +42,48 @@ pub(in crate::config) enum Form {
 
 /// The shortest and the longest time after which a connection is probed, in seconds: Linux counts
 /// it in whole seconds, and accepts at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
-pub(in crate::config) const KEEPALIVE: (u64, u64) = (1, 9 * 3600);
+pub(crate) const KEEPALIVE: (u64, u64) = (1, 9 * 3600);
 
 /// The longest duration of a file, 366 days, in nanoseconds.
-pub(in crate::config) const MAX_DURATION: u64 = 366 * 86_400_000_000_000;
+pub(crate) const MAX_DURATION: u64 = 366 * 86_400_000_000_000;
 
-pub(in crate::config) const DURATION_FORM: Form = Form::Duration(0, MAX_DURATION);
+pub(crate) const DURATION_FORM: Form = Form::Duration(0, MAX_DURATION);
 /// A duration above zero.
-pub(in crate::config) const TIMEOUT_FORM: Form = Form::Duration(1, MAX_DURATION);
-pub(in crate::config) const TIMEOUT_OR_NONE_FORM: Form = Form::TimeoutOrNone;
-pub(in crate::config) const DURATION_OR_NONE_FORM: Form = Form::DurationOrNone;
-pub(in crate::config) const RATE_FORM: Form = Form::Like(
+pub(crate) const TIMEOUT_FORM: Form = Form::Duration(1, MAX_DURATION);
+pub(crate) const TIMEOUT_OR_NONE_FORM: Form = Form::TimeoutOrNone;
+pub(crate) const DURATION_OR_NONE_FORM: Form = Form::DurationOrNone;
+pub(crate) const RATE_FORM: Form = Form::Like(
     "none|([0-9]*[1-9][0-9]*([.][0-9]+)?|[0-9]+[.][0-9]*[1-9][0-9]*)r/([smhd]|0*[1-9][0-9]*(d|h|m|s|ms|us|ns))",
 );
 /// A size: a text with a unit, or bytes.
-pub(in crate::config) const SIZE_FORM: Form = Form::Size(0, u64::MAX);
-pub(in crate::config) const HEAD_SIZE_FORM: Form = Form::Size(HEAD_SIZES.0, HEAD_SIZES.1);
+pub(crate) const SIZE_FORM: Form = Form::Size(0, u64::MAX);
+pub(crate) const HEAD_SIZE_FORM: Form = Form::Size(HEAD_SIZES.0, HEAD_SIZES.1);
 /// The least and the greatest largest size of a head, in bytes.
-pub(in crate::config) const HEAD_SIZES: (u64, u64) = (1024, 1024 * 1024);
-pub(in crate::config) const SIZE_ABOVE_ZERO_FORM: Form = Form::Size(1, u64::MAX);
+pub(crate) const HEAD_SIZES: (u64, u64) = (1024, 1024 * 1024);
+pub(crate) const SIZE_ABOVE_ZERO_FORM: Form = Form::Size(1, u64::MAX);
 /// Bytes over a span, or none.
-pub(in crate::config) const BYTE_RATE_FORM: Form =
+pub(crate) const BYTE_RATE_FORM: Form =
     Form::Like("0|[0-9]+(GB|MB|KB|B)/([smhd]|0*[1-9][0-9]*(d|h|m|s|ms|us|ns))");
-pub(in crate::config) const PERCENT_FORM: Form = Form::Like(
+pub(crate) const PERCENT_FORM: Form = Form::Like(
     "0{0,6}100([.]0{1,4})?%|0{0,8}[1-9]([.][0-9]{1,4})?%|0{0,7}[1-9][0-9]([.][0-9]{1,4})?%|0{1,9}[.]([0-9]{0,3}[1-9]|[0-9]{0,2}[1-9]0|[0-9]?[1-9]00|[1-9]000)%",
 );
-pub(in crate::config) const NETWORK_FORM: Form = Form::Like(
+pub(crate) const NETWORK_FORM: Form = Form::Like(
     "((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(/(0?[0-9]|[12][0-9]|3[0-2]))?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(/(12[0-8]|1[01][0-9]|0?[0-9]{1,2}))?",
 );
 /// A network, or all programs that connect to a socket file.
-pub(in crate::config) const PEER_FORM: Form = Form::Like(
+pub(crate) const PEER_FORM: Form = Form::Like(
     "unix:|((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(/(0?[0-9]|[12][0-9]|3[0-2]))?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(/(12[0-8]|1[01][0-9]|0?[0-9]{1,2}))?",
 );
 /// An address for clients.
-pub(in crate::config) const ADDRESS_FORM: Form = Form::Like(
+pub(crate) const ADDRESS_FORM: Form = Form::Like(
     "unix:.+|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])",
 );
 /// A text that is not empty.
-pub(in crate::config) const NOT_EMPTY_FORM: Form = Form::Like("(.|\\n)+");
-pub(in crate::config) const HEADER_NAME_FORM: Form = Form::Like(TOKEN);
+pub(crate) const NOT_EMPTY_FORM: Form = Form::Like("(.|\\n)+");
+pub(crate) const HEADER_NAME_FORM: Form = Form::Like(TOKEN);
 /// A name of a header field.
-pub(in crate::config) const TOKEN: &str = "[0-9A-Za-z!#$%&'*+.^_`|~-]+";
+pub(crate) const TOKEN: &str = "[0-9A-Za-z!#$%&'*+.^_`|~-]+";
 /// A value of a header field.
-pub(in crate::config) const HEADER_VALUE: &str = "[^\\u0000-\\u0020\\u007f]([^\\u0000-\\u0008\\u000a-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f])?";
+pub(crate) const HEADER_VALUE: &str = "[^\\u0000-\\u0020\\u007f]([^\\u0000-\\u0008\\u000a-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f])?";
 /// A name of an origin, zone, plan or class.
-pub(in crate::config) const NAME: &str = "[0-9A-Za-z_.-]+";
+pub(crate) const NAME: &str = "[0-9A-Za-z_.-]+";

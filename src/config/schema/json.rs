@@ -2,7 +2,7 @@ use serde_json::{Map, Value, json};
 
 use super::form::{HEADER_VALUE, KEEPALIVE, MAX_DURATION, NAME, TOKEN};
 use super::{Field, Form, Table, ranges, rules};
-use crate::config::tables::file::FILE;
+use crate::tables::file::FILE;
 
 /// The JSON Schema of a file, for editors.
 ///

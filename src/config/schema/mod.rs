@@ -61,7 +61,7 @@ impl Table {
 
 impl Field {
     /// An optional field of this form, without a name or a default.
-    pub(super) const fn of(form: Form) -> Self {
+    pub const fn of(form: Form) -> Self {
         Self {
             name: "",
             form,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::config::tables::route::NOT_REFUSED;
+use crate::tables::route::NOT_REFUSED;
 
 /// A duration above zero.
 const LASTING: &str = "^0*[1-9]";
@@ -16,7 +16,7 @@ const WINDOWS: [&str; 3] = [
     "sliding_window_counter",
 ];
 /// Adds the rules to the schema of a file.
-pub(super) fn add(schema: &mut Value) {
+pub fn add(schema: &mut Value) {
     let rules = [
         ("/properties/server", server()),
         (

@@ -1,7 +1,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use crate::limit::Cost;
+use limit::Cost;
 
 /// What a request of a route counts for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-use crate::config::KeyTemplate;
-use crate::config::spelling::is_same_field;
+use crate::KeyTemplate;
+use crate::spelling::is_same_field;
 
 /// Changes of a message's header fields: fields to set, and fields to remove.
 ///

@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::config::ClientAuth;
+use crate::ClientAuth;
 
 /// An entry of `server.listen`: an address for clients, and what they get there.
 #[derive(Clone, Debug, PartialEq, Eq)]

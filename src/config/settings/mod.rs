@@ -22,6 +22,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use limit::Delay;
+
 pub use byte_regex::{ByteRegex, ByteRegexError};
 pub use cost::{CostRule, LearnedCost};
 pub use field_edits::{FieldEdit, FieldEdits};
@@ -33,7 +35,7 @@ pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages,
 pub use path_pattern::{PathPattern, Precedence};
 pub use peers::{PeerPattern, Peers};
 pub use plans::Plans;
-pub(in crate::config) use request_inputs::ConditionInputs;
+pub(crate) use request_inputs::ConditionInputs;
 pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
 pub use room_secret::RoomSecret;
@@ -44,7 +46,6 @@ pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;
 
 use super::{Jwt, Log, NamedFile, Origin, Problem, Redis, Route, Server, Zone};
-use crate::limit::Delay;
 
 /// The checked settings from a gateway's file.
 ///
@@ -123,7 +124,7 @@ impl Settings {
 
     /// Whether requests to the origin with this name may cost more than 1, so that its rate counts
     /// units.
-    pub(crate) fn has_costs(&self, origin: &str) -> bool {
+    pub fn has_costs(&self, origin: &str) -> bool {
         let index = self.origins.iter().position(|it| it.name == origin);
         let mut routes = self.routes.iter().filter(|it| it.origin() == index);
         index.is_some() && routes.any(|it| !it.cost.is_one())
@@ -132,7 +133,7 @@ impl Settings {
     /// For each zone, the least `burst` of the limits in which its requests wait.
     ///
     /// `None` for a zone whose requests never wait.
-    pub(crate) fn least_bursts(&self) -> Vec<Option<u32>> {
+    pub fn least_bursts(&self) -> Vec<Option<u32>> {
         let mut least = vec![None; self.zones.len()];
         for limit in self.routes.iter().flat_map(|route| &route.limits) {
             let burst = limit.limit.burst;
@@ -210,7 +211,7 @@ impl Settings {
 mod tests {
     use std::path::Path;
 
-    use crate::config::parse;
+    use crate::parse;
 
     #[test]
     fn the_least_burst_of_a_zone_is_of_the_limits_in_which_requests_wait() {

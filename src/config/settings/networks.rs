@@ -211,7 +211,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(crate::testing::config())]
+        #![proptest_config(testing::config())]
 
         #[test]
         fn it_decides_as_a_comparison_with_each_network(

@@ -2,8 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-
-use crate::limit::Moment;
+use limit::Moment;
 
 /// A moment with an offset from UTC (RFC 3339), such as `2026-12-01T10:00:00+01:00`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use crate::config::Plan;
-use crate::config::mask::mask_key;
+use crate::Plan;
+use crate::mask::mask_key;
 
 /// The plans of a zone, and which key has which.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,10 +16,7 @@ pub struct Plans {
 
 impl Plans {
     /// Plans with an index into them for each key that has one.
-    pub(in crate::config) fn new(
-        plans: Vec<Plan>,
-        by_key: HashMap<Box<[u8]>, usize, RandomState>,
-    ) -> Self {
+    pub(crate) fn new(plans: Vec<Plan>, by_key: HashMap<Box<[u8]>, usize, RandomState>) -> Self {
         Self {
             has_classes: plans.iter().any(|plan| plan.class.is_some()),
             in_order: plans.into(),
@@ -74,7 +71,7 @@ impl Plans {
     }
 
     /// Whether each key has the same rate as under other plans.
-    pub(in crate::config) fn have_rates_of(&self, other: &Self) -> bool {
+    pub(crate) fn have_rates_of(&self, other: &Self) -> bool {
         let rates = |plans: &Self| -> Vec<_> { plans.iter().map(|plan| plan.rate).collect() };
         rates(self) == rates(other) && self.by_key == other.by_key
     }
@@ -98,7 +95,7 @@ impl Plans {
     }
 
     /// The keys that have the plan with this index, in any order.
-    pub(in crate::config) fn keys_of(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn keys_of(&self, index: usize) -> impl Iterator<Item = &[u8]> {
         let keys = self.by_key.iter();
         keys.filter(move |(_, plan)| **plan == index)
             .map(|(key, _)| &**key)

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::{CostRule, Matcher, MatcherInput};
-use crate::config::spelling::{is_field, is_same_field};
-use crate::config::{KeyTemplate, Origin, Part, Route, Variable, Zone};
+use crate::spelling::{is_field, is_same_field};
+use crate::{KeyTemplate, Origin, Part, Route, Variable, Zone};
 
 /// What the limits, `collapse` and the conditions of a route read from the fields and the query of
 /// a request.
@@ -23,7 +23,7 @@ pub struct RequestInputs {
 
 /// What the conditions of all routes of a file read.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::config) struct ConditionInputs {
+pub(crate) struct ConditionInputs {
     /// Names of fields as the file writes them, in lowercase.
     fields: Vec<String>,
     /// Names of cookies.
@@ -53,7 +53,7 @@ const LISTS: [&str; 16] = [
 ];
 
 impl ConditionInputs {
-    pub(in crate::config) fn of(routes: &[Route]) -> Self {
+    pub(crate) fn of(routes: &[Route]) -> Self {
         let mut all = RequestInputs::default();
         all.add_conditions(routes.iter().flat_map(|route| &route.conditions));
         Self {
@@ -68,7 +68,7 @@ impl RequestInputs {
     /// route read.
     ///
     /// `conditions`: those of all routes.
-    pub(in crate::config) fn of(
+    pub(crate) fn of(
         route: &Route,
         zones: &[Zone],
         origins: &[Origin],

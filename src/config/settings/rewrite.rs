@@ -1,4 +1,4 @@
-use crate::config::target;
+use crate::target;
 
 /// How the path of a request becomes that which the origin gets.
 ///

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::config::toml_string::{toml_string, toml_text};
+use crate::toml_string::{toml_string, toml_text};
 
 /// A secret that signs the tickets and the sessions of a waiting room.
 ///
@@ -36,7 +36,7 @@ impl RoomSecret {
     }
 
     /// As TOML. It has the value, unless that comes from the environment or is hidden.
-    pub(in crate::config) fn toml(&self) -> &str {
+    pub(crate) fn toml(&self) -> &str {
         &self.toml
     }
 

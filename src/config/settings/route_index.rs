@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::PathPattern;
-use crate::config::{HostPattern, Route};
+use crate::{HostPattern, Route};
 
 /// The routes by what they take, so that finding one does not take longer the more there are.
 ///
@@ -136,7 +136,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::parse;
+    use crate::parse;
 
     #[test]
     fn it_finds_what_a_comparison_with_each_route_finds() {

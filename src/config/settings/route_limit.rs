@@ -1,4 +1,4 @@
-use crate::limit::{Cost, Limit};
+use limit::{Cost, Limit};
 
 /// One limit of a route, in one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Properties of any text that may be a size.
 
 use proptest::prelude::*;
+use testing::{config, replay_text, text};
 
 use super::*;
-use crate::testing::{config, replay_text, text};
 
 /// A size, read from its end.
 fn naive(text: &str) -> Option<u64> {

@@ -4,9 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use limit::{BackoffLimits, Percent};
+
 use super::prelude::*;
-use crate::config::Statuses;
-use crate::limit::{BackoffLimits, Percent};
+use crate::Statuses;
 
 table! {
     /// `[origins.NAME.backoff]`: lowers an origin's rate and places while it is in trouble.

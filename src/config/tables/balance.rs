@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::prelude::*;
 use super::zone::key_template;
-use crate::config::KeyTemplate;
+use crate::KeyTemplate;
 
 /// How an origin chooses one of its servers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::prelude::*;
 use super::zone::key;
-use crate::config::{KeyTemplate, show_size};
+use crate::{KeyTemplate, show_size};
 
 table! {
     /// `[routes.collapse]`: equal requests that come together are answered by one departure.

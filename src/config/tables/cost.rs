@@ -1,9 +1,10 @@
 //! The `cost` of a route.
 
+use limit::{Cost, Rate, show_duration};
+
 use super::prelude::*;
-use crate::config::size::show_size;
-use crate::config::{CostRule, LearnedCost, Origin, Plan, RouteLimit, Zone};
-use crate::limit::{Cost, Rate, show_duration};
+use crate::size::show_size;
+use crate::{CostRule, LearnedCost, Origin, Plan, RouteLimit, Zone};
 
 pub(super) const COST: Kind<CostRule> = kind(
     Form::OneOf(&[
@@ -24,7 +25,7 @@ const MAX: Field = Field::of(NUMBER.form).required("20");
 const OTHERWISE: Field = Field::of(NUMBER.form).or("1");
 
 table! {
-    pub(in crate::config) const COST_HEADER {
+    pub(crate) const COST_HEADER {
         header: HEADER, NextRequest, "What this field says, if a trusted proxy sends it.";
         max: MAX, NextRequest, "What counts for any higher number.";
         default: OTHERWISE, NextRequest, "What counts otherwise.";
@@ -32,7 +33,7 @@ table! {
 }
 
 table! {
-    pub(in crate::config) const COST_BODY {
+    pub(crate) const COST_BODY {
         body_per: Field::of(SIZE_ABOVE_ZERO_FORM).required("\"64KB\""), NextRequest,
             "One, and one more for each whole piece of this size.";
         max: MAX, NextRequest, "What counts for any longer body.";
@@ -40,7 +41,7 @@ table! {
 }
 
 table! {
-    pub(in crate::config) const COST_RESPONSE {
+    pub(crate) const COST_RESPONSE {
         response_header: HEADER, NextRequest, "What this field of the response says.";
         max: MAX, NextRequest, "What counts for any higher number.";
         estimate: OTHERWISE, NextRequest, "What counts until then.";
@@ -48,7 +49,7 @@ table! {
 }
 
 table! {
-    pub(in crate::config) const COST_LEARNED {
+    pub(crate) const COST_LEARNED {
         learn: Field::of(word::<Measure>().form).required("\"time\""), NextRequest,
             "\"time\": the time that earlier requests of the route and the method took the origin.";
         unit: Field::of(Form::Duration(UNITS.0, UNITS.1)).required("\"10ms\""), NextRequest,

@@ -4,9 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use limit::{parse_duration, show_duration};
+
 use super::prelude::*;
-use crate::config::Statuses;
-use crate::limit::{parse_duration, show_duration};
+use crate::Statuses;
 
 /// An answer that counts as a failure of its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

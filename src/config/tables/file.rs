@@ -6,7 +6,7 @@ use super::prelude::*;
 use super::route::Route;
 use super::server::Server;
 use super::zone::Zone;
-use crate::config::{Log, Redis};
+use crate::{Log, Redis};
 
 const ORIGINS: Field = Field::of(Form::Named(Origin::TABLE));
 const ZONES: Field = Field::of(Form::Named(Zone::TABLE));
@@ -14,7 +14,7 @@ const JWT: Field = Field::of(Form::Named(Jwt::TABLE));
 const ROUTES: Field = Field::of(Form::AnyList(&Form::Table(Route::TABLE), 0));
 
 table! {
-    pub(in crate::config) const FILE {
+    pub(crate) const FILE {
         include: Field::of(Form::AnyList(&Form::Text, 0)), Now,
             "Files with origins, zones, tokens and routes, such as \"conf.d/*.toml\", relative to this one.";
         server: Field::of(Form::Table(Server::TABLE)), Now,
@@ -30,7 +30,7 @@ table! {
 }
 
 table! {
-    pub(in crate::config) const INCLUDED {
+    pub(crate) const INCLUDED {
         origins: ORIGINS, Now, "";
         zones: ZONES, Now, "";
         jwt: JWT, NextRequest, "";

@@ -4,8 +4,8 @@ use toml::de::DeValue;
 
 use super::jwt::note_claims;
 use super::prelude::*;
-use crate::config::spelling::is_same_field;
-use crate::config::{FieldEdit, FieldEdits, KeyTemplate};
+use crate::spelling::is_same_field;
+use crate::{FieldEdit, FieldEdits, KeyTemplate};
 
 /// Values may have variables of the request.
 pub(super) const REQUEST_FIELDS: Kind<FieldEdits> =

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use limit::show_duration;
+
 use super::names::{Names, list, named};
 use super::prelude::*;
-use crate::config::{FileKind, KeyTemplate, Part, Variable, read_regular, show_size};
 use crate::jwt::{Expected, KeySet, Verifier};
-use crate::limit::show_duration;
+use crate::{FileKind, KeyTemplate, Part, Variable, read_regular, show_size};
 
 table! {
     /// `[jwt.NAME]`: how tokens of clients are verified, for the variables `$jwt_NAME_CLAIM`.
@@ -78,7 +79,7 @@ const LEEWAY: Kind<Duration> = Kind {
 };
 
 /// Reads the entries of `[jwt]`. The verifiers read no claim yet: see [`Jwt::reading`].
-pub(in crate::config) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
+pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
     for entry in entries.iter().filter(|entry| !is_name(entry.name)) {
         entry.tell("the name of a [jwt] is made of letters and digits, because an _ ends it in $jwt_NAME_CLAIM");
@@ -144,7 +145,7 @@ pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
 impl Jwt {
     /// The same table, whose verifier reads these claims.
     #[must_use]
-    pub(in crate::config) fn reading(mut self, claims: Vec<String>) -> Self {
+    pub(crate) fn reading(mut self, claims: Vec<String>) -> Self {
         self.verifier = Arc::new(self.verifier.reading(claims));
         self
     }

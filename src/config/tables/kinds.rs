@@ -6,23 +6,23 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use limit::{Rate, show_duration};
 
 use super::values;
-use crate::config::of_table::{Kind, Shown, kind};
-use crate::config::schema::{
+use crate::of_table::{Kind, Shown, kind};
+use crate::schema::{
     DURATION_FORM, DURATION_OR_NONE_FORM, Form, HEAD_SIZE_FORM, NETWORK_FORM, RATE_FORM,
     SIZE_ABOVE_ZERO_FORM, SIZE_FORM, TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
 };
-use crate::config::size::show_size;
-use crate::config::toml_string::toml_text;
-use crate::limit::{Rate, show_duration};
+use crate::size::show_size;
+use crate::toml_string::toml_text;
 
 /// A text as it is shown.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "a kind shows a value that is there or not"
 )]
-pub(in crate::config) fn shown<T: Display + ?Sized>(text: &T) -> Option<Shown> {
+pub(crate) fn shown<T: Display + ?Sized>(text: &T) -> Option<Shown> {
     Some(Shown::Value(toml_text(&text.to_string())))
 }
 
@@ -31,35 +31,34 @@ pub(in crate::config) fn shown<T: Display + ?Sized>(text: &T) -> Option<Shown> {
     clippy::unnecessary_wraps,
     reason = "a kind shows a value that is there or not"
 )]
-pub(in crate::config) fn bare<T: Display + ?Sized>(value: &T) -> Option<Shown> {
+pub(crate) fn bare<T: Display + ?Sized>(value: &T) -> Option<Shown> {
     Some(Shown::Value(value.to_string()))
 }
 
 /// A list of values as TOML.
-pub(in crate::config) fn list(items: impl Iterator<Item = String>) -> String {
+pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(", "))
 }
 
 /// A list of texts as it is shown.
-pub(in crate::config) fn texts<T: Display>(items: &[T]) -> Option<Shown> {
+pub(crate) fn texts<T: Display>(items: &[T]) -> Option<Shown> {
     let items = items.iter().map(|item| toml_text(&item.to_string()));
     bare(&list(items))
 }
 
-pub(in crate::config) const BOOLEAN: Kind<bool> = kind(Form::Boolean, values::boolean, bare);
+pub(crate) const BOOLEAN: Kind<bool> = kind(Form::Boolean, values::boolean, bare);
 
-pub(in crate::config) const DURATION: Kind<Duration> =
-    kind(DURATION_FORM, values::duration, |it| {
-        shown(&show_duration(*it))
-    });
+pub(crate) const DURATION: Kind<Duration> = kind(DURATION_FORM, values::duration, |it| {
+    shown(&show_duration(*it))
+});
 
-pub(in crate::config) const TIMEOUT: Kind<Duration> = Kind {
+pub(crate) const TIMEOUT: Kind<Duration> = Kind {
     form: TIMEOUT_FORM,
     read: values::timeout,
     ..DURATION
 };
 
-pub(in crate::config) const TIMEOUT_OR_NONE: Kind<Option<Duration>> = Kind {
+pub(crate) const TIMEOUT_OR_NONE: Kind<Option<Duration>> = Kind {
     form: TIMEOUT_OR_NONE_FORM,
     read: |node| {
         if node.value.as_str() == Some("none") {
@@ -71,7 +70,7 @@ pub(in crate::config) const TIMEOUT_OR_NONE: Kind<Option<Duration>> = Kind {
     ..DURATION_OR_NONE
 };
 
-pub(in crate::config) const DURATION_OR_NONE: Kind<Option<Duration>> = kind(
+pub(crate) const DURATION_OR_NONE: Kind<Option<Duration>> = kind(
     DURATION_OR_NONE_FORM,
     |node| match node.value.as_str() {
         Some("none") => Some(None),
@@ -81,9 +80,9 @@ pub(in crate::config) const DURATION_OR_NONE: Kind<Option<Duration>> = kind(
 );
 
 /// A rate; `"none"` is [`Rate::UNLIMITED`].
-pub(in crate::config) const RATE: Kind<Rate> = kind(RATE_FORM, values::rate_or_unlimited, shown);
+pub(crate) const RATE: Kind<Rate> = kind(RATE_FORM, values::rate_or_unlimited, shown);
 
-pub(in crate::config) const RATE_OR_NONE: Kind<Option<Rate>> = kind(
+pub(crate) const RATE_OR_NONE: Kind<Option<Rate>> = kind(
     RATE_FORM,
     |node| {
         let rate = values::rate_or_unlimited(node)?;
@@ -93,35 +92,34 @@ pub(in crate::config) const RATE_OR_NONE: Kind<Option<Rate>> = kind(
 );
 
 /// A size, of which 0 stands for none.
-pub(in crate::config) const SIZE_OR_ZERO: Kind<Option<NonZeroU64>> = kind(
+pub(crate) const SIZE_OR_ZERO: Kind<Option<NonZeroU64>> = kind(
     SIZE_FORM,
     |node| values::size(node).map(NonZeroU64::new),
     |it| shown(&show_size(it.map_or(0, NonZeroU64::get))),
 );
 
 /// A size that is never zero.
-pub(in crate::config) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> =
+pub(crate) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> =
     kind(SIZE_ABOVE_ZERO_FORM, values::size_above_zero, |it| {
         shown(&show_size(it.get()))
     });
 
 /// The largest head of a message.
-pub(in crate::config) const HEAD_SIZE: Kind<usize> =
-    kind(HEAD_SIZE_FORM, values::head_size, |it| {
-        shown(&show_size(*it as u64))
-    });
+pub(crate) const HEAD_SIZE: Kind<usize> = kind(HEAD_SIZE_FORM, values::head_size, |it| {
+    shown(&show_size(*it as u64))
+});
 
-pub(in crate::config) const NETWORKS: Kind<Vec<IpNet>> = kind(
+pub(crate) const NETWORKS: Kind<Vec<IpNet>> = kind(
     Form::List(&NETWORK_FORM, 0),
     |node| values::list("[\"192.0.2.0/24\"]", values::network)(node),
     |it| texts(it),
 );
 
 /// The highest number of most fields.
-pub(in crate::config) const U32: u64 = u32::MAX as u64;
+pub(crate) const U32: u64 = u32::MAX as u64;
 
 /// A whole number in a range.
-pub(in crate::config) const fn whole<N, const MIN: u64, const MAX: u64>() -> Kind<N>
+pub(crate) const fn whole<N, const MIN: u64, const MAX: u64>() -> Kind<N>
 where
     N: FromStr + Display,
 {
@@ -134,7 +132,7 @@ where
 }
 
 /// A whole number up to `MAX`, of which 0 stands for none.
-pub(in crate::config) const fn whole_or_zero<N, const MAX: u64>() -> Kind<Option<N>>
+pub(crate) const fn whole_or_zero<N, const MAX: u64>() -> Kind<Option<N>>
 where
     N: FromStr + Display,
 {
@@ -146,7 +144,7 @@ where
 }
 
 /// A whole number that may be left out.
-pub(in crate::config) const fn optional_whole<N, const MIN: u64, const MAX: u64>() -> Kind<Option<N>>
+pub(crate) const fn optional_whole<N, const MIN: u64, const MAX: u64>() -> Kind<Option<N>>
 where
     N: FromStr + Display,
 {
@@ -158,7 +156,7 @@ where
 }
 
 /// Values that are words in the file.
-pub(in crate::config) trait Words: Copy + PartialEq + 'static {
+pub(crate) trait Words: Copy + PartialEq + 'static {
     const WORDS: &'static [(&'static str, Self)];
 
     /// All words, in the order of messages.
@@ -170,14 +168,14 @@ pub(in crate::config) trait Words: Copy + PartialEq + 'static {
 /// Values that are words in the file, which their `NAMED` lists.
 macro_rules! words {
     ($($Type:ty),*) => { $(
-        impl $crate::config::tables::kinds::Words for $Type {
+        impl $crate::tables::kinds::Words for $Type {
             const WORDS: &'static [(&'static str, Self)] = &Self::NAMED;
         }
     )* };
 }
-pub(in crate::config) use words;
+pub(crate) use words;
 
-pub(in crate::config) const fn word<W: Words>() -> Kind<W> {
+pub(crate) const fn word<W: Words>() -> Kind<W> {
     Kind {
         form: Form::Word(W::all),
         read: |node| values::choice(W::WORDS)(node),

@@ -2,10 +2,11 @@
 
 use std::num::NonZeroU32;
 
+use limit::{Algorithm, Cost, Delay, Limit, Rate};
+
 use super::names::index;
 use super::prelude::*;
-use crate::config::{RouteLimit, Zone};
-use crate::limit::{Algorithm, Cost, Delay, Limit, Rate};
+use crate::{RouteLimit, Zone};
 
 pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
 
@@ -15,7 +16,7 @@ const CAPACITY: Kind<u32> = whole::<_, 1, U32>();
 const IN_FLIGHT: Kind<Option<NonZeroU32>> = optional_whole::<_, 1, U32>();
 
 table! {
-    pub(in crate::config) const LIMIT {
+    pub(crate) const LIMIT {
         zone: Field::of(Form::Text).required("\"per_client\""), NextRequest,
             "The zone that counts the request.";
         burst: Field::of(COUNT.form), NextRequest,
@@ -30,7 +31,7 @@ table! {
 }
 
 table! {
-    pub(in crate::config) const DRAW {
+    pub(crate) const DRAW {
         zone: Field::of(Form::Text).required("\"per_client\""), NextRequest,
             "The zone that counts the numbers that a client draws.";
         burst: Field::of(COUNT.form), NextRequest,
@@ -45,9 +46,9 @@ pub(super) fn shown(limits: &[RouteLimit], zones: &[Zone]) -> Option<Shown> {
 
 /// The zones that limits can name: all names, and the zones without problems.
 #[derive(Clone, Copy)]
-pub(in crate::config) struct Zones<'a> {
-    pub(in crate::config) names: &'a [&'a str],
-    pub(in crate::config) zones: &'a [Option<Zone>],
+pub(crate) struct Zones<'a> {
+    pub(crate) names: &'a [&'a str],
+    pub(crate) zones: &'a [Option<Zone>],
 }
 
 /// Reads a route's limits, without `max_wait`. Returns `None` if one of them is wrong.

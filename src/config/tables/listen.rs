@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::client_auth::{self, ClientAuth};
 use super::names::{NO_NAME, is_name};
 use super::prelude::*;
-use crate::config::{Listen, ListenAddress, ListenService, Server, SocketMode};
+use crate::{Listen, ListenAddress, ListenService, Server, SocketMode};
 
 pub(super) const FORM: Form = Form::AnyList(&Form::OneOf(&[ADDRESS_FORM, Form::Table(LISTEN)]), 1);
 
 table! {
-    pub(in crate::config) const LISTEN {
+    pub(crate) const LISTEN {
         address: Field::of(ADDRESS_FORM).required("\"0.0.0.0:443\""), Restart,
             "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".";
         tls: Field::of(Form::Boolean), Restart,

@@ -1,19 +1,19 @@
 //! Names of origins, zones, plans and classes.
 
 use super::values;
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::schema::Table;
-use crate::config::suggest::nearest;
+use crate::fields::Fields;
+use crate::node::Node;
+use crate::schema::Table;
+use crate::suggest::nearest;
 
 /// The names of origins or zones, in the order of the file.
-pub(in crate::config) type Names<'r> = Vec<&'r str>;
+pub(crate) type Names<'r> = Vec<&'r str>;
 
 /// Reads the entries of a table of named things, such as `[origins]`.
 ///
 /// A thing that is wrong still has its name in the result, so that a route that uses it is not
 /// reported too.
-pub(in crate::config) fn named<'r, T>(
+pub(crate) fn named<'r, T>(
     table: &str,
     all: Table,
     entries: &[Node<'r>],
@@ -31,22 +31,22 @@ pub(in crate::config) fn named<'r, T>(
 }
 
 /// Whether a text can be the name of an origin, a zone or a plan.
-pub(in crate::config) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     !text.is_empty() && text.chars().all(fits)
 }
 
-pub(in crate::config) const NO_NAME: &str = "a name is made of letters, digits, _, - and .";
+pub(crate) const NO_NAME: &str = "a name is made of letters, digits, _, - and .";
 
 /// Reports a problem if the name of this entry is none.
-pub(in crate::config) fn check_name(entry: Node) {
+pub(crate) fn check_name(entry: Node) {
     if !is_name(entry.name) {
         entry.tell(NO_NAME);
     }
 }
 
 /// A list of names for a message, shortened because a file may have thousands.
-pub(in crate::config) fn list(names: &[&str]) -> String {
+pub(crate) fn list(names: &[&str]) -> String {
     const MAX_NAMES: usize = 20;
     let shown = names[..names.len().min(MAX_NAMES)].join(", ");
     match names.len().saturating_sub(MAX_NAMES) {
@@ -56,7 +56,7 @@ pub(in crate::config) fn list(names: &[&str]) -> String {
 }
 
 /// The index of the name in `node`. Reports a problem if no such name exists.
-pub(in crate::config) fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
+pub(crate) fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
     let name = values::text(node)?;
     let index = names.iter().position(|known| *known == name);
     if index.is_none() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::plan_keys::{MAX_WRONG, line_of, lines_of};
 use super::prelude::*;
-use crate::config::{FileKind, Networks, Peers};
+use crate::{FileKind, Networks, Peers};
 
 pub(super) const NETWORK_LIST: Kind<Option<Networks>> = kind(
     Form::OneOf(&[Form::List(&NETWORK_FORM, 1), Form::Table(FILE)]),

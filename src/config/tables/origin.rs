@@ -5,6 +5,10 @@ use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
+use limit::{
+    Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate, ReuseLimits, WithoutPool,
+};
+
 use super::balance::BALANCE;
 use super::fail_on::FAIL_ON;
 use super::health;
@@ -14,14 +18,11 @@ use super::origin_server::{EXAMPLE, SERVERS};
 use super::origin_tls;
 use super::prelude::*;
 use super::room;
-use crate::config::{
+use crate::redis::Pace;
+use crate::{
     Backoff, BackoffMode, Balance, FailOn, Health, OriginServer, OriginTls, Room, ServerUrl,
     StoreKind,
 };
-use crate::limit::{
-    Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate, ReuseLimits, WithoutPool,
-};
-use crate::store::Pace;
 
 table! {
     /// `[origins.NAME]`.
@@ -158,7 +159,7 @@ const HOST: Kind<HostRule> = kind(Form::Like("[0-9A-Za-z._:\\[\\]-]+"), host, |i
 });
 
 /// Reads the entries of `[origins]`. `has_state`: whether the gateway keeps a state.
-pub(in crate::config) fn read<'r>(
+pub(crate) fn read<'r>(
     entries: &[Node<'r>],
     zones: Zones,
     has_state: bool,

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use super::prelude::*;
 use super::url;
-use crate::config::ServerUrl;
+use crate::ServerUrl;
 
 table! {
     /// One server of an origin.

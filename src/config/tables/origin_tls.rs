@@ -10,8 +10,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::prelude::*;
-use crate::config::{ClientIdentity, FileKind, OriginServer, OriginTls, read_regular};
 use crate::tls::{Authorities, expiry, unix_now, validity};
+use crate::{ClientIdentity, FileKind, OriginServer, OriginTls, read_regular};
 
 /// Largest file, in bytes.
 const LARGEST: u64 = 32 << 20;

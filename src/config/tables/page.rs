@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::prelude::*;
-use crate::config::{
+use crate::{
     FileKind, Media, Page, PageChoice, PageContent, Pages, RejectBody, Route, Statuses,
     read_regular,
 };

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use limit::{Algorithm, Delay, Limit, MAX_WEIGHT, Rate};
+
 use super::names::{NO_NAME, is_name};
 use super::plan_keys::Keys;
 use super::prelude::*;
-use crate::config::{FileKind, Plans};
-use crate::limit::{Algorithm, Delay, Limit, MAX_WEIGHT, Rate};
+use crate::{FileKind, Plans};
 
 table! {
     /// `[zones.NAME.plans.NAME]`: other numbers for some keys of a zone.
@@ -156,7 +157,7 @@ fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
 
 impl Plan {
     /// Whether a plan can have a field of this name.
-    pub(in crate::config) fn has_field(name: &str) -> bool {
+    pub(crate) fn has_field(name: &str) -> bool {
         Self::TABLE.has(name)
     }
 

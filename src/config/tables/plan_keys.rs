@@ -7,8 +7,8 @@ use std::path::Path;
 use foldhash::fast::RandomState;
 
 use super::prelude::*;
-use crate::config::node::HIDDEN;
-use crate::config::read_regular;
+use crate::node::HIDDEN;
+use crate::read_regular;
 
 /// Most keys of a zone that have plans.
 const MAX_KEYS: usize = 1_000_000;
@@ -194,7 +194,7 @@ pub(super) fn lines_of(node: Node, path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The content of a file.
-pub(in crate::config) fn content(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn content(path: &Path) -> io::Result<Vec<u8>> {
     read_regular(path, LARGEST)
 }
 

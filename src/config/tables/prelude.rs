@@ -2,10 +2,10 @@
 
 pub(super) use super::kinds::*;
 pub(super) use super::values;
-pub(super) use crate::config::fields::Fields;
-pub(super) use crate::config::node::Node;
-pub(super) use crate::config::of_table::{
+pub(super) use crate::fields::Fields;
+pub(super) use crate::node::Node;
+pub(super) use crate::of_table::{
     Kind, OfTable, Rows, Shown, defaults, kind, read_or_default, shown_table, table,
 };
-pub(super) use crate::config::schema::*;
-pub(super) use crate::config::toml_string::{toml_string, toml_text};
+pub(super) use crate::schema::*;
+pub use crate::toml_string::{toml_string, toml_text};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::origin_tls::authorities;
 use super::prelude::*;
-use crate::config::FileKind;
-use crate::store::Url;
+use crate::FileKind;
+use crate::redis::Url;
 use crate::tls::Authorities;
 
 table! {
@@ -56,7 +56,7 @@ const CA: Kind<Option<Authorities>> = kind(
 );
 
 /// Reads `[redis]`.
-pub(in crate::config) fn read(mut fields: Fields) -> Redis {
+pub(crate) fn read(mut fields: Fields) -> Redis {
     let redis = Redis::read(&mut fields);
     if let Some(node) = fields.get("ca")
         && !fields.is_wrong("url")

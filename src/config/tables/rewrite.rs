@@ -2,7 +2,7 @@
 
 use super::kinds;
 use super::prelude::*;
-use crate::config::{PathPattern, PathRewrite, target};
+use crate::{PathPattern, PathRewrite, target};
 
 pub(super) const STRIP_FORM: Form = Form::Like("/[^?#]*");
 pub(super) const ADD_FORM: Form = Form::Like("/([0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*");

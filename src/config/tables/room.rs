@@ -3,14 +3,14 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use ::limit::{Rate, show_duration};
 use toml::de::DeValue;
 
 use super::limit::{self, Zones};
 use super::page;
 use super::prelude::*;
 use super::zone::key;
-use crate::config::{KeyTemplate, OpeningTime, Page, RoomSecret, RouteLimit, StoreKind};
-use crate::limit::{Rate, show_duration};
+use crate::{KeyTemplate, OpeningTime, Page, RoomSecret, RouteLimit, StoreKind};
 
 words!(SameSite);
 

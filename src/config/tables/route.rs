@@ -4,6 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::limit::Moment;
+
 use super::header_fields::{REQUEST_FIELDS, RESPONSE_FIELDS};
 use super::limit;
 use super::networks::NETWORK_LIST;
@@ -11,12 +13,11 @@ use super::page::{PAGES, REJECT_BODY};
 use super::prelude::*;
 use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
-use crate::config::{
+use crate::{
     ClientNetworks, Collapse, Cors, CostRule, FieldEdits, HostPattern, HostRank, Jwt, Matcher,
     Networks, Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit,
     Settings, Statuses,
 };
-use crate::limit::Moment;
 
 table! {
     /// One of the `[[routes]]`. No two have the same path, hosts, methods, conditions and listen.
@@ -136,7 +137,7 @@ table! {
 }
 
 /// What a route that refuses its requests has no use for.
-pub(in crate::config) const NOT_REFUSED: [&str; 17] = [
+pub(crate) const NOT_REFUSED: [&str; 17] = [
     "origin",
     "class",
     "room",
@@ -198,7 +199,7 @@ const HEADERS: Kind<RatelimitHeaders> = kind(
 
 impl Route {
     /// Its fields as they are shown: without those that it has no use for.
-    pub(in crate::config) fn rows(&self, settings: &Settings) -> Rows {
+    pub(crate) fn rows(&self, settings: &Settings) -> Rows {
         let mut rows = self.shown(settings);
         if self.origin().is_none() {
             rows.retain(|(name, _)| !NOT_REFUSED.contains(&&**name));
@@ -210,7 +211,7 @@ impl Route {
 /// What happens to the requests of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteAction {
-    /// They go to the origin with this index in [`Settings::origins`](crate::config::Settings::origins).
+    /// They go to the origin with this index in [`Settings::origins`](crate::Settings::origins).
     Forward(usize),
     /// They are answered with this status, 400 to 599.
     Refuse(u16),
@@ -315,7 +316,7 @@ impl Route {
     }
 
     /// The hash for `collapse_stamp`.
-    pub(in crate::config) fn stamp(&self, origins: &[Origin]) -> u64 {
+    pub(crate) fn stamp(&self, origins: &[Origin]) -> u64 {
         let Some(collapse) = &self.collapse else {
             return 0;
         };

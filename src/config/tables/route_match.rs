@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use super::prelude::*;
-use crate::config::{ByteRegex, HostPattern, Matcher, MatcherInput, MatcherValue, PathPattern};
+use crate::{ByteRegex, HostPattern, Matcher, MatcherInput, MatcherValue, PathPattern};
 
 pub(super) const PATH: Kind<PathPattern> = kind(
     Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:[^\\s](.|\\n)*"),

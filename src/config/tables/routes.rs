@@ -8,21 +8,21 @@ use super::names::{index, list};
 use super::prelude::*;
 use super::route::{NOT_REFUSED, Route, RouteAction, STATUS};
 use super::{collapse, cors, cost, page, rewrite};
-use crate::config::suggest::nearest;
-use crate::config::{ClientNetworks, Listen, Matcher, Origin, PathPattern, RouteLimit};
+use crate::suggest::nearest;
+use crate::{ClientNetworks, Listen, Matcher, Origin, PathPattern, RouteLimit};
 
 /// What routes can name.
-pub(in crate::config) struct Known<'a> {
-    pub(in crate::config) origin_names: &'a [&'a str],
+pub(crate) struct Known<'a> {
+    pub(crate) origin_names: &'a [&'a str],
     /// The origins without problems.
-    pub(in crate::config) origins: &'a [Option<Origin>],
-    pub(in crate::config) zones: Zones<'a>,
+    pub(crate) origins: &'a [Option<Origin>],
+    pub(crate) zones: Zones<'a>,
     /// The addresses for clients, which may have names.
-    pub(in crate::config) listens: &'a [Listen],
+    pub(crate) listens: &'a [Listen],
 }
 
 /// The tables of `[[routes]]`, if there are any; `None` if the value has none, which is reported.
-pub(in crate::config) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
+pub(crate) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
     let Some(node) = node else {
         return Some(Vec::new());
     };
@@ -35,7 +35,7 @@ pub(in crate::config) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>>
     clippy::mutable_key_type,
     reason = "a pattern is compared and hashed by its text"
 )]
-pub(in crate::config) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
+pub(crate) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
     let numbers = numbers(tables);
     let mut earlier: HashMap<Taken, usize> = HashMap::new();
     let mut routes = Vec::new();

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use limit::show_duration;
+
 use super::networks::PEERS;
 use super::prelude::*;
 use super::{header_fields, listen, tls};
-use crate::config::{ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
-use crate::limit::show_duration;
+use crate::{ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
 
 const MAX_WORKERS: u64 = 1024;
 
@@ -153,7 +154,7 @@ const STATE: Kind<Option<PathBuf>> = kind(
 );
 
 /// Reads `[server]`.
-pub(in crate::config) fn read(mut fields: Fields, admin_token: bool) -> Server {
+pub(crate) fn read(mut fields: Fields, admin_token: bool) -> Server {
     let mut server = Server::read(&mut fields);
     let has_tls = fields.value("tls").is_some();
     server.tls = fields.table("tls", Tls::TABLE).and_then(tls::read);

@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::file::FILE;
 use super::limit::LIMIT;
 use super::listen::LISTEN;
-use crate::config::of_table::OfTable;
-use crate::config::schema::{Effect, Form, Table};
-use crate::config::{
+use crate::of_table::OfTable;
+use crate::schema::{Effect, Form, Table};
+use crate::{
     Backoff, Collapse, Cors, Health, Jwt, Log, Origin, OriginServer, Plan, Redis, Room, Route,
     Server, Tls, Zone,
 };

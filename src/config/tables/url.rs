@@ -5,10 +5,10 @@ use std::num::NonZeroU16;
 use std::os::unix::net::SocketAddr;
 
 use super::values;
-use crate::config::node::Node;
-use crate::config::schema::Form;
-use crate::config::toml_string::toml_string;
-use crate::config::{Host, Scheme, ServerUrl};
+use crate::node::Node;
+use crate::schema::Form;
+use crate::toml_string::toml_string;
+use crate::{Host, Scheme, ServerUrl};
 
 pub(super) const FORM: Form = Form::Like(
     "(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?|unix:(.|\\n)+",

@@ -8,25 +8,25 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
+use limit::{Rate, parse_duration, show_duration};
 use toml::de::DeValue;
 
-use crate::config::byte_rate::ByteRate;
-use crate::config::node::Node;
-use crate::config::schema::{HEAD_SIZES, KEEPALIVE, MAX_DURATION};
-use crate::config::size::{parse_size, show_size};
-use crate::config::suggest::nearest;
-use crate::config::toml_string::toml_string;
-use crate::config::{FileKind, PeerPattern};
-use crate::limit::{Rate, parse_duration, show_duration};
+use crate::byte_rate::ByteRate;
+use crate::node::Node;
+use crate::schema::{HEAD_SIZES, KEEPALIVE, MAX_DURATION};
+use crate::size::{parse_size, show_size};
+use crate::suggest::nearest;
+use crate::toml_string::toml_string;
+use crate::{FileKind, PeerPattern};
 
 /// Any text.
-pub(in crate::config) fn text(node: Node<'_>) -> Option<&str> {
+pub(crate) fn text(node: Node<'_>) -> Option<&str> {
     let text = node.value.as_str();
     text.or_else(|| node.expected("a text in quotes"))
 }
 
 /// The path of a file that is read with the configuration. `what`: what is expected.
-pub(in crate::config) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathBuf> {
+pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathBuf> {
     let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
         return node.expected(what);
     };
@@ -36,19 +36,19 @@ pub(in crate::config) fn named_file(node: Node, kind: FileKind, what: &str) -> O
 }
 
 /// Whether a text is a token, as methods and names of fields are (RFC 9110, section 5.6.2).
-pub(in crate::config) fn is_token(text: &str) -> bool {
+pub(crate) fn is_token(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(fits)
 }
 
 /// The name of a class of an origin, which need not exist.
-pub(in crate::config) fn class(node: Node<'_>) -> Option<&str> {
+pub(crate) fn class(node: Node<'_>) -> Option<&str> {
     let name = node.value.as_str().filter(|name| !name.is_empty());
     name.or_else(|| node.expected("the name of a class such as \"batch\""))
 }
 
 /// A text that `parse` reads; `what` says in a message what it should be.
-pub(in crate::config) fn parsed<T, E: Display>(
+pub(crate) fn parsed<T, E: Display>(
     node: Node,
     what: &str,
     parse: impl FnOnce(&str) -> Result<T, E>,
@@ -65,7 +65,7 @@ pub(in crate::config) fn parsed<T, E: Display>(
 }
 
 /// Reports a text that is right without its blanks, such as `"16 r/s"`. Returns whether it is one.
-pub(in crate::config) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
+pub(crate) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     let text = node.value.as_str().unwrap_or_default();
     let tight: String = text.split_whitespace().collect();
     let is_spaced = !node.is_secret() && tight != text && !is_right(text) && is_right(&tight);
@@ -77,14 +77,14 @@ pub(in crate::config) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) 
 }
 
 /// `true` or `false`.
-pub(in crate::config) fn boolean(node: Node) -> Option<bool> {
+pub(crate) fn boolean(node: Node) -> Option<bool> {
     node.value
         .as_bool()
         .or_else(|| node.expected("true or false"))
 }
 
 /// A whole number in a range.
-pub(in crate::config) fn whole<T>(range: RangeInclusive<T>) -> impl FnOnce(Node) -> Option<T>
+pub(crate) fn whole<T>(range: RangeInclusive<T>) -> impl FnOnce(Node) -> Option<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
 {
@@ -100,7 +100,7 @@ where
 }
 
 /// A duration, zero included.
-pub(in crate::config) fn duration(node: Node) -> Option<Duration> {
+pub(crate) fn duration(node: Node) -> Option<Duration> {
     if is_spaced(node, |text| parse_duration(text).is_some()) {
         return None;
     }
@@ -112,10 +112,7 @@ pub(in crate::config) fn duration(node: Node) -> Option<Duration> {
 }
 
 /// A duration from so many to so many nanoseconds.
-pub(in crate::config) fn duration_between(
-    node: Node,
-    (least, most): (u64, u64),
-) -> Option<Duration> {
+pub(crate) fn duration_between(node: Node, (least, most): (u64, u64)) -> Option<Duration> {
     let (least, most) = (Duration::from_nanos(least), Duration::from_nanos(most));
     let span = duration(node)?;
     let fits = Some(span).filter(|span| (least..=most).contains(span));
@@ -124,7 +121,7 @@ pub(in crate::config) fn duration_between(
 }
 
 /// A duration that is never zero, because nothing can be done in no time.
-pub(in crate::config) fn timeout(node: Node) -> Option<Duration> {
+pub(crate) fn timeout(node: Node) -> Option<Duration> {
     let span = duration(node)?;
     if span.is_zero() {
         return node.expected("a duration above 0");
@@ -133,7 +130,7 @@ pub(in crate::config) fn timeout(node: Node) -> Option<Duration> {
 }
 
 /// A time after which the kernel probes a silent TCP connection; zero: never.
-pub(in crate::config) fn tcp_keepalive(node: Node) -> Option<Duration> {
+pub(crate) fn tcp_keepalive(node: Node) -> Option<Duration> {
     let (least, most) = KEEPALIVE;
     let range = Duration::from_secs(least)..=Duration::from_secs(most);
     let span = duration(node)?;
@@ -147,7 +144,7 @@ pub(in crate::config) fn tcp_keepalive(node: Node) -> Option<Duration> {
 }
 
 /// A size in bytes, zero included.
-pub(in crate::config) fn size(node: Node) -> Option<u64> {
+pub(crate) fn size(node: Node) -> Option<u64> {
     if is_spaced(node, |text| parse_size(text).is_some()) {
         return None;
     }
@@ -163,7 +160,7 @@ pub(in crate::config) fn size(node: Node) -> Option<u64> {
 }
 
 /// Bytes over a span where `"0"` could be instead.
-pub(in crate::config) fn byte_rate(node: Node) -> Option<ByteRate> {
+pub(crate) fn byte_rate(node: Node) -> Option<ByteRate> {
     if is_spaced(node, |text| ByteRate::parse(text).is_some()) {
         return None;
     }
@@ -175,13 +172,13 @@ pub(in crate::config) fn byte_rate(node: Node) -> Option<ByteRate> {
 }
 
 /// A size in bytes that is never zero.
-pub(in crate::config) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
+pub(crate) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
     let bytes = NonZeroU64::new(size(node)?);
     bytes.or_else(|| node.expected("a size above 0"))
 }
 
 /// The largest allowed size of a head, in bytes.
-pub(in crate::config) fn head_size(node: Node) -> Option<usize> {
+pub(crate) fn head_size(node: Node) -> Option<usize> {
     let (least, most) = HEAD_SIZES;
     let bytes = Some(size(node)?).filter(|bytes| (least..=most).contains(bytes));
     let fits = bytes.and_then(|bytes| usize::try_from(bytes).ok());
@@ -190,7 +187,7 @@ pub(in crate::config) fn head_size(node: Node) -> Option<usize> {
 }
 
 /// A duration where `"none"` could be instead.
-pub(in crate::config) fn duration_beside_none(node: Node) -> Option<Duration> {
+pub(crate) fn duration_beside_none(node: Node) -> Option<Duration> {
     let is_duration = |text: &str| parse_duration(text).is_some();
     if is_spaced(node, is_duration) {
         return None;
@@ -202,7 +199,7 @@ pub(in crate::config) fn duration_beside_none(node: Node) -> Option<Duration> {
 }
 
 /// A rate, or `"none"`, which gives [`Rate::UNLIMITED`].
-pub(in crate::config) fn rate_or_unlimited(node: Node) -> Option<Rate> {
+pub(crate) fn rate_or_unlimited(node: Node) -> Option<Rate> {
     if node.value.as_str() == Some("none") {
         return Some(Rate::UNLIMITED);
     }
@@ -217,7 +214,7 @@ fn rate(node: Node) -> Option<Rate> {
 }
 
 /// One of a few words.
-pub(in crate::config) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T> {
+pub(crate) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T> {
     move |node| {
         let given = node.value.as_str();
         let word = words.iter().find(|(word, _)| given == Some(word));
@@ -237,7 +234,7 @@ pub(in crate::config) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) 
 }
 
 /// A list without duplicates; `example` shows in a message how to write it.
-pub(in crate::config) fn list<T: PartialEq>(
+pub(crate) fn list<T: PartialEq>(
     example: &str,
     mut read: impl FnMut(Node) -> Option<T>,
 ) -> impl FnOnce(Node) -> Option<Vec<T>> {
@@ -258,7 +255,7 @@ pub(in crate::config) fn list<T: PartialEq>(
 }
 
 /// The items of a list that must not be empty.
-pub(in crate::config) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
+pub(crate) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
     let items = node.items();
     if items.is_none() {
         return node.expected(&format!("a list such as {example}"));
@@ -273,12 +270,12 @@ pub(in crate::config) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec
 ///
 /// Bits after the prefix are cleared. IPv4 in IPv6 becomes IPv4, as in the addresses that are
 /// compared with the network.
-pub(in crate::config) fn network(node: Node) -> Option<IpNet> {
+pub(crate) fn network(node: Node) -> Option<IpNet> {
     let network = node.value.as_str().and_then(network_of);
     network.or_else(|| node.expected("an address or network such as \"10.0.0.0/8\""))
 }
 
-pub(in crate::config) fn network_of(text: &str) -> Option<IpNet> {
+pub(crate) fn network_of(text: &str) -> Option<IpNet> {
     let alone = || text.parse::<IpAddr>().map(IpNet::from);
     let network = text.parse::<IpNet>().or_else(|_| alone()).ok()?;
     Some(match network.trunc() {
@@ -292,7 +289,7 @@ pub(in crate::config) fn network_of(text: &str) -> Option<IpNet> {
 }
 
 /// Reads a network, a single address, or `unix:`.
-pub(in crate::config) fn peer_of(text: &str) -> Option<PeerPattern> {
+pub(crate) fn peer_of(text: &str) -> Option<PeerPattern> {
     if text == "unix:" {
         return Some(PeerPattern::Unix);
     }
@@ -300,7 +297,7 @@ pub(in crate::config) fn peer_of(text: &str) -> Option<PeerPattern> {
 }
 
 /// A network, a single address, or `unix:` for all programs that connect to a socket file.
-pub(in crate::config) fn peer(node: Node) -> Option<PeerPattern> {
+pub(crate) fn peer(node: Node) -> Option<PeerPattern> {
     node.value.as_str().and_then(peer_of).or_else(|| {
         node.expected("an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files")
     })

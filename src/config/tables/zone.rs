@@ -6,14 +6,14 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use limit::{Algorithm, Limit, Moment, Rate, show_duration};
 
 use super::jwt::note_claims;
 use super::names::{Names, named};
 use super::plan;
 use super::prelude::*;
-use crate::config::{KeyError, KeyTemplate, OnStoreFailure, Plan, Plans, Settings, StoreKind};
-use crate::limit::{Algorithm, Limit, Moment, Rate, show_duration};
-use crate::store::Pace;
+use crate::redis::Pace;
+use crate::{KeyError, KeyTemplate, OnStoreFailure, Plan, Plans, Settings, StoreKind};
 
 table! {
     /// `[zones.NAME]`: one bucket for each value of a key.
@@ -96,9 +96,7 @@ fn shown_plans(zone: &Zone, settings: &Settings) -> Option<Shown> {
 /// Reads the entries of `[zones]`.
 ///
 /// Also returns the values that name classes of origins.
-pub(in crate::config) fn read<'r>(
-    entries: &[Node<'r>],
-) -> (Names<'r>, Vec<Option<Zone>>, Vec<Node<'r>>) {
+pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Zone>>, Vec<Node<'r>>) {
     let classes = RefCell::new(Vec::new());
     let (names, zones) = named("zones", Zone::TABLE, entries, |mut fields, name| {
         let zone = Zone {
@@ -264,7 +262,7 @@ impl Zone {
 /// Returns the network of one client: an IPv4 address, or an IPv6 prefix of 64 bits.
 ///
 /// For what has no zone with an `ipv6_prefix` of its own.
-pub(crate) fn client_network(address: IpAddr) -> IpAddr {
+pub fn client_network(address: IpAddr) -> IpAddr {
     cut(address, 64)
 }
 
@@ -272,7 +270,7 @@ pub(crate) fn client_network(address: IpAddr) -> IpAddr {
 ///
 /// In an address of NAT64 or SIIT with the well-known prefix `64:ff9b::/96` (RFC 6052, section 2.1), the client is the
 /// IPv4 address at its end: all of IPv4 would be one client by its first 64 bits.
-pub(crate) fn cut(address: IpAddr, prefix: u8) -> IpAddr {
+pub fn cut(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(whole) => {

@@ -1,10 +1,10 @@
 //! Properties of any path and any query.
 
 use proptest::prelude::*;
+use testing::{bytes, config, replay, text};
 
 use super::*;
-use crate::config::is_same_variable;
-use crate::testing::{bytes, config, replay, text};
+use crate::is_same_variable;
 
 /// The normalized path, computed byte by byte with one stack.
 fn naive(raw: &[u8]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use super::unescape;
-use crate::config::spelling::is_same_variable;
+use crate::spelling::is_same_variable;
 
 /// The value of an argument in a query, decoded; empty if the query does not have it.
 ///

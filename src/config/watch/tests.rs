@@ -10,7 +10,7 @@ use std::thread;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::FileKind;
+use crate::FileKind;
 
 /// Longer than a change takes to be seen, shorter than the time between looks without events.
 const SOON: Duration = Duration::from_secs(1);

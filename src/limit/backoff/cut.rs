@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::{Moment, Percent};
+use crate::{Moment, Percent};
 
 /// What was cut since the last [update](super::Backoff::update).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Backoff, Cuts, Learned, Moment};
-use crate::limit::Percent;
+use crate::Percent;
 
 /// Time between two questions while requests run: a cut at one gateway is known to all so soon.
 const ASKS: Duration = Duration::from_millis(250);

@@ -5,7 +5,7 @@ use super::tally::{KeyTally, WHOLE};
 use super::trial::{Ended, Trial, Verdict};
 use super::window::Closed;
 use super::{Cut, GivenBack, Kept, LearnedPlaces, Moment};
-use crate::limit::Percent;
+use crate::Percent;
 
 /// One place, in the unit of a limit.
 const ONE: u64 = 1_000_000;

@@ -6,7 +6,7 @@ use super::in_flight_limit::InFlightLimit;
 use super::rate_share::RateShare;
 use super::tick::{TICK, tick_after};
 use super::{Backoff, Cuts, MAX_TICKS, Moment};
-use crate::limit::Percent;
+use crate::Percent;
 
 /// How long a cut takes until all gateways know it: what is sent before is not judged.
 const KNOWN_AFTER: Duration = Duration::from_millis(300);

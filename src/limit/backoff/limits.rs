@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::Percent;
+use crate::Percent;
 
 /// What the file says about backing off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use crate::limit::Moment;
-use crate::limit::chain::{Chain, Nodes};
+use crate::Moment;
+use crate::chain::{Chain, Nodes};
 
 /// The requests without an answer, in the order in which they were sent.
 ///

@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
+use testing::config;
 
 use std::time::Duration;
 
 use super::*;
-use crate::limit::{OriginTime, Percent};
-use crate::testing::config;
+use crate::{OriginTime, Percent};
 
 const START: Moment = Moment::from_nanos(1_000_000_000);
 

@@ -4,7 +4,7 @@ use super::tally::WHOLE;
 use super::tick::TICK;
 use super::window::Closed;
 use super::{BackoffLimits, Cut, LearnedRate, SavedBackoff};
-use crate::limit::{Moment, Percent, Rate};
+use crate::{Moment, Percent, Rate};
 
 /// All of the file's rate, in millionths.
 const ALL: u64 = Percent::ALL.millionths() as u64;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::{Backoff, Moment};
-use crate::limit::Percent;
+use crate::Percent;
 
 /// What of a back-off outlives its process, relative to the moment at which it was saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limit::BackoffLimits;
+    use crate::BackoffLimits;
 
     const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 

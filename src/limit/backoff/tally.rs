@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::limit::Percent;
+use crate::Percent;
 
 /// The share 1, in halves of a millionth, so that half of a `trip` is a whole number.
 pub(super) const WHOLE: u64 = 2 * ALL;

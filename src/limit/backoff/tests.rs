@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::limit::OriginTime;
+use crate::OriginTime;
 
 const GOOD: Answer = Answer {
     trouble: false,

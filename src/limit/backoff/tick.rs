@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::Moment;
+use crate::Moment;
 
 const NANOS: u64 = 100_000_000;
 

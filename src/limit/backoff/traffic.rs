@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::outstanding::Outstanding;
 use super::window::{Closed, Window};
-use crate::limit::{Moment, OriginTime};
+use crate::{Moment, OriginTime};
 
 /// A request that was sent to the origin and has no answer yet.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::Answer;
 use super::tally::Tally;
-use crate::limit::Moment;
+use crate::Moment;
 
 const MIN_SPAN: Duration = Duration::from_secs(1);
 const MAX_SPAN: Duration = Duration::from_secs(10);

@@ -244,7 +244,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::config())]
+    #![proptest_config(testing::config())]
 
     #[test]
     fn a_refusal_changes_nothing_and_names_the_first_moment_that_would_do(
@@ -414,7 +414,7 @@ impl Nginx {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::cases(256, 8000))]
+    #![proptest_config(testing::cases(256, 8000))]
 
     /// With these rates and steps nginx's divisions leave no remainder, so nginx rounds nothing.
     #[test]

@@ -1,9 +1,9 @@
 //! Arrivals by an adversary: classes that come and go, with keys that nobody has seen.
 
 use proptest::prelude::*;
+use testing::config;
 
 use super::*;
-use crate::testing::config;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 

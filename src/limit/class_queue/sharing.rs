@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::num::NonZeroU16;
 
 use super::{ClassQueue, STEPS};
-use crate::limit::fair_queue::{KeyChange, Naming, Tag};
+use crate::fair_queue::{KeyChange, Naming, Tag};
 
 /// Most keys that are named to other gateways: the heaviest. Classes have equal parts of them.
 const MAX_NAMED: usize = 1000;

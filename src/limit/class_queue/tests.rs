@@ -1,7 +1,7 @@
 use proptest::prelude::*;
+use testing::config;
 
 use super::*;
-use crate::testing::config;
 
 fn queue(classes: &[(&str, u32)]) -> ClassQueue<char, usize> {
     let mut queue = ClassQueue::default();

@@ -1,9 +1,9 @@
 //! What must hold for any text that may be a duration.
 
 use proptest::prelude::*;
+use testing::{config, replay_text, text};
 
 use super::*;
-use crate::testing::{config, replay_text, text};
 
 /// Parses a duration to nanoseconds, letter by letter.
 fn naive(text: &str) -> Option<u64> {

@@ -67,7 +67,7 @@ fn shows_the_largest_unit_that_needs_no_fraction() {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::config())]
+    #![proptest_config(testing::config())]
 
     #[test]
     fn what_is_shown_reads_back(count: u32, unit in 0..UNITS.len()) {

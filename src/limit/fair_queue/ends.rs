@@ -58,7 +58,7 @@ impl Sums {
 
 impl Ends {
     /// Adds a flow that ends at `end`.
-    pub(super) fn add(&mut self, weight: u32, end: Tag) {
+    pub fn add(&mut self, weight: u32, end: Tag) {
         if self.slots.is_empty() {
             self.slots = vec![Sums::default(); SLOTS];
             self.tree = vec![Sums::default(); SLOTS];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::weights::{ROUGH_UNIT, rough};
 use super::{Flow, Tag};
-use crate::limit::chain::{Chain, Nodes};
+use crate::chain::{Chain, Nodes};
 
 /// Flows in the order of their tags.
 ///

@@ -6,7 +6,7 @@ use super::weights::PARTS;
 
 /// A fraction of whole numbers.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::limit) struct Fraction(u128, u128);
+pub(crate) struct Fraction(u128, u128);
 
 impl Fraction {
     const ZERO: Self = Self(0, 1);
@@ -57,7 +57,7 @@ struct Key {
 
 /// A fair queue without any cleverness.
 #[derive(Clone, Debug)]
-pub(in crate::limit) struct Model {
+pub(crate) struct Model {
     keys: Vec<Key>,
     now: Fraction,
     newcomers: Fraction,
@@ -67,7 +67,7 @@ pub(in crate::limit) struct Model {
 }
 
 impl Model {
-    pub(in crate::limit) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             keys: Vec::new(),
             now: Fraction::ZERO,
@@ -77,11 +77,11 @@ impl Model {
         }
     }
 
-    pub(in crate::limit) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.keys.iter().map(|key| key.waiters.len()).sum()
     }
 
-    pub(in crate::limit) fn join(&mut self, name: u8, weight: u32, cost: u32, number: u64) {
+    pub(crate) fn join(&mut self, name: u8, weight: u32, cost: u32, number: u64) {
         self.sets += 1;
         let is_costly = cost > 1 && self.len() > 0;
         let tag = if is_costly {
@@ -114,7 +114,7 @@ impl Model {
         key.waiters.push((number, cost));
     }
 
-    pub(in crate::limit) fn take(&mut self) -> Option<(u8, u64)> {
+    pub(crate) fn take(&mut self) -> Option<(u8, u64)> {
         let waiting = self.keys.iter().filter(|key| !key.waiters.is_empty());
         let weights: u32 = waiting.map(|key| key.weight).sum();
         let waiting = self.keys.iter_mut().filter(|key| !key.waiters.is_empty());
@@ -149,13 +149,13 @@ impl Model {
     }
 
     /// A request leaves at once. It is one that joins, and is taken.
-    pub(in crate::limit) fn depart(&mut self, name: u8, weight: u32, cost: u32) {
+    pub(crate) fn depart(&mut self, name: u8, weight: u32, cost: u32) {
         assert_eq!(self.len(), 0);
         self.join(name, weight, cost, u64::MAX);
         self.take();
     }
 
-    pub(in crate::limit) fn leave(&mut self, number: u64) -> bool {
+    pub(crate) fn leave(&mut self, number: u64) -> bool {
         self.keys.iter_mut().any(|key| {
             let before = key.waiters.len();
             key.waiters.retain(|waiter| waiter.0 != number);
@@ -165,13 +165,13 @@ impl Model {
     }
 
     /// Everything begins anew.
-    pub(in crate::limit) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         assert_eq!(self.len(), 0);
         *self = Self::new();
     }
 
     /// The names of those who leave before one more of `name` would.
-    pub(in crate::limit) fn ahead_of_new(&self, name: u8, weight: u32) -> usize {
+    pub(crate) fn ahead_of_new(&self, name: u8, weight: u32) -> usize {
         let mut copy = self.clone();
         copy.join(name, weight, 1, u64::MAX);
         let order = std::iter::from_fn(|| copy.take());

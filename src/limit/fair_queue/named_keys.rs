@@ -10,19 +10,19 @@ pub struct KeyChange {
     pub key: u64,
     /// What its class's name hashes to.
     pub class: u32,
-    /// Its weight, from 1 to [`MAX_WEIGHT`](crate::limit::MAX_WEIGHT); 0: it waits no longer.
+    /// Its weight, from 1 to [`MAX_WEIGHT`](crate::MAX_WEIGHT); 0: it waits no longer.
     pub weight: u32,
 }
 
 /// How the keys of a queue are named to other gateways.
 #[derive(Debug)]
-pub(in crate::limit) struct Naming<K> {
+pub(crate) struct Naming<K> {
     /// What a key hashes to, the same at all gateways.
-    pub(in crate::limit) name: fn(&K) -> u64,
+    pub(crate) name: fn(&K) -> u64,
     /// What the class of the queue hashes to.
-    pub(in crate::limit) class: u32,
+    pub(crate) class: u32,
     /// Most keys that are named.
-    pub(in crate::limit) most: usize,
+    pub(crate) most: usize,
 }
 
 /// Which keys wait, which of them are named, and what the store knows of them.

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use testing::config;
 
 use super::named_keys::{NamedKeys, Naming};
 use super::*;
-use crate::testing::config;
 
 const KEYS: u8 = 12;
 const MAX_NAMED: usize = 4;

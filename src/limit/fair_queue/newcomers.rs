@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
+use testing::config;
 
 use super::*;
-use crate::testing::config;
 
 /// Keys below this number come back. Every other key comes once.
 const KNOWN: u32 = 4;

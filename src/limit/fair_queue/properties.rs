@@ -1,8 +1,8 @@
 use proptest::prelude::*;
+use testing::config;
 
 use super::model::Model;
 use super::*;
-use crate::testing::config;
 
 const KEYS: u8 = 6;
 

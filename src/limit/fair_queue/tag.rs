@@ -8,10 +8,10 @@ pub const MAX_WEIGHT: u32 = 64;
 ///
 /// A queue that never empties can release 2^37 whole costs before a tag overflows; where its keys
 /// wait at many gateways, as many at all of them together.
-pub(in crate::limit) const UNIT: u128 = least_common_multiple(MAX_WEIGHT);
+pub(crate) const UNIT: u128 = least_common_multiple(MAX_WEIGHT);
 
 /// A moment in the order of departures.
-pub(in crate::limit) type Tag = u128;
+pub(crate) type Tag = u128;
 
 const fn least_common_multiple(most: u32) -> u128 {
     let mut multiple = 1;

@@ -92,7 +92,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Names the keys that wait to other gateways from now on, or not any more.
-    pub(in crate::limit) fn name_keys(&mut self, naming: Option<Naming<K>>) {
+    pub(crate) fn name_keys(&mut self, naming: Option<Naming<K>>) {
         if let Some(named) = self.named.take() {
             for index in named.waiting() {
                 self.set_gateways(index, NonZeroU16::MIN);
@@ -112,21 +112,21 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Takes changes until there are `most`.
-    pub(in crate::limit) fn take_changes(&mut self, most: usize, changes: &mut Vec<KeyChange>) {
+    pub(crate) fn take_changes(&mut self, most: usize, changes: &mut Vec<KeyChange>) {
         if let Some(named) = &mut self.named {
             named.take_changes(most, changes);
         }
     }
 
     /// Names no key while none of them can leave.
-    pub(in crate::limit) fn hide_keys(&mut self, is_hidden: bool) {
+    pub(crate) fn hide_keys(&mut self, is_hidden: bool) {
         if let Some(named) = &mut self.named {
             named.hide(is_hidden);
         }
     }
 
     /// The store has noted the changes that were taken last.
-    pub(in crate::limit) fn changes_noted(&mut self) {
+    pub(crate) fn changes_noted(&mut self) {
         let unnamed = self.named.as_mut().map(|named| named.noted());
         for index in unnamed.unwrap_or_default() {
             self.set_gateways(index, NonZeroU16::MIN);
@@ -134,14 +134,14 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Nobody knows whether the store has noted the changes that were taken last.
-    pub(in crate::limit) fn changes_unanswered(&mut self) {
+    pub(crate) fn changes_unanswered(&mut self) {
         if let Some(named) = &mut self.named {
             named.unanswered();
         }
     }
 
     /// The store knows no key: all count whole, and are changes.
-    pub(in crate::limit) fn forget_told(&mut self) {
+    pub(crate) fn forget_told(&mut self) {
         if let Some(named) = &mut self.named {
             named.forget_told();
         }
@@ -149,7 +149,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// News of keys were lost: all count whole, and are changes, until the store tells again.
-    pub(in crate::limit) fn tell_again(&mut self) {
+    pub(crate) fn tell_again(&mut self) {
         if let Some(named) = &mut self.named {
             named.tell_again();
         }
@@ -164,7 +164,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// A key waits at so many gateways: it counts as one of so many equal parts here.
-    pub(in crate::limit) fn waits_at(&mut self, key: u64, gateways: NonZeroU16) {
+    pub(crate) fn waits_at(&mut self, key: u64, gateways: NonZeroU16) {
         let named = self.named.as_mut();
         if let Some(index) = named.and_then(|named| named.waits_at(key, gateways)) {
             self.set_gateways(index, gateways);

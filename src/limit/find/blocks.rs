@@ -7,7 +7,7 @@ use super::evidence::Sample;
 use super::objective::{Judgement, MAX_CONDITIONS, Objective};
 use super::observed::{Observed, Waited};
 use super::settings::Target;
-use crate::limit::Moment;
+use crate::Moment;
 
 /// The least time of a block; it ends at the first tick after that.
 const BLOCK: Duration = Duration::from_secs(1);

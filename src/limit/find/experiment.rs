@@ -11,7 +11,7 @@ use super::search::{Next, Search};
 use super::settings::{FindSettings, Target};
 use super::silence::Silence;
 use super::trial::{Length, Trial};
-use crate::limit::Moment;
+use crate::Moment;
 
 /// Most steps of an experiment.
 const MAX_STEPS: usize = 2000;
@@ -25,8 +25,8 @@ const MAX_STEPS: usize = 2000;
 ///
 /// ```
 /// # use std::time::Duration;
-/// use drip::limit::Moment;
-/// use drip::limit::find::{AnswerEvent, Experiment, FindSettings, Observed, Target, Timing};
+/// use drip_limit::Moment;
+/// use drip_limit::find::{AnswerEvent, Experiment, FindSettings, Observed, Target, Timing};
 ///
 /// let settings = FindSettings {
 ///     target: Target::Rate { from: "50r/s".parse()?, to: "400r/s".parse()? },

@@ -2,7 +2,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::answer::{AnswerEvent, Part};
-use crate::limit::{Percent, show_duration};
+use crate::{Percent, show_duration};
 
 mod parse;
 

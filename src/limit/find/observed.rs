@@ -51,7 +51,8 @@ impl Waited {
         }
     }
 
-    pub(super) fn add(&mut self, more: Self) {
+    /// Counts what was seen elsewhere, too.
+    pub fn add(&mut self, more: Self) {
         self.for_pace = self.for_pace.saturating_add(more.for_pace);
         self.for_places = self.for_places.saturating_add(more.for_places);
     }

@@ -2,7 +2,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::objective::Criterion;
-use crate::limit::Rate;
+use crate::Rate;
 
 /// A rate, or a number of requests at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 use super::report::Level;
 use super::settings::Target;
-use crate::limit::Rate;
+use crate::Rate;
 
 /// The levels of a target as numbers: requests a second, or requests at once.
 #[derive(Clone, Copy, Debug)]

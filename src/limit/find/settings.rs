@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::objective::Objective;
-use crate::limit::{Percent, Rate};
+use crate::{Percent, Rate};
 
 /// The smallest step: the sequential test cannot tell levels apart that are nearer.
 pub const MIN_STEP: Percent = Percent::from_millionths(10_000);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::answer::{AnswerEvent, Part};
 use super::observed::Observed;
-use crate::limit::Moment;
+use crate::Moment;
 
 /// Beyond the longest time that the objective gives a request, an origin that has said nothing for so long is one that
 /// hangs.

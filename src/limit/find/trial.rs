@@ -12,7 +12,7 @@ use super::observed::Observed;
 use super::report::{Measured, StepVerdict};
 use super::settings::{FindSettings, Target, Timing};
 use super::silence;
-use crate::limit::Moment;
+use crate::Moment;
 
 /// A step ends after so many times its longest time, however few answers there are.
 const MAX_EXTENSION: u32 = 5;

@@ -3,10 +3,10 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use testing::config;
 
 use super::*;
-use crate::limit::fair_queue::model::Model;
-use crate::testing::config;
+use crate::fair_queue::model::Model;
 
 fn at(millis: u64) -> Moment {
     Moment::from_nanos((1_000 + millis) * 1_000_000)

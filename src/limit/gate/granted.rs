@@ -98,7 +98,7 @@ impl Granted {
     }
 
     /// Adds slots that were granted, and what was told with them.
-    pub(super) fn add(&mut self, slots: &[Moment], free: Moment, interval: Duration, now: Moment) {
+    pub fn add(&mut self, slots: &[Moment], free: Moment, interval: Duration, now: Moment) {
         (self.free, self.interval) = (free, interval);
         let room = MAX_SLOTS.saturating_sub(self.slots.len());
         // What has its turn and waits for its slot must not be overtaken.

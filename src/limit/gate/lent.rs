@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::granted::LATE;
 use super::{Gate, Moment};
-use crate::limit::{LentPlaces, PlaceNeeds};
+use crate::{LentPlaces, PlaceNeeds};
 
 /// How far apart the slots of a gate are, if all gateways have as many, that gets a slot first,
 /// and a place for it then.
@@ -125,7 +125,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
-    use crate::limit::{Cost, GateLimits, Share};
+    use crate::{Cost, GateLimits, Share};
 
     const AHEAD: Duration = Duration::from_millis(6);
 

@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use testing::config;
 
 use super::*;
-use crate::testing::config;
 
 const START: Moment = Moment::from_nanos(1_000_000_000);
 

@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use super::{Gate, Moment, Share, WaitLimits};
-use crate::limit::MAX_WAIT_ABOVE_BURST;
+use crate::MAX_WAIT_ABOVE_BURST;
 
 /// Why a request may not wait at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limit::{Cost, GateLimits, LentPlaces};
+    use crate::{Cost, GateLimits, LentPlaces};
 
     #[test]
     fn an_origin_is_quiet_while_others_have_fewer_than_half_of_its_places() {

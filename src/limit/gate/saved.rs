@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::reserved::Reserved;
 use super::{Gate, Moment, Rate, Ticks, moment, ticks};
-use crate::limit::ToCome;
+use crate::ToCome;
 
 /// What of a gate outlives its process, relative to the moment at which it was saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::limit::{Cost, GateLimits, Share};
+    use crate::{Cost, GateLimits, Share};
 
     const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
@@ -173,7 +173,7 @@ mod tests {
             self.take(now);
             let gate = if is_new { &mut self.new } else { &mut self.old };
             let whole = Cost::new(cost).unwrap();
-            if gate.join(&Share::of(key), whole, now, || 0) == crate::limit::Admission::Passed {
+            if gate.join(&Share::of(key), whole, now, || 0) == crate::Admission::Passed {
                 self.left.push((now, cost));
             }
         }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(crate::testing::config())]
+        #![proptest_config(testing::config())]
 
         /// The old gate and the new one are one stream, whoever of those to come leaves before:
         /// departures are an interval apart, nobody waits for no reason, and over all windows the
@@ -268,7 +268,7 @@ mod tests {
                 while let Some(release) = old.take(due) {
                     left.push(release.due);
                 }
-                if old.join(&Share::of(1), cost, due, || 0) == crate::limit::Admission::Passed {
+                if old.join(&Share::of(1), cost, due, || 0) == crate::Admission::Passed {
                     left.push(due);
                 }
             }

@@ -114,7 +114,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Counts only these parts of the classes' weights: see [`ClassQueue::set_parts`].
     ///
-    /// [`ClassQueue::set_parts`]: crate::limit::ClassQueue::set_parts
+    /// [`ClassQueue::set_parts`]: crate::ClassQueue::set_parts
     pub fn set_class_parts(&mut self, parts: &[(u32, f64)]) {
         self.waiting.set_parts(parts);
     }

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use std::num::NonZeroU16;
 
 use super::Gate;
-use crate::limit::KeyChange;
+use crate::KeyChange;
 
 /// Most changes of keys that a claim tells. The next one tells the others.
 const MAX_CHANGES: usize = 200;

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::Moment;
+use crate::Moment;
 
 /// New gaps count for one part in so many.
 const SMOOTHING: u32 = 8;

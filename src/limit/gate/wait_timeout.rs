@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::Moment;
+use crate::Moment;
 
 /// How long a request may wait at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

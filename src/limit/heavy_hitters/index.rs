@@ -29,7 +29,7 @@ impl Index {
     }
 
     /// Adds a counter that is not there. There are always free places.
-    pub(super) fn add(&mut self, hash: u64, counter: usize) {
+    pub fn add(&mut self, hash: u64, counter: usize) {
         let places = self.places.get_or_insert_with(|| Box::new([NONE; PLACES]));
         let mut place = home(hash);
         while places[place] != NONE {

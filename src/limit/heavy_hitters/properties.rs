@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::space_saving::COUNTERS;
 use super::{HeavyHitters, Measure, Window};
-use crate::limit::Moment;
+use crate::Moment;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_123_456_789);
 const MEASURES: [Measure; 3] = [Measure::Requests, Measure::Rejections, Measure::Waits];
@@ -96,7 +96,7 @@ fn check(events: Vec<Event>, later: u64) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::cases(8, 2048))]
+    #![proptest_config(testing::cases(8, 2048))]
 
     #[test]
     fn heavy_keys_are_found_and_no_count_is_off_by_more_than_the_error(

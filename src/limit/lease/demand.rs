@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::Moment;
+use crate::Moment;
 
 /// How many requests came in each of the last spans of one length.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ impl Demand {
     }
 
     /// Counts a request.
-    pub(super) fn add(&mut self, length: Duration, now: Moment) {
+    pub fn add(&mut self, length: Duration, now: Moment) {
         *self = self.at(length, now);
         self.present = self.present.saturating_add(1);
     }

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::simulation::{Gateway, Simulation, Store, end_of_window};
-use crate::limit::{Algorithm, Cost, Delay, Limit, Moment, Rate};
+use crate::{Algorithm, Cost, Delay, Limit, Moment, Rate};
 
 const START: Moment = Moment::from_nanos(1_800_000_000_000_000_000);
 
@@ -101,7 +101,7 @@ fn delays(burst: u32) -> [(Algorithm, Delay); 4] {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::config())]
+    #![proptest_config(testing::config())]
 
     #[test]
     fn buckets_let_no_more_through_in_any_span(run in run()) {

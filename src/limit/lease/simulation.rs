@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use super::{FromLease, Lease, LeaseTerms, Leased};
-use crate::limit::{
+use crate::{
     Algorithm, Allowance, Bucket, Cost, Delay, Limit, Meter, Moment, Rate, Refusal, Verdict,
 };
 

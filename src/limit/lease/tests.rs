@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::simulation::{Gateway, Simulation, Store};
 use super::{FromLease, Lease, LeaseTerms, Leased};
-use crate::limit::{Algorithm, Cost, Delay, Limit, Moment, Rate};
+use crate::{Algorithm, Cost, Delay, Limit, Moment, Rate};
 
 const START: Moment = Moment::from_nanos(1_800_000_000_000_000_000);
 const MS: Duration = Duration::from_millis(1);

@@ -1,5 +1,5 @@
 use super::{Allowance, Metering, start, window};
-use crate::limit::{Cost, Excess, Moment, Rate};
+use crate::{Cost, Excess, Moment, Rate};
 
 /// Number of requests in the present window.
 ///
@@ -12,7 +12,7 @@ pub struct FixedWindow {
 
 impl FixedWindow {
     /// A meter with `count` requests in this window.
-    pub(crate) fn counted(window: u64, count: u32) -> Self {
+    pub fn counted(window: u64, count: u32) -> Self {
         Self { window, count }
     }
 

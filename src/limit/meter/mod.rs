@@ -14,10 +14,10 @@ mod properties;
 mod tests;
 
 use super::{Algorithm, Cost, Excess, Moment, Rate, Reason, Refusal, Verdict};
-pub(crate) use fixed_window::FixedWindow;
-pub(crate) use sliding_window_counter::SlidingWindowCounter;
-pub(crate) use sliding_window_log::SlidingWindowLog;
-pub(crate) use token_bucket::TokenBucket;
+pub use fixed_window::FixedWindow;
+pub use sliding_window_counter::SlidingWindowCounter;
+pub use sliding_window_log::SlidingWindowLog;
+pub use token_bucket::TokenBucket;
 
 /// How many requests a key is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

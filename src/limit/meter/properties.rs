@@ -88,7 +88,7 @@ impl Naive {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::config())]
+    #![proptest_config(testing::config())]
 
     #[test]
     fn answers_are_those_of_the_definitions(gaps in trace(), allowance in allowance(), algorithm in algorithm()) {

@@ -1,5 +1,5 @@
 use super::{Allowance, Metering, period, start, window};
-use crate::limit::{Cost, Excess, Moment, Rate};
+use crate::{Cost, Excess, Moment, Rate};
 
 /// Number of requests in this window and in the one before it.
 ///
@@ -14,7 +14,7 @@ pub struct SlidingWindowCounter {
 
 impl SlidingWindowCounter {
     /// A meter with these counts in this window and the one before it.
-    pub(crate) fn counted(window: u64, previous: u32, current: u32) -> Self {
+    pub fn counted(window: u64, previous: u32, current: u32) -> Self {
         Self {
             window,
             previous,

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Allowance, Metering};
-use crate::limit::{Cost, Excess, Moment, Rate};
+use crate::{Cost, Excess, Moment, Rate};
 
 /// Arrival times of the accepted requests of the last period, the oldest first.
 ///
@@ -28,7 +28,7 @@ impl SlidingWindowLog {
     /// A log that had `count` requests at `at` and accepts one more at `one_more_at`.
     ///
     /// When it is charged here, the times of these requests are assumed to be evenly spaced.
-    pub(crate) fn counted(count: u32, at: Moment, one_more_at: Moment) -> Self {
+    pub fn counted(count: u32, at: Moment, one_more_at: Moment) -> Self {
         let told = (count > 0).then_some(RemoteLog {
             count,
             at,

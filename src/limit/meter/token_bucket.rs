@@ -1,5 +1,5 @@
 use super::{Allowance, Metering};
-use crate::limit::{Bucket, Cost, Delay, Excess, Limit, Moment, Rate};
+use crate::{Bucket, Cost, Delay, Excess, Limit, Moment, Rate};
 
 /// Tokens arrive at the rate, up to `most` of them. Each request takes one.
 ///
@@ -10,7 +10,7 @@ pub struct TokenBucket(Bucket);
 
 impl TokenBucket {
     /// A meter with as many tokens missing as `bucket` holds requests.
-    pub(crate) fn missing(bucket: Bucket) -> Self {
+    pub fn missing(bucket: Bucket) -> Self {
         Self(bucket)
     }
 

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
+use testing::config;
 
 use super::*;
-use crate::testing::config;
 
 #[test]
 fn reads_percentages_and_prints_them() {

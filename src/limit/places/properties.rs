@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Places, Terms};
-use crate::limit::{Moment, Ticket};
+use crate::{Moment, Ticket};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -83,7 +83,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::config())]
+    #![proptest_config(testing::config())]
 
     #[test]
     fn places_do_as_the_naive_model_does(steps in vec(step(), 1..200)) {

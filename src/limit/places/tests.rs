@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{Places, Terms};
-use crate::limit::{Moment, Ticket};
+use crate::{Moment, Ticket};
 
 fn at(millis: u64) -> Moment {
     Moment::default() + Duration::from_millis(millis)

@@ -109,7 +109,7 @@ fn arrives(gateways: &mut [Gateway], nth: usize) -> PoolReply {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::config())]
+    #![proptest_config(testing::config())]
 
     #[test]
     fn a_gateway_never_uses_more_than_it_was_lent(

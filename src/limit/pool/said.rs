@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::limit::Moment;
+use crate::Moment;
 
 /// What a gateway has to do with places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What a request was charged.
 
-use crate::limit::{Cost, Moment};
+use crate::{Cost, Moment};
 
 /// What an accepted request was charged. It is needed to give an unused charge back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The worked examples of requests that cost more than one.
 
 use super::*;
-use crate::limit::Reason;
+use crate::Reason;
 
 const BURST: u32 = 10;
 

@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
 use super::{Charge, Ticket};
-use crate::limit::bucket::rescale;
-use crate::limit::{Cost, Moment, Rate, more_room};
+use crate::bucket::rescale;
+use crate::{Cost, Moment, Rate, more_room};
 
 /// The waiters of a queue that have the same `delay`, first in, first out.
 ///

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use crate::limit::Cost;
+use crate::Cost;
 
 /// Records which charges can be given back whole.
 ///

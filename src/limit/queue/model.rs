@@ -3,7 +3,7 @@
 //! Levels are counted in parts of a request. Every question is answered by replaying the whole
 //! history.
 
-use crate::limit::{Cost, Delay, Limit, Moment, Rate, Reason};
+use crate::{Cost, Delay, Limit, Moment, Rate, Reason};
 
 /// Parts in one request.
 ///

@@ -9,7 +9,7 @@ use proptest::test_runner::FileFailurePersistence;
 
 use super::model::{FAMILIES, Judgement, Model, Pace, UNIT, paces};
 use super::*;
-use crate::limit::Refusal;
+use crate::Refusal;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -432,7 +432,7 @@ impl Twins {
 fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        ..crate::testing::config()
+        ..testing::config()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::lane::Lane;
 use super::{Charge, Queue};
-use crate::limit::bucket::line;
-use crate::limit::{Cost, Moment};
+use crate::bucket::line;
+use crate::{Cost, Moment};
 
 impl<W> Queue<W> {
     /// Gives back the charge of an unused turn. The waiters behind it move up.

@@ -1,9 +1,9 @@
 //! What must hold for any text that may be a rate.
 
 use proptest::prelude::*;
+use testing::{config, replay_text, text};
 
 use super::*;
-use crate::testing::{config, replay_text, text};
 
 const BILLION: u128 = 1_000_000_000;
 
@@ -26,7 +26,7 @@ fn naive(text: &str) -> Option<(u128, u128)> {
         "m" => 60 * BILLION,
         "h" => 3_600 * BILLION,
         "d" => 86_400 * BILLION,
-        spelled => crate::limit::parse_duration(spelled)?.as_nanos(),
+        spelled => crate::parse_duration(spelled)?.as_nanos(),
     };
     let fits = billionths > 0 && nanos > 0 && nanos <= 366 * 86_400 * BILLION;
     // At most a thousandth of a request in a nanosecond.

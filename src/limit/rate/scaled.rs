@@ -1,7 +1,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use super::{Rate, Unit};
-use crate::limit::Percent;
+use crate::Percent;
 
 /// Ten to the power of the most decimals a count may have.
 const FINEST_SCALE: u64 = 1_000_000_000;

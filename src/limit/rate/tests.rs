@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::limit::Percent;
+use crate::Percent;
 
 fn rate(text: &str) -> Rate {
     text.parse()
@@ -167,7 +167,7 @@ fn a_part_of_a_rate_is_exact_up_to_nine_decimals() {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::config())]
+    #![proptest_config(testing::config())]
 
     /// Compares fractions of requests a nanosecond, without rounding.
     #[test]

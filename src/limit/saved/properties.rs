@@ -3,7 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::limit::{Delay, Limit, Queue, Ticket, Verdict};
+use crate::{Delay, Limit, Queue, Ticket, Verdict};
 
 const START: Moment = Moment::from_nanos(1_800_000_000_123_456_789);
 
@@ -63,7 +63,7 @@ fn last(start: Moment, requests: &[(u64, u32)]) -> Moment {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::config())]
+    #![proptest_config(testing::config())]
 
     #[test]
     fn what_is_saved_goes_on_as_if_nothing_had_happened(
@@ -266,7 +266,7 @@ fn moved(verdict: Verdict, there: impl Fn(Moment) -> Moment) -> Verdict {
             until: there(until),
             excess,
         },
-        Verdict::Reject(refusal) => Verdict::Reject(crate::limit::Refusal {
+        Verdict::Reject(refusal) => Verdict::Reject(crate::Refusal {
             retry_at: there(refusal.retry_at),
             ..refusal
         }),

@@ -1,7 +1,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::limit::Moment;
+use crate::Moment;
 
 /// A visitor who was called and has not come yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::MAX_SESSIONS;
-use crate::limit::{Moment, Rate};
+use crate::{Moment, Rate};
 
 /// What bounds a waiting room.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::{
     Lottery, MAX_SESSIONS, Polled, RoomCounts, RoomLimits, RoomState, Waiting, WaitingRoom,
 };
-use crate::limit::Moment;
+use crate::Moment;
 
 /// Most calls that are recorded at once: of more the pace is known well enough.
 const MAX_RECORDED: u64 = 10_000;
@@ -277,7 +277,7 @@ impl RoomMirror {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limit::Rate;
+    use crate::Rate;
 
     fn at(seconds: u64) -> Moment {
         Moment::default() + Duration::from_secs(1_000_000 + seconds)

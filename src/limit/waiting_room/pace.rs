@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::limit::Moment;
+use crate::Moment;
 
 /// The span over which calls are counted together.
 const STEP: Duration = Duration::from_secs(5);

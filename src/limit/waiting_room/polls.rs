@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::Moment;
+use crate::Moment;
 
 /// How many waiting visitors are remembered: the first in line.
 pub(super) const REMEMBERED: usize = 1 << 16;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::gaps::Gaps;
 use super::wait::MAX_RETRY_AFTER;
 use super::{Call, Lottery, RoomLimits, WaitingRoom};
-use crate::limit::Moment;
+use crate::Moment;
 
 /// How long a room waits for visitors that may have drawn a number just before the process was
 /// killed: those at the front ask again within it.

@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
 
-use crate::limit::Moment;
+use crate::Moment;
 
 /// The visitors inside, by their numbers.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::*;
-use crate::limit::{Moment, Rate};
+use crate::{Moment, Rate};
 
 const KEYS: LotteryKeys = [1, 2, 3, 4, 5, 6];
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::WaitingRoom;
-use crate::limit::Moment;
+use crate::Moment;
 
 /// Bounds of `Retry-After`, in seconds.
 const MIN_RETRY: f64 = 2.0;

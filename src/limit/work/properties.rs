@@ -1,9 +1,9 @@
 //! What is learned beside a plain model that keeps all times, and how far off it is.
 
 use proptest::prelude::*;
+use testing::config;
 
 use super::*;
-use crate::testing::config;
 
 /// The nearest rank of the last 32 of these.
 fn quantile(all: &[u32], percent: usize) -> Option<u32> {

@@ -9,9 +9,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
+use testing::{Random, some_of};
+
 use super::Work;
-use crate::limit::{Admission, Cost, Gate, GateLimits, Moment, Share};
-use crate::testing::{Random, some_of};
+use crate::{Admission, Cost, Gate, GateLimits, Moment, Share};
 
 const WORKERS: usize = 4;
 const UNIT: Duration = Duration::from_millis(10);

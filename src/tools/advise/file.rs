@@ -1,13 +1,14 @@
 //! The advice as a whole `gateway.toml`.
 
+use config::toml_string;
+use gateway::replay::Form;
+
 use super::advice::Advice;
 use super::enough::caution;
 use super::fit::WIDTHS;
 use super::paste::{gate_fields, limit, zone_of};
 use super::plans::title;
 use super::report::{basis, headline};
-use crate::config::toml_string;
-use crate::replay::Form;
 
 /// Replaces the origin, which a log does not name.
 const ORIGIN: &str = "http://127.0.0.1:9000";

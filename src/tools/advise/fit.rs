@@ -3,9 +3,10 @@
 use std::io;
 use std::time::Duration;
 
+use limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
+
 use super::group::Group;
 use super::spool::{Event, Spool};
-use crate::limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
 
 /// The fastest rate that a file may have, in requests a second.
 pub(super) const FASTEST: u64 = 1_000_000;

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use limit::Rate;
+
 use super::fit::{FASTEST, per};
 use super::origin_load::OriginLoad;
-use crate::limit::Rate;
 
 /// The share of the seconds that the gate should not slow down.
 const SHARE: f64 = 0.999;

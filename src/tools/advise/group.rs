@@ -1,8 +1,9 @@
 use std::io;
 
+use limit::Moment;
+
 use super::keys::Keys;
 use super::spool::{Event, Spool};
-use crate::limit::Moment;
 
 /// The keys that are judged together, and their requests.
 pub(super) struct Group {

@@ -3,7 +3,7 @@
 use foldhash::fast::RandomState;
 use lru::LruCache;
 
-use crate::tools::shown;
+use crate::shown;
 
 /// Number of forgotten keys whose requests are remembered.
 const REMEMBERED: usize = 256;

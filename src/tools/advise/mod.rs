@@ -5,7 +5,7 @@
 //!
 //! That file is replayed to count each key's requests in windows of 1 s, 10 s and 1 min. The rate is the most
 //! requests of one key in the widest window that the log is long enough for. The burst is the highest level that
-//! these requests reach at that rate, by the arithmetic of [`crate::limit`], so none of them is rejected.
+//! these requests reach at that rate, by the arithmetic of [`limit`], so none of them is rejected.
 //!
 //! The same is done without the key that made most requests. If it made more than all others, these numbers are
 //! recommended. The keys of each plan are judged on their own.

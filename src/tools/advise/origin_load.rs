@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
-use crate::replay::{Line, Spread};
-use crate::tools::order::WAITED;
+use gateway::replay::{Line, Spread};
+
+use crate::order::WAITED;
 
 const SECOND: u64 = 1_000_000_000;
 /// Maximum number of seconds that are counted at once.
@@ -43,7 +44,7 @@ struct Load {
 
 impl OriginLoad {
     /// Adds a request.
-    pub(super) fn add(&mut self, line: &Line) {
+    pub fn add(&mut self, line: &Line) {
         self.put(line);
         // Not in `pass` alone: nothing may follow that is counted.
         while self.open.len() > OPEN {
@@ -150,7 +151,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::replay::Form;
+    use gateway::replay::Form;
 
     /// A line of nginx's log: when the request ended, and how long it took.
     fn line(end: f64, took: f64) -> String {

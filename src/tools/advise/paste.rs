@@ -1,11 +1,12 @@
 //! The advice as lines of a `gateway.toml`.
 
+use config::{KeyTemplate, Part, Variable, toml_string};
+
 use super::advice::{Advice, ZoneAdvice};
 use super::fit::Fit;
 use super::gate::GateAdvice;
 use super::plans::title;
 use super::survey::Surveyed;
-use crate::config::{KeyTemplate, Part, Variable, toml_string};
 
 /// The limit of a route and its zone, to append to a file whose last table is the route.
 ///

@@ -1,8 +1,8 @@
 use std::borrow::Cow;
 
-use crate::config::Zone;
-use crate::observe::escape::unescape;
-use crate::replay::Line;
+use config::Zone;
+use gateway::observe::escape::unescape;
+use gateway::replay::Line;
 
 /// Where the plan of a key is known from.
 pub(super) enum PlanSource {

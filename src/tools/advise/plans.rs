@@ -1,8 +1,9 @@
 //! The advice for the keys of each plan.
 
+use config::toml_string;
+
 use super::advice::Advice;
 use super::fit::Fit;
-use crate::config::toml_string;
 
 /// Lines for the tables of the plans; `None` without plans.
 pub(super) fn toml(advice: &Advice, zone: &str) -> Option<String> {

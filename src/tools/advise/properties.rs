@@ -4,9 +4,9 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 use proptest::prelude::*;
+use testing::{cases, text};
 
 use super::{Advice, Log, Survey, read, report, toml};
-use crate::testing::{cases, text};
 
 /// The advice for a log, with only three keys known at once.
 fn advice(log: &str) -> Option<Advice> {
@@ -33,7 +33,7 @@ fn holds(log: &str) -> Result<(), TestCaseError> {
     let file = format!(
         "[origins.a]\nservers = [\"http://a\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n{toml}"
     );
-    let checked = crate::config::parse(&file, Path::new("gateway.toml"), false);
+    let checked = config::parse(&file, Path::new("gateway.toml"), false);
     prop_assert!(checked.is_ok(), "{}", file);
     Ok(())
 }

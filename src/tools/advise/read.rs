@@ -1,9 +1,10 @@
 use std::fmt::Display;
 use std::io::{self, Read};
 
+use gateway::replay::{Form, Trace};
+use limit::Moment;
+
 use super::survey::{Item, Survey};
-use crate::limit::Moment;
-use crate::replay::{Form, Trace};
 
 /// A log that is opened when it is needed.
 pub struct Log<'a> {

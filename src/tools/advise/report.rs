@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use gateway::replay::Form;
 use jiff::Timestamp;
 use jiff::tz::Offset;
+use limit::Moment;
 
 use super::advice::Advice;
 use super::enough::caution;
@@ -11,9 +13,7 @@ use super::fit::{Fit, WIDTHS};
 use super::paste::{gate, toml, zone_of};
 use super::plans;
 use super::survey::Surveyed;
-use crate::limit::Moment;
-use crate::replay::Form;
-use crate::tools::shown::{percent, share};
+use crate::shown::{percent, share};
 
 /// The earliest time of a trace that is a date: the year 2001. A trace may count from its start.
 const EARLIEST_DATE: u64 = 1_000_000_000_000_000_000;

@@ -1,13 +1,14 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use config::{self, KeyTemplate, short_key};
+use gateway::replay::{Form, Line, add_to_key};
+use limit::Moment;
+
 use super::group::Group;
 use super::origin_load::OriginLoad;
 use super::plan_source::PlanSource;
-use crate::config::{self, KeyTemplate, short_key};
-use crate::limit::Moment;
-use crate::replay::{Form, Line, add_to_key};
-use crate::tools::order::Order;
+use crate::order::Order;
 
 /// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
 const IPV6_PREFIX: u8 = 64;

@@ -10,14 +10,15 @@ mod table;
 
 use std::time::Duration;
 
+use gateway::replay::{Collapse, Line};
+use limit::Moment;
+
 pub(crate) use self::paths::{PathTally, Tally};
 pub(crate) use self::request::Request;
 pub(crate) use self::table::{notes, table};
 
 use self::paths::Paths;
 use super::order::Order;
-use crate::limit::Moment;
-use crate::replay::{Collapse, Line};
 
 /// How long answers serve newcomers once they are complete, and how the file writes it.
 pub(crate) const KEEPS: [(Duration, &str); 3] = [
@@ -133,7 +134,7 @@ impl Collapsed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::Form;
+    use gateway::replay::Form;
 
     fn collapsed(form: Form, lines: &[&str]) -> Collapsed {
         let mut survey = CollapseSurvey::new();

@@ -1,12 +1,12 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use config::short_key;
 use foldhash::fast::RandomState;
 
 use super::KEEPS;
 use super::request::Name;
-use crate::config::short_key;
-use crate::tools::shown::share;
+use crate::shown::share;
 
 /// Maximum number of paths that are counted one by one.
 const MAX_PATHS: usize = 1 << 16;

@@ -2,8 +2,8 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use crate::limit::Moment;
-use crate::replay::{Collapse, Line, Recorded, Sharing};
+use gateway::replay::{Collapse, Line, Recorded, Sharing};
+use limit::Moment;
 
 /// The time at the origin that is assumed where the log does not tell it.
 pub(super) const ASSUMED: Duration = Duration::from_millis(100);

@@ -1,9 +1,10 @@
 use std::fmt::Write;
 
+use limit::show_duration;
+
 use super::request::ASSUMED;
 use super::{Collapsed, KEEPS, Tally};
-use crate::limit::show_duration;
-use crate::tools::shown::{self, percent};
+use crate::shown::{self, percent};
 
 /// What is saved of all requests, of the first `most` paths, and of the others.
 pub(crate) fn table(collapsed: &Collapsed, most: usize) -> String {

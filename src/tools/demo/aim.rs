@@ -1,13 +1,12 @@
 use std::net::SocketAddr;
 
-use thiserror::Error;
-
-use crate::config::{
+use config::{
     HostPattern, KeyTemplate, Listen, ListenAddress, ListenService, OriginServer, Part,
     PathPattern, Route, Settings, Variable, Zone,
 };
-use crate::limit::{Limit, Rate};
-use crate::server::reachable;
+use gateway::server::reachable;
+use limit::{Limit, Rate};
+use thiserror::Error;
 
 /// What the demo takes from the settings: the first route with limits, and how to request it.
 #[derive(Clone, Debug)]
@@ -149,7 +148,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config;
+    use config;
 
     fn aim(server: &str, key: &str, route: &str) -> Result<Aim, AimError> {
         let text = format!(

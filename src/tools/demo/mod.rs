@@ -23,13 +23,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use config::LoadError;
+use gateway::server;
 use thiserror::Error;
 
 use self::own_file::OwnFile;
-use crate::config::LoadError;
-use crate::server;
-use crate::tools::complain::complain;
-use crate::tools::starter;
+use crate::complain::complain;
+use crate::starter;
 
 /// The file of the scene `smooth`, if none is named and it is there.
 const FILE: &str = "gateway.toml";

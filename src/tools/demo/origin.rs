@@ -6,10 +6,10 @@ use actix_web::dev::Server;
 use actix_web::http::header::USER_AGENT;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use config::{OriginServer, Scheme, ServerUrl};
+use gateway::time::clock;
 
 use super::tally::Tally;
-use crate::config::{OriginServer, Scheme, ServerUrl};
-use crate::time::clock;
 
 /// The `User-Agent` that marks the crowd's requests.
 ///

@@ -122,7 +122,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config;
+    use config;
 
     #[test]
     fn bars() {

@@ -2,11 +2,12 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use config;
+
 use super::aim::{Aim, AimError};
 use super::picture::{self, Picture};
 use super::tally::{Second, Total};
 use super::{place, words};
-use crate::config;
 
 /// Lines between two headings, so that one is always visible.
 const HEADING_EVERY: u64 = 20;

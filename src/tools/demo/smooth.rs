@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use gateway::server::Loaded;
+use limit::Moment;
 use tokio::sync::watch;
 
 use super::aim::Aim;
@@ -11,8 +13,6 @@ use super::origin;
 use super::screen::Screen;
 use super::stage::{self, Beat, InForce, next_gateway, wait_for_gateway};
 use super::tally::Tally;
-use crate::limit::Moment;
-use crate::server::Loaded;
 
 /// Plays the scene on a file until it is interrupted.
 pub(super) async fn play(loaded: Loaded) -> io::Result<()> {

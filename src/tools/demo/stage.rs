@@ -4,17 +4,17 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use config::{AdminTokens, Level, Log};
+use gateway::http::gateway::Gateway;
+use gateway::observe::log::Logging;
+use gateway::server::signals::{SignalRequest, Signals};
+use gateway::server::{self, Loaded};
+use gateway::time::clock;
+use limit::Moment;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::tally::{TENTH, TENTHS};
-use crate::config::{AdminTokens, Level, Log};
-use crate::http::gateway::Gateway;
-use crate::limit::Moment;
-use crate::observe::log::Logging;
-use crate::server::signals::{SignalRequest, Signals};
-use crate::server::{self, Loaded};
-use crate::time::clock;
 
 /// Receives each gateway that comes into force.
 pub(super) type InForce = watch::Receiver<Option<Arc<Gateway>>>;
@@ -37,7 +37,7 @@ pub(super) async fn play(
         level: log.level.min(Level::Warn),
         ..log.clone()
     })?;
-    log.leave_out("drip::status::headline");
+    log.leave_out("drip_gateway::status::headline");
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
     let file = loaded.file.clone();
     let mut signals = Signals::listen()?;

@@ -1,9 +1,10 @@
 use std::fmt::Write as _;
 
+use gateway::server::live_page;
+use limit::Delay;
+
 use super::aim::Aim;
 use super::tally::Total;
-use crate::limit::Delay;
-use crate::server::live_page;
 
 /// Names the other scene at the end.
 pub(super) const OTHER_SCENE: &str =

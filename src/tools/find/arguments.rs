@@ -1,8 +1,7 @@
 use clap::Args;
+use config::AdminAddress;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
-
-use crate::config::AdminAddress;
 
 /// The arguments of `drip find`.
 #[derive(Debug, Args)]

@@ -10,18 +10,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use awc::http::{Method, StatusCode};
+use config::AdminTokens;
+use gateway::server::signals::Signals;
+use gateway::status::{Find, Plain};
+use gateway::time::clock;
+use limit::Moment;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::sleep;
 
 pub use self::arguments::FindArguments;
-use crate::config::AdminTokens;
-use crate::limit::Moment;
-use crate::server::signals::Signals;
-use crate::status::views::{Find, Plain};
-use crate::time::clock;
-use crate::tools::admin_client::{ChangeError, Client};
-use crate::tools::complain::complain;
+use crate::admin_client::{ChangeError, Client};
+use crate::complain::complain;
 
 /// How often the experiment is renewed.
 const EVERY: Duration = Duration::from_secs(1);

@@ -67,7 +67,7 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
         (page, notes, "location with a proxy_pass")
     };
     let settings = page.and_then(|page| {
-        let checked = crate::config::parse(&page, Path::new("gateway.toml"), false);
+        let checked = config::parse(&page, Path::new("gateway.toml"), false);
         match checked {
             Ok(_) => Some(page),
             Err(problems) => {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::config::put_printable;
+use config::put_printable;
 
 /// A line of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ impl Notes {
         })
     }
 
-    pub(super) fn add(&mut self, place: Place, message: impl AsRef<str>) {
+    pub fn add(&mut self, place: Place, message: impl AsRef<str>) {
         self.push(place, message, false);
     }
 

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::Path;
 
+use config::is_printable;
 use proptest::prelude::*;
+use testing::{bytes, cases, replay};
 
 use super::{Files, Import, import};
-use crate::config::is_printable;
-use crate::testing::{bytes, cases, replay};
 
 /// Every file has the same content, and each folder has two files.
 struct Mirror<'t>(&'t [u8]);
@@ -56,7 +56,7 @@ fn holds(text: &[u8]) -> Result<(), TestCaseError> {
         );
     }
     if let Some(settings) = settings {
-        let checked = crate::config::parse(&settings, Path::new("/etc/drip/gateway.toml"), false);
+        let checked = config::parse(&settings, Path::new("/etc/drip/gateway.toml"), false);
         prop_assert!(checked.is_ok(), "{}\n{}", settings, checked.unwrap_err());
     }
     Ok(())

@@ -4,7 +4,7 @@
 //! data give the same bytes. Colours follow the reader's system or page, light or dark.
 //!
 //! ```
-//! use drip::tools::plot::{Chart, Panel};
+//! use drip_tools::plot::{Chart, Panel};
 //!
 //! let waiting = [(0.0, 0.0), (0.5, 3.0), (2.0, 0.0)];
 //! let svg = Chart::new("Thirty at once, at 10r/s")

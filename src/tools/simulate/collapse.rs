@@ -4,14 +4,15 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use config::{Collapse, Settings};
+use gateway::observe::escape::escape;
+use gateway::replay::{Simulator, Trace};
+
 use super::SimulateArguments;
 use super::rows::field;
-use crate::config::{Collapse, Settings};
-use crate::observe::escape::escape;
-use crate::replay::{Simulator, Trace};
-use crate::tools::collapse::{CollapseSurvey, Collapsed, KEEPS, notes, table};
-use crate::tools::complain::complain;
-use crate::tools::trace::{SHOWN, length, open, progress};
+use crate::collapse::{CollapseSurvey, Collapsed, KEEPS, notes, table};
+use crate::complain::complain;
+use crate::trace::{SHOWN, length, open, progress};
 
 /// Maximum number of paths in the table.
 const MAX_PATHS: usize = 20;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use config::short_key;
 use foldhash::fast::RandomState;
+use gateway::replay::{Outcome, Spread};
 
-use crate::config::short_key;
-use crate::replay::{Outcome, Spread};
-use crate::tools::shown;
+use crate::shown;
 
 /// Maximum number of keys that are followed one by one.
 ///
@@ -48,7 +48,7 @@ pub(super) struct Keys {
 }
 
 impl Total {
-    pub(super) fn add(&mut self, outcome: Option<&Outcome>) {
+    pub fn add(&mut self, outcome: Option<&Outcome>) {
         self.requests += 1;
         if let Some(gate) = outcome.and_then(|outcome| outcome.at_gate) {
             let rejected = u64::from(gate.rejected.is_some());
@@ -81,7 +81,7 @@ impl Keys {
     }
 
     /// Adds the outcome of one request of `key` under each file.
-    pub(super) fn add(&mut self, key: &[u8], outcomes: &[Option<Outcome>]) {
+    pub fn add(&mut self, key: &[u8], outcomes: &[Option<Outcome>]) {
         let key = &*short_key(key);
         let fates = if let Some(fates) = self.fates.get_mut(key) {
             fates

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::replay::{Join, Outcome, Timeline};
-use crate::tools::plot::{Chart, Panel, number, seconds, stairs};
+use gateway::replay::{Join, Outcome, Timeline};
+
+use crate::plot::{Chart, Panel, number, seconds, stairs};
 
 /// Initial width of a timeline column: one millisecond, in nanoseconds.
 const FINEST: u64 = 1_000_000;
@@ -36,7 +37,7 @@ impl Flow {
         }
     }
 
-    pub(super) fn add(&mut self, outcome: &Outcome) {
+    pub fn add(&mut self, outcome: &Outcome) {
         let now = outcome.time.as_nanos();
         self.drain(now);
         self.line.put(now, CAME, 1);
@@ -155,8 +156,8 @@ pub(super) fn picture(title: &str, flows: &[(&str, &Flow)]) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limit::{Excess, Moment};
-    use crate::observe::metrics::LimitStatus;
+    use gateway::observe::metrics::LimitStatus;
+    use limit::{Excess, Moment};
 
     #[test]
     fn those_who_wait_are_counted_until_they_leave() {

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use config::{self, Settings};
+use gateway::replay::{Form, Line, Outcome, Trace};
 
 use self::compare::{Keys, Total, summary};
 use self::flow::{Flow, picture};
@@ -19,10 +21,8 @@ use self::named_request::{Name, NamedRequest, Pending};
 use self::rows::Rows;
 use self::run::Run;
 use super::trace::{SHOWN, form, length, open, progress, svg};
-use crate::config::{self, Settings};
-use crate::replay::{Form, Line, Outcome, Trace};
-use crate::tools::complain::complain;
-use crate::tools::learned_costs;
+use crate::complain::complain;
+use crate::learned_costs;
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
 
-use crate::limit::Moment;
-use crate::replay::{Line, Outcome, ReplayAdmission};
+use gateway::replay::{Line, Outcome, ReplayAdmission};
+use limit::Moment;
 
 /// The most bytes that requests take whose outcome is not known yet, and those behind them.
 const MAX_BYTES: usize = 512 << 20;
@@ -108,7 +108,7 @@ impl Pending {
     /// # Errors
     ///
     /// Returns an error if too many requests are behind one whose outcome is not known.
-    pub(super) fn add(
+    pub fn add(
         &mut self,
         asked: NamedRequest,
         judged: impl Iterator<Item = ReplayAdmission>,

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::time::Duration;
 
+use gateway::observe::escape::escape;
+use gateway::observe::metrics::GateRejected;
+use gateway::replay::Outcome;
+use limit::Moment;
+
 use super::named_request::{Name, NamedRequest};
-use crate::limit::Moment;
-use crate::observe::escape::escape;
-use crate::observe::metrics::GateRejected;
-use crate::replay::Outcome;
 
 /// Writes the lines to standard output.
 pub(super) struct Rows {

@@ -1,9 +1,10 @@
 //! One file, and the results of replaying the trace under it.
 
+use config::Settings;
+use gateway::replay::{GatedSimulator, Line, Outcome, ReplayAdmission, Simulator};
+
 use super::compare::Total;
 use super::flow::Flow;
-use crate::config::Settings;
-use crate::replay::{GatedSimulator, Line, Outcome, ReplayAdmission, Simulator};
 
 /// One file and the results of replaying the trace under it.
 pub(super) struct Run<'a> {

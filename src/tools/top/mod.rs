@@ -9,15 +9,15 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use config::{AdminAddress, AdminTokens};
+use gateway::server::signals::Signals;
+use gateway::time::clock;
 use serde_json::Value;
 use tokio::time::sleep;
 
 use self::screen::Screen;
-use crate::config::{AdminAddress, AdminTokens};
-use crate::server::signals::Signals;
-use crate::time::clock;
-use crate::tools::admin_client::{Client, Lost};
-use crate::tools::complain::complain;
+use crate::admin_client::{Client, Lost};
+use crate::complain::complain;
 
 /// Pause between two reads.
 const EVERY: Duration = Duration::from_secs(1);

@@ -2,13 +2,13 @@
 
 use std::iter;
 
+use config::AdminAddress;
+use gateway::status::Plain;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::State;
-use crate::config::AdminAddress;
-use crate::status::views::Plain;
-use crate::tools::shown::percent;
+use crate::shown::percent;
 
 /// Keys that are shown of each gate.
 const KEYS: usize = 5;

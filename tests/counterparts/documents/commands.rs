@@ -104,7 +104,7 @@ const NOT_RUN: [(&str, &str, &str); 12] = [
     // It takes minutes.
     (
         "DRIP_TRUTHS=10000 cargo test --release --lib measures_the_truths",
-        "src/simulation/find/tests.rs",
+        "src/gateway/simulation/find/tests.rs",
         "variable(\"DRIP_TRUTHS\")",
     ),
     (

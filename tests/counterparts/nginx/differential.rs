@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use drip::limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
+use limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
 
 use crate::programs::nginx::Nginx;
 use crate::support::{BUSY, Client, Gateway, MS, Origin, alone, now, watching};

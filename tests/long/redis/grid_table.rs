@@ -1,6 +1,6 @@
 //! The table of the gateways that share a gate, which has a size.
 
-use drip::limit::Algorithm;
+use limit::Algorithm;
 
 use crate::redis::store::grid::{claim, class};
 use crate::redis::store::pace;

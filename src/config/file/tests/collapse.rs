@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::config::{Collapse, Route, changes, show};
+use crate::{Collapse, Route, changes, show};
 
 const LIMITS: &str = "limits = [{ zone = \"per_client\", burst = 20 }]\n";
 

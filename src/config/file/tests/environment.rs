@@ -3,7 +3,7 @@
 use std::env::VarError;
 
 use super::*;
-use crate::config::{RejectBody, changes, show};
+use crate::{RejectBody, changes, show};
 
 fn variable(name: &str) -> Result<String, VarError> {
     let value = match name {
@@ -74,7 +74,7 @@ fn strings_have_the_values_and_what_is_shown_has_the_names() {
         Some(("authorization", Some("Bearer 10.9.8.7")))
     );
     assert_eq!(settings.redis.url.to_string(), "${REDIS_URL}");
-    let right: crate::store::Url = "redis://:hush-hush@cache:6379/1".parse().unwrap();
+    let right: crate::redis::Url = "redis://:hush-hush@cache:6379/1".parse().unwrap();
     assert_eq!(
         settings.redis.url,
         right.shown_as("${REDIS_URL}".to_owned())

@@ -104,7 +104,7 @@ fn a_response_tells_the_cost_in_redis_too() {
             .replacen(ROUTE, cost, 1)
             .replacen("rate = ", "store = \"redis\"\nrate = ", 1);
     let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
-    assert_eq!(settings.zones[0].store, crate::config::StoreKind::Redis);
+    assert_eq!(settings.zones[0].store, crate::StoreKind::Redis);
     assert!(settings.routes[0].settles());
 }
 

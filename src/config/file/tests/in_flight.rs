@@ -70,7 +70,7 @@ fn what_is_shown_reads_back_the_same() {
 }
 
 fn assert_reads_back(settings: &Settings) {
-    let shown = crate::config::show(settings);
+    let shown = crate::show(settings);
     let again = parse(&shown, Path::new("/etc/drip/gateway.toml"), false);
     assert_eq!(again.as_ref(), Ok(settings), "{shown}");
 }

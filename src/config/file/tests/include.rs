@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::config::FileKind;
+use crate::FileKind;
 
 /// The settings of `gateway.toml` beside other files, or its problems without the folder.
 fn parse_beside(text: &str, files: &[(&str, &str)]) -> Result<Settings, String> {

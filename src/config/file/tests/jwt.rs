@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::config::{changes, show};
+use crate::{changes, show};
 
 /// A key set on which nothing depends but that it is one.
 const KEYS: &str =

@@ -1,12 +1,12 @@
 //! Two mistakes in any table or list are two problems.
 
 use super::*;
-use crate::config::of_table::OfTable;
-use crate::config::schema::Table;
-use crate::config::tables::cost::{COST_BODY, COST_HEADER, COST_RESPONSE};
-use crate::config::tables::limit::LIMIT;
-use crate::config::tables::listen::LISTEN;
-use crate::config::{Backoff, Collapse, Cors, Health, Plan, Route, Tls, Zone};
+use crate::of_table::OfTable;
+use crate::schema::Table;
+use crate::tables::cost::{COST_BODY, COST_HEADER, COST_RESPONSE};
+use crate::tables::limit::LIMIT;
+use crate::tables::listen::LISTEN;
+use crate::{Backoff, Collapse, Cors, Health, Plan, Route, Tls, Zone};
 
 /// The lines that begin each table, and its fields.
 const TABLES: &[(&str, Table)] = &[

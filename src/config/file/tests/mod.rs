@@ -14,7 +14,7 @@ mod server;
 mod warnings;
 
 use super::*;
-use crate::config::key::ALLOWED;
+use crate::key::ALLOWED;
 
 const SMALLEST: &str = r#"[origins.app]
 servers = ["http://127.0.0.1:9000"]

@@ -4,7 +4,7 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 
 use super::{Case, SMALLEST, problems, settings_with};
-use crate::config::{Health, Host, Scheme, ServerUrl};
+use crate::{Health, Host, Scheme, ServerUrl};
 
 const SERVERS: &str = r#"["http://127.0.0.1:9000"]"#;
 

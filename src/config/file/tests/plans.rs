@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use ::limit::Delay::{Above, Never};
+
 use super::*;
-use crate::limit::Delay::{Above, Never};
 
 const RATE: &str = "rate = \"10r/s\"";
 
@@ -209,7 +210,7 @@ fn a_zone_in_redis_has_plans_as_one_in_memory() {
     let plans = "store = \"redis\"\nplans.gold = { keys = [\"alice\"], rate = \"100r/s\", burst = 200, weight = 8 }";
     let settings = in_folder(plans, &[]).unwrap();
     let zone = &settings.zones[0];
-    assert_eq!(zone.store, crate::config::StoreKind::Redis);
+    assert_eq!(zone.store, crate::StoreKind::Redis);
     assert_eq!(zone.rate_of(b"alice").to_string(), "100r/s");
     assert_eq!(zone.rate_of(b"bob").to_string(), "10r/s");
 }

@@ -3,9 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use ::limit::{Delay, Moment};
+
 use super::*;
-use crate::config::{Draw, PagePart, PageValue, Room, RoomSecret, StoreKind, changes, show};
-use crate::limit::{Delay, Moment};
+use crate::{Draw, PagePart, PageValue, Room, RoomSecret, StoreKind, changes, show};
 
 const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
 const ROUTE: &str = "origin = \"app\"";

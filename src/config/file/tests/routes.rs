@@ -1,7 +1,7 @@
 //! What routes do with paths and fields, and routes that refuse.
 
 use super::*;
-use crate::config::{Media, RouteAction, show};
+use crate::{Media, RouteAction, show};
 
 const APP: &str = "\"app\"";
 
@@ -219,7 +219,7 @@ fn pages_are_files_of_at_most_256_kb_of_text() {
     );
     let changed = read(b"\xef\xbb\xbfbusy").unwrap();
     assert_eq!(
-        crate::config::changes(&settings, &changed, &settings),
+        crate::changes(&settings, &changed, &settings),
         [
             "routes[/].reject_body.file content changed",
             "routes[/].pages.429.html content changed",

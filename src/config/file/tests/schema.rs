@@ -8,7 +8,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
 use super::*;
-use crate::config::{schema, show};
+use crate::{schema, show};
 
 /// Compiling the schema takes longer than all files.
 static VALIDATOR: LazyLock<Validator> = LazyLock::new(Validator::new);
@@ -282,7 +282,7 @@ fn the_defaults_of_the_schema_are_those_of_the_settings() {
 
 /// A duration in nanoseconds: "60s" is "1m".
 fn uniform(value: &Value) -> Value {
-    let duration = value.as_str().and_then(crate::limit::parse_duration);
+    let duration = value.as_str().and_then(::limit::parse_duration);
     duration.map_or_else(|| value.clone(), |it| it.as_nanos().to_string().into())
 }
 

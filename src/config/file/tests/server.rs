@@ -2,7 +2,7 @@ use std::num::{NonZeroU16, NonZeroU64};
 use std::time::Duration;
 
 use super::{Case, settings_with};
-use crate::config::{CertPair, ListenService};
+use crate::{CertPair, ListenService};
 
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use ipnet::IpNet;
 
-use crate::config::node::Node;
-use crate::config::{PeerPattern, Peers, Zone};
+use crate::node::Node;
+use crate::{PeerPattern, Peers, Zone};
 
 /// Warns of a list that trusts whoever connects.
 pub(super) fn every_peer(node: Option<Node>, peers: &Peers) {

@@ -1,7 +1,7 @@
 //! Buffers of an origin for which there is no memory, and requests without clients that nothing bounds.
 
-use crate::config::node::Node;
-use crate::config::{OnClientGone, Origin, RouteLimit, Server, Settings, show_size};
+use crate::node::Node;
+use crate::{OnClientGone, Origin, RouteLimit, Server, Settings, show_size};
 
 /// Buffers take memory in blocks of this many bytes.
 const BLOCK: u64 = 16 << 10;

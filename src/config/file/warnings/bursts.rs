@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::config::node::Node;
-use crate::config::{Origin, Route, RouteLimit, Settings, Zone};
-use crate::limit::{Delay, Limit, Rate, show_duration};
+use limit::{Delay, Limit, Rate, show_duration};
+
+use crate::node::Node;
+use crate::{Origin, Route, RouteLimit, Settings, Zone};
 
 /// Shortest lease in which a gateway decides enough requests to matter.
 ///

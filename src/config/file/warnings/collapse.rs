@@ -1,7 +1,7 @@
 //! What is probably a mistake in `[routes.collapse]`.
 
-use crate::config::node::Node;
-use crate::config::{Collapse, Part, Route, Settings, Variable, show_size};
+use crate::node::Node;
+use crate::{Collapse, Part, Route, Settings, Variable, show_size};
 
 /// Warns of answers that clients share although a limit tells these clients apart, and of answers
 /// for which there is no memory.

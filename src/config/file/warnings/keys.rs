@@ -1,7 +1,7 @@
 //! What is probably a mistake in the key of a zone.
 
-use crate::config::node::Node;
-use crate::config::{Part, Variable, Zone};
+use crate::node::Node;
+use crate::{Part, Variable, Zone};
 
 /// Header fields whose value lets a client in, or names its session.
 const SECRET_FIELDS: [&str; 9] = [

@@ -20,7 +20,7 @@ use self::places::{short_orphan, too_many_alone, unlent_places};
 use self::server::server;
 use self::streams::{nothing_waits, refused_streams};
 use super::Node;
-use crate::config::{PathPattern, Route, Settings};
+use crate::{PathPattern, Route, Settings};
 
 /// Where the text has what may be warned of.
 pub(super) struct Places<'r> {

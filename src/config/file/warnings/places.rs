@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::config::node::Node;
-use crate::config::{Origin, StoreKind};
-use crate::limit::{WithoutPool, show_duration};
+use limit::{WithoutPool, show_duration};
+
+use crate::node::Node;
+use crate::{Origin, StoreKind};
 
 /// The default of `orphan`, which each file has that `drip check` printed.
 const USUAL_ORPHAN: Duration = Duration::from_secs(75);

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use limit::show_duration;
 use rustix::fs::{Access, access};
 
 use super::addresses::{every_peer, is_loopback};
-use crate::config::node::Node;
-use crate::config::{Listen, ListenAddress, PeerPattern, Server, check_state_file};
-use crate::limit::show_duration;
+use crate::node::Node;
+use crate::{Listen, ListenAddress, PeerPattern, Server, check_state_file};
 
 pub(super) fn server(server: &Server, node: Node) {
     let is_local = |listen: &Listen| match &listen.address {

@@ -1,8 +1,9 @@
 //! Limits that refuse what a browser sends at once over HTTP/2.
 
-use crate::config::node::Node;
-use crate::config::{Part, Route, RouteLimit, Settings, Variable, Zone};
-use crate::limit::{Algorithm, Delay, Limit};
+use limit::{Algorithm, Delay, Limit};
+
+use crate::node::Node;
+use crate::{Part, Route, RouteLimit, Settings, Variable, Zone};
 
 /// Warns of a limit that refuses what a browser sends at once over HTTP/2.
 pub(super) fn refused_streams(settings: &Settings, node: Node) {

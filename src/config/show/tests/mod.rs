@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::config::{Listen, ListenAddress, ListenService, Route, parse};
+use crate::{Listen, ListenAddress, ListenService, Route, parse};
 
 /// A file with every field.
 const EVERYTHING: &str = include_str!("everything.toml");
@@ -123,6 +123,6 @@ fn routes_are_named_and_matched_byte_by_byte() {
     );
     let exact = &settings.routes[0].path;
     assert!(exact.matches(b"/login") && !exact.matches(b"/login/") && !exact.matches(b"/Login"));
-    let prefix = crate::config::PathPattern::Prefix("/fast".to_owned());
+    let prefix = crate::PathPattern::Prefix("/fast".to_owned());
     assert!(prefix.matches(b"/fast") && prefix.matches(b"/fast.html") && !prefix.matches(b"/fas"));
 }

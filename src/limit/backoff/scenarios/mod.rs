@@ -11,12 +11,13 @@ mod simulation;
 
 use std::time::Duration;
 
+use testing::some_of;
+
 use record::Record;
 use scenario::Scenario;
 use simulation::run;
 
 use super::BackoffLimits;
-use crate::testing::some_of;
 
 /// Even arrivals, then random ones.
 const SEEDS: [Option<u64>; 4] = [None, Some(1), Some(2), Some(3)];

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::limit::Moment;
+use crate::Moment;
 
 /// A request at the synthetic origin.
 #[derive(Debug)]

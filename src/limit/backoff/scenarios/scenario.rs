@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::{BackoffLimits, Percent};
+use crate::{BackoffLimits, Percent};
 
 /// What is simulated.
 pub(super) struct Scenario {

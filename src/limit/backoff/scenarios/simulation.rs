@@ -6,7 +6,7 @@ use super::super::*;
 use super::origin::{Job, Origin, Outcome};
 use super::record::{Record, Seen};
 use super::scenario::Scenario;
-use crate::limit::{Admission, Cost, Gate, GateLimits, OriginTime, Share};
+use crate::{Admission, Cost, Gate, GateLimits, OriginTime, Share};
 
 /// When a simulation begins.
 const START: Moment = Moment::from_nanos(1_000_000_000_000);

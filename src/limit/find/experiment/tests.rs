@@ -1,6 +1,6 @@
 use super::*;
-use crate::limit::Rate;
-use crate::limit::find::{Figure, Timing};
+use crate::Rate;
+use crate::find::{Figure, Timing};
 
 mod other_limit;
 mod outcomes;

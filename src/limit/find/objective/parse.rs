@@ -3,8 +3,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::{Criterion, ErrorKind, MAX_CONDITIONS, Objective};
-use crate::limit::find::answer::Part;
-use crate::limit::{Percent, parse_duration};
+use crate::find::answer::Part;
+use crate::{Percent, parse_duration};
 
 /// Longest time of a condition.
 const MAX_TIME: Duration = Duration::from_secs(600);

@@ -1,7 +1,7 @@
 #![expect(clippy::float_cmp, reason = "levels are set, not computed with")]
 
 use super::*;
-use crate::limit::find::Target;
+use crate::find::Target;
 
 fn search(from: &str, to: &str, step: f64) -> Search {
     let (from, to) = (from.parse().unwrap(), to.parse().unwrap());

@@ -1,5 +1,5 @@
 use super::*;
-use crate::limit::{Cost, GateLimits, Share};
+use crate::{Cost, GateLimits, Share};
 
 type TestGate = Gate<u8, u32>;
 

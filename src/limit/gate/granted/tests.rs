@@ -1,12 +1,12 @@
 use std::num::NonZeroU32;
 
 use proptest::prelude::*;
+use testing::config;
 
 use super::*;
-use crate::limit::{Admission, Cost, GateLimits, Share};
-use crate::testing::config;
+use crate::{Admission, Cost, GateLimits, Share};
 
-type Gate = crate::limit::Gate<u8, u32>;
+type Gate = crate::Gate<u8, u32>;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 const MS: Duration = Duration::from_millis(1);
@@ -124,7 +124,7 @@ fn what_is_owed_is_claimed_with_nobody_waiting() {
     let demand = gate.demand(at(1));
     assert_eq!((demand.slots, demand.classes.len()), (2, 1));
     grant(&mut gate, &[10, 20], at(1));
-    assert_eq!(gate.demand(at(2)), crate::limit::Demand::default());
+    assert_eq!(gate.demand(at(2)), crate::Demand::default());
 }
 
 #[test]
@@ -224,8 +224,8 @@ fn demand_tells_the_weights_of_keys_by_class_or_without_keys_the_requests() {
     assert_eq!(keys(&mut gate), [3]);
 }
 
-fn news(is_noted: bool, gateways: &[(u64, u16)]) -> crate::limit::KeyNews {
-    crate::limit::KeyNews {
+fn news(is_noted: bool, gateways: &[(u64, u16)]) -> crate::KeyNews {
+    crate::KeyNews {
         is_noted,
         generation: 7,
         gateways: gateways.to_vec(),

@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use testing::config;
 
 use super::*;
-use crate::limit::gate::{Admission, GivesUp, WaitLimits, WaitTimeout};
-use crate::limit::{Cost, GateLimits, Share};
-use crate::testing::config;
+use crate::gate::{Admission, GivesUp, WaitLimits, WaitTimeout};
+use crate::{Cost, GateLimits, Share};
 
 const START: Moment = Moment::from_nanos(1_000_000_000);
 

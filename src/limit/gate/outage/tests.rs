@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::limit::gate::Admission;
-use crate::limit::{Cost, GateLimits, Share};
+use crate::gate::Admission;
+use crate::{Cost, GateLimits, Share};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -30,9 +30,8 @@ fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u32) -> Option
 /// The names of those who leave by then, with the milliseconds at which they are due.
 fn taken(gate: &mut Gate<char, u32>, millis: u32) -> Vec<(u32, u128)> {
     let releases = std::iter::from_fn(|| gate.take(at(millis)));
-    let due = |release: crate::limit::Release<char, u32>| {
-        (release.waiter, release.due.since(at(0)).as_millis())
-    };
+    let due =
+        |release: crate::Release<char, u32>| (release.waiter, release.due.since(at(0)).as_millis());
     releases.map(due).collect()
 }
 

@@ -7,8 +7,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use testing::{is_long_run, some_of};
+
 use super::*;
-use crate::testing::{is_long_run, some_of};
 use crowd::{Crowd, KEYS, Run, at, limits};
 
 const SALE: Crowd = Crowd {

@@ -2,11 +2,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use awc::http::header;
 use awc::{Client, ClientRequest};
+use gateway::time::clock;
 
 use super::score::{Score, Who};
-use crate::time::clock;
-use crate::tools::demo::crowd::{client, send};
-use crate::tools::demo::origin::CROWD;
+use crate::demo::crowd::{client, send};
+use crate::demo::origin::CROWD;
 
 /// Number of light clients.
 const LIGHT: u8 = 9;

@@ -2,8 +2,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::tools::demo::addresses;
-use crate::tools::demo::own_file::OwnFile;
+use crate::demo::addresses;
+use crate::demo::own_file::OwnFile;
 
 /// The line that the second part adds to the file.
 pub(super) const SHARE: &str = "share = \"per_client\"";
@@ -69,7 +69,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::config;
+    use config;
 
     #[test]
     fn saving_adds_the_share_and_changes_nothing_else() {

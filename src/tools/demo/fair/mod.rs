@@ -10,6 +10,8 @@ mod screen;
 
 use std::io;
 
+use gateway::server;
+use gateway::time::clock;
 use tokio::sync::watch;
 
 use self::clients::Clients;
@@ -18,8 +20,6 @@ use self::score::Score;
 use super::origin;
 use super::stage::{self, Beat, InForce, next_gateway, wait_for_gateway};
 use super::tally::Tally;
-use crate::server;
-use crate::time::clock;
 
 /// Seconds of each part.
 const SECONDS: u64 = 8;

@@ -3,7 +3,7 @@ use std::mem;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::tools::demo::crowd::Outcome;
+use crate::demo::crowd::Outcome;
 
 /// Who sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) struct Group {
 
 impl Score {
     /// Records the end of a request, `wait` after it was sent.
-    pub(super) fn add(&self, who: Who, outcome: Outcome, wait: Duration) {
+    pub fn add(&self, who: Who, outcome: Outcome, wait: Duration) {
         let Counts { second, total } = &mut *self.0.borrow_mut();
         for results in [second, total] {
             let group = match who {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::clients::{FLOOD_IN_A_TENTH, LIGHT_EVERY};
 use super::file::{QUEUE_TIMEOUT, RATE, SHARE, SceneFile};
 use super::score::{Group, Results};
-use crate::tools::demo::picture::Picture;
-use crate::tools::demo::screen::say;
-use crate::tools::demo::tally::TENTHS;
-use crate::tools::demo::words::milliseconds;
+use crate::demo::picture::Picture;
+use crate::demo::screen::say;
+use crate::demo::tally::TENTHS;
+use crate::demo::words::milliseconds;
 
 /// The names of the columns.
 const HEADING: &str = "      \

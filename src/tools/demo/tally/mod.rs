@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::limit::Moment;
+use limit::Moment;
 
 #[cfg(test)]
 mod tests;

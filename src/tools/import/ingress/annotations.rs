@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use super::yaml::Node;
-use crate::tools::import::notes::{Notes, Place};
-use crate::tools::import::values;
+use crate::import::notes::{Notes, Place};
+use crate::import::values;
 
 /// What the names of ingress-nginx's annotations begin with.
 const PREFIX: &str = "nginx.ingress.kubernetes.io/";

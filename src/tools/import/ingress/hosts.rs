@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::object::{Backend, Ingress};
 use super::policy::Policy;
-use crate::tools::import::notes::{Notes, Place};
-use crate::tools::import::translate::probe;
+use crate::import::notes::{Notes, Place};
+use crate::import::translate::probe;
 
 /// A host with the paths of all Ingresses that name it.
 pub(super) struct Host {

@@ -4,13 +4,14 @@
 //! the limit times `limit-burst-multiplier`, which passes at once. All paths of an Ingress share
 //! its zones.
 
+use config::toml_string;
+use limit::Rate;
+
 use super::annotations::Annotations;
 use super::networks;
-use crate::config::toml_string;
-use crate::limit::Rate;
-use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::page::{Names, Section, list};
-use crate::tools::import::values;
+use crate::import::notes::Notes;
+use crate::import::translate::page::{Names, Section, list};
+use crate::import::values;
 
 /// Default of `limit-burst-multiplier`.
 const BURST_MULTIPLIER: u32 = 5;

@@ -3,8 +3,8 @@
 use ipnet::IpNet;
 
 use super::annotations::{Annotation, Annotations};
-use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::networks::{Networks, is_mapped, network};
+use crate::import::notes::Notes;
+use crate::import::translate::networks::{Networks, is_mapped, network};
 
 /// The networks in an annotation; `None` if one of them is wrong, which is noted.
 pub(super) fn read(

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::annotations::Annotations;
 use super::yaml::Node;
-use crate::tools::import::notes::{Notes, Place};
+use crate::import::notes::{Notes, Place};
 
 /// What a manifest has for a gateway.
 #[derive(Default)]
@@ -114,7 +114,7 @@ pub(super) struct Tls {
 pub(super) struct Services(HashMap<(String, String), HashMap<String, u16>>);
 
 impl Services {
-    pub(super) fn add(&mut self, namespace: &str, name: &str, object: &Node) {
+    pub fn add(&mut self, namespace: &str, name: &str, object: &Node) {
         let ports = object
             .get("spec")
             .map_or(&[][..], |it| it.items_of("ports"));

@@ -10,8 +10,8 @@ use std::cmp::Reverse;
 use super::hosts::{Host, Location};
 use super::policy::Policy;
 use super::rewrite::{self, Rewrite};
-use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::{expression, probe};
+use crate::import::notes::Notes;
+use crate::import::translate::{expression, probe};
 
 /// A path of a route, and what it is for.
 #[derive(Clone)]

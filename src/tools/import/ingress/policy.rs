@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use config::{toml_string, toml_text};
+
 use super::limits::Zones;
 use super::networks::Access;
 use super::object::Ingress;
 use super::protection;
-use crate::config::{toml_string, toml_text};
-use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::probe;
-use crate::tools::import::values;
+use crate::import::notes::Notes;
+use crate::import::translate::probe;
+use crate::import::values;
 
 /// ingress-nginx's default of `proxy-body-size`, in bytes.
 pub(super) const BODY_SIZE: u64 = 1 << 20;
@@ -160,7 +161,7 @@ fn of_origin(ingress: &Ingress, notes: &mut Notes) -> Vec<(&'static str, String)
     let read = seconds("proxy-read-timeout");
     let send = seconds("proxy-send-timeout");
     let mut span = |name, span: Option<Duration>| {
-        let shown = span.map(|span| toml_string(&crate::limit::show_duration(span)));
+        let shown = span.map(|span| toml_string(&limit::show_duration(span)));
         fields.extend(shown.map(|shown| (name, shown)));
     };
     span("connect_timeout", Some(connect));

@@ -1,7 +1,7 @@
 //! What ingress-nginx protects, or answers itself, is refused.
 
 use super::annotations::Annotations;
-use crate::tools::import::notes::Notes;
+use crate::import::notes::Notes;
 
 /// Beginnings of words in a snippet that may refuse requests, or send them elsewhere.
 const REFUSING: [&str; 10] = [

@@ -4,7 +4,7 @@
 //! groups. drip removes a prefix and puts another before the rest. So the common forms are
 //! translated, such as `/foo(/|$)(.*)` with `/$2`, and no others.
 
-use crate::tools::import::translate::probe;
+use crate::import::translate::probe;
 
 /// The paths of a location, and how drip rewrites them.
 #[derive(Debug, PartialEq)]

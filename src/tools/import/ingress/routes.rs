@@ -2,15 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
+use config::toml_string;
+
 use super::hosts::Host;
 use super::object::{Backend, Ingress, Port, Services};
 use super::patterns::{Action, Planned};
 use super::policy::Policy;
 use super::server::{Plain, TLS_LISTEN};
-use crate::config::toml_string;
-use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::page::{Fields, Names, Section};
-use crate::tools::import::translate::probe;
+use crate::import::notes::Notes;
+use crate::import::translate::page::{Fields, Names, Section};
+use crate::import::translate::probe;
 
 /// Makes routes of what is planned for each host.
 pub(super) struct Routes<'i> {

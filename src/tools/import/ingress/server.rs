@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use config::show_size;
+
 use super::hosts::Host;
 use super::object::Ingress;
 use super::policy::{BODY_SIZE, Policy};
-use crate::config::show_size;
-use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::page::{Section, list};
+use crate::import::notes::Notes;
+use crate::import::translate::page::{Section, list};
 
 /// Name of the address with TLS, where others have none.
 pub(super) const TLS_LISTEN: &str = "https";

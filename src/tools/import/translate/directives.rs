@@ -1,7 +1,7 @@
 //! Directives that other modules read, or that can be dropped.
 
-use crate::tools::import::notes::Notes;
-use crate::tools::import::tree::Directive;
+use crate::import::notes::Notes;
+use crate::import::tree::Directive;
 
 /// Directives that other modules read.
 const READ: [&str; 6] = [

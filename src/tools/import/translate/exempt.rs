@@ -13,8 +13,8 @@ use ipnet::IpNet;
 
 use super::networks::{is_mapped, network};
 use super::scope::named;
-use crate::tools::import::notes::Place;
-use crate::tools::import::tree::Directive;
+use crate::import::notes::Place;
+use crate::import::tree::Directive;
 
 /// The translation of a zone's key.
 pub(super) struct Exempting {

@@ -3,7 +3,7 @@
 //! nginx has those of PCRE, and drip those of the crate `regex`. Only what means the same in both
 //! is translated.
 
-use crate::config::{ByteRegex, PathPattern};
+use config::{ByteRegex, PathPattern};
 
 /// Parts that only PCRE has, or that mean something else there.
 const FOREIGN: [&str; 14] = [
@@ -12,7 +12,7 @@ const FOREIGN: [&str; 14] = [
 
 /// Translates the expression of a location; `ignores_case`: of `~*`. Returns `None` if drip has none
 /// that matches the same paths.
-pub(in crate::tools::import) fn translate(pattern: &str, ignores_case: bool) -> Option<String> {
+pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<String> {
     // PCRE repeats the last byte of such a character, and drip all of it.
     let is_known = pattern.is_ascii() || !pattern.contains(['*', '+', '?', '{', '[', '\u{fffd}']);
     if !is_known || FOREIGN.iter().any(|part| pattern.contains(part)) {

@@ -1,12 +1,13 @@
 //! Translates `proxy_set_header` to `request_headers` of a route, and
 //! `add_header` to its `response_headers`.
 
+use config::{KeyTemplate, toml_string, toml_text};
+
 use super::probe;
 use super::scope::Scope;
 use super::zones::foreign;
-use crate::config::{KeyTemplate, toml_string, toml_text};
-use crate::tools::import::notes::Notes;
-use crate::tools::import::tree::Directive;
+use crate::import::notes::Notes;
+use crate::import::tree::Directive;
 
 /// Fields that take the place of a message's own: names, and their entries in TOML.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use config::{show_size, toml_string};
+
 use super::Translation;
 use super::listen;
 use super::networks::{differ, is_mapped, network};
 use super::page::{Section, absolute, list};
 use super::scope::everywhere;
 use super::server::Server;
-use crate::config::{show_size, toml_string};
-use crate::tools::import::tree::Directive;
-use crate::tools::import::values;
+use crate::import::tree::Directive;
+use crate::import::values;
 
 impl Translation<'_> {
     /// The sections `[server]` and `[server.tls]`.

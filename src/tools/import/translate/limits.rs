@@ -1,12 +1,13 @@
 //! Translates `limit_req` and `limit_conn` to the limits of a route, or to `max_in_flight` of its
 //! origin.
 
+use config::toml_string;
+
 use super::scope::Scope;
 use super::zones::{ConnectionZone, Zones};
-use crate::config::toml_string;
-use crate::tools::import::notes::{Notes, Place};
-use crate::tools::import::tree::Directive;
-use crate::tools::import::values;
+use crate::import::notes::{Notes, Place};
+use crate::import::tree::Directive;
+use crate::import::values;
 
 /// Largest `max_in_flight` of an origin.
 pub(super) const MAX_IN_FLIGHT: u32 = 1_000_000_000;

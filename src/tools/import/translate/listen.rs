@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use super::probe;
-use crate::tools::import::notes::Notes;
-use crate::tools::import::tree::Directive;
+use crate::import::notes::Notes;
+use crate::import::tree::Directive;
 
 /// An address of a server.
 #[derive(Clone, Debug)]

@@ -10,9 +10,9 @@ use super::protection::{self, Protection};
 use super::route::{Action, Forward, Location, Pattern};
 use super::scope::{Around, Scope, named};
 use super::{Translation, expression, probe};
-use crate::tools::import::notes::Notes;
-use crate::tools::import::tree::Directive;
-use crate::tools::import::values;
+use crate::import::notes::Notes;
+use crate::import::tree::Directive;
+use crate::import::values;
 
 /// A location that is looked at.
 struct One<'t> {

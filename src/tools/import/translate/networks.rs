@@ -12,13 +12,13 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::page::{Section, list};
 use super::scope::{everywhere, named};
-use crate::tools::import::tree::Directive;
+use crate::import::tree::Directive;
 
 /// `allow` and `deny` of a route; without any all clients may come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::tools::import) struct Networks {
-    pub(in crate::tools::import) allow: Vec<IpNet>,
-    pub(in crate::tools::import) deny: Vec<IpNet>,
+pub(in crate::import) struct Networks {
+    pub(in crate::import) allow: Vec<IpNet>,
+    pub(in crate::import) deny: Vec<IpNet>,
 }
 
 /// Why a route cannot have the rules of a location.
@@ -75,7 +75,7 @@ impl Networks {
     }
 
     /// Writes the fields of a route.
-    pub(in crate::tools::import) fn write(&self, section: &mut Section) {
+    pub(in crate::import) fn write(&self, section: &mut Section) {
         for (name, networks) in [("allow", &self.allow), ("deny", &self.deny)] {
             if !networks.is_empty() {
                 let texts: Vec<String> = networks.iter().map(text).collect();
@@ -172,14 +172,14 @@ impl Decided {
 }
 
 /// A network or an address as nginx writes it.
-pub(in crate::tools::import) fn network(text: &str) -> Option<IpNet> {
+pub(in crate::import) fn network(text: &str) -> Option<IpNet> {
     let network = text.parse::<IpNet>();
     let network = network.or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     Some(network.ok()?.trunc())
 }
 
 /// Whether a network has IPv4 addresses that are written as IPv6.
-pub(in crate::tools::import) fn is_mapped(network: &IpNet) -> bool {
+pub(in crate::import) fn is_mapped(network: &IpNet) -> bool {
     matches!(network, IpNet::V6(it) if it.addr().to_ipv4_mapped().is_some())
 }
 
@@ -225,8 +225,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config;
-    use crate::tools::import::notes::Place;
+    use crate::import::notes::Place;
+    use config;
 
     fn rules(texts: &[(bool, String)]) -> Vec<Directive> {
         let rule = |(is_allowed, text): &(bool, String)| Directive {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(crate::testing::config())]
+        #![proptest_config(testing::config())]
 
         #[test]
         fn the_fields_decide_as_the_first_rule_that_matches(

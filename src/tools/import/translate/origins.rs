@@ -7,8 +7,8 @@ use super::page::{Fields, Names, Section, list};
 use super::probe;
 use super::scope::{Scope, named};
 use super::upstreams::{Member, Upstream, time, url};
-use crate::tools::import::notes::Notes;
-use crate::tools::import::tree::Directive;
+use crate::import::notes::Notes;
+use crate::import::tree::Directive;
 
 /// The origins of the locations: one for each combination of upstream and settings.
 #[derive(Default)]

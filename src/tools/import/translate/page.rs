@@ -5,30 +5,30 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::config::{toml_string, toml_text};
-use crate::limit::show_duration;
+use config::{toml_string, toml_text};
+use limit::show_duration;
 
 /// Names of fields and their values in TOML syntax.
-pub(in crate::tools::import) type Fields = Vec<(&'static str, String)>;
+pub(in crate::import) type Fields = Vec<(&'static str, String)>;
 
 /// A table of the settings.
 #[derive(Clone, Debug, Default)]
-pub(in crate::tools::import) struct Section {
-    pub(in crate::tools::import) title: String,
-    pub(in crate::tools::import) comments: Vec<String>,
-    pub(in crate::tools::import) fields: Fields,
+pub(in crate::import) struct Section {
+    pub(in crate::import) title: String,
+    pub(in crate::import) comments: Vec<String>,
+    pub(in crate::import) fields: Fields,
 }
 
 impl Section {
     /// A table without fields.
-    pub(in crate::tools::import) fn new(title: impl Into<String>) -> Self {
+    pub(in crate::import) fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
             ..Self::default()
         }
     }
 
-    pub(in crate::tools::import) fn text(&mut self, name: &'static str, value: &str) {
+    pub(in crate::import) fn text(&mut self, name: &'static str, value: &str) {
         // A key has variables of its own, and none of the environment.
         let quoted = if name == "key" {
             toml_string
@@ -38,17 +38,17 @@ impl Section {
         self.fields.push((name, quoted(value)));
     }
 
-    pub(in crate::tools::import) fn span(&mut self, name: &'static str, span: Duration) {
+    pub(in crate::import) fn span(&mut self, name: &'static str, span: Duration) {
         self.fields.push((name, toml_string(&show_duration(span))));
     }
 
-    pub(in crate::tools::import) fn count(&mut self, name: &'static str, count: u32) {
+    pub(in crate::import) fn count(&mut self, name: &'static str, count: u32) {
         self.fields.push((name, count.to_string()));
     }
 }
 
 /// The text of a file with these tables.
-pub(in crate::tools::import) fn text(sections: &[Section]) -> String {
+pub(in crate::import) fn text(sections: &[Section]) -> String {
     let mut page = String::new();
     for section in sections {
         if !page.is_empty() {
@@ -67,7 +67,7 @@ pub(in crate::tools::import) fn text(sections: &[Section]) -> String {
 }
 
 /// A TOML list of strings.
-pub(in crate::tools::import) fn list(items: &[String]) -> String {
+pub(in crate::import) fn list(items: &[String]) -> String {
     let items = items.iter().map(|item| toml_text(item)).collect::<Vec<_>>();
     format!("[{}]", items.join(", "))
 }
@@ -81,11 +81,11 @@ pub(super) fn absolute(folder: &Path, name: &str) -> String {
 
 /// Names of tables, all different.
 #[derive(Debug, Default)]
-pub(in crate::tools::import) struct Names(HashSet<String>);
+pub(in crate::import) struct Names(HashSet<String>);
 
 impl Names {
     /// A unique name similar to `like`, with only the characters that a table name may have.
-    pub(in crate::tools::import) fn unique(&mut self, like: &str) -> String {
+    pub(in crate::import) fn unique(&mut self, like: &str) -> String {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let mut base: String = like
             .chars()

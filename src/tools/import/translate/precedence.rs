@@ -6,7 +6,7 @@
 
 use super::expression;
 use super::route::{Location, Pattern};
-use crate::tools::import::notes::Notes;
+use crate::import::notes::Notes;
 
 /// The locations as routes: with patterns that drip has, in an order that has the same effect.
 ///

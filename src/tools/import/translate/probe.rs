@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::config::{parse, toml_string, toml_text};
+use config::{parse, toml_string, toml_text};
 
 /// The fields of an origin, and of a route, where others are tried out.
 const SERVERS: &str = "servers = [\"http://a\"]";
 const PATH: &str = "path = \"/\"";
 
-pub(in crate::tools::import) fn server(url: &str) -> bool {
+pub(in crate::import) fn server(url: &str) -> bool {
     let servers = format!("servers = [{}]", toml_string(url));
     takes("", &servers, PATH)
 }
@@ -18,23 +18,23 @@ pub(super) fn listen(address: &str) -> bool {
     takes(&listen, SERVERS, PATH)
 }
 
-pub(in crate::tools::import) fn origin_host(host: &str) -> bool {
+pub(in crate::import) fn origin_host(host: &str) -> bool {
     let origin = format!("{SERVERS}\nhost = {}", toml_string(host));
     takes("", &origin, PATH)
 }
 
-pub(in crate::tools::import) fn path(path: &str) -> bool {
+pub(in crate::import) fn path(path: &str) -> bool {
     takes("", SERVERS, &format!("path = {}", toml_string(path)))
 }
 
 /// Whether a route can put `add` in place of `strip`.
-pub(in crate::tools::import) fn rewrite(strip: &str, add: &str) -> bool {
+pub(in crate::import) fn rewrite(strip: &str, add: &str) -> bool {
     let (path, strip, add) = (toml_string(strip), toml_text(strip), toml_text(add));
     let route = format!("path = {path}\nstrip_prefix = {strip}\nadd_prefix = {add}");
     takes("", SERVERS, &route)
 }
 
-pub(in crate::tools::import) fn host(host: &str) -> bool {
+pub(in crate::import) fn host(host: &str) -> bool {
     let route = format!("{PATH}\nhost = {}", toml_string(host));
     takes("", SERVERS, &route)
 }

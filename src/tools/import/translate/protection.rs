@@ -6,8 +6,8 @@ use super::directives::error_status;
 use super::location_kind::{Kind, kind};
 use super::networks::{ClientAddresses, Networks, Unfit};
 use super::scope::{Around, Scope, named};
-use crate::tools::import::notes::{Notes, Place};
-use crate::tools::import::tree::Directive;
+use crate::import::notes::{Notes, Place};
+use crate::import::tree::Directive;
 
 /// Directives that ask for a password, a token or another program's consent.
 const CHECKS: [&str; 12] = [

@@ -4,7 +4,7 @@ use super::fields::Fields;
 use super::limits::Limits;
 use super::networks::Networks;
 use super::page::Section;
-use crate::tools::import::notes::Place;
+use crate::import::notes::Place;
 
 /// A location that became a route.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The blocks around a directive, and what it inherits from them.
 
-use crate::tools::import::tree::Directive;
+use crate::import::tree::Directive;
 
 /// The blocks around a directive, the outermost first. An inner block overrides an outer one.
 #[derive(Clone, Default)]

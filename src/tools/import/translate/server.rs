@@ -6,8 +6,8 @@ use super::origins::pass;
 use super::probe;
 use super::protection;
 use super::scope::{Scope, named};
-use crate::tools::import::notes::{Notes, Place};
-use crate::tools::import::tree::Directive;
+use crate::import::notes::{Notes, Place};
+use crate::import::tree::Directive;
 
 /// A `server` block.
 pub(super) struct Server<'t> {

@@ -9,8 +9,8 @@ use super::scope::{Around, Scope, named};
 use super::server::{self, Server};
 use super::virtual_hosts::Chosen;
 use super::{Translation, addresses};
-use crate::tools::import::notes::Place;
-use crate::tools::import::tree::Directive;
+use crate::import::notes::Place;
+use crate::import::tree::Directive;
 
 /// Maximum number of networks of all routes together.
 const MAX_NETWORKS: usize = 100_000;

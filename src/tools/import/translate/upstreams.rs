@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
+use config::{toml_string, toml_text};
+
 use super::directives;
 use super::limits::MAX_IN_FLIGHT;
 use super::page::Section;
 use super::probe;
 use super::scope::named;
 use super::zones::key;
-use crate::config::{toml_string, toml_text};
-use crate::tools::import::notes::Notes;
-use crate::tools::import::tree::Directive;
-use crate::tools::import::values;
+use crate::import::notes::Notes;
+use crate::import::tree::Directive;
+use crate::import::values;
 
 /// A group of servers.
 #[derive(Clone, Default)]

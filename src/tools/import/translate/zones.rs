@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
+use config::{KeyError, KeyTemplate, Part, Variable};
+use limit::Rate;
+
 use super::exempt::{Exempting, Variables};
 use super::page::{Names, Section, list};
 use super::scope::named;
-use crate::config::{KeyError, KeyTemplate, Part, Variable};
-use crate::limit::Rate;
-use crate::tools::import::notes::{Notes, Place};
-use crate::tools::import::tree::Directive;
-use crate::tools::import::values;
+use crate::import::notes::{Notes, Place};
+use crate::import::tree::Directive;
+use crate::import::values;
 
 /// States in a megabyte, as nginx documents them: of 128 bytes for requests, of 64 for connections.
 const REQUEST_STATES: u64 = 8000;

@@ -286,7 +286,7 @@ fn the_commands_that_are_documented_are_enough() {
     let docs = include_str!("../../../../docs/many-gateways.md");
     let begin = docs.find("ACL SETUSER drip ").expect("the command");
     let command = docs[begin..].lines().next().expect("a line");
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/scripts");
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/gateway/store/scripts");
     for script in fs::read_dir(scripts).expect("scripts") {
         let text = fs::read_to_string(script.expect("a script").path()).expect("a text");
         for called in text.split("call(\"").skip(1) {

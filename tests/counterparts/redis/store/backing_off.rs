@@ -1,7 +1,7 @@
 //! The grid of an origin for gateways that back off: they take a part of their turns.
 
-use drip::limit::Algorithm;
-use drip::store::Claim;
+use gateway::store::Claim;
+use limit::Algorithm;
 
 use super::grid::{claim, class};
 use super::server::{Server, run};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
-use drip::store::{Charge, Error, Join, Pace, Refund, Store, StoreAnswer, form};
+use gateway::store::{Charge, Error, Join, Pace, Refund, Store, StoreAnswer, form};
+use limit::{Algorithm, Cost, Delay, Limit, Moment};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drip::limit::{Algorithm, ClassDemand};
-use drip::store::{Claim, Error, GRID_FORM, Grant, Pace, Store};
+use gateway::store::{Claim, Error, GRID_FORM, Grant, Pace, Store};
+use limit::{Algorithm, ClassDemand};
 
 use super::server::{Server, run};
 use super::{at, pace};

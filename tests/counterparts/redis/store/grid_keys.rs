@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use drip::limit::{Algorithm, ClassDemand, KeyChange, KeyReport};
-use drip::store::{Claim, Grant, Pace, Store};
+use gateway::store::{Claim, Grant, Pace, Store};
+use limit::{Algorithm, ClassDemand, KeyChange, KeyReport};
 
 use super::grid::claim;
 use super::pace;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use drip::limit::{Ask, Learned, LearnedPlaces, LearnedRate, LearnedReply, Percent, Token};
-use drip::store::{BackoffCall, Error};
+use gateway::store::{BackoffCall, Error};
+use limit::{Ask, Learned, LearnedPlaces, LearnedRate, LearnedReply, Percent, Token};
 
 use super::at;
 use super::server::{Server, run};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use drip::limit::{
+use gateway::store::{Join, Pace, Refund, Store, StoreAnswer};
+use limit::{
     Algorithm, Delay, FromLease, Lease, LeaseTerms, Leased, Limit, Moment, Refusal, Verdict,
 };
-use drip::store::{Join, Pace, Refund, Store, StoreAnswer};
 
 use super::server::{Server, run};
 use super::{at, nodelay, pace, waiting};

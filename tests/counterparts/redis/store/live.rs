@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use drip::limit::{Algorithm, Verdict};
-use drip::store::{Error, Join, Refund, Store};
+use gateway::store::{Error, Join, Refund, Store};
+use limit::{Algorithm, Verdict};
 
 use super::server::{Server, run, timed};
 use super::{ask, nodelay, pace, waiting};

@@ -17,8 +17,8 @@ mod settling;
 mod suite;
 mod traces;
 
-use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
-use drip::store::{Error, Join, Pace, Store, StoreAnswer};
+use gateway::store::{Error, Join, Pace, Store, StoreAnswer};
+use limit::{Algorithm, Cost, Delay, Limit, Moment};
 
 /// The rate of a gateway whose file has had it since `since`, in seconds.
 pub fn pace(rate: &str, algorithm: Algorithm, since: u64) -> Pace {

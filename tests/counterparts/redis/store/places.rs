@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drip::limit::{KnownMembers, PoolCall, PoolReply};
-use drip::store::{Error, PlacesCall, Store};
+use gateway::store::{Error, PlacesCall, Store};
+use limit::{KnownMembers, PoolCall, PoolReply};
 
 use super::at;
 use super::server::{Server, run};

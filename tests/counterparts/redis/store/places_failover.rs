@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use drip::limit::{KnownMembers, Moment, PoolCall, PoolReply};
-use drip::store::{PlacesCall, Store};
+use gateway::store::{PlacesCall, Store};
+use limit::{KnownMembers, Moment, PoolCall, PoolReply};
 
 use super::at;
 use super::server::{Server, run};

@@ -1,9 +1,7 @@
 //! Replays a trace of one key with the functions of `limit`, and with the scripts.
 
-use drip::limit::{
-    self, Account, Algorithm, Bucket, Cost, Delay, Limit, Moment, Queue, Rate, Verdict,
-};
-use drip::store::{self, Join, Pace, Refund, Store};
+use gateway::store::{self, Join, Pace, Refund, Store};
+use limit::{self, Account, Algorithm, Bucket, Cost, Delay, Limit, Moment, Queue, Rate, Verdict};
 
 use super::server::{Server, run};
 

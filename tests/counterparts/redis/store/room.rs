@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use drip::limit::{Drawn, Lottery, LotteryKeys, Moment, Polled, Rate, RoomLimits, WaitingRoom};
-use drip::store::{RoomCall, RoomDone, RoomOp, RoomReply, Store};
+use gateway::store::{RoomCall, RoomDone, RoomOp, RoomReply, Store};
+use limit::{Drawn, Lottery, LotteryKeys, Moment, Polled, Rate, RoomLimits, WaitingRoom};
 
 use super::at;
 use super::server::{Server, run};

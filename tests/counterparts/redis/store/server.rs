@@ -3,7 +3,7 @@ use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use drip::store::Store;
+use gateway::store::Store;
 use redis::FromRedisValue;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

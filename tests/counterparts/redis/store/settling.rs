@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use drip::limit::{
+use gateway::store::{self, Join, Pace, Refund, Store};
+use limit::{
     self, Algorithm, Bucket, Cost, Delay, ExternalSchedule, Limit, Moment, Queue, Ticket, Verdict,
 };
-use drip::store::{self, Join, Pace, Refund, Store};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 

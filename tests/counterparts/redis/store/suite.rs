@@ -1,6 +1,6 @@
 //! One suite for memory and Redis: worked examples of each algorithm.
 
-use drip::limit::{Algorithm, Limit, Verdict};
+use limit::{Algorithm, Limit, Verdict};
 
 use super::replay::{Memory, Redis, Replays, Step};
 use super::{at, nodelay, pace, waiting};
@@ -46,7 +46,7 @@ fn leaky_bucket(decides: &impl Replays) {
         "+ + + - - + -"
     );
     let after_one = Limit {
-        delay: drip::limit::Delay::Above(1),
+        delay: limit::Delay::Above(1),
         max_wait: Some(std::time::Duration::from_millis(150)),
         ..nodelay(5)
     };

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use drip::limit::{Algorithm, Cost, Delay, Limit};
+use limit::{Algorithm, Cost, Delay, Limit};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 

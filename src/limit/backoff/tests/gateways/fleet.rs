@@ -1,7 +1,7 @@
 //! Gateways on a virtual time, with a store between them.
 
 use super::super::*;
-use crate::limit::{Ask, BackoffExchange, Learned, LearnedReply, Token};
+use crate::{Ask, BackoffExchange, Learned, LearnedReply, Token};
 
 /// The store: it has what was told it last by one who knew what was there. Times are real ones.
 #[derive(Clone, Default)]

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
+use testing::cases;
 
 use super::super::*;
 use super::fleet::{Fleet, Gateway, Store};
-use crate::limit::Percent;
-use crate::testing::cases;
+use crate::Percent;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {

@@ -1,7 +1,7 @@
 //! Where the limit that is not searched holds requests back.
 
 use super::*;
-use crate::limit::find::Waited;
+use crate::find::Waited;
 
 fn waited(for_pace: u64, for_places: u64) -> Waited {
     Waited {

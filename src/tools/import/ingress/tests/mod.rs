@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
+use config::{RouteAction, Settings, parse};
 use proptest::prelude::*;
+use testing::{bytes, config, replay};
 
-use crate::config::{RouteAction, Settings, parse};
-use crate::testing::{bytes, config, replay};
-use crate::tools::import::{Files, Import, import};
+use crate::import::{Files, Import, import};
 
 /// A manifest names no other files.
 struct NoFiles;

@@ -1,9 +1,9 @@
 //! Which path takes a request, compared with a model of ingress-nginx: the host first, then the path.
 
 use proptest::prelude::*;
+use testing::config;
 
 use super::{found, imported, ingress, parsed, rule};
-use crate::testing::config;
 
 /// A path of the model: its host, path, whether it is exact, and whether its Ingress has regular expressions.
 type ModelPath = (usize, usize, bool, bool);

@@ -1,0 +1,98 @@
+//! The configuration: from `gateway.toml` to checked settings.
+//!
+//! - [`load`] and [`parse`] read the file and report all of its problems at once: each [`Problem`]
+//!   has its line and column, what was found, and what would be right.
+//!   A syntax error is told alone.
+//! - [`Settings`] are the result, which the rest of the gateway uses without checking it again.
+//! - [`show`] writes settings back as a file, with all defaults.
+//! - [`schema()`] is the JSON Schema of a file.
+//! - [`changes`] says what a reload changes, and [`History`] keeps it.
+//! - [`Watcher`] reports changes of the file.
+
+mod admin_address;
+mod admin_tokens;
+mod byte_rate;
+mod changes;
+mod fields;
+mod file;
+mod history;
+pub mod jwt;
+mod key;
+mod mask;
+mod named_file;
+mod node;
+mod of_table;
+mod pattern;
+mod printable;
+mod problem;
+pub mod redis;
+mod regular_file;
+mod report;
+mod schema;
+mod settings;
+mod short_key;
+mod show;
+mod size;
+mod spelling;
+mod stamp;
+mod state;
+mod state_file;
+mod suggest;
+mod tables;
+pub mod target;
+pub mod tls;
+mod toml_string;
+mod watch;
+
+pub use admin_address::{AdminAddress, AdminAddressError};
+pub use admin_tokens::{AdminTokenError, AdminTokens, TokenRole, has_admin_token};
+pub use byte_rate::ByteRate;
+pub use changes::{LostKeys, changes, lost_keys};
+pub use file::{
+    FileField, admin_of_broken, load, parse, parse_after, read, unusable_files, warnings_of_files,
+};
+pub use history::in_one_line;
+pub use history::{Change, ChangedBy, History};
+pub use key::MAX_KEY_SIZE;
+pub use key::{KeyError, KeyTemplate, Part, Variable};
+pub use mask::mask_key;
+pub use named_file::{FileKind, NamedFile};
+pub use printable::{is_printable, put_escaped, put_printable};
+pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
+pub use regular_file::read_regular;
+pub use schema::schema;
+pub use settings::{
+    ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit, FieldEdits,
+    Host, HostPattern, HostRank, LearnedCost, Listen, ListenAddress, ListenService, Matcher,
+    MatcherInput, MatcherValue, Media, Networks, OpeningTime, OriginTls, Page, PageChoice,
+    PageContent, PagePart, PageValue, Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans,
+    Precedence, RejectBody, RequestInputs, RoomSecret, RouteIndex, RouteLimit, Scheme, ServerUrl,
+    Settings, SocketMode, Statuses,
+};
+pub use short_key::short_key;
+pub use show::show;
+pub use size::show_size;
+pub use spelling::{is_field, is_same_field, is_same_variable};
+pub use state::{Broken, FileState, LastChange};
+pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
+pub use tables::backoff::{Backoff, BackoffMode, Trouble};
+pub use tables::balance::Balance;
+pub use tables::client_auth::ClientAuth;
+pub use tables::collapse::Collapse;
+pub use tables::cors::Cors;
+pub use tables::fail_on::FailOn;
+pub use tables::health::Health;
+pub use tables::jwt::Jwt;
+pub use tables::log::{Access, Format, Level, Log};
+pub use tables::origin::{HostRule, Http2, OnClientGone, Origin, Resolve};
+pub use tables::origin_server::OriginServer;
+pub use tables::plan::Plan;
+pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
+pub use tables::room::{Draw, Room, SameSite};
+pub use tables::route::{RatelimitHeaders, Route, RouteAction};
+pub use tables::server::{ForwardedHeader, MetricsAccess, Server};
+pub use tables::tls::{CertPair, Tls};
+pub use tables::zone::Zone;
+pub use tables::zone::{client_network, cut};
+pub use toml_string::{toml_string, toml_text};
+pub use watch::Watcher;

@@ -1,0 +1,211 @@
+use std::fmt;
+use std::str::FromStr;
+
+use redis::IntoConnectionInfo;
+
+/// The address of a Redis server or cluster, validated.
+///
+/// Schemes: `redis://`, `rediss://` (TLS), `redis+unix://`, `redis+cluster://` and
+/// `rediss+cluster://`. A cluster's URL lists hosts of the cluster; some of them are enough.
+///
+/// Displayed without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Url {
+    /// As it is shown, where it may have its password.
+    text: String,
+    /// Where it leads, with the password.
+    pub place: Place,
+}
+
+/// A server, or the nodes of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The URL of a server.
+    Server(String),
+    /// One URL for each node in the list.
+    Cluster(Vec<String>),
+}
+
+/// Why a text is not the URL of a Redis.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrl {
+    /// The scheme is unknown.
+    #[error(
+        "a Redis is written \"redis://host:6379\", \"rediss://host:6379\" (TLS), \"redis+unix:///run/redis.sock\" or \"redis+cluster://one:6379,two:6379\""
+    )]
+    Scheme,
+    /// A cluster has no numbered databases.
+    #[error("a cluster has only one database; remove what follows the hosts")]
+    Database,
+    /// What follows the host is no port.
+    #[error("the port of {0} must be a number from 1 to 65535, such as 6379")]
+    Port(String),
+    /// A part of the URL cannot be parsed.
+    #[error("this is not the URL of a Redis: {0}")]
+    Unreadable(String),
+}
+
+impl FromStr for Url {
+    type Err = BadUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadUrl> {
+        let (scheme, rest) = text.split_once("://").ok_or(BadUrl::Scheme)?;
+        let place = match scheme {
+            "redis" | "rediss" | "redis+unix" => Place::Server(text.to_owned()),
+            "redis+cluster" => Place::Cluster(nodes("redis", rest)?),
+            "rediss+cluster" => Place::Cluster(nodes("rediss", rest)?),
+            _ => return Err(BadUrl::Scheme),
+        };
+        let all = match &place {
+            Place::Server(url) => std::slice::from_ref(url),
+            Place::Cluster(nodes) => nodes,
+        };
+        for url in all {
+            check_port(url)?;
+            let read = url.as_str().into_connection_info();
+            read.map_err(|error| BadUrl::Unreadable(error.to_string()))?;
+        }
+        let text = text.to_owned();
+        Ok(Self { text, place })
+    }
+}
+
+/// Checks the port of a server, if it has one.
+fn check_port(url: &str) -> Result<(), BadUrl> {
+    let Some((_, rest)) = url.split_once("://").filter(|it| it.0 != "redis+unix") else {
+        return Ok(());
+    };
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    // The colons of an IPv6 address are in brackets.
+    let port = match host.rsplit_once(']') {
+        Some((_, behind)) => behind.strip_prefix(':'),
+        None => host.rsplit_once(':').map(|(_, port)| port),
+    };
+    match port.filter(|port| !port.is_empty()).map(str::parse::<u16>) {
+        Some(Err(_) | Ok(0)) => Err(BadUrl::Port(host.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+/// The URL of each node. The part before `@` applies to all of them.
+fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, BadUrl> {
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let (user, hosts) = rest.rsplit_once('@').map_or(("", rest), |(_, hosts)| {
+        rest.split_at(rest.len() - hosts.len())
+    });
+    if hosts.contains('/') {
+        return Err(BadUrl::Database);
+    }
+    let node = |host: &str| format!("{scheme}://{user}{}", host.trim());
+    Ok(hosts.split(',').map(node).collect())
+}
+
+impl Url {
+    /// The same URL, always shown as `text`.
+    #[must_use]
+    pub fn shown_as(&self, text: String) -> Self {
+        let place = self.place.clone();
+        Self { text, place }
+    }
+
+    /// The same URL with `***` for its password.
+    #[must_use]
+    pub fn without_password(&self) -> Self {
+        Self {
+            text: self.to_string(),
+            place: self.place.clone(),
+        }
+    }
+
+    /// Whether connections there have TLS.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        let url = match &self.place {
+            Place::Server(url) => Some(url),
+            Place::Cluster(nodes) => nodes.first(),
+        };
+        url.is_some_and(|url| url.starts_with("rediss:"))
+    }
+
+    /// Whether it leads to a cluster, whose keys are on several nodes.
+    pub fn is_cluster(&self) -> bool {
+        matches!(self.place, Place::Cluster(_))
+    }
+
+    /// The URL as it was written, with its password unless that comes from the environment.
+    #[must_use]
+    pub fn written(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secret = self.text.split_once("://").and_then(|(scheme, rest)| {
+            let (user, hosts) = rest.rsplit_once('@')?;
+            let (name, _) = user.split_once(':')?;
+            Some((scheme, name, hosts))
+        });
+        match secret {
+            Some((scheme, name, hosts)) => write!(f, "{scheme}://{name}:***@{hosts}"),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_all_its_nodes_with_one_user() {
+        let url: Url = "rediss+cluster://me:a@b@one:7000, [::1]:7001/"
+            .parse()
+            .unwrap();
+        let nodes = ["rediss://me:a@b@one:7000", "rediss://me:a@b@[::1]:7001"];
+        assert_eq!(url.place, Place::Cluster(nodes.map(str::to_owned).into()));
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (written, shown) in [
+            ("redis://:secret@h:1/2", "redis://:***@h:1/2"),
+            (
+                "redis+cluster://u:s:t@h:1,i:2",
+                "redis+cluster://u:***@h:1,i:2",
+            ),
+            ("redis://h:1", "redis://h:1"),
+        ] {
+            let url: Url = written.parse().unwrap();
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(format!("{url:?}"), shown);
+            assert_eq!(url.written(), written);
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_told() {
+        let wrong = |text: &str| text.parse::<Url>().unwrap_err();
+        assert_eq!(wrong("localhost:6379"), BadUrl::Scheme);
+        assert_eq!(wrong("http://h:1"), BadUrl::Scheme);
+        assert_eq!(wrong("redis+cluster://h:1/3"), BadUrl::Database);
+        assert!(matches!(wrong("redis://h:1/x"), BadUrl::Unreadable(_)));
+        for host in ["h:99999", "h:notaport", "h:0", "[::1]:x"] {
+            assert_eq!(
+                wrong(&format!("redis://a:b@{host}/0")),
+                BadUrl::Port(host.into())
+            );
+        }
+        assert!(matches!(
+            wrong("redis+cluster://h:1,"),
+            BadUrl::Unreadable(_)
+        ));
+    }
+}

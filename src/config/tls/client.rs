@@ -1,0 +1,61 @@
+//! TLS to servers whose certificates are verified.
+
+use std::io;
+use std::sync::{Arc, Once};
+
+use rustls_native_certs::load_native_certs;
+use tokio_rustls::rustls::client::WantsClientCert;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::{ClientConfig, ConfigBuilder, RootCertStore};
+
+use super::Authorities;
+use super::verifier::Verifier;
+
+/// TLS to servers with certificates of these authorities; `None`: of the system's, or those in
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+///
+/// It may block, because it reads the system's files.
+pub fn client(
+    authorities: Option<&Authorities>,
+) -> io::Result<ConfigBuilder<ClientConfig, WantsClientCert>> {
+    let (roots, pinned) = match authorities {
+        None => (Arc::new(system_roots()?), Arc::default()),
+        Some(it) => (Arc::clone(&it.roots), Arc::clone(&it.certificates)),
+    };
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Verifier::new(roots, pinned, &provider).map_err(io::Error::other)?;
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?;
+    let builder = builder.dangerous();
+    Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)))
+}
+
+fn system_roots() -> io::Result<RootCertStore> {
+    static WARNED: Once = Once::new();
+    let found = load_native_certs();
+    let mut roots = RootCertStore::empty();
+    let (_, unfit) = roots.add_parsable_certificates(found.certs);
+    let errors: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
+    let errors = errors.join("; ");
+    if roots.is_empty() {
+        return Err(io::Error::other(format!(
+            "no root certificates to verify servers with (from the system or SSL_CERT_FILE): {}",
+            if errors.is_empty() {
+                "none found"
+            } else {
+                &errors
+            }
+        )));
+    }
+    if unfit > 0 || !errors.is_empty() {
+        WARNED.call_once(|| {
+            tracing::warn!(
+                unfit,
+                errors,
+                "some root certificates are left out; servers are verified with the others"
+            );
+        });
+    }
+    Ok(roots)
+}

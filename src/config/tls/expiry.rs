@@ -1,0 +1,70 @@
+//! Until when certificates are valid, and in which words that is said.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+
+/// A day in seconds.
+pub const DAY: i64 = 86_400;
+/// A certificate that expires within this time is worth a warning.
+const SOON: i64 = 14 * DAY;
+
+/// Says when a certificate expires or has expired; `None` if that is not soon. Both are in Unix time.
+///
+/// `expires in 9 days, on 2026-12-08`, or `expired on 2020-01-02`.
+#[must_use]
+pub fn expiry(at: i64, now: i64) -> Option<String> {
+    let left = at.saturating_sub(now);
+    if left >= SOON {
+        return None;
+    }
+    let date = date(at);
+    Some(match left / DAY {
+        _ if left < 0 => format!("expired on {date}"),
+        0 => format!("expires within a day, on {date}"),
+        1 => format!("expires in 1 day, on {date}"),
+        days => format!("expires in {days} days, on {date}"),
+    })
+}
+
+/// Returns whether a warning that a certificate expires is due, or will be within a day.
+#[must_use]
+pub fn is_nearly_soon(at: i64, now: i64) -> bool {
+    at.saturating_sub(now) < SOON + DAY
+}
+
+/// The day of a Unix time, in UTC: `2026-12-08`.
+#[must_use]
+pub fn date(at: i64) -> String {
+    let at = Timestamp::from_second(at).unwrap_or(Timestamp::MAX);
+    at.strftime("%Y-%m-%d").to_string()
+}
+
+/// The time by the clock, in Unix time.
+#[must_use]
+pub fn unix_now() -> i64 {
+    #[allow(clippy::disallowed_methods)]
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = since.unwrap_or_default().as_secs();
+    i64::try_from(seconds).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-29 00:00.
+    const NOW: i64 = 1_795_910_400;
+
+    #[test]
+    fn an_end_is_said_from_two_weeks_before_it_on() {
+        let words = |left| expiry(NOW + left, NOW).unwrap_or_default();
+        assert_eq!(words(SOON), "");
+        assert_eq!(words(SOON - 1), "expires in 13 days, on 2026-12-12");
+        assert_eq!(words(9 * DAY + 1), "expires in 9 days, on 2026-12-08");
+        assert_eq!(words(DAY), "expires in 1 day, on 2026-11-30");
+        assert_eq!(words(0), "expires within a day, on 2026-11-29");
+        assert_eq!(words(-1), "expired on 2026-11-28");
+        assert_eq!(words(i64::MIN / 2).split(' ').next(), Some("expired"));
+    }
+}

@@ -1,0 +1,63 @@
+//! Facts of a certificate that the library for TLS does not tell: its validity, and whether it is self-issued.
+
+use std::time::Duration;
+
+use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
+use tokio_rustls::rustls::{CertificateError, Error};
+use x509_cert::certificate::{CertificateInner, Raw};
+use x509_cert::der::Decode;
+use x509_cert::time::Time;
+
+/// The time in which a certificate is valid, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// Its `notBefore`.
+    pub from: i64,
+    /// Its `notAfter`.
+    pub to: i64,
+}
+
+/// The version of a certificate, from 1, and its validity; `None` if it is no certificate.
+pub fn version_and_validity(certificate: &[u8]) -> Option<(u8, Validity)> {
+    let read = CertificateInner::<Raw>::from_der(certificate).ok()?;
+    let facts = read.tbs_certificate();
+    let at = |time: Time| i64::try_from(time.to_unix_duration().as_secs()).ok();
+    let validity = facts.validity();
+    let validity = Validity {
+        from: at(validity.not_before)?,
+        to: at(validity.not_after)?,
+    };
+    Some((facts.version() as u8 + 1, validity))
+}
+
+/// The time in which a certificate is valid; `None` if it is no certificate.
+pub fn validity(certificate: &[u8]) -> Option<Validity> {
+    version_and_validity(certificate).map(|(_, validity)| validity)
+}
+
+/// Fails unless the certificate is valid `now`.
+pub fn verify_validity(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
+    let Validity { from, to } = validity(certificate).ok_or(CertificateError::BadEncoding)?;
+    let at = |seconds: i64| {
+        let seconds = u64::try_from(seconds).unwrap_or_default();
+        UnixTime::since_unix_epoch(Duration::from_secs(seconds))
+    };
+    let (not_before, not_after) = (at(from), at(to));
+    let time = now;
+    if now < not_before {
+        return Err(CertificateError::NotValidYetContext { time, not_before }.into());
+    }
+    if now > not_after {
+        return Err(CertificateError::ExpiredContext { time, not_after }.into());
+    }
+    Ok(())
+}
+
+/// Whether a certificate names its own subject as its issuer.
+pub fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
+    let read = CertificateInner::<Raw>::from_der(certificate);
+    read.is_ok_and(|read| {
+        let facts = read.tbs_certificate();
+        facts.issuer() == facts.subject()
+    })
+}

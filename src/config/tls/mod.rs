@@ -1,0 +1,20 @@
+//! TLS code that origins, Redis and clients share: trusted certificates, their verification, and the
+//! texts that explain why a certificate is refused.
+//!
+//! It knows the files and fields of the configuration only by their names. Connections to origins
+//! are in `origin`, those to Redis in `store`, and those of clients in `http/downstream`.
+
+mod authorities;
+mod client;
+mod expiry;
+mod facts;
+mod refused;
+mod verifier;
+
+pub use authorities::Authorities;
+pub use client::client;
+pub use expiry::is_nearly_soon;
+pub use expiry::{DAY, date, expiry, unix_now};
+pub use facts::Validity;
+pub use facts::{is_self_issued, validity, verify_validity, version_and_validity};
+pub use refused::{CertificateRefused, Refused};

@@ -1,0 +1,162 @@
+//! Why a certificate is refused, and what to do.
+
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+use thiserror::Error as ErrorOf;
+use tokio_rustls::rustls::pki_types::UnixTime;
+use tokio_rustls::rustls::{CertificateError, Error};
+
+/// Why TLS to a server failed on account of a certificate: what is wrong, and in a second sentence what to do.
+#[derive(Debug, ErrorOf)]
+#[error("{words}")]
+pub struct CertificateRefused {
+    /// Why, and what to do.
+    pub words: String,
+    /// The end of its validity in Unix time, if that is what is wrong.
+    pub expired: Option<i64>,
+}
+
+/// The certificate that is refused, and what the file of the gateway says of such ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused<'a> {
+    /// Whose it is: `server` or `client`.
+    pub of: &'static str,
+    /// The field that names the file of the authorities.
+    pub field: &'static str,
+    /// That file; `None`: the authorities of the system.
+    pub ca: Option<&'a Path>,
+    /// The certificates that may stand in the file themselves, such as `the certificate itself`.
+    pub itself: &'static str,
+    /// The purpose that a certificate must have, such as `serverAuth`.
+    pub purpose: &'static str,
+    /// What to do about a certificate for other names.
+    pub rename: &'static str,
+}
+
+impl Refused<'_> {
+    /// The same error, in words that say what to do, if it is about this certificate.
+    pub fn explain(&self, error: io::Error) -> io::Error {
+        let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
+        let Some(Error::InvalidCertificate(why)) = source else {
+            return error;
+        };
+        let Some(words) = self.why(why) else {
+            return error;
+        };
+        let expired = match why {
+            CertificateError::ExpiredContext { not_after, .. } => {
+                i64::try_from(not_after.as_secs()).ok()
+            }
+            _ => None,
+        };
+        io::Error::new(error.kind(), CertificateRefused { words, expired })
+    }
+
+    /// Why it is refused, and what to do; `None`: there are no better words than those of rustls.
+    pub fn why(&self, error: &CertificateError) -> Option<String> {
+        use CertificateError as Why;
+        let Self {
+            of, field, itself, ..
+        } = self;
+        Some(match error {
+            Why::UnknownIssuer => match self.ca {
+                Some(ca) => format!(
+                    "the certificate of the {of} is signed by none of the authorities in {} (UnknownIssuer). Add its authority, or {itself}, to that file, and let the {of} send its intermediate certificates",
+                    ca.display()
+                ),
+                None => format!(
+                    "the certificate of the {of} is signed by none of the system's authorities (UnknownIssuer). Name a file with its authority, or with {itself}, in {field}, and let the {of} send its intermediate certificates"
+                ),
+            },
+            Why::ExpiredContext { time, not_after } => format!(
+                "the certificate of the {of} expired at {}, and the clock says {}. Renew it on the {of}, and its copy in {field} if there is one",
+                shown(*not_after),
+                shown(*time)
+            ),
+            Why::NotValidYetContext { time, not_before } => format!(
+                "the certificate of the {of} is not valid before {}, and the clock says {}. Set the clock, or wait",
+                shown(*not_before),
+                shown(*time)
+            ),
+            Why::NotValidForNameContext {
+                expected,
+                presented,
+            } => {
+                let expected = expected.to_str();
+                if presented.is_empty() {
+                    format!(
+                        "the certificate of the {of} is not valid for {expected}: it has no subjectAltName, and its common name does not count. Make one with subjectAltName"
+                    )
+                } else {
+                    // Each is a name in quotes, or an address.
+                    let name = |it: &'_ String| it.split('"').nth(1).unwrap_or(it).to_owned();
+                    let names = presented.iter().map(name).collect::<Vec<_>>().join(", ");
+                    format!(
+                        "the certificate of the {of} is not valid for {expected}, but for {names}. {}",
+                        self.rename
+                    )
+                }
+            }
+            Why::InvalidPurpose | Why::InvalidPurposeContext { .. } => format!(
+                "the certificate of the {of} is not for {of}s: its extendedKeyUsage has no {}. Make one that has",
+                self.purpose
+            ),
+            Why::BadSignature => format!(
+                "the signature of the {of}'s certificate or handshake is wrong (BadSignature). An authority in {field} may have a new key under its old name: renew {field}, and see that the {of} has the key of its certificate"
+            ),
+            Why::Revoked => {
+                format!("the certificate of the {of} is revoked. Renew it on the {of}")
+            }
+            Why::UnknownRevocationStatus => format!(
+                "an authority of the {of}'s certificate has no revocation list (UnknownRevocationStatus). Add the list of each authority to the file in client_crl"
+            ),
+            Why::ExpiredRevocationList | Why::ExpiredRevocationListContext { .. } => format!(
+                "the revocation list of the {of}'s authority expired (ExpiredRevocationList). Renew it in the file in client_crl"
+            ),
+            Why::BadEncoding => {
+                format!("the certificate of the {of} cannot be read (BadEncoding). Make a new one")
+            }
+            Why::UnhandledCriticalExtension => format!(
+                "the certificate of the {of} has a critical extension that is not known here. Make one without it, or add {itself} to {field}"
+            ),
+            Why::UnsupportedSignatureAlgorithmContext { .. }
+            | Why::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => format!(
+                "the certificate of the {of} is signed in a way that is not secure or not known, such as SHA-1 or RSA of less than 2048 bits. Make one with SHA-256 and ECDSA P-256 or RSA 2048"
+            ),
+            Why::Other(other) => return self.why_other(&other.to_string()),
+            _ => return None,
+        })
+    }
+
+    /// The same for errors of webpki that rustls has no variant for. `why`: the name of the error.
+    fn why_other(&self, why: &str) -> Option<String> {
+        let Self {
+            of, field, itself, ..
+        } = self;
+        let words = match why {
+            "CaUsedAsEndEntity" => format!(
+                "the {of} shows a certificate of an authority (CA:TRUE) as its own. Add {itself} to the file in {field}, or give the {of} one with CA:FALSE"
+            ),
+            "EndEntityUsedAsCa" => format!(
+                "a certificate that is not an authority's (CA:FALSE) signed that of the {of}. Sign it by an authority, or add {itself} to the file in {field}"
+            ),
+            "PathLenConstraintViolated" | "NameConstraintViolation" => format!(
+                "the authority of the {of}'s certificate may not sign it (its pathLenConstraint or nameConstraints). Have it signed by another one, or add {itself} to the file in {field}"
+            ),
+            "UnsupportedCertVersion" => format!(
+                "the certificate of the {of} is of an old version of X.509. Make one of version 3, with subjectAltName"
+            ),
+            _ => return None,
+        };
+        Some(format!("{words} ({why})"))
+    }
+}
+
+fn shown(time: UnixTime) -> String {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    Timestamp::from_second(seconds)
+        .unwrap_or(Timestamp::MAX)
+        .to_string()
+}

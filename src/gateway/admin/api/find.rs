@@ -1,0 +1,166 @@
+//! `/api/find`: starts, renews, shows and stops experiments that find what an origin can take.
+
+use std::sync::{Arc, Mutex};
+
+use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
+use actix_web::web::{Bytes, Data, Path};
+use config::ChangedBy;
+use limit::Moment;
+use limit::find::{FindSettings, Target};
+use serde::Deserialize;
+
+use super::body::parse;
+use super::find_body::FindBody;
+use super::gates;
+use crate::admin::Admin;
+use crate::admin::author::{Author, Changed};
+use crate::admin::find::{self, OWNER, Running, locked, text};
+use crate::admin::reply::{self, Answer, Refusal};
+use crate::gate::{GateOverride, Unfit};
+use crate::origin::Origin;
+use crate::status::gates::place;
+use crate::status::views::Finds;
+use crate::time::clock;
+
+/// Which experiment a PUT renews, or a DELETE ends.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct IdBody {
+    id: u64,
+}
+
+pub(super) async fn list(admin: Data<Admin>) -> Answer {
+    let now = clock::now();
+    let all = admin.experiments.list();
+    let experiments = all.iter().map(|it| text::view(&locked(it), now)).collect();
+    Ok(reply::ok(&Finds { experiments }))
+}
+
+pub(super) async fn show(admin: Data<Admin>, origin: Path<String>) -> Answer {
+    let running = of(&admin, &origin)?;
+    let view = text::view(&locked(&running), clock::now());
+    Ok(reply::ok(&view))
+}
+
+pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
+    let gateway = admin.serving()?;
+    let (author, now) = (Author::of(&request), clock::now());
+    let example = r#"{"origin": "app", "slo": "p95<400ms, errors<0.5%", "from": "50r/s", "to": "400r/s"}, with step, min_step, confirm and wait"#;
+    let body: FindBody = parse(&body, example)?;
+    let (origin, gate) = gates::find(&gateway, &body.origin)?;
+    let settings = body.settings()?;
+    check(origin, &settings)?;
+    check_override(origin, gate.overridden().as_ref(), now)?;
+    let (by, what) = (author.shown(), body.describe());
+    let Some(running) = find::start(&admin, settings, by.into(), (origin, gate)) else {
+        let message = format!(
+            "an experiment runs for origin {:?}; wait for its end, or stop it by DELETE /api/find/{}",
+            body.origin, body.origin
+        );
+        return Err(Refusal::new(StatusCode::CONFLICT, message));
+    };
+    let place = place(&body.origin);
+    author.log(&Changed {
+        event: "experiment started",
+        what: &place,
+        from: None,
+        to: &what,
+        until: None,
+    });
+    let change = format!("{place}: experiment started: {what}, by {by}");
+    admin.history.add(now, ChangedBy::Api, vec![change]);
+    let view = text::view(&locked(&running), now);
+    Ok(reply::ok(&view))
+}
+
+pub(super) async fn renew(admin: Data<Admin>, origin: Path<String>, body: Bytes) -> Answer {
+    let running = of_id(&admin, &origin, &body)?;
+    let mut it = locked(&running);
+    let now = clock::now();
+    it.renew(now);
+    Ok(reply::ok(&text::view(&it, now)))
+}
+
+pub(super) async fn stop(
+    request: HttpRequest,
+    admin: Data<Admin>,
+    origin: Path<String>,
+    body: Bytes,
+) -> Answer {
+    let running = if body.is_empty() {
+        of(&admin, &origin)?
+    } else {
+        of_id(&admin, &origin, &body)?
+    };
+    let mut it = locked(&running);
+    if it.experiment.is_over() {
+        let message = "the experiment has ended; GET has its result";
+        return Err(Refusal::new(StatusCode::CONFLICT, message));
+    }
+    let place = place(&origin);
+    Author::of(&request).log(&Changed {
+        event: "experiment stopped",
+        what: &place,
+        from: None,
+        to: "the file",
+        until: None,
+    });
+    find::stop(&mut it);
+    Ok(reply::ok(&text::view(&it, clock::now())))
+}
+
+fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
+    if let Some(running) = admin.experiments.of(origin) {
+        return Ok(running);
+    }
+    let gateway = admin.serving()?;
+    gates::origin(&gateway, origin)?;
+    let message = format!(
+        "origin {origin:?} has had no experiment; POST /api/find starts one, and GET /api/find lists them"
+    );
+    Err(Refusal::new(StatusCode::NOT_FOUND, message))
+}
+
+/// The experiment whose id is in the body.
+fn of_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Running>>, Refusal> {
+    let IdBody { id } = parse(body, r#"{"id": 1}, the id of the experiment"#)?;
+    let Some(running) = admin.experiments.of(origin) else {
+        let gateway = admin.serving()?;
+        gates::origin(&gateway, origin)?;
+        let message = format!(
+            "experiment {id} of origin {origin:?} is unknown: the gateway was restarted after it began"
+        );
+        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+    };
+    if locked(&running).id == id {
+        return Ok(running);
+    }
+    let message = format!("experiment {id} has ended, and another one has begun");
+    Err(Refusal::new(StatusCode::CONFLICT, message))
+}
+
+/// Refuses an experiment that the origin cannot have.
+fn check(origin: &Origin, settings: &FindSettings) -> Result<(), Refusal> {
+    let sets_rate = matches!(settings.target, Target::Rate { .. });
+    let origin = origin.settings();
+    let fits = Unfit::check(origin, sets_rate, !sets_rate);
+    fits.map_err(|unfit| gates::refusal(&origin.name, unfit))
+}
+
+/// Refuses an experiment where an override is in force, which the experiment would replace.
+fn check_override(
+    origin: &Origin,
+    known: Option<&GateOverride>,
+    now: Moment,
+) -> Result<(), Refusal> {
+    // That of an experiment is no obstacle: whether one runs is known where it is started.
+    let known = known.filter(|it| it.until > now && it.owner.as_deref() != Some(OWNER));
+    let Some(known) = known else { return Ok(()) };
+    let of = (known.owner.as_deref()).map_or(String::new(), |it| format!(" of {it}"));
+    let name = &origin.settings().name;
+    let message = format!(
+        "an override{of} is in force for origin {name:?}; undo it first by DELETE /api/origins/{name}/override"
+    );
+    Err(Refusal::new(StatusCode::CONFLICT, message))
+}

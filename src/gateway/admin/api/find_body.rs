@@ -1,0 +1,159 @@
+//! What an experiment is asked for, as JSON.
+
+use std::time::Duration;
+
+use limit::find::{FindSettings, MAX_STEP, MIN_STEP, Objective, Target, Timing};
+use limit::{Percent, Rate};
+use serde::Deserialize;
+
+use super::span::from_1s_to;
+use crate::admin::reply::{self, Refusal};
+
+/// Most places that are tried.
+const MAX_PLACES: u32 = 1_000_000;
+
+/// How long nobody may wait at the gate, at most.
+const MAX_IDLE: Duration = Duration::from_secs(600);
+
+/// The longest time of a step that holds, and of a confirmation. A trial keeps its figures for four
+/// hours, and may take twice as long as this.
+const MAX_STEP_TIME: Duration = Duration::from_secs(3600);
+
+/// The body of a POST.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+pub(super) struct FindBody {
+    pub(super) origin: String,
+    slo: String,
+    /// A rate, such as `50r/s`, or a number of requests at once, such as `4`.
+    from: String,
+    to: String,
+    step: Option<String>,
+    min_step: Option<String>,
+    confirm: Option<String>,
+    /// How long nobody may wait at the gate.
+    wait: Option<String>,
+}
+
+impl FindBody {
+    /// In a few words, for the log and the history.
+    pub(super) fn describe(&self) -> String {
+        format!("{} to {}, {}", self.from, self.to, self.slo)
+    }
+
+    /// What it asks for.
+    ///
+    /// # Errors
+    ///
+    /// Says which field is wrong, and what would be right.
+    pub(super) fn settings(&self) -> Result<FindSettings, Refusal> {
+        let objective = self.slo.parse::<Objective>();
+        let objective =
+            objective.map_err(|error| bad(format!("slo is {:?}: {error}", self.slo)))?;
+        let step = parse_step(self.step.as_deref().unwrap_or("5%"))?;
+        let mut timing = Timing::default();
+        for (name, text, part) in [
+            ("min_step", &self.min_step, &mut timing.min_step),
+            ("confirm", &self.confirm, &mut timing.confirm),
+        ] {
+            if let Some(text) = text {
+                let time = from_1s_to(MAX_STEP_TIME, text);
+                *part = time.ok_or_else(|| {
+                    bad(format!(
+                        "{name} is {text:?}; it must be from 1s to 1h, such as \"20s\""
+                    ))
+                })?;
+            }
+        }
+        if let Some(text) = &self.wait {
+            timing.idle = parse_wait(text)?;
+        }
+        timing.max_step = timing.max_step.max(timing.min_step * 3);
+        Ok(FindSettings {
+            target: self.target()?,
+            objective,
+            step,
+            timing,
+        })
+    }
+
+    fn target(&self) -> Result<Target, Refusal> {
+        let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+        if is_number(&self.from) && is_number(&self.to) {
+            places(&self.from, &self.to)
+        } else {
+            rates(&self.from, &self.to)
+        }
+    }
+}
+
+fn bad(message: String) -> Refusal {
+    reply::bad_query(message)
+}
+
+/// A step that is kept as it is given.
+fn parse_step(text: &str) -> Result<Percent, Refusal> {
+    let step = text.parse::<Percent>();
+    let step = step.map_err(|error| bad(format!("step is {text:?}: {error}")))?;
+    if (MIN_STEP..=MAX_STEP).contains(&step) {
+        return Ok(step);
+    }
+    Err(bad(format!(
+        "step is {text:?}; it must be from {MIN_STEP} to {MAX_STEP}"
+    )))
+}
+
+/// How long nobody may wait at the gate.
+fn parse_wait(text: &str) -> Result<Duration, Refusal> {
+    from_1s_to(MAX_IDLE, text).ok_or_else(|| {
+        bad(format!(
+            "wait is {text:?}; it must be from 1s to 10m, such as \"5m\""
+        ))
+    })
+}
+
+fn rates(from: &str, to: &str) -> Result<Target, Refusal> {
+    let rate = |name: &str, text: &str| {
+        let rate = text.parse::<Rate>();
+        let rate = rate.map_err(|error| bad(format!("{name} is {text:?}: {error}")))?;
+        if rate.is_unlimited() {
+            return Err(bad(format!(
+                "{name} is {text:?}; give a rate such as 50r/s"
+            )));
+        }
+        Ok(rate)
+    };
+    let (low, high) = (rate("from", from)?, rate("to", to)?);
+    if low.per_second() >= high.per_second() {
+        return Err(bad(format!(
+            "from is {from:?} and to is {to:?}; from must be the lower rate"
+        )));
+    }
+    Ok(Target::Rate {
+        from: low,
+        to: high,
+    })
+}
+
+fn places(from: &str, to: &str) -> Result<Target, Refusal> {
+    let places = |name: &str, text: &str| {
+        let places = text.parse::<u32>().ok();
+        places
+            .filter(|it| (1..=MAX_PLACES).contains(it))
+            .ok_or_else(|| {
+                bad(format!(
+                    "{name} is {text:?}; it must be a rate such as 50r/s, or a number from 1 to {MAX_PLACES}"
+                ))
+            })
+    };
+    let (low, high) = (places("from", from)?, places("to", to)?);
+    if low >= high {
+        return Err(bad(format!(
+            "from is {from:?} and to is {to:?}; from must be the lower number"
+        )));
+    }
+    Ok(Target::Places {
+        from: low,
+        to: high,
+    })
+}

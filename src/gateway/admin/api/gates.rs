@@ -1,0 +1,299 @@
+//! Acting at the gate of an origin: other values for a while.
+
+use std::fmt::Display;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
+use actix_web::web::{Bytes, Data, Path};
+use config::{self, ChangedBy};
+use limit::{Moment, Rate};
+use serde::Deserialize;
+
+use super::body::parse;
+use super::span::span;
+use crate::admin::Admin;
+use crate::admin::author::{Author, Changed};
+use crate::admin::find::OWNER;
+use crate::admin::reply::{self, Answer, Refusal};
+use crate::gate::{GateOverride, OriginGate, Unfit};
+use crate::http::gateway::Gateway;
+use crate::origin::Origin;
+use crate::status::gates::{overridden, place};
+use crate::status::timestamp::timestamp;
+use crate::time::clock;
+
+/// Most places that an override may give, as many as the file may.
+const MAX_PLACES: u64 = 1_000_000_000;
+/// Longest name of an owner, in characters.
+const MAX_OWNER: usize = 64;
+
+/// The body of a PUT.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct OverrideBody {
+    rate: Option<String>,
+    max_in_flight: Option<u64>,
+    pause: Option<bool>,
+    owner: Option<String>,
+    r#for: Option<String>,
+}
+
+pub(super) async fn set(
+    request: HttpRequest,
+    admin: Data<Admin>,
+    name: Path<String>,
+    body: Bytes,
+) -> Answer {
+    let gateway = admin.serving()?;
+    let (origin, gate) = find(&gateway, &name)?;
+    let (author, now) = (Author::of(&request), clock::now());
+    let by = author.shown();
+    let wanted = wanted(&body, now, by)?;
+    let settings = origin.settings();
+    let fits = wanted.check_fits(settings);
+    fits.map_err(|unfit| refusal(&settings.name, unfit))?;
+    let known = gate.overridden();
+    check_owner(known.as_ref(), &wanted, now)?;
+    // An owner that renews changes nothing, and would fill the history of changes.
+    if gate.renew(&wanted) {
+        let it = gate.overridden().unwrap_or(wanted);
+        return Ok(reply::ok(&overridden(&it)));
+    }
+    let before = gate.set_override(Some(wanted.clone()));
+    let (place, to) = (place(&settings.name), what(&wanted));
+    author.log(&Changed {
+        event: "override set",
+        what: &place,
+        from: Some(&before.map_or_else(|| in_file(settings), |it| what(&it))),
+        to: &to,
+        until: Some(wanted.until),
+    });
+    let until = timestamp(wanted.until);
+    let text = format!("{place}: {to} until {until}, by {by}");
+    admin.history.add(now, ChangedBy::Api, vec![text]);
+    Ok(reply::ok(&overridden(&wanted)))
+}
+
+pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<String>) -> Answer {
+    let gateway = admin.serving()?;
+    let (origin, gate) = find(&gateway, &name)?;
+    let author = Author::of(&request);
+    let Some(ended) = gate.set_override(None) else {
+        let message = "nothing is overridden here; /api/origins says what is";
+        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+    };
+    let settings = origin.settings();
+    let place = place(&settings.name);
+    author.log(&Changed {
+        event: "override undone",
+        what: &place,
+        from: Some(&what(&ended)),
+        to: &in_file(settings),
+        until: None,
+    });
+    let text = format!("{place}: override undone");
+    admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
+    Ok(reply::ok(&overridden(&ended)))
+}
+
+/// The origin of this name, and its gate.
+pub(super) fn find<'g>(
+    gateway: &'g Gateway,
+    name: &str,
+) -> Result<(&'g Origin, &'g Arc<OriginGate>), Refusal> {
+    let origin = origin(gateway, name)?;
+    let gate = origin.gate().ok_or_else(|| refusal(name, Unfit::NoGate))?;
+    Ok((origin, gate))
+}
+
+/// The origin of this name.
+pub(super) fn origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin, Refusal> {
+    let mut origins = gateway.origins().iter();
+    let Some(origin) = origins.clone().find(|it| it.settings().name == name) else {
+        let names: Vec<_> = origins.by_ref().map(|it| &*it.settings().name).collect();
+        let names = names.join(", ");
+        let message = format!("there is no origin {name:?}; the origins are: {names}");
+        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+    };
+    Ok(origin)
+}
+
+/// Why an origin cannot have an override, and what helps.
+pub(super) fn refusal(origin: &str, unfit: Unfit) -> Refusal {
+    let message = match unfit {
+        Unfit::NoGate => format!(
+            "origin {origin:?} has no gate, so nothing can be overridden; give it rate or max_in_flight in the file, such as rate = \"200r/s\" in [origins.{origin}]"
+        ),
+        Unfit::SharedRate => format!(
+            "gateways share the rate of origin {origin:?} in Redis, where all have one rate: change it in the file of each; only pause, and max_in_flight if the file has none, can be overridden here, for this gateway alone"
+        ),
+        Unfit::SharedPlaces => format!(
+            "gateways share max_in_flight of origin {origin:?} in Redis, where all have one pool of places: change it in the file of each; only pause, and rate if the file has none, can be overridden here, for this gateway alone"
+        ),
+    };
+    Refusal::new(StatusCode::CONFLICT, message)
+}
+
+/// Refuses an override where another owner renews its own.
+fn check_owner(
+    known: Option<&GateOverride>,
+    wanted: &GateOverride,
+    now: Moment,
+) -> Result<(), Refusal> {
+    let known = known.filter(|it| it.until > now && it.owner != wanted.owner);
+    let Some((owner, until)) = known.and_then(|it| Some((it.owner.as_deref()?, it.until))) else {
+        return Ok(());
+    };
+    let message = format!(
+        "{owner} holds an override here until {}, and renews it; undo that first by DELETE",
+        timestamp(until)
+    );
+    Err(Refusal::new(StatusCode::CONFLICT, message))
+}
+
+/// Reads the body of a PUT.
+fn wanted(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
+    let example =
+        r#"{"rate": "20r/s", "for": "10m"}, with rate, max_in_flight, pause, owner and for"#;
+    let wanted: OverrideBody = parse(body, example)?;
+    let rate = wanted.rate.as_deref().map(rate).transpose()?;
+    let max_in_flight = wanted.max_in_flight.map(places).transpose()?;
+    let is_paused = wanted.pause.unwrap_or(false);
+    if rate.is_none() && max_in_flight.is_none() && !is_paused {
+        return Err(reply::bad_query(
+            "nothing differs from the file; give rate, max_in_flight or \"pause\": true, or undo an override by DELETE",
+        ));
+    }
+    let owner = wanted.owner.map(owner).transpose()?;
+    Ok(GateOverride {
+        rate,
+        max_in_flight,
+        is_paused,
+        since: now,
+        until: now + span(wanted.r#for)?,
+        by: by.into(),
+        owner,
+    })
+}
+
+fn rate(text: &str) -> Result<Rate, Refusal> {
+    let rate = text.parse::<Rate>();
+    let rate = rate.map_err(|error| reply::bad_query(format!("rate is {text:?}: {error}")))?;
+    if rate.is_unlimited() {
+        return Err(reply::bad_query(
+            "rate is \"none\"; give a rate such as \"200r/s\", or remove rate from the file",
+        ));
+    }
+    Ok(rate)
+}
+
+fn places(most: u64) -> Result<NonZeroUsize, Refusal> {
+    let fits = Some(most).filter(|most| *most <= MAX_PLACES);
+    let places = fits.and_then(|most| NonZeroUsize::new(usize::try_from(most).ok()?));
+    places.ok_or_else(|| {
+        reply::bad_query(format!(
+            "max_in_flight is {most}; it must be from 1 to {MAX_PLACES}; \"pause\": true lets nothing through"
+        ))
+    })
+}
+
+fn owner(name: String) -> Result<Arc<str>, Refusal> {
+    let length = name.chars().count();
+    if !(1..=MAX_OWNER).contains(&length) || name.chars().any(char::is_control) {
+        return Err(reply::bad_query(format!(
+            "owner must be one line of 1 to {MAX_OWNER} characters; it has {length}"
+        )));
+    }
+    if name == OWNER {
+        return Err(reply::bad_query(format!(
+            "owner is {OWNER:?}, the name of experiments; give another one, or start an experiment by POST /api/find"
+        )));
+    }
+    Ok(name.into())
+}
+
+/// What the file says where nothing is overridden, as text.
+fn in_file(origin: &config::Origin) -> String {
+    let values: Vec<_> = values(origin.rate, origin.max_in_flight).collect();
+    if values.is_empty() {
+        return "the file: no rate".to_owned();
+    }
+    format!("the file: {}", values.join(", "))
+}
+
+/// What an override says, as text.
+fn what(it: &GateOverride) -> String {
+    let pause = it.is_paused.then(|| "paused".to_owned());
+    let parts: Vec<_> = values(it.rate, it.max_in_flight).chain(pause).collect();
+    parts.join(", ")
+}
+
+fn values(rate: Option<Rate>, most: Option<impl Display>) -> impl Iterator<Item = String> {
+    let rate = rate.map(|rate| format!("rate {rate}"));
+    let most = most.map(|most| format!("max_in_flight {most}"));
+    rate.into_iter().chain(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_override_has_a_value_and_an_end() {
+        let now = Moment::default();
+        let read = |body: &str| wanted(body.as_bytes(), now, "ops");
+        let all = read(
+            r#"{"rate": "20r/s", "max_in_flight": 4, "pause": true, "owner": "x", "for": "15s"}"#,
+        );
+        let all = all.unwrap();
+        assert_eq!(all.rate, Some("20r/s".parse().unwrap()));
+        assert_eq!(all.max_in_flight, NonZeroUsize::new(4));
+        assert_eq!((all.is_paused, all.owner.as_deref()), (true, Some("x")));
+        assert_eq!(all.until, now + Duration::from_secs(15));
+        assert_eq!(what(&all), "rate 20r/s, max_in_flight 4, paused");
+        for (body, says) in [
+            ("", "JSON such as"),
+            ("{}", "nothing differs"),
+            (r#"{"pause": false, "for": "1m"}"#, "nothing differs"),
+            (r#"{"rate": "5r/s"}"#, "for is missing"),
+            (r#"{"rate": "fast", "for": "1m"}"#, "rate is \"fast\""),
+            (r#"{"rate": "0r/s", "for": "1m"}"#, "rate is \"0r/s\""),
+            (r#"{"max_in_flight": 0, "for": "1m"}"#, "from 1 to"),
+            (r#"{"max_in_flight": 1000000001, "for": "1m"}"#, "from 1 to"),
+            (r#"{"max_in_flight": -1, "for": "1m"}"#, "JSON such as"),
+            (r#"{"pause": true, "for": "25h"}"#, "from 1s to 24h"),
+            (r#"{"pause": true, "owner": "", "for": "1m"}"#, "owner must"),
+            (
+                r#"{"pause": true, "owner": "drip find", "for": "1m"}"#,
+                "the name of experiments",
+            ),
+            (r#"{"dry_run": true, "for": "1m"}"#, "unknown field"),
+        ] {
+            let error = read(body).unwrap_err().to_string();
+            assert!(error.contains(says), "{body}: {error}");
+        }
+    }
+
+    #[test]
+    fn nobody_replaces_what_its_owner_renews() {
+        let now = Moment::default();
+        let of = |owner: Option<&str>| {
+            let owner = owner.map(|it| format!(r#", "owner": "{it}""#));
+            let owner = owner.unwrap_or_default();
+            let body = format!(r#"{{"rate": "5r/s", "for": "15s"{owner}}}"#);
+            wanted(body.as_bytes(), now, "ops").unwrap()
+        };
+        let allowed = |known: Option<&str>, new: Option<&str>, at: u64| {
+            let now = now + Duration::from_secs(at);
+            check_owner(Some(&of(known)), &of(new), now).is_ok()
+        };
+        assert!(allowed(None, None, 0) && allowed(None, Some("a"), 0));
+        assert!(allowed(Some("a"), Some("a"), 0));
+        assert!(!allowed(Some("a"), Some("b"), 14) && !allowed(Some("a"), None, 14));
+        assert!(allowed(Some("a"), Some("b"), 15));
+    }
+}

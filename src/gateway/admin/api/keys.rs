@@ -1,0 +1,355 @@
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
+use actix_web::web::{Data, Path, Query};
+use limit::{Measure, Window};
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+
+use super::zones::find;
+use crate::admin::Admin;
+use crate::admin::author::{Author, Changed};
+use crate::admin::reply::{self, Answer, Refusal};
+use crate::observe::escape::unescape;
+use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
+use crate::status::overridden::{place, view as override_view};
+use crate::status::views;
+use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
+
+/// Most keys in one list.
+const MAX_KEYS: usize = 1_000;
+
+#[derive(Deserialize)]
+struct Listing {
+    #[serde(default)]
+    sort: Sort,
+    #[serde(default = "twenty")]
+    limit: usize,
+    /// In seconds; `None`: one minute.
+    window: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+enum Sort {
+    #[default]
+    Depth,
+    Excess,
+    OldestWait,
+    Requests,
+    Rejections,
+    Wait,
+}
+
+/// What a list is made of.
+enum Listed {
+    /// All remembered keys.
+    Remembered(Order),
+    /// The heaviest keys of a window.
+    Heavy(Measure, Window),
+}
+
+impl Listing {
+    /// What is asked for, or what is wrong with it.
+    fn listed(&self) -> Result<Listed, String> {
+        if !(1..=MAX_KEYS).contains(&self.limit) {
+            let limit = self.limit;
+            return Err(format!("limit is {limit}; it must be from 1 to {MAX_KEYS}"));
+        }
+        let measure = match self.sort {
+            Sort::Depth => return self.remembered(Order::Depth),
+            Sort::Excess => return self.remembered(Order::Excess),
+            Sort::OldestWait => return self.remembered(Order::OldestWait),
+            Sort::Requests => Measure::Requests,
+            Sort::Rejections => Measure::Rejections,
+            Sort::Wait => Measure::Waits,
+        };
+        match self.window {
+            None | Some(60) => Ok(Listed::Heavy(measure, Window::Minute)),
+            Some(600) => Ok(Listed::Heavy(measure, Window::TenMinutes)),
+            Some(window) => Err(format!(
+                "window is {window}; it must be 60 or 600, in seconds"
+            )),
+        }
+    }
+
+    fn remembered(&self, order: Order) -> Result<Listed, String> {
+        match self.window {
+            None => Ok(Listed::Remembered(order)),
+            Some(_) => Err(
+                "window goes with sort=requests, sort=rejections or sort=wait; the other orders show the present"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+fn twenty() -> usize {
+    20
+}
+
+#[derive(Serialize)]
+struct Keys {
+    keys: Vec<KeyView>,
+}
+
+#[derive(Serialize)]
+struct KeyView {
+    key: String,
+    #[serde(flatten)]
+    state: StateView,
+    /// The name of its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    /// What differs from the file for this key; left out if nothing does.
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    overridden: Option<views::Override>,
+}
+
+#[derive(Serialize)]
+struct HeavyKeys {
+    window_seconds: u64,
+    /// The sum over all keys of what they are sorted by.
+    total: f64,
+    /// The most by which that may be too high for a key.
+    error: f64,
+    keys: Vec<HeavyView>,
+}
+
+#[derive(Serialize)]
+struct HeavyView {
+    key: String,
+    /// The name of its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    requests: u64,
+    rejections: u64,
+    wait_seconds: f64,
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    overridden: Option<views::Override>,
+    /// Left out if the zone does not remember the key.
+    #[serde(flatten)]
+    state: Option<StateView>,
+}
+
+/// The present state of a key.
+#[derive(Serialize)]
+struct StateView {
+    depth: usize,
+    /// Running requests, of those that a limit with `in_flight` bounds.
+    in_flight: usize,
+    /// Places that other gateways have, and those of them that are withheld as their gateways have
+    /// vanished; left out if the store counts none for this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_flight_elsewhere: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withheld: Option<u32>,
+    excess: f64,
+    oldest_wait_seconds: f64,
+    state: &'static str,
+}
+
+#[derive(Deserialize)]
+struct Forgetting {
+    #[serde(default)]
+    drop: bool,
+}
+
+#[derive(Serialize)]
+struct Forgotten {
+    forgotten: bool,
+    dropped: usize,
+}
+
+pub(super) async fn list(request: HttpRequest, admin: Data<Admin>, zone: Path<String>) -> Answer {
+    let listing = Query::<Listing>::from_query(request.query_string()).map_err(|error| {
+        reply::bad_query(format!(
+            "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MAX_KEYS}, and window 60 or 600: {error}"
+        ))
+    })?;
+    let listed = listing.listed().map_err(reply::bad_query)?;
+    let gateway = admin.serving()?;
+    let (_, zone) = find(&gateway, &zone)?;
+    match listed {
+        Listed::Remembered(order) => remembered(zone, order, listing.limit).await,
+        Listed::Heavy(measure, window) => heavy(zone, measure, window, listing.limit).await,
+    }
+}
+
+/// The first keys of all that the zone remembers.
+async fn remembered(zone: &Zone, order: Order, limit: usize) -> Answer {
+    let plans = &zone.settings().plans;
+    let names = KeyNames::of(zone.settings());
+    let states = zone.keys(order, limit).await.into_iter();
+    let overrides = zone.overrides();
+    let keys = states.map(|state| KeyView {
+        overridden: overrides.keys.get(&state.key).map(override_view),
+        plan: plans.name_of(&state.key).map(str::to_owned),
+        key: names.full(&state.key),
+        state: StateView::from(state),
+    });
+    Ok(reply::ok(&Keys {
+        keys: keys.collect(),
+    }))
+}
+
+/// The heaviest keys of a window.
+async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> Answer {
+    let plans = &zone.settings().plans;
+    let names = KeyNames::of(zone.settings());
+    let found = zone.heavy_keys(measure, window, limit).await;
+    let overrides = zone.overrides();
+    let overridden = |name: &HeavyName| overrides.keys.get(name.whole()?).map(override_view);
+    let keys = found.keys.into_iter().map(|heavy| HeavyView {
+        overridden: overridden(&heavy.name),
+        plan: heavy.name.plan(plans).map(str::to_owned),
+        key: heavy.name.full(names),
+        requests: heavy.requests,
+        rejections: heavy.rejections,
+        wait_seconds: heavy.wait.as_secs_f64(),
+        state: heavy.state.map(StateView::from),
+    });
+    Ok(reply::ok(&HeavyKeys {
+        window_seconds: match window {
+            Window::Seconds => 3,
+            Window::Minute => 60,
+            Window::TenMinutes => 600,
+        },
+        total: amount(measure, found.total),
+        error: amount(measure, found.error),
+        keys: keys.collect(),
+    }))
+}
+
+/// A sum as it is shown: waits in seconds.
+#[allow(clippy::cast_precision_loss)]
+fn amount(measure: Measure, sum: u64) -> f64 {
+    match measure {
+        Measure::Requests | Measure::Rejections => sum as f64,
+        Measure::Waits => Duration::from_nanos(sum).as_secs_f64(),
+    }
+}
+
+impl From<KeyState> for StateView {
+    fn from(state: KeyState) -> Self {
+        Self {
+            depth: state.depth,
+            in_flight: state.in_flight,
+            in_flight_elsewhere: state.elsewhere.map(|it| it.places),
+            withheld: state.elsewhere.map(|it| it.withheld),
+            excess: state.excess,
+            oldest_wait_seconds: state.oldest_wait.as_secs_f64(),
+            state: if state.active { "active" } else { "parked" },
+        }
+    }
+}
+
+pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
+    let forgetting = Query::<Forgetting>::from_query(request.query_string())
+        .map_err(|error| reply::bad_query(format!("drop must be true or false: {error}")))?;
+    let gateway = admin.serving()?;
+    let (zone, key) = named(request.uri().path());
+    let (_, zone) = find(&gateway, &zone)?;
+    let waiters = if forgetting.drop {
+        Waiters::Rejected
+    } else {
+        Waiters::Stay
+    };
+    let none = || {
+        let message =
+            "the zone has no such key; write the key as the list of keys shows it, percent-encoded";
+        Refusal::new(StatusCode::NOT_FOUND, message)
+    };
+    let key = unmasked(zone, key.ok_or_else(none)?).await?;
+    let place = place(zone, Some(&key));
+    let dropped = zone.forget(key, waiters).await.ok_or_else(none)?;
+    let to = match dropped {
+        0 => "forgotten".to_owned(),
+        dropped => format!("forgotten, waiting requests rejected: {dropped}"),
+    };
+    Author::of(&request).log(&Changed {
+        event: "key forgotten",
+        what: &place,
+        from: None,
+        to: &to,
+        until: None,
+    });
+    Ok(reply::ok(&Forgotten {
+        forgotten: true,
+        dropped,
+    }))
+}
+
+/// The key that a path names in a zone: itself, or the one with the masked name that it names.
+pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
+    if !zone.settings().is_masked_name(&named) {
+        return Ok(named);
+    }
+    let name = String::from_utf8_lossy(&named);
+    let mut found = zone.masked_keys(&name).await.into_iter();
+    let refused = |status, message: &str| {
+        let remedy =
+            "the zone has mask_keys: write the key itself, or a name of /api/zones/{zone}/keys";
+        Err(Refusal::new(status, format!("{message}; {remedy}")))
+    };
+    match (found.next(), found.next()) {
+        (Some(key), None) => Ok(key),
+        (None, _) => refused(
+            StatusCode::NOT_FOUND,
+            "no known key has this masked name; a key has another one after a restart",
+        ),
+        (Some(_), Some(_)) => refused(StatusCode::CONFLICT, "several keys have this masked name"),
+    }
+}
+
+/// The zone and the key that a path names.
+///
+/// It reads the path as it was sent, because a router would treat an encoded slash as a separator.
+/// The key is `None` if its text is not a valid escaped key.
+pub(super) fn named(path: &str) -> (String, Option<Key>) {
+    let rest = path.strip_prefix("/api/zones/").unwrap_or_default();
+    let (zone, key) = rest.split_once("/keys/").unwrap_or((rest, ""));
+    let zone = percent_decode_str(zone).decode_utf8_lossy().into_owned();
+    let key = percent_decode_str(key).decode_utf8().ok();
+    let key = key.and_then(|key| {
+        if key == NEW_KEYS_NAME {
+            return Some(Key::from(NEW_KEYS));
+        }
+        // An empty text names no key of a client.
+        unescape(&key).filter(|key| !key.is_empty()).map(Key::from)
+    });
+    (zone, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_any_key() {
+        for (path, key) in [
+            ("/api/zones/z/keys/192.0.2.1", &b"192.0.2.1"[..]),
+            ("/api/zones/z/keys/%2F..%2F%3F%23%25", b"/../?#%"),
+            ("/api/zones/z/keys/a/keys/b", b"a/keys/b"),
+            ("/api/zones/z/keys/%3Cscript%3E%22'", b"<script>\"'"),
+            (
+                "/api/zones/z/keys/%5CxFF%5Cx0A%5C%5C%5C%5Cx41",
+                b"\xff\n\\\\x41",
+            ),
+            ("/api/zones/z/keys/%C3%A9+", "é+".as_bytes()),
+            ("/api/zones/z/keys/%5C(new%20keys)", b""),
+            ("/api/zones/z/keys/(new%20keys)", b"(new keys)"),
+        ] {
+            let expected = ("z".to_owned(), Some(Key::from(key)));
+            assert_eq!(named(path), expected, "{path}");
+        }
+        for path in [
+            "/api/zones/z/keys/%5C",
+            "/api/zones/z/keys/%FF",
+            "/api/zones/z/keys/",
+        ] {
+            assert_eq!(named(path), ("z".to_owned(), None), "{path}");
+        }
+    }
+}

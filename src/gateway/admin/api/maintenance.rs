@@ -1,0 +1,156 @@
+//! Maintenance of a route, or of all, for a while.
+
+use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
+use actix_web::web::{Bytes, Data};
+use config::ChangedBy;
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+use tokio::sync::oneshot;
+
+use super::body::parse;
+use super::span::span;
+use crate::admin::author::{Author, Changed};
+use crate::admin::reply::{self, Answer, Refusal};
+use crate::admin::{Admin, Order};
+use crate::http::gateway::{Gateway, Maintenance, MaintenanceTarget, Maintenances};
+use crate::status::timestamp::timestamp;
+use crate::status::views::{self, Plain};
+use crate::time::clock;
+
+/// What a route without maintenance does, in the log.
+const FORWARDED: &str = "forwarded";
+
+/// The body of a PUT.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct MaintenanceBody {
+    r#for: Option<String>,
+}
+
+impl Admin {
+    /// Changes what is in maintenance. Returns what `change` returns once that is in force.
+    pub(in crate::admin) async fn maintain<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Maintenances) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let stopping = || {
+            let message = "the gateway is stopping and changes nothing any more";
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
+        };
+        let (tell, told) = oneshot::channel();
+        let change = Box::new(move |all: &mut Maintenances| {
+            // The caller may have gone; then nothing needs the answer.
+            let _gone = tell.send(change(all)).is_err();
+        });
+        let (done, is_done) = oneshot::channel();
+        let sent = self.orders.send(Order::Maintain { change, done }).await;
+        sent.map_err(|_| stopping())?;
+        is_done.await.map_err(|_| stopping())?;
+        told.await.map_err(|_| stopping())
+    }
+}
+
+pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
+    let author = Author::of(&request);
+    let target = target(&request, &*admin.serving()?)?;
+    let body: MaintenanceBody = parse(&body, r#"{"for": "10m"}"#)?;
+    let since = clock::now();
+    let wanted = Maintenance {
+        since,
+        until: since + span(body.r#for)?,
+        by: author.shown().to_owned(),
+    };
+    let (of, new) = (target.clone(), wanted.clone());
+    let before = admin.maintain(move |all| all.set(of, new)).await?;
+    let place = place(&target);
+    author.log(&Changed {
+        event: "maintenance set",
+        what: &place,
+        from: Some(&in_words(before.as_ref())),
+        to: "503",
+        until: Some(wanted.until),
+    });
+    let (until, by) = (timestamp(wanted.until), &wanted.by);
+    let text = format!("{place}: maintenance until {until}, by {by}");
+    admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
+    Ok(reply::ok(&view(&wanted)))
+}
+
+pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
+    let author = Author::of(&request);
+    let path = request.uri().path();
+    let target = named(path);
+    let of = target.clone();
+    let ended = admin.maintain(move |all| all.end(&of)).await?;
+    let ended = ended.ok_or_else(|| {
+        let message = "this is not in maintenance; /api/routes says what is";
+        Refusal::new(StatusCode::NOT_FOUND, message)
+    })?;
+    let place = place(&target);
+    author.log(&Changed {
+        event: "maintenance undone",
+        what: &place,
+        from: Some(&in_words(Some(&ended))),
+        to: FORWARDED,
+        until: None,
+    });
+    let text = format!("{place}: maintenance undone");
+    admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
+    Ok(reply::ok(&view(&ended)))
+}
+
+/// What a path names, with the route's name percent-encoded.
+fn named(path: &str) -> MaintenanceTarget {
+    let route = path.strip_prefix("/api/routes/");
+    match route.and_then(|route| route.strip_suffix("/maintenance")) {
+        None => MaintenanceTarget::AllRoutes,
+        Some(name) => {
+            let name = percent_decode_str(name).decode_utf8_lossy();
+            MaintenanceTarget::Route(name.into_owned())
+        }
+    }
+}
+
+/// What a path names, if it can be in maintenance.
+fn target(request: &HttpRequest, gateway: &Gateway) -> Result<MaintenanceTarget, Refusal> {
+    let target = named(request.uri().path());
+    let MaintenanceTarget::Route(name) = &target else {
+        return Ok(target);
+    };
+    let routes = gateway.settings().routes.iter();
+    let mut named = routes.filter(|route| route.name() == *name).peekable();
+    if named.peek().is_none() {
+        let message =
+            "there is no such route; write its name as /api/routes has it, percent-encoded";
+        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+    }
+    if named.all(|route| route.origin().is_none()) {
+        let message = "the file has refuse for this route already; change it there";
+        return Err(Refusal::new(StatusCode::CONFLICT, message));
+    }
+    Ok(target)
+}
+
+/// What is in maintenance, as the log and the history of changes name it.
+pub(in crate::admin) fn place(target: &MaintenanceTarget) -> String {
+    match target {
+        MaintenanceTarget::AllRoutes => "all routes".to_owned(),
+        MaintenanceTarget::Route(name) => format!("routes[{name}]"),
+    }
+}
+
+fn in_words(before: Option<&Maintenance>) -> String {
+    before.map_or_else(
+        || FORWARDED.to_owned(),
+        |it| format!("503 until {}", timestamp(it.until)),
+    )
+}
+
+pub(super) fn view(it: &Maintenance) -> views::Maintenance {
+    views::Maintenance {
+        since: timestamp(it.since),
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+    }
+}

@@ -1,0 +1,169 @@
+//! The bodies of requests that act in a waiting room.
+
+use std::num::NonZeroU32;
+
+use config;
+use limit::{MAX_SESSIONS, Moment, Rate};
+use serde::Deserialize;
+
+use crate::admin::api::body::parse;
+use crate::admin::api::span::span;
+use crate::admin::reply::{self, Refusal};
+use crate::room::{RoomOverride, RoomWord};
+
+/// Longest word to those who wait, in characters.
+const MAX_WORD: usize = 500;
+/// Most visitors that are called at a time.
+const MAX_CALL: u64 = 1_000_000;
+
+/// The body of a PUT for an override.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct OverrideBody {
+    sessions: Option<u32>,
+    admit: Option<String>,
+    pause: Option<bool>,
+    r#for: Option<String>,
+}
+
+/// The body of a POST that calls.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct CallBody {
+    count: u64,
+}
+
+/// The body of a PUT of a word, or of a POST that empties the room.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct WordBody {
+    word: Option<String>,
+    r#for: Option<String>,
+}
+
+/// Reads the body of a PUT for an override.
+pub(super) fn wanted(body: &[u8], now: Moment, by: &str) -> Result<RoomOverride, Refusal> {
+    let example = r#"{"admit": "5r/s", "for": "10m"}, with sessions, admit, pause and for"#;
+    let wanted: OverrideBody = parse(body, example)?;
+    if let Some(sessions) = wanted.sessions.filter(|it| *it > MAX_SESSIONS) {
+        return Err(reply::bad_query(format!(
+            "sessions is {sessions}; it must be from 0 to {MAX_SESSIONS}, 0: not bounded"
+        )));
+    }
+    let admit = wanted.admit.as_deref().map(admit).transpose()?;
+    let is_paused = wanted.pause.unwrap_or(false);
+    if wanted.sessions.is_none() && admit.is_none() && !is_paused {
+        return Err(reply::bad_query(
+            "nothing differs from the file; give sessions, admit or \"pause\": true, or undo an override by DELETE",
+        ));
+    }
+    Ok(RoomOverride {
+        is_paused,
+        sessions: wanted.sessions.map(NonZeroU32::new),
+        admit,
+        until: now + span(wanted.r#for)?,
+        by: by.to_owned(),
+    })
+}
+
+/// A pace as the file writes it.
+fn admit(text: &str) -> Result<Option<Rate>, Refusal> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let rate = text.parse::<Rate>();
+    let rate = rate.map_err(|error| reply::bad_query(format!("admit is {text:?}: {error}")))?;
+    if rate.per_second() > config::Room::MAX_ADMIT {
+        return Err(reply::bad_query(format!(
+            "admit is {text:?}; a room lets in at most 1000 visitors a second; \"none\" lets them in as fast as places come free"
+        )));
+    }
+    Ok(Some(rate))
+}
+
+/// Reads how many to call.
+pub(super) fn count(body: &[u8]) -> Result<u64, Refusal> {
+    let CallBody { count } = parse(body, r#"{"count": 10}"#)?;
+    if !(1..=MAX_CALL).contains(&count) {
+        return Err(reply::bad_query(format!(
+            "count is {count}; it must be from 1 to {MAX_CALL}"
+        )));
+    }
+    Ok(count)
+}
+
+/// Reads the body of a PUT of a word.
+pub(super) fn word(body: &[u8], now: Moment) -> Result<RoomWord, Refusal> {
+    let body = parse(body, r#"{"word": "We go on at 11:00", "for": "1h"}"#)?;
+    new_word(body, now)
+}
+
+/// Reads the body of a POST that empties the room: it may be empty, or have a word.
+pub(super) fn parting_word(body: &[u8], now: Moment) -> Result<Option<RoomWord>, Refusal> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let body: WordBody = parse(body, r#"{} or {"word": "Sold out", "for": "1h"}"#)?;
+    let is_there = body.word.is_some() || body.r#for.is_some();
+    is_there.then(|| new_word(body, now)).transpose()
+}
+
+fn new_word(body: WordBody, now: Moment) -> Result<RoomWord, Refusal> {
+    let text = body.word.unwrap_or_default().trim().to_owned();
+    let length = text.chars().count();
+    if !(1..=MAX_WORD).contains(&length) || text.chars().any(char::is_control) {
+        return Err(reply::bad_query(format!(
+            "word must be one line of 1 to {MAX_WORD} characters; it has {length}"
+        )));
+    }
+    Ok(RoomWord {
+        text,
+        until: now + span(body.r#for)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_override_differs_from_the_file_and_has_an_end() {
+        let now = Moment::default();
+        let read = |body: &str| wanted(body.as_bytes(), now, "ops");
+        let all = read(r#"{"sessions": 0, "admit": "none", "pause": true, "for": "10m"}"#);
+        let all = all.unwrap();
+        assert_eq!((all.sessions, all.admit), (Some(None), Some(None)));
+        assert!(all.is_paused);
+        for (body, says) in [
+            ("", "JSON such as"),
+            ("{}", "nothing differs"),
+            (r#"{"pause": false, "for": "1m"}"#, "nothing differs"),
+            (r#"{"sessions": 5}"#, "for is missing"),
+            (r#"{"sessions": 1000001, "for": "1m"}"#, "from 0 to 1000000"),
+            (r#"{"sessions": -1, "for": "1m"}"#, "JSON such as"),
+            (r#"{"admit": "fast", "for": "1m"}"#, "admit is \"fast\""),
+            (r#"{"admit": "2000r/s", "for": "1m"}"#, "at most 1000"),
+            (r#"{"pause": true, "for": "25h"}"#, "from 1s to 24h"),
+            (r#"{"paused": true, "for": "1m"}"#, "unknown field"),
+        ] {
+            let error = read(body).unwrap_err().to_string();
+            assert!(error.contains(says), "{body}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_one_line_of_500_characters() {
+        let word = |text: &str| {
+            let body = WordBody {
+                word: Some(text.to_owned()),
+                r#for: Some("1m".to_owned()),
+            };
+            new_word(body, Moment::default()).map(|word| word.text)
+        };
+        assert_eq!(word(" Sold out ").unwrap(), "Sold out");
+        assert_eq!(word(&"é".repeat(500)).unwrap().chars().count(), 500);
+        for wrong in ["", "  ", "a\nb", "a\u{7}", &"é".repeat(501)] {
+            assert!(word(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Who changes something through the admin port, and the lines of the log about it.
+
+use std::sync::Arc;
+
+use actix_web::{HttpMessage, HttpRequest};
+use limit::Moment;
+use tracing::field::display;
+
+use crate::status::timestamp::timestamp;
+
+/// The name of the token of a request; `None`: it has no name, or there is no token.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TokenName(pub(super) Option<Arc<str>>);
+
+/// Who sent a request that changes something.
+#[derive(Debug)]
+pub(super) struct Author {
+    name: Option<Arc<str>>,
+    /// Its address.
+    peer: String,
+}
+
+/// A change, as the log has it.
+pub(super) struct Changed<'c> {
+    /// The line's message.
+    pub(super) event: &'static str,
+    /// What is changed.
+    pub(super) what: &'c str,
+    /// As it was before.
+    pub(super) from: Option<&'c str>,
+    /// As it is now.
+    pub(super) to: &'c str,
+    /// `None`: it has no end.
+    pub(super) until: Option<Moment>,
+}
+
+impl Author {
+    pub(super) fn of(request: &HttpRequest) -> Self {
+        let name = request.extensions().get::<TokenName>().cloned();
+        let peer = request.peer_addr().map(|peer| peer.ip().to_string());
+        Self {
+            name: name.unwrap_or_default().0,
+            peer: peer.unwrap_or_default(),
+        }
+    }
+
+    /// The name of the token, or the address where it has none.
+    pub(super) fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.peer)
+    }
+
+    /// Writes a line of the log. Each change through the admin port has one.
+    pub(super) fn log(&self, change: &Changed) {
+        let Changed {
+            event,
+            what,
+            from,
+            to,
+            until,
+        } = *change;
+        let by = self.name.as_deref().unwrap_or("admin");
+        let (peer, until) = (&*self.peer, until.map(|until| display(timestamp(until))));
+        tracing::warn!(by, peer, what, from, to, until, "{event}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Ends overrides, maintenance and words to those who wait whose time is over.
+
+use std::time::Duration;
+
+use actix_web::web::Data;
+use config::{ChangedBy, History};
+use tokio::time::sleep;
+
+use super::Admin;
+use super::api::maintenance::place as place_of;
+use super::api::rooms::place as place_of_room;
+use crate::http::gateway::Gateway;
+use crate::status::gates::place as place_of_gate;
+use crate::status::overridden::place;
+use crate::time::clock;
+
+/// How often they are looked at.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Looks at all of them for as long as the gateway runs.
+pub(super) async fn run(admin: Data<Admin>) {
+    loop {
+        sleep(EVERY).await;
+        if let Some(gateway) = admin.gateway() {
+            end_expired(&gateway, &admin.history);
+            end_at_gates(&gateway, &admin.history);
+            end_in_rooms(&gateway, &admin.history);
+            end_maintenance(&gateway, &admin).await;
+        }
+    }
+}
+
+async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
+    let now = clock::now();
+    if !gateway.maintenances().any_expired(now) {
+        return;
+    }
+    // A gateway that stops changes nothing.
+    let expired = admin.maintain(move |all| all.take_expired(now)).await;
+    for target in expired.unwrap_or_default() {
+        let place = place_of(&target);
+        tracing::info!(place, "maintenance expired");
+        let text = format!("{place}: maintenance expired");
+        admin.history.add(now, ChangedBy::Expiry, vec![text]);
+    }
+}
+
+fn end_at_gates(gateway: &Gateway, history: &History) {
+    let now = clock::now();
+    for origin in gateway.origins() {
+        let expired = origin.gate().and_then(|gate| gate.take_expired(now));
+        if expired.is_some() {
+            let place = place_of_gate(&origin.settings().name);
+            tracing::info!(place, "override expired");
+            let text = format!("{place}: override expired");
+            history.add(now, ChangedBy::Expiry, vec![text]);
+        }
+    }
+}
+
+fn end_in_rooms(gateway: &Gateway, history: &History) {
+    let now = clock::now();
+    for room in gateway.rooms() {
+        for expired in room.take_expired(now) {
+            let (place, what) = (place_of_room(room), expired.label());
+            tracing::info!(place, "{what} expired");
+            let text = format!("{place}: {what} expired");
+            history.add(now, ChangedBy::Expiry, vec![text]);
+        }
+    }
+}
+
+fn end_expired(gateway: &Gateway, history: &History) {
+    let now = clock::now();
+    for zone in gateway.zones() {
+        if !zone.overrides().any_expired(now) {
+            continue;
+        }
+        for key in zone.change_overrides(|overrides| overrides.take_expired(now)) {
+            let place = place(zone, key.as_ref());
+            tracing::info!(place, "override expired");
+            let text = format!("{place}: override expired");
+            history.add(now, ChangedBy::Expiry, vec![text]);
+        }
+    }
+}

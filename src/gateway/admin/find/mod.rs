@@ -1,0 +1,149 @@
+//! Experiments that find what origins can take: one at a time for each origin.
+//!
+//! What is tried, and for how long, is [`limit::find`](limit::find). An experiment here holds
+//! the override of the origin's gate, and tells the logic what the gate saw.
+
+mod running;
+pub(super) mod text;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use actix_web::web::Data;
+use config::ChangedBy;
+use limit::Moment;
+use limit::find::{AbortReason, FindSettings, StepRecord};
+use tokio::time::sleep;
+
+use super::Admin;
+use crate::gate::OriginGate;
+use crate::origin::Origin;
+use crate::status::find::{ending, line};
+use crate::status::gates::place;
+use crate::time::clock;
+pub(super) use running::{OWNER, Running};
+
+/// How often an experiment looks at its gate.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// The last experiment of each origin that has had one.
+#[derive(Debug, Default)]
+pub struct Experiments {
+    all: Mutex<HashMap<String, Arc<Mutex<Running>>>>,
+}
+
+impl Experiments {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Mutex<Running>>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// That of an origin.
+    pub(super) fn of(&self, origin: &str) -> Option<Arc<Mutex<Running>>> {
+        self.all().get(origin).map(Arc::clone)
+    }
+
+    /// All, sorted by the names of the origins.
+    pub(super) fn list(&self) -> Vec<Arc<Mutex<Running>>> {
+        let all = self.all();
+        let mut named: Vec<_> = all.iter().collect();
+        named.sort_by_key(|(name, _)| name.as_str());
+        named.into_iter().map(|(_, it)| Arc::clone(it)).collect()
+    }
+}
+
+/// An experiment behind its lock.
+pub(super) fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts an experiment; `None` if one runs for this origin.
+pub(super) fn start(
+    admin: &Data<Admin>,
+    settings: FindSettings,
+    by: Arc<str>,
+    (origin, gate): (&Origin, &Arc<OriginGate>),
+) -> Option<Arc<Mutex<Running>>> {
+    let now = clock::now();
+    let mut all = admin.experiments.all();
+    let name = &origin.settings().name;
+    let before = all.get(name);
+    if before.is_some_and(|it| !locked(it).experiment.is_over()) {
+        return None;
+    }
+    let id = next_id(before.map(|it| locked(it).id), now);
+    let gateway = admin.gateway();
+    let is_in_file = |name: &String| {
+        let mut origins = gateway.iter().flat_map(|it| it.origins());
+        origins.any(|it| it.settings().name == *name)
+    };
+    // As many as origins at most.
+    all.retain(|name, it| is_in_file(name) || !locked(it).experiment.is_over());
+    let running = Running::begin(id, (settings, by), (origin, gate), admin, now);
+    let running = Arc::new(Mutex::new(running));
+    all.insert(name.clone(), Arc::clone(&running));
+    drop(all);
+    actix_rt::spawn(run(Data::clone(admin), Arc::clone(&running)));
+    Some(running)
+}
+
+/// The id of an experiment that begins now, after that of the one before.
+///
+/// Microseconds since the Unix epoch, so that a gateway that was restarted gives no id twice: whoever
+/// renews an experiment of before the restart must not get another one. Below 2^53, because the page
+/// reads numbers as doubles.
+fn next_id(before: Option<u64>, now: Moment) -> u64 {
+    let id = now.as_nanos() / 1000 % (1 << 53);
+    before.map_or(id, |before| id.max(before + 1))
+}
+
+/// Ends an experiment at once: the file counts again.
+pub(super) fn stop(it: &mut Running) {
+    if let Some(step) = it.end(AbortReason::Stopped, clock::now()) {
+        log(&it.origin, &step);
+    }
+}
+
+/// Drives an experiment to its end.
+async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
+    loop {
+        sleep(EVERY).await;
+        let now = clock::now();
+        let mut it = locked(&running);
+        let step = it.tick(&admin, now);
+        let origin = it.origin.clone();
+        let outcome = it.experiment.report(now).outcome;
+        let ended = outcome.map(|outcome| ending(&outcome, &it.objective));
+        drop(it);
+        if let Some(step) = step {
+            log(&origin, &step);
+        }
+        if let Some(ended) = ended {
+            let place = place(&origin);
+            tracing::warn!(what = place, "experiment ended: {ended}");
+            let text = format!("{place}: experiment ended: {ended}");
+            admin.history.add(now, ChangedBy::Expiry, vec![text]);
+            return;
+        }
+    }
+}
+
+fn log(origin: &str, step: &StepRecord) {
+    let line = line(step);
+    tracing::info!(origin, "experiment: {}", line.trim());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_grow_also_over_a_restart_and_are_exact_as_doubles() {
+        let at = |micros: u64| Moment::from_nanos(micros * 1000);
+        let first = next_id(None, at(1_764_000_000_000_000));
+        assert_eq!(next_id(Some(first), at(1_764_000_000_000_000)), first + 1);
+        assert_eq!(next_id(Some(first), at(1_763_000_000_000_000)), first + 1);
+        assert!(next_id(None, at(1_764_000_000_000_001)) > first);
+        assert!(next_id(None, at(u64::MAX / 1000)) < 1 << 53);
+    }
+}

@@ -1,0 +1,186 @@
+//! One experiment: its logic, who owns it, and what it does to the gate each moment.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use limit::Moment;
+use limit::find::{
+    AbortReason, AnswerEvent, Experiment, FindSettings, Levels, Objective, Observed, StepRecord,
+};
+
+use crate::admin::Admin;
+use crate::gate::{GateOverride, OriginGate};
+use crate::origin::{Availability, Origin};
+use crate::status::find::InFile;
+
+/// The owner of the overrides of experiments. Nobody else can have this name.
+pub(in crate::admin) const OWNER: &str = "drip find";
+/// The override ends so long after the experiment was last alive, and the experiment so long after
+/// its owner was.
+pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
+
+/// An experiment that runs or has ended.
+#[derive(Debug)]
+pub(in crate::admin) struct Running {
+    pub(in crate::admin) id: u64,
+    pub(in crate::admin) origin: String,
+    pub(in crate::admin) objective: Objective,
+    /// Who started it: the name of a token, or an address.
+    pub(in crate::admin) by: Arc<str>,
+    pub(in crate::admin) began: Moment,
+    /// What the file says of the origin. A change of it ends the experiment.
+    pub(in crate::admin) file: InFile,
+    pub(in crate::admin) experiment: Experiment,
+    gate: Arc<OriginGate>,
+    /// When its owner last renewed it.
+    renewed: Moment,
+}
+
+impl Running {
+    /// Sets the first level, and observes the gate from now on.
+    pub(super) fn begin(
+        id: u64,
+        (settings, by): (FindSettings, Arc<str>),
+        (origin, gate): (&Origin, &Arc<OriginGate>),
+        admin: &Admin,
+        now: Moment,
+    ) -> Self {
+        gate.begin_observing();
+        let first = observed(origin, gate, admin, now).map(|(_, at_gate)| at_gate);
+        let running = Self {
+            id,
+            origin: origin.settings().name.clone(),
+            objective: settings.objective.clone(),
+            by,
+            began: now,
+            file: InFile::of(origin.settings()),
+            experiment: Experiment::new(settings, first.unwrap_or_default(), now),
+            gate: Arc::clone(gate),
+            renewed: now,
+        };
+        running.hold(now);
+        running
+    }
+
+    /// Its owner is still there.
+    pub(in crate::admin) fn renew(&mut self, now: Moment) {
+        self.renewed = now;
+    }
+
+    /// Goes on to `now`. Returns the step that ended, if one did.
+    pub(super) fn tick(&mut self, admin: &Admin, now: Moment) -> Option<StepRecord> {
+        if self.experiment.is_over() {
+            // Stopped. Another one may hold the override by now.
+            return None;
+        }
+        let gateway = admin.gateway();
+        let mut origins = gateway.iter().flat_map(|it| it.origins());
+        let origin = origins.find(|it| it.settings().name == self.origin);
+        let origin = origin.filter(|it| it.gate().is_some_and(|it| Arc::ptr_eq(it, &self.gate)));
+        let Some(origin) = origin else {
+            return self.end(AbortReason::FileChanged, now);
+        };
+        let (events, seen) = observed(origin, &self.gate, admin, now).unzip();
+        for (sent, event) in events.into_iter().flatten() {
+            self.experiment.record(sent, event);
+        }
+        let overridden = self.gate.overridden();
+        let reason = if overridden.is_none() {
+            Some(AbortReason::Undone)
+        } else if !overridden.is_some_and(|it| is_ours(&it)) {
+            Some(AbortReason::Overridden)
+        } else if now.since(self.renewed) >= OWNED_FOR {
+            Some(AbortReason::OwnerLost)
+        } else if gateway.as_ref().is_some_and(|it| it.is_stopping()) {
+            Some(AbortReason::Stopped)
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            return self.end(reason, now);
+        }
+        let step = seen.and_then(|seen| self.experiment.tick(&seen, now));
+        if self.experiment.is_over() {
+            self.restore();
+        } else {
+            self.hold(now);
+        }
+        step
+    }
+
+    /// Ends it now. Returns the step that was under way.
+    pub(super) fn end(&mut self, reason: AbortReason, now: Moment) -> Option<StepRecord> {
+        let step = self.experiment.abort(reason, now);
+        self.restore();
+        step
+    }
+
+    /// Keeps the override at the level of the experiment.
+    fn hold(&self, now: Moment) {
+        let levels = self.experiment.levels();
+        let places = levels.places.and_then(|it| usize::try_from(it).ok());
+        let wanted = GateOverride {
+            rate: levels.rate,
+            max_in_flight: places.and_then(NonZeroUsize::new),
+            is_paused: false,
+            since: now,
+            until: now + OWNED_FOR,
+            by: Arc::clone(&self.by),
+            owner: Some(OWNER.into()),
+        };
+        if !self.gate.renew(&wanted) {
+            self.gate.set_override(Some(wanted));
+        }
+    }
+
+    /// The file counts again, unless somebody else has set an override meanwhile.
+    fn restore(&self) {
+        self.gate.end_observing();
+        self.gate.end_override_if(is_ours);
+    }
+}
+
+fn is_ours(it: &GateOverride) -> bool {
+    it.owner.as_deref() == Some(OWNER)
+}
+
+/// What has happened since it was asked last: to each request, and at the gate.
+fn observed(
+    origin: &Origin,
+    gate: &OriginGate,
+    admin: &Admin,
+    now: Moment,
+) -> Option<(Vec<(Moment, AnswerEvent)>, Observed)> {
+    let seen = gate.observed()?;
+    let at_gate = Observed {
+        departed: seen.departures,
+        has_waited: seen.has_waited,
+        waited: seen.waited,
+        limits: Levels {
+            rate: seen.file.rate,
+            places: seen.file.max_in_flight.map(to_u32),
+        },
+        wait: seen.wait,
+        in_flight: to_u32(seen.most_in_flight),
+        file: admin.file_state.borrow().changes,
+        servers: servers(origin, now),
+        is_backed_off: seen.is_backed_off,
+    };
+    Some((seen.events, at_gate))
+}
+
+fn to_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// A number that is another one after a server has come, gone, or changed its health.
+fn servers(origin: &Origin, now: Moment) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for server in origin.servers(now) {
+        server.url.to_string().hash(&mut hasher);
+        matches!(server.availability, Availability::Out(_)).hash(&mut hasher);
+    }
+    hasher.finish()
+}

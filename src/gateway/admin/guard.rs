@@ -1,0 +1,345 @@
+//! Who may read and change something, and the security headers for browsers.
+//!
+//! The port listens on loopback by default, but a browser on this host sends it the requests of
+//! any page. So a request that changes something is refused if the browser says that a page of
+//! another site sent it. A page can also point its own name at this host (DNS rebinding), is then
+//! not another site, and may read the answers. Its `Host` shows that, so a request that names a
+//! host that is not this one is refused, unless it has a token: no such page knows one.
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{
+    AUTHORIZATION, CONTENT_SECURITY_POLICY, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
+use config::{AdminTokens, TokenRole};
+use percent_encoding::percent_decode_str;
+
+use super::author::TokenName;
+use super::own_names::OwnNames;
+use super::{Admin, page, reply};
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Headers of every response: only our own files, no frames, no guessed types, no referrer.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (CONTENT_SECURITY_POLICY, "default-src 'self'"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+    (REFERRER_POLICY, "no-referrer"),
+];
+
+pub(super) async fn protect(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let mut response = match check(&request) {
+        Err(refusal) => request.into_response(*refusal),
+        Ok(()) => next.call(request).await?.map_into_boxed_body(),
+    };
+    for (name, value) in HEADERS {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().insert(name, value);
+    }
+    Ok(response)
+}
+
+/// Paths that tell nothing but whether the gateway serves.
+const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+
+/// What a request does, as far as it needs a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// It reads what is no secret: the files of the live page, or metrics that are open.
+    ReadOpen,
+    /// It needs a token if there is one for reading.
+    Read,
+    /// It needs a token if there is any.
+    ReadMetrics,
+    /// Any other method than GET and HEAD.
+    Change,
+}
+
+/// Lets a request pass with the name of its token, or refuses it.
+fn check(request: &ServiceRequest) -> Result<(), Box<HttpResponse>> {
+    if OPEN.contains(&request.path()) {
+        return Ok(());
+    }
+    let (Some(admin), Some(names)) = (
+        request.app_data::<Data<Admin>>(),
+        request.app_data::<Data<OwnNames>>(),
+    ) else {
+        return Err(reply::not_now().error_response().into());
+    };
+    let gateway = admin.gateway();
+    let server = gateway.as_ref().map(|it| &it.settings().server);
+    if let Some(server) = server {
+        admin.metrics_access.follow(server.metrics);
+    }
+    let is_own = |host: &str| {
+        let more = server.map(|server| &*server.admin_hosts);
+        names.contain(host, more.unwrap_or_default())
+    };
+    // Routes are found by the decoded path, too.
+    let path = percent_decode_str(request.path()).decode_utf8_lossy();
+    let access = match &*path {
+        _ if !matches!(*request.method(), Method::GET | Method::HEAD) => Access::Change,
+        "/metrics" if admin.metrics_access.needs_token() => Access::ReadMetrics,
+        path if path == "/metrics" || page::has(path) => Access::ReadOpen,
+        _ => Access::Read,
+    };
+    let name = allowed(access, request.headers(), &admin.tokens, is_own)?;
+    request.extensions_mut().insert(name);
+    Ok(())
+}
+
+/// The name of the token of a request that is allowed, or the response to one that is not.
+///
+/// `is_own`: whether a `Host` is this one.
+fn allowed(
+    access: Access,
+    headers: &HeaderMap,
+    tokens: &AdminTokens,
+    is_own: impl Fn(&str) -> bool,
+) -> Result<TokenName, Box<HttpResponse>> {
+    let is_change = access == Access::Change;
+    if is_change && is_of_another_site(headers) {
+        return Err(reply::error(
+            StatusCode::FORBIDDEN,
+            "this request comes from a page of another site; open the gateway's own page, at its address or localhost",
+        )
+        .into());
+    }
+    let role = bearer(headers).map_or(TokenRole::Unknown, |token| tokens.role(token));
+    let is_protected = match access {
+        Access::ReadOpen => false,
+        Access::Read => tokens.protect_reading(),
+        Access::ReadMetrics | Access::Change => !tokens.is_empty(),
+    };
+    match role {
+        TokenRole::Admin(name) => return Ok(TokenName(name)),
+        TokenRole::Reader if !is_change => return Ok(TokenName(None)),
+        _ if is_change && is_protected && !tokens.permit_changes() => {
+            return Err(reply::error(
+                StatusCode::FORBIDDEN,
+                "this gateway has no token for changes; set DRIP_ADMIN_TOKEN beside DRIP_ADMIN_READ_TOKEN, and restart it",
+            )
+            .into());
+        }
+        TokenRole::Reader => {
+            return Err(reply::error(
+                StatusCode::FORBIDDEN,
+                "the token in DRIP_ADMIN_READ_TOKEN only reads; this needs Authorization: Bearer with a token in DRIP_ADMIN_TOKEN",
+            )
+            .into());
+        }
+        TokenRole::Unknown if is_protected => return Err(unauthorized(is_change).into()),
+        TokenRole::Unknown => {}
+    }
+    // Only a request over HTTP/1.0 has none, and no browser sends one.
+    let mut hosts = headers
+        .get_all(HOST)
+        .map(|host| host.to_str().unwrap_or(""));
+    match hosts.find(|host| !is_own(host)) {
+        Some(host) => Err(misdirected(host).into()),
+        None => Ok(TokenName(None)),
+    }
+}
+
+/// The response to a request that names another host.
+fn misdirected(host: &str) -> HttpResponse {
+    static TOLD: Throttle = Throttle::new();
+    let host: String = host.chars().take(128).collect();
+    if let Some(hidden) = TOLD.show(clock::now()) {
+        tracing::warn!(
+            host,
+            hidden,
+            "the admin port refuses a request for another host; if this is a name of the gateway, add it to server.admin_hosts"
+        );
+    }
+    reply::error(
+        StatusCode::MISDIRECTED_REQUEST,
+        format!(
+            "{host:?} is no known name of this gateway; use its address or localhost, or add the name to admin_hosts in [server]"
+        ),
+    )
+}
+
+fn unauthorized(is_change: bool) -> HttpResponse {
+    let message = if is_change {
+        "this needs Authorization: Bearer with a token in DRIP_ADMIN_TOKEN"
+    } else {
+        "this needs Authorization: Bearer with the token in DRIP_ADMIN_READ_TOKEN, or one in DRIP_ADMIN_TOKEN"
+    };
+    let mut refusal = reply::error(StatusCode::UNAUTHORIZED, message);
+    refusal
+        .headers_mut()
+        .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    refusal
+}
+
+/// The token of a request. The case of the scheme's name is ignored (RFC 9110).
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = headers.get(AUTHORIZATION)?.as_bytes();
+    let (scheme, token) = value.split_at_checked("Bearer ".len())?;
+    scheme
+        .eq_ignore_ascii_case(b"Bearer ")
+        .then(|| token.trim_ascii())
+}
+
+fn is_of_another_site(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or(""));
+    let host = text(HOST).unwrap_or("");
+    let fetched = text(SEC_FETCH_SITE);
+    let by_fetch = fetched.is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let by_origin = text(ORIGIN).is_some_and(|origin| {
+        let from = origin.split_once("://").map(|(_, host)| host);
+        !from.is_some_and(|from| !from.is_empty() && from.eq_ignore_ascii_case(host))
+    });
+    by_fetch || by_origin
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status_of(access: Access, fields: &[(HeaderName, &str)], tokens: &AdminTokens) -> u16 {
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.insert(name.clone(), HeaderValue::from_str(value).unwrap());
+        }
+        let is_own = |host: &str| host.starts_with("127.0.0.1:") || host.contains("localhost");
+        let refusal = allowed(access, &headers, tokens, is_own).err();
+        refusal.map_or(200, |it| it.status().as_u16())
+    }
+
+    fn tokens(admin: &str, read: &str) -> AdminTokens {
+        let tokens = AdminTokens::of(admin.as_bytes(), read.as_bytes());
+        tokens.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn status(access: Access, fields: &[(HeaderName, &str)], token: Option<&str>) -> u16 {
+        status_of(access, fields, &tokens(token.unwrap_or_default(), ""))
+    }
+
+    #[test]
+    fn reading_needs_a_token_where_there_is_one_for_it() {
+        let with = |token: &'static str| [(HOST, "gw:9090"), (AUTHORIZATION, token)];
+        let (both, reading) = (tokens("ops:SECRET1", "reader"), tokens("", "reader"));
+        for (sent, open, read, change) in [
+            ("Bearer reader", 200, 200, 403),
+            ("Bearer SECRET1", 200, 200, 200),
+            ("Bearer reade", 421, 401, 401),
+            ("Bearer readers", 421, 401, 401),
+            ("Basic reader", 421, 401, 401),
+        ] {
+            let of = |access| status_of(access, &with(sent), &both);
+            let found = [Access::ReadOpen, Access::Read, Access::Change].map(of);
+            assert_eq!(found, [open, read, change], "{sent}");
+        }
+        for sent in ["Bearer reader", "Bearer SECRET1", ""] {
+            let changed = status_of(Access::Change, &with(sent), &reading);
+            assert_eq!(
+                changed, 403,
+                "nothing can be changed without a token for it"
+            );
+        }
+    }
+
+    #[test]
+    fn only_our_own_page_and_programs_change_something() {
+        let cases: [(&[(HeaderName, &str)], u16); 12] = [
+            (&[], 200),
+            (&[(HOST, "gateway.internal:9090")], 421),
+            (
+                &[(HOST, "localhost:9090"), (ORIGIN, "http://localhost:9090")],
+                200,
+            ),
+            (
+                &[
+                    (HOST, "127.0.0.1:9090"),
+                    (ORIGIN, "http://127.0.0.1:9090"),
+                    (SEC_FETCH_SITE, "same-origin"),
+                ],
+                200,
+            ),
+            (&[(HOST, "127.0.0.1:9090"), (SEC_FETCH_SITE, "none")], 200),
+            (
+                &[(HOST, "127.0.0.1:9090"), (SEC_FETCH_SITE, "same-site")],
+                403,
+            ),
+            (
+                &[(HOST, "127.0.0.1:9090"), (SEC_FETCH_SITE, "cross-site")],
+                403,
+            ),
+            (
+                &[(HOST, "127.0.0.1:9090"), (ORIGIN, "https://evil.example")],
+                403,
+            ),
+            (
+                &[(HOST, "127.0.0.1:9090"), (ORIGIN, "http://127.0.0.1:3000")],
+                403,
+            ),
+            (&[(HOST, "127.0.0.1:9090"), (ORIGIN, "null")], 403),
+            (&[(HOST, "127.0.0.1:9090"), (ORIGIN, "")], 403),
+            // A page that has pointed its own name at this host.
+            (
+                &[
+                    (HOST, "evil.example:9090"),
+                    (ORIGIN, "http://evil.example:9090"),
+                ],
+                421,
+            ),
+        ];
+        for (fields, expected) in cases {
+            assert_eq!(status(Access::Change, fields, None), expected, "{fields:?}");
+            // No site reads the answer of another site's request.
+            let read = if expected == 421 { 421 } else { 200 };
+            for token in [None, Some("t")] {
+                assert_eq!(status(Access::Read, fields, token), read, "{fields:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_has_the_token_reads_by_any_name() {
+        let fields = [(HOST, "gw:9090"), (AUTHORIZATION, "Bearer secret")];
+        assert_eq!(status(Access::Read, &fields, Some("secret")), 200);
+        assert_eq!(status(Access::Read, &fields, Some("other")), 421);
+        assert_eq!(status(Access::Read, &fields, None), 421);
+        assert_eq!(status(Access::Read, &fields[..1], Some("secret")), 421);
+    }
+
+    #[test]
+    fn the_token_is_needed_where_there_is_one() {
+        let own = [
+            (HOST, "gw:9090"),
+            (ORIGIN, "http://gw:9090"),
+            (AUTHORIZATION, "Bearer secret"),
+        ];
+        assert_eq!(status(Access::Change, &own, Some("secret")), 200);
+        for (given, expected) in [
+            ("Bearer secret", 200),
+            ("bearer  secret", 200),
+            ("Bearer secre", 401),
+            ("Bearer secrets", 401),
+            ("Bearer", 401),
+            ("Basic secret", 401),
+            ("", 401),
+        ] {
+            let fields = [(AUTHORIZATION, given)];
+            assert_eq!(
+                status(Access::Change, &fields, Some("secret")),
+                expected,
+                "{given}"
+            );
+        }
+        assert_eq!(status(Access::Change, &[], Some("secret")), 401);
+    }
+}

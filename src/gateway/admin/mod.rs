@@ -1,0 +1,225 @@
+//! The admin port: its paths, who may ask, and the live page.
+//!
+//! [`status`](crate::status) has what they say.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `api` | JSON: zones, keys, the file, origins, routes, the store |
+//! | `live` | the same each second, as server-sent events |
+//! | `page` | the live page, drawn from `api` and `live` |
+//! | `expiry` | ends overrides whose time is over |
+//! | `find` | experiments that find what origins can take |
+//! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
+//! | `guard` | who may read and change something, and the security headers for browsers |
+//! | `author` | who changes something, and the lines of the log about it |
+//! | `metrics_access` | whether `/metrics` needs a token |
+//! | `own_names` | the names by which the port may be asked |
+//! | `reply` | responses in JSON |
+
+mod api;
+mod author;
+mod expiry;
+mod find;
+mod guard;
+mod health;
+mod live;
+mod metrics_access;
+mod own_names;
+mod page;
+mod reply;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::dev::Server;
+use actix_web::http::header::ContentType;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, Data};
+use actix_web::{App, HttpResponse, HttpServer, Resource};
+use config::{AdminTokens, FileState, History};
+use rustix::net::sockopt;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::own_names::OwnNames;
+use self::reply::Refusal;
+use crate::http::gateway::{Gateway, Maintenances};
+use crate::observe::connections::ClientConnections;
+use crate::status::sampler::Sampler;
+use crate::status::{RecentStatus, Recorder, exposition};
+use crate::time::clock;
+
+pub use find::Experiments;
+pub use health::Health;
+use health::NO_ORIGIN;
+pub use metrics_access::CurrentMetricsAccess;
+
+/// State that the handlers of the admin port share.
+pub struct Admin {
+    /// Whether traffic is accepted.
+    pub health: Health,
+    /// All metrics.
+    pub recorder: Recorder,
+    /// The gateway in force.
+    pub gateway: watch::Receiver<Option<Arc<Gateway>>>,
+    /// The file's name, without its folder.
+    pub file: String,
+    /// The state of the file.
+    pub file_state: watch::Receiver<FileState>,
+    /// The last changes of the settings in force.
+    pub history: History,
+    /// Sends what is done by the thread that has the gateway.
+    pub orders: mpsc::Sender<Order>,
+    /// What is known of the last minutes.
+    pub recent: RecentStatus,
+    /// The client connections.
+    pub connections: ClientConnections,
+    /// The tokens that requests must show.
+    pub tokens: AdminTokens,
+    /// Whether `/metrics` needs one.
+    pub metrics_access: CurrentMetricsAccess,
+    /// The experiments at the gates of origins.
+    pub experiments: Experiments,
+}
+
+/// A change of what is in maintenance.
+pub type MaintenanceChange = Box<dyn FnOnce(&mut Maintenances) + Send>;
+
+/// What a request wants of the thread that has the gateway.
+pub enum Order {
+    /// To read the file now.
+    Read {
+        /// Notified when the file has been read.
+        done: oneshot::Sender<()>,
+    },
+    /// To put something into maintenance, or to end that.
+    Maintain {
+        /// The change.
+        change: MaintenanceChange,
+        /// Notified when it is in force.
+        done: oneshot::Sender<()>,
+    },
+}
+
+impl Admin {
+    fn gateway(&self) -> Option<Arc<Gateway>> {
+        self.gateway.borrow().as_ref().map(Arc::clone)
+    }
+
+    /// The gateway in force, if it serves.
+    fn serving(&self) -> Result<Arc<Gateway>, Refusal> {
+        self.gateway().ok_or_else(reply::not_now)
+    }
+}
+
+/// Serves the admin port at `address`, and takes a sample each second from now on.
+///
+/// # Errors
+///
+/// Returns an error if the address cannot be listened on.
+pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
+    let sampler = Sampler::new(
+        admin.gateway.clone(),
+        admin.file_state.clone(),
+        admin.recent.clone(),
+        admin.connections.clone(),
+    );
+    let admin = Data::new(admin);
+    let expiry = expiry::run(Data::clone(&admin));
+    let names = Data::new(OwnNames::of_this_host());
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(Data::clone(&admin))
+            .app_data(Data::clone(&names))
+            .wrap(from_fn(guard::protect))
+            .service(reading("/metrics", metrics))
+            .service(reading("/healthz", healthz))
+            .service(reading("/readyz", readyz))
+            .service(reading("/api/live", live::live))
+            .configure(api::routes)
+            .configure(page::routes)
+            .default_service(web::to(async || reply::no_such_path()))
+    });
+    let server = server
+        .workers(1)
+        .disable_signals()
+        .shutdown_timeout(1)
+        .listen(bind(address)?)?
+        .run();
+    actix_rt::spawn(expiry);
+    actix_rt::spawn(sampler.run());
+    Ok(server)
+}
+
+/// Most unread bytes that the kernel keeps for one connection.
+///
+/// If a client does not read for [`UNREAD_FOR`], the kernel closes the connection.
+const UNREAD: usize = 64 * 1024;
+const UNREAD_FOR: Duration = Duration::from_secs(30);
+
+/// Binds the port. Accepted connections inherit the options of the socket.
+///
+/// A client that listens to samples but does not read them, for example on a laptop that sleeps,
+/// is disconnected after that time.
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = TcpListener::bind(address)?;
+    sockopt::set_socket_send_buffer_size(&socket, UNREAD)?;
+    let timeout = u32::try_from(UNREAD_FOR.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(&socket, timeout)?;
+    Ok(socket)
+}
+
+/// A resource at `path` that answers GET and HEAD only.
+fn reading<F, Args>(path: &str, handler: F) -> Resource
+where
+    F: actix_web::Handler<Args> + Copy,
+    Args: actix_web::FromRequest + 'static,
+    F::Output: actix_web::Responder + 'static,
+{
+    web::resource(path)
+        .route(web::get().to(handler))
+        .route(web::head().to(handler))
+        .default_service(web::to(async || reply::not_allowed("GET, HEAD")))
+}
+
+async fn metrics(admin: Data<Admin>) -> HttpResponse {
+    let format = ("content-type", "text/plain; version=0.0.4; charset=utf-8");
+    admin.connections.show();
+    let text = match admin.gateway() {
+        Some(gateway) => exposition::render(&gateway, &admin.recorder).await,
+        None => admin.recorder.render(),
+    };
+    HttpResponse::Ok().insert_header(format).body(text)
+}
+
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+async fn readyz(admin: Data<Admin>) -> HttpResponse {
+    if let Some(trouble) = admin.health.trouble() {
+        return HttpResponse::ServiceUnavailable()
+            .insert_header(ContentType::plaintext())
+            .body(format!("not ready\n{trouble}\n"));
+    }
+    // A gateway without its store is still ready: its zones and gates follow `on_store_failure`,
+    // and no other gateway could do better.
+    let gateway = admin.gateway();
+    let store = gateway.as_ref().and_then(|gateway| gateway.store_health());
+    let outage = store.and_then(|store| Some((store.outage()?, store.shared_by())));
+    let store = outage.map_or(String::new(), |((since, reason), shared_by)| {
+        let seconds = clock::now().since(since).as_secs();
+        let meanwhile = shared_by.during_outage();
+        format!("the store is out for {seconds} s ({reason}); {meanwhile}\n")
+    });
+    let is_out = gateway.is_some_and(|gateway| !gateway.has_origin());
+    let origins = if is_out {
+        format!("{NO_ORIGIN}; clients wait or get stale responses\n")
+    } else {
+        String::new()
+    };
+    HttpResponse::Ok()
+        .insert_header(ContentType::plaintext())
+        .body(format!("ready\n{store}{origins}"))
+}

@@ -1,0 +1,294 @@
+//! Requests, leaders and followers of a history, and what has to hold at each step.
+
+use std::time::Duration;
+
+use testing::Random;
+
+use super::super::*;
+use super::counts::Counts;
+use super::model::{Answer, Does, Model, Rules};
+
+const KINDS: usize = 3;
+
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) kind: usize,
+    pub(super) came: Moment,
+    /// Whether it has got its answer, goes on by itself, or has left.
+    is_over: bool,
+}
+
+/// A leader, or the turn of one that was released.
+#[derive(Debug)]
+pub(super) struct Flying {
+    pub(super) id: FlightId,
+    pub(super) kind: usize,
+    /// `None`: the answer is fetched anew behind a stale one.
+    pub(super) request: Option<usize>,
+    /// Whether its followers are released.
+    pub(super) releases: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Follower {
+    pub(super) request: usize,
+    number: u64,
+}
+
+/// A history.
+pub(super) struct World {
+    random: Random,
+    pub(super) now: Moment,
+    pub(super) rules: Rules,
+    pub(super) kinds: Kinds<Answer, usize, ()>,
+    pub(super) model: Model,
+    pub(super) requests: Vec<Request>,
+    pub(super) flying: Vec<Flying>,
+    /// In the order in which they came.
+    pub(super) followers: Vec<Follower>,
+    /// Leaders that have ended.
+    pub(super) ended: Vec<FlightId>,
+    /// When the last leader of a kind has failed.
+    pub(super) failed: [Option<Moment>; KINDS],
+    pub(super) answers: u64,
+    pub(super) counts: Counts,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut world = Self {
+            random: Random(seed),
+            now: Moment::from_nanos(1_000_000_000_000),
+            rules: Rules {
+                keep: Duration::ZERO,
+                stale: Duration::ZERO,
+            },
+            kinds: Kinds::default(),
+            model: Model::default(),
+            requests: Vec::new(),
+            flying: Vec::new(),
+            followers: Vec::new(),
+            ended: Vec::new(),
+            failed: [None; KINDS],
+            answers: 0,
+            counts: Counts::default(),
+        };
+        world.reload();
+        world
+    }
+
+    pub(super) fn below(&mut self, count: usize) -> usize {
+        #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+        let scaled = self.random.share() * count as f64;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is at least 0 and below the count"
+        )]
+        let number = scaled as usize;
+        number
+    }
+
+    pub(super) fn one_of(&mut self, millis: &[u64]) -> Duration {
+        Duration::from_millis(millis[self.below(millis.len())])
+    }
+
+    fn reload(&mut self) {
+        self.rules = Rules {
+            keep: self.one_of(&[0, 500, 2000]),
+            stale: self.one_of(&[0, 3000, 30_000]),
+        };
+    }
+
+    /// One thing happens.
+    pub(super) fn step(&mut self) {
+        match self.below(100) {
+            0..=44 => self.comes(),
+            45..=58 => self.ends_one(|it| !it.releases),
+            59..=66 => (0..4).for_each(|_| self.ends_one(|it| it.releases)),
+            67..=72 => self.leaves(),
+            73..=92 => self.now = self.now + self.one_of(&[0, 1, 100, 600, 1000, 3000, 11_000]),
+            93..=94 => self.reload(),
+            95..=96 => self.evicts(),
+            _ => self.ended_again(),
+        }
+        self.check();
+    }
+
+    /// All leaders end, and all entries are forgotten.
+    pub(super) fn finish(&mut self) {
+        while !self.flying.is_empty() {
+            self.ends_one(|_| true);
+            self.check();
+        }
+        assert!(self.followers.is_empty(), "{:?}", self.followers);
+        assert!(self.requests.iter().all(|it| it.is_over));
+        while self.kinds.evict().is_some() {
+            assert!(self.model.evicts().is_some());
+        }
+        assert_eq!((self.kinds.answers(), self.kinds.bytes()), (0, 0));
+        assert!(self.kinds.flights.is_empty());
+    }
+
+    fn check(&mut self) {
+        assert_eq!(self.kinds.flights.len(), self.flying.len());
+        assert_eq!(self.kinds.answers(), self.model.answers());
+        // Each key has one byte.
+        assert_eq!(self.kinds.bytes(), self.model.entries() * (1 + ENTRY));
+        for kind in 0..KINDS {
+            let mut flying = self.flying.iter().filter(|it| it.kind == kind);
+            let is_followed = self
+                .followers
+                .iter()
+                .any(|it| self.requests[it.request].kind == kind);
+            match (flying.next(), flying.next()) {
+                (Some(one), None) => assert_eq!(self.kinds.is_followed(&one.id), is_followed),
+                (None, None) => assert!(!is_followed, "nobody answers them"),
+                _ => panic!("several lead: {:?}", self.flying),
+            }
+        }
+    }
+
+    /// A request is over. It must not be before.
+    pub(super) fn over(&mut self, request: usize, event: &'static str) {
+        let request = &mut self.requests[request];
+        assert!(!request.is_over, "{request:?}: {event}");
+        request.is_over = true;
+        self.counts.count(event);
+    }
+
+    /// A request gets an answer that is not of this moment.
+    pub(super) fn gets(&mut self, request: usize, answer: &Answer, event: &'static str) {
+        let (kind, windows) = (self.requests[request].kind, self.rules.windows(answer));
+        assert_eq!(answer.kind, kind);
+        let has_failed = self.failed[kind].is_some_and(|at| at >= answer.made);
+        let until = match event {
+            "kept" => windows.fresh,
+            _ if has_failed => windows.revalidate.max(windows.error),
+            _ => windows.revalidate,
+        };
+        assert!(self.now < until, "{event}: {answer:?} {windows:?}");
+        self.over(request, event);
+    }
+
+    /// Requests that followed are told; `told`: by what the table knows them.
+    pub(super) fn told(&mut self, told: &[usize]) {
+        assert!(
+            told.is_sorted(),
+            "in the order in which they came: {told:?}"
+        );
+        let count = self.followers.len();
+        self.followers.retain(|it| !told.contains(&it.request));
+        assert_eq!(self.followers.len(), count - told.len(), "all had followed");
+    }
+
+    fn comes(&mut self) {
+        let (kind, request) = (self.below(KINDS), self.requests.len());
+        let asker = Asker {
+            client: self.below(2) as u64,
+            may_lead: self.below(5) > 0,
+        };
+        self.requests.push(Request {
+            kind,
+            came: self.now,
+            is_over: false,
+        });
+        let (rules, now) = (self.rules, self.now);
+        let windows = |it: &Answer| rules.windows(it);
+        let found = self
+            .kinds
+            .ask(&[kind_byte(kind)], now, asker, windows, |()| request);
+        let does = self.model.comes(kind, request, asker, rules, now);
+        match found {
+            Lookup::Kept(answer) => {
+                assert_eq!(does, Does::Kept(answer.clone()));
+                self.gets(request, &answer, "kept");
+            }
+            Lookup::Stale(answer, refresh) => {
+                assert_eq!(does, Does::Stale(answer.clone(), refresh.is_some()));
+                self.gets(request, &answer, "stale");
+                if let Some(id) = refresh {
+                    self.counts.count("refresh");
+                    self.flies(id, kind, None);
+                }
+            }
+            Lookup::Follow(_, number) => {
+                assert_eq!(does, Does::Follow);
+                self.counts.count("followed");
+                self.followers.push(Follower { request, number });
+            }
+            Lookup::Lead(id) => {
+                let is_probe = does == Does::Probe;
+                assert!(is_probe || does == Does::Lead, "{does:?}");
+                assert!(asker.may_lead);
+                self.counts.count(if is_probe { "probed" } else { "led" });
+                self.flies(id, kind, Some(request));
+            }
+            Lookup::Alone => {
+                assert_eq!(does, Does::Alone);
+                self.over(request, "alone");
+            }
+        }
+    }
+
+    pub(super) fn flies(&mut self, id: FlightId, kind: usize, request: Option<usize>) {
+        let releases = false;
+        self.flying.push(Flying {
+            id,
+            kind,
+            request,
+            releases,
+        });
+    }
+
+    fn leaves(&mut self) {
+        if self.followers.is_empty() {
+            return;
+        }
+        let at = self.below(self.followers.len());
+        let Follower { request, number } = self.followers.remove(at);
+        let key = [kind_byte(self.requests[request].kind)];
+        let was_last = self.kinds.leave(&key, number);
+        assert_eq!(was_last, self.model.leaves(request));
+        assert!(!self.kinds.leave(&key, number), "it has left already");
+        self.over(request, if was_last { "left last" } else { "left" });
+    }
+
+    fn evicts(&mut self) {
+        let evicted = self.kinds.evict();
+        assert_eq!(evicted, self.model.evicts());
+        if evicted.is_some() {
+            self.counts.count("evicted");
+        }
+    }
+
+    /// What has ended changes nothing when it ends again.
+    fn ended_again(&mut self) {
+        if self.ended.is_empty() {
+            return;
+        }
+        let at = self.below(self.ended.len());
+        let (id, now) = (self.ended[at].clone(), self.now);
+        let answer = Answer {
+            kind: KINDS,
+            number: 0,
+            made: now,
+            own: Duration::from_secs(9),
+            while_revalidate: Duration::ZERO,
+            if_error: Duration::ZERO,
+        };
+        let windows = self.rules.windows(&answer);
+        assert!(self.kinds.complete(&id, answer, &windows, now).is_empty());
+        let failed = self.kinds.failed(&id, Cause::Failed, |_| windows, now);
+        assert_eq!(failed, Failed::Over);
+        let stale = self.kinds.stand_in(&id, false, |_| windows, now);
+        assert_eq!(stale, None);
+        self.kinds.unshareable(&id, now);
+        assert_eq!(self.kinds.release(&id), None);
+        assert_eq!(self.kinds.state(&id), None);
+    }
+}
+
+pub(super) fn kind_byte(kind: usize) -> u8 {
+    u8::try_from(kind).unwrap_or_default()
+}

@@ -1,0 +1,165 @@
+//! Requests that wait for each other's answers, with their channels.
+
+mod endless;
+mod memory;
+mod order;
+mod readers;
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use config::KeyTemplate;
+use futures_util::FutureExt;
+
+use super::*;
+
+/// What a route says that keeps answers for so many seconds, and stale ones for so many.
+pub(super) fn collapse(keep: u64, stale: u64) -> Collapse {
+    Collapse {
+        key: KeyTemplate::parse("$host$request_uri").expect("a key"),
+        vary: vec!["accept-encoding".to_owned(), "accept-language".to_owned()],
+        keep: Duration::from_secs(keep),
+        stale: Duration::from_secs(stale),
+        follow_timeout: Duration::from_secs(5),
+        max_size: NonZeroU64::new(1_000_000).expect("not zero"),
+        cookies: None,
+    }
+}
+
+const KEY: &[u8] = b"/news/";
+
+const fn at(seconds: u64) -> Moment {
+    Moment::from_nanos((1000 + seconds) * 1_000_000_000)
+}
+
+/// The head of an answer without any field that arrives at a second.
+fn head(collapse: &Collapse, arrived: u64) -> AnswerHead {
+    let head = Head {
+        status: 200,
+        fields: &[],
+        asked: at(arrived),
+        arrived: at(arrived),
+    };
+    let Verdict::Shared(terms) = head.judge(collapse) else {
+        panic!("it is shared");
+    };
+    AnswerHead {
+        status: 200,
+        reason: b"OK".to_vec(),
+        fields: AnswerFields::default(),
+        arrived: at(arrived),
+        terms,
+        billed: None,
+    }
+}
+
+/// The requests of a route.
+struct Clients {
+    shared: Arc<SharedAnswers>,
+    collapse: Arc<Collapse>,
+}
+
+impl Clients {
+    fn new(collapse: Collapse) -> Self {
+        Self {
+            shared: SharedAnswers::new(1 << 20),
+            collapse: Arc::new(collapse),
+        }
+    }
+
+    fn ask(&self, key: &[u8], now: u64) -> Share {
+        self.ask_of(None, key, true, now)
+    }
+
+    fn ask_of(&self, client: Option<IpAddr>, key: &[u8], may_lead: bool, now: u64) -> Share {
+        self.shared
+            .ask(key, &self.collapse, client, may_lead, at(now))
+    }
+
+    fn lead_of(&self, key: &[u8], now: u64) -> Leader {
+        match self.ask(key, now) {
+            Share::Lead(leader) => leader,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn lead(&self, now: u64) -> Leader {
+        self.lead_of(KEY, now)
+    }
+
+    fn follow(&self, now: u64) -> Follower {
+        match self.ask(KEY, now) {
+            Share::Follow(follower) => follower,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The answer of a leader, complete at a second.
+    fn complete(&self, leader: Leader, body: &[u8], now: u64) -> Arc<SharedAnswer> {
+        let mut gathered = leader.gather(head(&self.collapse, now), true);
+        assert!(leader.add(&mut gathered, body), "it fits");
+        leader.complete(gathered, at(now))
+    }
+
+    /// Keeps an answer of a kind, if there is room for it.
+    fn try_keep(&self, key: &[u8], body: &[u8], now: u64) -> Option<Arc<SharedAnswer>> {
+        let leader = self.lead_of(key, now);
+        let mut gathered = leader.gather(head(&self.collapse, now), true);
+        let fits = leader.add(&mut gathered, body);
+        fits.then(|| leader.complete(gathered, at(now)))
+    }
+
+    /// Keeps an answer of a kind.
+    fn keep(&self, key: &[u8], body: &[u8], now: u64) -> Arc<SharedAnswer> {
+        self.complete(self.lead_of(key, now), body, now)
+    }
+
+    /// A leader that has gathered these bytes.
+    fn gather(&self, key: &[u8], body: &[u8], now: u64) -> (Leader, Gathered) {
+        let leader = self.lead_of(key, now);
+        let mut gathered = leader.gather(head(&self.collapse, now), true);
+        assert!(leader.add(&mut gathered, body), "it fits");
+        (leader, gathered)
+    }
+
+    fn is_kept(&self, key: &[u8], now: u64) -> bool {
+        let asked = self.ask_of(None, key, false, now);
+        matches!(asked, Share::Kept(_))
+    }
+}
+
+/// The bytes of a body; `None` if it is cut off.
+fn bytes_of(body: &AnswerBody) -> Option<Vec<u8>> {
+    body.read(0..body.length(), <[u8]>::to_vec)
+}
+
+/// What a follower is told, if it is by now.
+fn told(follower: &mut Follower) -> Option<Followed> {
+    follower.now_or_never().map(|told| told.expect("a reason"))
+}
+
+fn is_waiting(follower: &mut Follower) -> bool {
+    follower.now_or_never().is_none()
+}
+
+/// The answer that a follower gets.
+fn answer(follower: &mut Follower) -> Arc<SharedAnswer> {
+    match told(follower) {
+        Some(Followed::Answer(answer)) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn promoted(follower: &mut Follower) -> Leader {
+    match told(follower) {
+        Some(Followed::Lead(leader)) => *leader,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn released(follower: &mut Follower) -> Release {
+    match told(follower) {
+        Some(Followed::Alone(release)) => release,
+        other => panic!("{other:?}"),
+    }
+}

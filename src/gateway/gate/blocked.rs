@@ -1,0 +1,93 @@
+use std::hash::Hash;
+use std::time::Duration;
+
+use limit::{Gate, Moment};
+
+/// What a gate's first waiter waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockedBy {
+    /// Its slot in time.
+    Pace,
+    /// A free place at the origin.
+    InFlight,
+    /// The end of a pause that the origin asked for.
+    Pause,
+    /// The end of an outage: the origin cannot be reached.
+    Outage,
+}
+
+impl BlockedBy {
+    /// All causes.
+    pub const ALL: [Self; 4] = [Self::Pace, Self::InFlight, Self::Pause, Self::Outage];
+
+    /// The value of the label `by`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Pace => "pace",
+            Self::InFlight => "in_flight",
+            Self::Pause => "pause",
+            Self::Outage => "outage",
+        }
+    }
+
+    /// What blocks the gate now; `None` if nothing waits.
+    pub(super) fn of<K: Hash + Eq + Clone, W>(gate: &Gate<K, W>, now: Moment) -> Option<Self> {
+        if gate.depth() == 0 {
+            return None;
+        }
+        Some(if gate.is_out() {
+            Self::Outage
+        } else if gate.opens() > now {
+            Self::Pause
+        } else if gate.has_place() || gate.is_between_slots(now) {
+            Self::Pace
+        } else {
+            Self::InFlight
+        })
+    }
+}
+
+/// How long requests have waited, by cause, in the order of [`BlockedBy::ALL`].
+pub type BlockedTimes = [Duration; BlockedBy::ALL.len()];
+
+/// Adds up how long a gate is blocked by each cause.
+#[derive(Debug, Default)]
+pub(super) struct Blocked {
+    times: BlockedTimes,
+    since: Option<(BlockedBy, Moment)>,
+}
+
+impl Blocked {
+    /// Notes what blocks the gate from `now` on.
+    pub(super) fn note(&mut self, by: Option<BlockedBy>, now: Moment) {
+        let before = std::mem::replace(&mut self.since, by.map(|by| (by, now)));
+        if let Some((by, since)) = before {
+            self.times[by as usize] += now.since(since);
+        }
+    }
+
+    pub(super) fn times(&self) -> BlockedTimes {
+        self.times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_has_its_own_time() {
+        let at = |seconds| Moment::default() + Duration::from_secs(seconds);
+        let mut blocked = Blocked::default();
+        blocked.note(None, at(1));
+        blocked.note(Some(BlockedBy::Pace), at(2));
+        blocked.note(Some(BlockedBy::Pace), at(3));
+        blocked.note(Some(BlockedBy::Pause), at(5));
+        blocked.note(None, at(6));
+        blocked.note(Some(BlockedBy::InFlight), at(8));
+        blocked.note(Some(BlockedBy::Outage), at(12));
+        blocked.note(None, at(14));
+        assert_eq!(blocked.times().map(|time| time.as_secs()), [3, 4, 1, 2]);
+    }
+}

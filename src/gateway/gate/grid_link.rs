@@ -1,0 +1,103 @@
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
+
+use super::store_key::StoreKey;
+use crate::observe::metrics::ClaimMetrics;
+use crate::store::{Claim, GRID_FORM, Pace, StoreClock};
+use crate::zone::{StoreHealth, StoreRefusal, store_result};
+
+/// What the log says of a refusal.
+const REFUSED: &str = "gate, which goes on alone with its part of the rate";
+
+/// A gate's way to the grid that gateways share before its origin.
+///
+/// One task of one worker has it, and uses the link of that worker.
+pub(super) struct GridLink {
+    /// The grid.
+    key: StoreKey,
+    clock: Rc<StoreClock>,
+    /// What tells this gateway from others.
+    gateway: [u8; 8],
+    /// How long answers to claims take to arrive, most of them; zero before the first one.
+    lead: Duration,
+    claims: ClaimMetrics,
+}
+
+impl GridLink {
+    /// The way of the gate of this origin, from this thread. Does not connect.
+    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str, gateway: u64) -> Self {
+        let key = StoreKey::new(store_health, origin, format!("gate:{origin}.{GRID_FORM}"));
+        Self {
+            clock: key.link.clock(),
+            key,
+            gateway: gateway.to_le_bytes(),
+            lead: Duration::ZERO,
+            claims: ClaimMetrics::of(origin),
+        }
+    }
+
+    /// Claims slots, and tells what waits.
+    ///
+    /// `rate`: that of this gateway's file, and since when. `part`: which part of its turns the
+    /// gate may take.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the store granted nothing in time. Then another claim may be, or the
+    /// gate goes on alone until the store [is back](Self::is_back).
+    pub(super) async fn claim(
+        &mut self,
+        demand: &Demand,
+        part: f64,
+        (rate, since): (Rate, Moment),
+    ) -> Result<GridAnswer, StoreRefusal> {
+        self.key.begin();
+        let pace = Pace::new(rate, Algorithm::LeakyBucket, since);
+        // The file is refused with such a rate.
+        let pace = pace.map_err(|error| StoreRefusal {
+            is_answer: false,
+            reason: error.to_string(),
+            remedy: "",
+        })?;
+        let claim = Claim {
+            grid: &self.key.name,
+            gateway: self.gateway,
+            pace: &pace,
+            slots: demand.slots,
+            part,
+            lead: self.lead,
+            classes: &demand.classes,
+            keys: Some(&demand.keys),
+            at: None,
+        };
+        let (granted, trip) = self.key.link.run(self.key.link.store().claim(&claim)).await;
+        self.claims.count(store_result(granted.as_ref().err()));
+        let granted = granted.map_err(|error| self.key.note(&error, REFUSED))?;
+        self.clock.note(trip, granted.now);
+        let own = |told: Moment| self.clock.own(told);
+        // Up at once, and down slowly: an answer that takes longer brings slots that have passed.
+        let took = trip.received.since(own(granted.now));
+        self.lead = took.max((self.lead * 7 + took) / 8);
+        let named = demand.classes.iter().map(|it| it.class);
+        Ok(GridAnswer {
+            gateways: granted.gateways,
+            part: granted.part,
+            rate: granted.rate,
+            free: own(granted.free),
+            again: own(granted.again),
+            classes: named.zip(granted.classes).collect(),
+            keys: granted.keys,
+            slots: granted.slots.iter().map(|slot| own(*slot)).collect(),
+        })
+    }
+
+    /// Waits until the store is worth another try. Returns whether it takes writes then.
+    ///
+    /// It is out from now on, if that is why the last claim was not answered.
+    pub(super) async fn is_back(&mut self) -> bool {
+        self.key.is_back().await
+    }
+}

@@ -1,0 +1,409 @@
+//! The gate of an origin, shared by all workers: it lets requests through at the origin's pace and
+//! while places are free, fairly between keys.
+//!
+//! The arithmetic is [`limit::Gate`], behind one short lock. A request that waits gets its slot up
+//! to a millisecond ahead, and the pacer of its own worker releases it, so a wake-up between
+//! threads does not delay a departure.
+
+mod alarms;
+mod backing_off;
+mod blocked;
+mod claims;
+mod grid_link;
+mod handover;
+mod key;
+mod learning;
+mod learning_link;
+mod line;
+mod observer;
+mod outage;
+mod overrides;
+mod place;
+mod places;
+mod room;
+mod settings;
+mod state;
+mod status;
+mod store_key;
+mod waiting;
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use config;
+use limit::{self, Cost, Full, GatePosition, Moment, Onward, Release, Sent, Share, WaitLimits};
+use tokio::sync::watch;
+
+use crate::observe::events::GateEvents;
+use crate::observe::metrics::{GateMetrics, GateRejected};
+use crate::time::clock;
+use alarms::Alarms;
+use backing_off::BackingOff;
+use blocked::Blocked;
+pub use blocked::{BlockedBy, BlockedTimes};
+pub use claims::GateSharing;
+pub use handover::SavedOriginGate;
+pub use key::KeyAtGate;
+pub use line::{Line, Reserved};
+pub(crate) use outage::Begun;
+pub use outage::GateOutage;
+pub use overrides::{GateOverride, Unfit};
+pub(crate) use place::Load;
+use place::Unreported;
+pub use place::{InvalidRetryAfter, Place};
+use places::NO_LEASE;
+pub use places::PlaceSharing;
+pub(crate) use room::Room;
+use state::{Released, State};
+pub use status::GateState;
+pub use waiting::{NoTurn, Waiting};
+
+/// The gate of an origin.
+#[derive(Debug)]
+pub struct OriginGate {
+    state: Mutex<State>,
+    metrics: GateMetrics,
+    events: GateEvents,
+    /// Tells the threads that have waiters to look when the next request is due.
+    changes: watch::Sender<()>,
+    /// Tells those who wait for the origin's sake about its outages. It changes under the lock.
+    outage: watch::Sender<Option<GateOutage>>,
+    onward: Option<Onward>,
+    /// When the lease of its places ends, in nanoseconds of the clock; `NO_LEASE`: they have none.
+    lease_end: AtomicU64,
+    /// Whether an experiment follows the requests that leave.
+    is_observed: AtomicBool,
+}
+
+/// The turn of a request that waited.
+#[derive(Debug)]
+struct Granted {
+    place: Place,
+    due: Moment,
+}
+
+/// What becomes of a request at the gate.
+#[derive(Debug)]
+pub enum Admission {
+    /// It goes on at once.
+    Passed(Place),
+    /// It waits.
+    Waiting(Waiting),
+}
+
+/// Why the gate rejects a request, and when to retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateRejection {
+    /// The bound that it met.
+    pub reason: GateRejected,
+    /// Time until the same request would be accepted, if no other request comes.
+    pub retry_after: Duration,
+}
+
+impl OriginGate {
+    /// The gate of an origin; `None` if the file gives it none.
+    ///
+    /// `room`: what its servers take, if that changes.
+    pub(crate) fn of(origin: &config::Origin, room: Option<Room>) -> Option<Arc<Self>> {
+        let limits = origin.gate()?;
+        let mut gate = limit::Gate::new(limits);
+        gate.set_classes(&origin.classes);
+        gate.name_keys_by(KeyAtGate::name);
+        let backing_off = origin.backoff.as_ref();
+        let backing_off = backing_off.map(|it| BackingOff::new(it, &limits, clock::now()));
+        Some(Arc::new(Self {
+            state: Mutex::new(State {
+                gate,
+                backing_off,
+                room,
+                grid: None,
+                places: None,
+                file: limits,
+                overridden: None,
+                observer: None,
+                blocked: Blocked::default(),
+                armed: 0,
+                is_closed: false,
+                is_handed_over: false,
+                outages: 0,
+                version: 0,
+            }),
+            metrics: GateMetrics::of(&origin.name),
+            events: GateEvents::default(),
+            changes: watch::Sender::new(()),
+            outage: watch::Sender::new(None),
+            onward: handover::next_onward(),
+            lease_end: AtomicU64::new(NO_LEASE),
+            is_observed: AtomicBool::new(false),
+        }))
+    }
+
+    /// Rejects all waiters and all later requests.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let waiters = state.gate.clear();
+        state.note_blocked(clock::now());
+        drop(state);
+        // A waiter without a sender knows that the gate is closed.
+        drop(waiters);
+    }
+
+    /// Returns whether requests wait here or are at the origin.
+    pub(crate) fn is_in_use(&self) -> bool {
+        let state = self.lock();
+        state.gate.depth() > 0 || state.gate.in_flight() > 0
+    }
+
+    /// The gate's metrics.
+    #[must_use]
+    pub fn metrics(&self) -> &GateMetrics {
+        &self.metrics
+    }
+
+    /// The gate's log events.
+    #[must_use]
+    pub fn events(&self) -> &GateEvents {
+        &self.events
+    }
+
+    /// Returns why a request of this share would be rejected now, without charging anything.
+    ///
+    /// `limits` are the longest times that it may wait.
+    pub fn foresee(
+        &self,
+        share: impl FnOnce() -> Share<KeyAtGate>,
+        limits: impl FnOnce() -> WaitLimits,
+    ) -> Option<GateRejection> {
+        let mut state = self.lock();
+        if let Err(too_late) = state.check_takes(false) {
+            return Some(too_late);
+        }
+        state.follow_room(clock::now);
+        if state.gate.is_free(clock::now()) {
+            return None;
+        }
+        drop(state);
+        let share = share();
+        let mut state = self.lock();
+        let now = clock::now();
+        state.note_waiter(&share.key, now);
+        state.predict(&share, &limits(), now).err()
+    }
+
+    /// Lets a request through if it need not wait, or lets it wait for its turn.
+    ///
+    /// `limits` are the longest times that it may wait. `is_charged`: whether its share is charged also
+    /// if it need not wait; if not, `share` is only asked for if it has to wait. `has_turn`: whether
+    /// the request has a turn in a zone, so that it may go on after the
+    /// [handover](Self::hand_over). `waited`: how long it has waited for its origin elsewhere, which
+    /// counts for its place in the line of its key.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it may not wait.
+    pub fn join(
+        self: &Arc<Self>,
+        is_charged: bool,
+        share: impl FnOnce() -> Share<KeyAtGate>,
+        cost: Cost,
+        limits: &WaitLimits,
+        has_turn: bool,
+        waited: Duration,
+    ) -> Result<Admission, GateRejection> {
+        let share = if is_charged {
+            let share = share();
+            if let Some(place) = self.pass(Some(&share), cost, has_turn) {
+                return Ok(Admission::Passed(place));
+            }
+            share
+        } else {
+            if let Some(place) = self.pass(None, cost, has_turn) {
+                return Ok(Admission::Passed(place));
+            }
+            share()
+        };
+        let mut state = self.lock();
+        let now = clock::now();
+        state.note_waiter(&share.key, now);
+        let released = state.release(&self.metrics, now);
+        let times = (now.before(waited), now);
+        let joined = state.join(&share, cost, limits, has_turn, times);
+        let joined = joined.map(|joined| match joined {
+            Some(it) => Err((it, Alarms::join(self, &mut state, now))),
+            None => Ok(state.left_last(now)),
+        });
+        drop(state);
+        self.grant(released);
+        Ok(match joined? {
+            Ok((number, left)) => Admission::Passed(Place::new(self, number, cost.get(), left)),
+            Err(((position, turn), alarms)) => Admission::Waiting(Waiting::new(
+                Arc::clone(self),
+                share,
+                position,
+                turn,
+                (now, None),
+                alarms,
+            )),
+        })
+    }
+
+    /// Lets a request through if it need not wait. `charged`: the share that is charged for it.
+    fn pass(
+        self: &Arc<Self>,
+        charged: Option<&Share<KeyAtGate>>,
+        cost: Cost,
+        has_turn: bool,
+    ) -> Option<Place> {
+        let mut state = self.lock();
+        if state.takes_no_more(has_turn) {
+            return None;
+        }
+        let now = clock::now();
+        state.follow_room(|| now);
+        let passes = match charged {
+            Some(share) => state.gate.pass_as(share, cost, now),
+            None => state.gate.pass(cost, now),
+        };
+        state.note_places(now);
+        let (number, left) = passes.then(|| state.left_last(now))?;
+        drop(state);
+        Some(Place::new(self, number, cost.get(), left))
+    }
+
+    /// When a new request of this share would leave, from now on.
+    pub(crate) fn predicted_wait(&self, share: &Share<KeyAtGate>) -> Duration {
+        let state = self.lock();
+        let now = clock::now();
+        let predicted = state.gate.predict(share, now);
+        predicted.unwrap_or_else(|full| full.retry_at.since(now))
+    }
+
+    /// A waiter leaves before its turn.
+    fn leave(self: &Arc<Self>, position: &GatePosition) {
+        let mut state = self.lock();
+        let left = state.gate.leave(position);
+        state.note_blocked(clock::now());
+        drop(state);
+        drop(left);
+    }
+
+    /// Names the key of a request to the back-off.
+    fn tell_key(&self, sent: &mut Sent, key: u64) {
+        if let Some(backing_off) = &mut self.lock().backing_off {
+            backing_off.set_key(sent, key);
+        }
+    }
+
+    /// Tells the back-off whether a client still has to send a part of its request.
+    fn await_client(&self, sent: &mut Sent, awaits: bool) {
+        let mut state = self.lock();
+        if let Some(backing_off) = &mut state.backing_off {
+            backing_off.await_client(sent, awaits, clock::now());
+        }
+    }
+
+    /// Tells the back-off how a request went.
+    fn report(self: &Arc<Self>, unreported: Unreported) {
+        let mut state = self.lock();
+        let now = clock::now();
+        state.report(unreported, now);
+        let released = state.release(&self.metrics, now);
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+    }
+
+    /// A request that has left turned out to have another cost than it was charged.
+    fn settle(self: &Arc<Self>, charged: u32, cost: u32) {
+        let mut state = self.lock();
+        let now = clock::now();
+        let mut released = state.release(&self.metrics, now);
+        match cost.checked_sub(charged) {
+            // The next process counts on the slots of those who wait.
+            Some(_) if state.is_handed_over => {}
+            Some(more) => state.gate.bill(more, now),
+            None => state.gate.credit(charged - cost, now),
+        }
+        released.extend(state.release(&self.metrics, now));
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+    }
+
+    /// What the origin has to do now.
+    fn load(&self) -> Load {
+        self.lock().load(clock::now())
+    }
+
+    fn give_back(self: &Arc<Self>, unreported: Option<Unreported>) {
+        let mut state = self.lock();
+        if state.gate.depth() == 0 && unreported.is_none() {
+            // When a place comes free matters only to those who wait.
+            state.gate.give_back(Moment::default());
+            if state.places.is_some() {
+                state.place_ended(clock::now());
+            }
+            return;
+        }
+        let now = clock::now();
+        if let Some(unreported) = unreported {
+            state.report(unreported, now);
+        }
+        state.gate.give_back(now);
+        state.place_ended(now);
+        let released = state.release(&self.metrics, now);
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+    }
+
+    /// Grants turns, and makes the other threads look unless somebody's alarm `is_set`.
+    fn tell(self: &Arc<Self>, released: Released, is_set: bool) {
+        self.grant(released);
+        if !is_set {
+            self.changes.send_replace(());
+        }
+    }
+
+    /// Tells requests that their turn has come. Those that have gone give their places back.
+    fn grant(self: &Arc<Self>, released: Released) {
+        for (release, left) in released {
+            let Release {
+                due,
+                waiter,
+                cost,
+                number,
+                ..
+            } = release;
+            let place = Place::new(self, number, cost, left);
+            if waiter.send(Granted { place, due }).is_err() {
+                self.metrics.count_lost_slot();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GateRejection {
+    /// The gateway stood still until the lease of the request's place had ended.
+    pub const LEASE_ENDED: Self = Self {
+        reason: GateRejected::Timeout,
+        retry_after: Duration::from_secs(1),
+    };
+
+    fn full(full: Full, now: Moment) -> Self {
+        Self {
+            reason: if full.for_all {
+                GateRejected::MaxQueue
+            } else {
+                GateRejected::Queue
+            },
+            retry_after: full.retry_at.since(now),
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! What an experiment sees of a gate and of the requests that leave it.
+//!
+//! Requests are found by the number of their departure, so that one that is not observed carries
+//! nothing for it.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use limit::find::{AnswerEvent, Waited};
+use limit::{GateLimits, Moment, OriginTime};
+
+use super::blocked::{BlockedBy, BlockedTimes};
+use super::{OriginGate, State};
+use crate::observe::metrics::Counts;
+use crate::time::clock;
+
+/// Most events that are kept between two readings. Those above are not told.
+const MAX_EVENTS: usize = 100_000;
+/// Most requests at the origin that are followed at once. Those above are not told.
+const MAX_FOLLOWED: usize = 100_000;
+/// From this part of the time on, requests waited all the time: a wake-up may be late.
+const ALL_THE_TIME: f64 = 0.98;
+
+/// Follows the requests that leave a gate.
+#[derive(Debug, Default)]
+pub(super) struct Observer {
+    /// By the number of its departure.
+    followed: HashMap<u64, Followed, RandomState>,
+    /// How many followed requests wait for their clients: they count as departed later.
+    awaiting: u64,
+    events: Vec<(Moment, AnswerEvent)>,
+    most_in_flight: usize,
+    /// When it was read last, and what was blocked until then.
+    read: (Moment, Waited),
+    waits: Counts,
+}
+
+#[derive(Debug)]
+struct Followed {
+    sent: Moment,
+    /// Whether its client still has to send a part of it.
+    awaits_client: bool,
+    /// The status of its head; `None`: it has not arrived.
+    status: Option<u16>,
+}
+
+/// How the stay of a request at its origin ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlaceEnd {
+    /// The last byte of its answer has arrived.
+    Whole,
+    /// It got no answer, or only a part.
+    Failed,
+    /// Its client has left.
+    Abandoned,
+}
+
+/// What has been observed since the reading before.
+#[derive(Debug)]
+pub(crate) struct Observation {
+    /// When each request was sent, and what happened to it.
+    pub(crate) events: Vec<(Moment, AnswerEvent)>,
+    /// Requests that the origin has had so far.
+    pub(crate) departures: u64,
+    /// Whether a request waited for its slot or a place all the time.
+    pub(crate) has_waited: bool,
+    /// How long the first waiter waited for its slot in time, and how long for a place.
+    pub(crate) waited: Waited,
+    /// What the file lets through.
+    pub(crate) file: GateLimits,
+    /// The median wait of those that left after a wait.
+    pub(crate) wait: Option<Duration>,
+    /// Most requests at the origin at once.
+    pub(crate) most_in_flight: usize,
+    /// Whether the back-off lowers anything.
+    pub(crate) is_backed_off: bool,
+}
+
+impl Observer {
+    /// A request leaves to the origin, or leaves again.
+    pub(super) fn sent(&mut self, number: u64, in_flight: usize, now: Moment) {
+        self.most_in_flight = self.most_in_flight.max(in_flight);
+        if self.followed.len() < MAX_FOLLOWED {
+            let followed = Followed {
+                sent: now,
+                awaits_client: false,
+                status: None,
+            };
+            self.followed.insert(number, followed);
+        }
+    }
+
+    /// Its client still has to send a part of it (`awaits`), or does no more: then it counts as one
+    /// that leaves now.
+    fn await_client(&mut self, number: u64, awaits: bool, now: Moment) {
+        let Some(it) = self.followed.get_mut(&number) else {
+            return;
+        };
+        if it.status.is_some() || it.awaits_client == awaits {
+            return;
+        }
+        it.awaits_client = awaits;
+        if awaits {
+            self.awaiting += 1;
+        } else {
+            it.sent = now;
+            self.awaiting -= 1;
+        }
+    }
+
+    /// The head of its answer has arrived.
+    fn answered(&mut self, number: u64, status: u16, time: OriginTime, now: Moment) {
+        self.await_client(number, false, now);
+        let Some(it) = self.followed.get_mut(&number) else {
+            return;
+        };
+        it.status = Some(status);
+        let (sent, took) = (it.sent, time.since(it.sent, now));
+        self.note(sent, AnswerEvent::Head { took, status });
+    }
+
+    fn ended(&mut self, number: u64, end: PlaceEnd, time: OriginTime, now: Moment) {
+        self.await_client(number, false, now);
+        let Some(Followed { sent, status, .. }) = self.followed.remove(&number) else {
+            return;
+        };
+        let (took, had_head) = (time.since(sent, now), status.is_some());
+        match (end, status) {
+            // A tunnel has no last byte.
+            (_, Some(101)) => {}
+            (PlaceEnd::Whole, Some(status)) => self.note(sent, AnswerEvent::Whole { took, status }),
+            (PlaceEnd::Failed, _) => self.note(sent, AnswerEvent::Failed { had_head }),
+            (PlaceEnd::Whole | PlaceEnd::Abandoned, _) => {
+                self.note(sent, AnswerEvent::Abandoned { had_head, took });
+            }
+        }
+    }
+
+    fn note(&mut self, sent: Moment, event: AnswerEvent) {
+        if self.events.len() < MAX_EVENTS {
+            self.events.push((sent, event));
+        }
+    }
+}
+
+/// How long requests have waited for their slot or a place.
+fn waited(times: &BlockedTimes) -> Waited {
+    Waited {
+        for_pace: times[BlockedBy::Pace as usize],
+        for_places: times[BlockedBy::InFlight as usize],
+    }
+}
+
+impl State {
+    fn observed(&mut self, waits: Counts, now: Moment) -> Option<Observation> {
+        self.note_blocked(now);
+        let waited = waited(&self.blocked.times());
+        let (departures, in_flight) = (self.gate.departures(), self.gate.in_flight());
+        let file = self.file;
+        let is_backed_off = self.backing_off.as_ref().is_some_and(|it| it.is_lower(now));
+        let observer = self.observer.as_mut()?;
+        let departures = departures.saturating_sub(observer.awaiting);
+        let (since, before) = mem::replace(&mut observer.read, (now, waited));
+        let waited = waited.since(before);
+        let lately = waits.since(&observer.waits);
+        observer.waits = waits;
+        let elapsed = now.since(since);
+        let most_in_flight = mem::replace(&mut observer.most_in_flight, in_flight);
+        Some(Observation {
+            events: mem::take(&mut observer.events),
+            departures,
+            has_waited: waited.sum() >= elapsed.mul_f64(ALL_THE_TIME),
+            waited,
+            file,
+            wait: lately.quantile(0.5),
+            most_in_flight: most_in_flight.max(in_flight),
+            is_backed_off,
+        })
+    }
+}
+
+impl OriginGate {
+    /// Follows the requests that leave from now on; those that were there before are not told.
+    pub(crate) fn begin_observing(&self) {
+        let now = clock::now();
+        let mut state = self.lock();
+        state.note_blocked(now);
+        let waited = waited(&state.blocked.times());
+        state.observer = Some(Box::new(Observer {
+            read: (now, waited),
+            waits: self.metrics.waits(),
+            ..Observer::default()
+        }));
+        self.is_observed.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends it. What has not been read is lost.
+    pub(crate) fn end_observing(&self) {
+        self.is_observed.store(false, Ordering::Relaxed);
+        self.lock().observer = None;
+    }
+
+    /// What has been observed since it was asked last; `None` if nobody observes.
+    pub(crate) fn observed(&self) -> Option<Observation> {
+        let waits = self.metrics.waits();
+        let mut state = self.lock();
+        let now = clock::now();
+        state.back_off(&self.metrics, now);
+        state.observed(waits, now)
+    }
+
+    /// Whether anybody observes. Each request at the origin reads this.
+    pub(super) fn is_observed(&self) -> bool {
+        self.is_observed.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    pub(super) fn observe_client(&self, number: u64, awaits: bool) {
+        if let Some(observer) = &mut self.lock().observer {
+            observer.await_client(number, awaits, clock::now());
+        }
+    }
+
+    #[cold]
+    pub(super) fn observe_head(&self, number: u64, status: u16, time: OriginTime) {
+        if let Some(observer) = &mut self.lock().observer {
+            observer.answered(number, status, time, clock::now());
+        }
+    }
+
+    #[cold]
+    pub(super) fn observe_end(&self, number: u64, end: PlaceEnd, time: OriginTime) {
+        if let Some(observer) = &mut self.lock().observer {
+            observer.ended(number, end, time, clock::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIME: OriginTime = OriginTime::NEW;
+
+    fn at(millis: u64) -> Moment {
+        Moment::default() + Duration::from_millis(millis)
+    }
+
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn each_request_is_told_with_when_it_was_sent() {
+        let mut observer = Observer::default();
+        for number in 1..=6 {
+            observer.sent(number, 6, at(number));
+        }
+        observer.answered(1, 200, TIME, at(11));
+        observer.ended(1, PlaceEnd::Whole, TIME, at(21));
+        observer.answered(2, 500, TIME, at(22));
+        observer.ended(2, PlaceEnd::Failed, TIME, at(32));
+        observer.ended(3, PlaceEnd::Failed, TIME, at(33));
+        observer.ended(4, PlaceEnd::Abandoned, TIME, at(44));
+        observer.answered(5, 101, TIME, at(55));
+        observer.ended(5, PlaceEnd::Abandoned, TIME, at(90));
+        // It was there before, or has ended.
+        observer.answered(7, 200, TIME, at(91));
+        observer.ended(1, PlaceEnd::Whole, TIME, at(92));
+        let head = |took, status| AnswerEvent::Head {
+            took: millis(took),
+            status,
+        };
+        let expected = [
+            (at(1), head(10, 200)),
+            (
+                at(1),
+                AnswerEvent::Whole {
+                    took: millis(20),
+                    status: 200,
+                },
+            ),
+            (at(2), head(20, 500)),
+            (at(2), AnswerEvent::Failed { had_head: true }),
+            (at(3), AnswerEvent::Failed { had_head: false }),
+            (
+                at(4),
+                AnswerEvent::Abandoned {
+                    had_head: false,
+                    took: millis(40),
+                },
+            ),
+            (at(5), head(50, 101)),
+        ];
+        assert_eq!(observer.events, expected);
+        assert_eq!(observer.followed.keys().collect::<Vec<_>>(), [&6]);
+    }
+
+    /// A client that uploads slowly, or takes its answer slowly, is no slow origin.
+    #[test]
+    fn the_time_of_the_client_is_told_to_nobody() {
+        let mut observer = Observer::default();
+        for number in 1..=3 {
+            observer.sent(number, 3, at(0));
+            observer.await_client(number, true, at(0));
+        }
+        assert_eq!(observer.awaiting, 3, "they have not departed yet");
+        observer.await_client(1, false, at(5000));
+        let mut time = OriginTime::NEW;
+        time.uploaded(at(5000), false);
+        observer.answered(1, 200, time, at(5010));
+        time.stop(at(5020));
+        time.go_on(at(9020));
+        observer.ended(1, PlaceEnd::Whole, time, at(9025));
+        // An answer to a part of the request, and a client that leaves.
+        time.uploaded(at(6000), true);
+        observer.answered(2, 408, time, at(7000));
+        observer.ended(3, PlaceEnd::Abandoned, time, at(8000));
+        assert_eq!((observer.awaiting, observer.followed.len()), (0, 1));
+        let head = |took, status| AnswerEvent::Head {
+            took: millis(took),
+            status,
+        };
+        let expected = [
+            (at(5000), head(10, 200)),
+            (
+                at(5000),
+                AnswerEvent::Whole {
+                    took: millis(25),
+                    status: 200,
+                },
+            ),
+            (at(7000), head(0, 408)),
+            (
+                at(8000),
+                AnswerEvent::Abandoned {
+                    had_head: false,
+                    took: Duration::ZERO,
+                },
+            ),
+        ];
+        assert_eq!(observer.events, expected);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut observer = Observer::default();
+        let many = MAX_FOLLOWED as u64 + 10;
+        for number in 0..many {
+            observer.sent(number, 1, at(0));
+        }
+        assert_eq!(observer.followed.len(), MAX_FOLLOWED);
+        for number in 0..many {
+            observer.answered(number, 200, TIME, at(1));
+            observer.ended(number, PlaceEnd::Whole, TIME, at(2));
+        }
+        assert_eq!(observer.events.len(), MAX_EVENTS);
+        assert!(observer.followed.is_empty());
+    }
+}

@@ -1,0 +1,186 @@
+//! Outages of an origin, at its gate: nothing leaves until the origin can be reached again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use limit::{GatePosition, Moment, Share};
+use tokio::sync::oneshot;
+
+use super::alarms::Alarms;
+use super::place::Place;
+use super::state::State;
+use super::{GateRejection, Granted, KeyAtGate, OriginGate, Waiting};
+use crate::origin::error::OriginError;
+use crate::time::clock;
+
+/// An outage of an origin: it cannot be reached, and requests wait for it.
+#[derive(Clone, Debug)]
+pub struct GateOutage {
+    /// When the first request could not be sent.
+    pub since: Moment,
+    /// Why the origin was last not reached.
+    pub error: Arc<OriginError>,
+}
+
+/// Whether an outage is a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// It has this number.
+    New(u64),
+    Known,
+}
+
+impl OriginGate {
+    /// Lets nothing leave until [the end](Self::end_outage), because of `error`.
+    ///
+    /// `version`: that of the settings under which it could not be reached. `origin`: its name.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error if nobody shall wait: the gateway stops, or the origin has other servers
+    /// or no `hold` now.
+    pub(crate) fn begin_outage(
+        &self,
+        origin: &str,
+        version: u64,
+        error: OriginError,
+    ) -> Result<Begun, OriginError> {
+        let mut state = self.lock();
+        if state.is_closed || state.version != version {
+            return Err(error);
+        }
+        if state.gate.is_out() {
+            return Ok(Begun::Known);
+        }
+        let now = clock::now();
+        state.outages += 1;
+        state.gate.begin_outage();
+        state.note_blocked(now);
+        let number = state.outages;
+        let error = Arc::new(error);
+        let outage = GateOutage {
+            since: now,
+            error: Arc::clone(&error),
+        };
+        self.outage.send_replace(Some(outage));
+        drop(state);
+        self.events.outage_began(origin, &*error, now);
+        Ok(Begun::New(number))
+    }
+
+    /// Notes that the origin still cannot be reached.
+    ///
+    /// Returns whether the outage of this number lasts and requests wait for its end.
+    pub(crate) fn is_still_out(&self, number: u64, error: Option<OriginError>) -> bool {
+        let state = self.lock();
+        if state.outages != number || !state.gate.is_out() {
+            return false;
+        }
+        if let Some(error) = error {
+            self.outage.send_if_modified(|outage| {
+                if let Some(outage) = outage {
+                    outage.error = Arc::new(error);
+                }
+                // Nobody has to wake for this.
+                false
+            });
+        }
+        state.gate.depth() > 0
+    }
+
+    /// The outage of this number ends: those who wait leave, at the pace of the gate.
+    ///
+    /// Returns how long it has lasted, and how many wait; `None` if it was over.
+    pub(crate) fn end_outage(self: &Arc<Self>, number: u64) -> Option<(Duration, usize)> {
+        let mut state = self.lock();
+        if state.outages != number || !state.gate.is_out() {
+            return None;
+        }
+        let now = clock::now();
+        let since = self.outage.borrow().as_ref().map_or(now, |it| it.since);
+        let waiting = state.gate.depth();
+        state.gate.end_outage(now);
+        self.show_outage(&state);
+        let released = state.release(&self.metrics, now);
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+        Some((now.since(since), waiting))
+    }
+
+    /// Tells those who wait if an outage is over.
+    pub(super) fn show_outage(&self, state: &State) {
+        if !state.gate.is_out() {
+            self.outage
+                .send_if_modified(|outage| outage.take().is_some());
+        }
+    }
+
+    /// Whether requests wait for the end of an outage.
+    pub(crate) fn is_in_outage(&self) -> bool {
+        self.outage.borrow().is_some()
+    }
+
+    /// The version of the origin's settings: it changes where they end an outage.
+    pub(crate) fn version(&self) -> u64 {
+        self.lock().version
+    }
+
+    /// Takes a place back from a request that waits again, ahead of the queue.
+    pub(super) fn take_back(
+        self: &Arc<Self>,
+        mut place: Place,
+        key: KeyAtGate,
+    ) -> Result<(GatePosition, oneshot::Receiver<Granted>), GateRejection> {
+        let mut state = self.lock();
+        let now = clock::now();
+        if let Err(full) = state.check_room_at_head(&key, now) {
+            drop(state);
+            return Err(full);
+        }
+        if let Some(unreported) = place.take_unreported() {
+            state.report(unreported, now);
+        }
+        let (sender, turn) = oneshot::channel();
+        let (number, cost) = (place.number, place.cost);
+        let position = state.gate.put_back(number, key, cost, now, sender);
+        place.is_given_back = true;
+        state.note_blocked(now);
+        Ok((position, turn))
+    }
+
+    /// Lets a request that could not be sent wait again, ahead of the queue.
+    ///
+    /// On an error, it keeps its place.
+    pub(super) fn put_back(
+        self: &Arc<Self>,
+        place: &Place,
+        key: KeyAtGate,
+        held_since: Moment,
+    ) -> Result<Waiting, GateRejection> {
+        let mut state = self.lock();
+        let now = clock::now();
+        state.check_room_at_head(&key, now)?;
+        if let Some(unreported) = place.take_unreported() {
+            state.report(unreported, now);
+        }
+        let released = state.release(&self.metrics, now);
+        let (sender, turn) = oneshot::channel();
+        let share = Share::of(key);
+        let (number, cost) = (place.number, place.cost);
+        let position = (state.gate).put_back(number, share.key.clone(), cost, now, sender);
+        state.note_blocked(now);
+        let alarms = Alarms::join(self, &mut state, now);
+        drop(state);
+        self.grant(released);
+        let times = (now, Some(held_since));
+        Ok(Waiting::new(
+            Arc::clone(self),
+            share,
+            position,
+            turn,
+            times,
+            alarms,
+        ))
+    }
+}

@@ -1,0 +1,25 @@
+use std::fmt;
+use std::sync::Arc;
+
+use limit::Moment;
+
+/// How many requests may be at an origin, as its servers are now; `None`: they set no limit.
+#[derive(Clone)]
+pub(crate) struct Room(Arc<dyn Fn(Moment) -> Option<usize> + Send + Sync>);
+
+impl Room {
+    /// The function must not lock: it is called behind the gate's lock.
+    pub(crate) fn new(now: impl Fn(Moment) -> Option<usize> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    pub(super) fn at(&self, now: Moment) -> Option<usize> {
+        (self.0)(now)
+    }
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room").finish_non_exhaustive()
+    }
+}

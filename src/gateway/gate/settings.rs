@@ -1,0 +1,294 @@
+//! Changes of what a gate lets through: by a new file, and by an override for a while.
+
+use std::sync::{Arc, MutexGuard};
+
+use config;
+use limit::{Class, GateLimits, Moment, Rate};
+
+use super::OriginGate;
+use super::backing_off::BackingOff;
+use super::overrides::GateOverride;
+use super::room::Room;
+use super::state::State;
+use crate::time::clock;
+
+impl State {
+    /// Takes over new settings of the file.
+    fn reload(
+        &mut self,
+        backoff: Option<&config::Backoff>,
+        limits: GateLimits,
+        classes: &[Class],
+        keeps_outage: bool,
+        now: Moment,
+    ) {
+        if !keeps_outage {
+            self.version += 1;
+            self.gate.end_outage(now);
+        }
+        self.gate.set_classes(classes);
+        let known = self.backing_off.take();
+        self.file = limits;
+        let whole = self.whole();
+        self.backing_off = backoff.map(|backoff| match known {
+            Some(known) => known.reload(backoff, &whole, now),
+            None => BackingOff::new(backoff, &whole, now),
+        });
+        self.apply_whole(now);
+    }
+
+    /// What it lets through while nothing is lowered: the values of the file and those in their
+    /// place.
+    pub(super) fn whole(&self) -> GateLimits {
+        let overridden = self.overridden.as_ref();
+        overridden.map_or(self.file, |it| it.over(self.file))
+    }
+
+    /// Sets the gate to what it lets through while nothing is lowered. The back-off lowers it when
+    /// it is [applied](State::back_off) next.
+    fn apply_whole(&mut self, now: Moment) {
+        let whole = self.whole();
+        self.gate.set_limits(whole, now);
+        self.end_pause(now);
+    }
+
+    /// Ends a pause, unless an override has one.
+    pub(super) fn end_pause(&mut self, now: Moment) {
+        self.gate.resume(now);
+        let paused = self.overridden.as_ref().filter(|it| it.is_paused);
+        if let Some(until) = paused.map(|it| it.until) {
+            self.gate.pause(until);
+        }
+    }
+
+    /// Sets an override, or ends it. Returns the one before.
+    fn set_override(
+        &mut self,
+        new: Option<GateOverride>,
+        now: Moment,
+    ) -> Option<Box<GateOverride>> {
+        let before = std::mem::replace(&mut self.overridden, new.map(Box::new));
+        let whole = self.whole();
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.set_whole(&whole, now);
+        }
+        self.apply_whole(now);
+        before
+    }
+
+    /// Follows the rate in force where gateways share it. `own`: that of this gateway's file.
+    pub(super) fn follow_rate(&mut self, origin: &str, rate: Rate, own: Rate, now: Moment) {
+        if self.file.rate == Some(rate) {
+            return;
+        }
+        let limits = GateLimits {
+            rate: Some(rate),
+            ..*self.gate.limits()
+        };
+        self.file.rate = Some(rate);
+        let whole = self.whole();
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.set_whole(&whole, now);
+        }
+        self.gate.set_limits(limits, now);
+        if rate == own {
+            tracing::info!(origin, in_force = %rate, "all gateways that share the origin have the same rate again");
+        } else {
+            tracing::warn!(origin, %own, in_force = %rate, "another gateway that shares the origin has another rate, from a newer file: that rate is in force here too");
+        }
+    }
+}
+
+impl OriginGate {
+    /// Takes over new settings. Requests that wait get new times, and none is lost.
+    ///
+    /// If the origin has no gate any more, all of them leave. `keeps_outage`: if not, an outage
+    /// ends, and requests that know only the settings before do not begin another one. An override
+    /// stays if the origin can still have it.
+    pub(crate) fn reload(
+        self: &Arc<Self>,
+        origin: &config::Origin,
+        room: Option<Room>,
+        keeps_outage: bool,
+    ) {
+        let limits = origin.gate().unwrap_or(GateLimits::NONE);
+        let mut state = self.lock();
+        let now = clock::now();
+        let mut released = state.release(&self.metrics, now);
+        let (backoff, classes) = (origin.backoff.as_ref(), &origin.classes);
+        let unfit = |it: &mut Box<GateOverride>| it.check_fits(origin).is_err();
+        let ended = state.overridden.take_if(unfit);
+        state.set_room(room, now);
+        state.reload(backoff, limits, classes, keeps_outage, now);
+        self.show_outage(&state);
+        released.extend(state.release(&self.metrics, now));
+        drop(state);
+        self.grant(released);
+        self.changes.send_replace(());
+        if ended.is_some() {
+            let origin = &origin.name;
+            tracing::warn!(
+                origin,
+                "override of the origin ended: by its new settings it has no gate, or shares what was overridden with other gateways"
+            );
+        }
+    }
+
+    /// Sets values in place of those of the file; `None`: the file's are in force again. Returns
+    /// the override before.
+    ///
+    /// Requests that wait get new times, and none is lost. What the back-off has lowered stays
+    /// lowered to the same part.
+    pub fn set_override(self: &Arc<Self>, new: Option<GateOverride>) -> Option<GateOverride> {
+        self.replace_override(self.lock(), new)
+    }
+
+    /// Ends the override if it is one that `ends`, and returns it.
+    pub fn end_override_if(
+        self: &Arc<Self>,
+        ends: impl FnOnce(&GateOverride) -> bool,
+    ) -> Option<GateOverride> {
+        let state = self.lock();
+        if !state.overridden.as_deref().is_some_and(ends) {
+            return None;
+        }
+        self.replace_override(state, None)
+    }
+
+    fn replace_override(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        new: Option<GateOverride>,
+    ) -> Option<GateOverride> {
+        let now = clock::now();
+        let mut released = state.release(&self.metrics, now);
+        let before = state.set_override(new, now);
+        released.extend(state.release(&self.metrics, now));
+        drop(state);
+        self.grant(released);
+        self.changes.send_replace(());
+        before.map(|it| *it)
+    }
+
+    /// Moves the end of the override to `until` if it is the same as `new`, which is renewed by its
+    /// owner. Returns whether it is.
+    pub fn renew(&self, new: &GateOverride) -> bool {
+        let mut state = self.lock();
+        let it = state.overridden.as_mut();
+        let it = it.filter(|it| it.owner.is_some() && it.owner == new.owner);
+        let Some(it) = it.filter(|it| it.has_values_of(new)) else {
+            return false;
+        };
+        it.until = new.until;
+        if it.is_paused {
+            state.gate.pause(new.until);
+        }
+        true
+    }
+
+    /// What is not as in the file.
+    #[must_use]
+    pub fn overridden(&self) -> Option<GateOverride> {
+        self.lock().overridden.as_deref().cloned()
+    }
+
+    /// Ends an override whose time is over, and returns it.
+    pub fn take_expired(self: &Arc<Self>, now: Moment) -> Option<GateOverride> {
+        self.end_override_if(|it| it.until <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::*;
+    use config::parse;
+
+    fn origin(fields: &str) -> config::Origin {
+        let text = format!(
+            "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n{fields}\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\n"
+        );
+        let mut settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
+        settings.origins.remove(0)
+    }
+
+    fn gate(fields: &str) -> Arc<OriginGate> {
+        OriginGate::of(&origin(fields), None).unwrap()
+    }
+
+    fn overriding(rate: Option<&str>, is_paused: bool) -> GateOverride {
+        let since = clock::now();
+        GateOverride {
+            rate: rate.map(|rate| rate.parse().unwrap()),
+            max_in_flight: None,
+            is_paused,
+            since,
+            until: since + Duration::from_secs(60),
+            by: "ops".into(),
+            owner: Some("search".into()),
+        }
+    }
+
+    fn rate(gate: &OriginGate) -> String {
+        let rate = gate.state(0).rate;
+        rate.map_or("none".to_owned(), |rate| rate.to_string())
+    }
+
+    #[test]
+    fn the_next_process_follows_the_file() {
+        let gate = gate("rate = \"20r/s\"");
+        gate.set_override(Some(overriding(Some("5r/s"), true)));
+        let saved = gate.hand_over(clock::now(), &[]);
+        let opens = saved.gate.opens;
+        assert!(opens < Duration::from_secs(1), "{opens:?}");
+        assert_eq!((rate(&gate), gate.overridden()), ("20r/s".to_owned(), None));
+    }
+
+    #[test]
+    fn the_file_counts_again_below_an_override_and_after_it() {
+        let gate = gate("rate = \"20r/s\"");
+        gate.set_override(Some(overriding(Some("5r/s"), false)));
+        gate.reload(&origin("rate = \"30r/s\""), None, true);
+        assert_eq!(rate(&gate), "5r/s");
+        gate.reload(&origin("max_in_flight = 3"), None, true);
+        assert_eq!(
+            (rate(&gate), gate.state(0).max_in_flight),
+            ("5r/s".to_owned(), Some(3))
+        );
+        assert!(gate.set_override(None).is_some());
+        assert_eq!(rate(&gate), "none");
+        gate.set_override(Some(overriding(Some("5r/s"), false)));
+        gate.reload(&origin(""), None, true);
+        assert_eq!((rate(&gate), gate.overridden()), ("none".to_owned(), None));
+    }
+
+    #[test]
+    fn only_the_same_override_of_the_same_owner_is_renewed() {
+        let gate = gate("rate = \"20r/s\"");
+        let first = overriding(Some("5r/s"), true);
+        assert!(!gate.renew(&first));
+        gate.set_override(Some(first.clone()));
+        let later = GateOverride {
+            until: first.until + Duration::from_secs(9),
+            ..first.clone()
+        };
+        let other = |change: fn(&mut GateOverride)| {
+            let mut other = later.clone();
+            change(&mut other);
+            other
+        };
+        assert!(!gate.renew(&other(|it| it.owner = Some("another".into()))));
+        assert!(!gate.renew(&other(|it| it.rate = None)));
+        assert!(!gate.renew(&other(|it| it.is_paused = false)));
+        assert_eq!(gate.overridden(), Some(first.clone()));
+        assert!(gate.renew(&later));
+        assert_eq!(gate.overridden(), Some(later.clone()));
+        assert_eq!(gate.lock().gate.opens(), later.until);
+        assert_eq!(gate.take_expired(first.until), None);
+        assert!(gate.take_expired(later.until).is_some());
+        assert!(gate.lock().gate.opens() <= clock::now());
+    }
+}

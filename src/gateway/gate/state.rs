@@ -1,0 +1,260 @@
+use std::time::Duration;
+
+use limit::{
+    self, Cost, GateLimits, GatePosition, InVain, Lowered, Moment, Release, Share, WaitLimits,
+};
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+
+use super::backing_off::BackingOff;
+use super::blocked::{Blocked, BlockedBy};
+use super::claims::SharedGrid;
+use super::observer::Observer;
+use super::overrides::GateOverride;
+use super::place::{Left, Load, Unreported};
+use super::places::SharedPlaces;
+use super::room::Room;
+use super::{GateRejection, Granted, KeyAtGate};
+use crate::observe::metrics::{GateMetrics, GateRejected};
+
+/// How far ahead of time slots are given out.
+const AHEAD: Duration = Duration::from_millis(1);
+/// How long before a slot alarms ring. It is less than slots are given out ahead, so that one ring
+/// gives out several slots of a fast gate.
+const BEFORE: Duration = Duration::from_micros(500);
+/// How often a gate with waiters looks whether the servers of its origin take more.
+const ROOM_CHANGES: Duration = Duration::from_millis(50);
+
+/// What is behind a gate's lock. It knows no clock.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) gate: limit::Gate<KeyAtGate, oneshot::Sender<Granted>>,
+    /// `None` if the file has no `backoff`.
+    pub(super) backing_off: Option<BackingOff>,
+    /// What the servers of the origin take; `None`: the file limits none of them.
+    pub(super) room: Option<Room>,
+    /// How it shares its rate with other gateways; `None`: it does not.
+    pub(super) grid: Option<SharedGrid>,
+    /// How it shares its places with other gateways; `None`: it does not.
+    pub(super) places: Option<Box<SharedPlaces>>,
+    /// What it lets through while nothing is lowered or overridden.
+    pub(super) file: GateLimits,
+    /// What is not as in the file for a while.
+    pub(super) overridden: Option<Box<GateOverride>>,
+    /// Follows requests for an experiment; `None`: there is none.
+    pub(super) observer: Option<Box<Observer>>,
+    pub(super) blocked: Blocked,
+    /// How many threads have set their alarm for the next departure.
+    pub(super) armed: usize,
+    pub(super) is_closed: bool,
+    /// Whether the next process counts on the schedule as it was: nobody new may join.
+    pub(super) is_handed_over: bool,
+    /// Number of outages so far. The last one may still last.
+    pub(super) outages: u64,
+    /// How often the file gave the origin other servers, or no `hold`.
+    pub(super) version: u64,
+}
+
+/// Requests whose turn has come, to be told outside the lock.
+pub(super) type Released = SmallVec<[(Release<KeyAtGate, oneshot::Sender<Granted>>, Left); 4]>;
+
+impl State {
+    /// Takes the requests whose slot is at most [`AHEAD`] away.
+    pub(super) fn release(&mut self, metrics: &GateMetrics, now: Moment) -> Released {
+        self.back_off(metrics, now);
+        self.follow_room(|| now);
+        let mut released = Released::new();
+        while let Some(release) = self.gate.take(now + AHEAD) {
+            let left = self.left(release.number, now);
+            released.push((release, left));
+        }
+        self.note_blocked(now);
+        released
+    }
+
+    /// A request leaves. `number`: that of its departure.
+    pub(super) fn left(&mut self, number: u64, now: Moment) -> Left {
+        let in_flight = self.gate.in_flight();
+        if let Some(observer) = &mut self.observer {
+            observer.sent(number, in_flight, now);
+        }
+        let backing_off = self.backing_off.as_mut();
+        Left {
+            sent: backing_off.map(|it| it.sent(in_flight, now)),
+            is_quiet: self.gate.is_quiet(),
+        }
+    }
+
+    /// What the origin has to do.
+    pub fn load(&self, now: Moment) -> Load {
+        let backing_off = self.backing_off.as_ref();
+        Load {
+            is_quiet: self.gate.is_quiet(),
+            is_lowered: backing_off.is_some_and(|it| it.is_lower(now)),
+        }
+    }
+
+    /// The request that left last leaves now. Returns the number of its departure, too.
+    pub(super) fn left_last(&mut self, now: Moment) -> (u64, Left) {
+        let number = self.gate.departures();
+        (number, self.left(number, now))
+    }
+
+    pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.report(unreported, now);
+        }
+    }
+
+    /// A request of this key waits: it ends a pause that only another key was asked for.
+    pub(super) fn note_waiter(&mut self, key: &KeyAtGate, now: Moment) {
+        if let Some(backing_off) = &mut self.backing_off
+            && backing_off.waits(key, now)
+        {
+            self.end_pause(now);
+        }
+    }
+
+    /// Lowers the gate's limits, or raises them again, if it is time.
+    pub(super) fn back_off(&mut self, metrics: &GateMetrics, now: Moment) {
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.apply(&mut self.gate, metrics, now);
+        }
+    }
+
+    /// Follows what the servers of the origin take now, and what is lent to the gateway.
+    pub(super) fn follow_room(&mut self, now: impl FnOnce() -> Moment) {
+        if self.room.is_none() && self.places.is_none() {
+            return;
+        }
+        let now = now();
+        if let Some(room) = &self.room {
+            self.gate.set_room(room.at(now), now);
+        }
+        self.follow_places(now);
+    }
+
+    /// A request has ended: its place may have to go back.
+    pub(super) fn place_ended(&mut self, now: Moment) {
+        if let Some(places) = &mut self.places {
+            if places.ended(&self.gate, now) {
+                places.bind(&mut self.gate, now);
+            }
+            places.note(&self.gate, now);
+        }
+    }
+
+    /// Tells the one who borrows places how many are in use and wanted.
+    pub(super) fn note_places(&mut self, now: Moment) {
+        if let Some(places) = &mut self.places {
+            places.started(&self.gate);
+            places.note(&self.gate, now);
+        }
+    }
+
+    /// Takes over the servers of another version of the origin.
+    pub(super) fn set_room(&mut self, room: Option<Room>, now: Moment) {
+        self.gate
+            .set_room(room.as_ref().and_then(|it| it.at(now)), now);
+        self.room = room;
+    }
+
+    /// The limits to show, which in shadow mode are not in force, and what is lowered.
+    pub(super) fn shown(&self) -> (GateLimits, Lowered) {
+        let limits = *self.gate.limits();
+        let backing_off = self.backing_off.as_ref();
+        backing_off.map_or((limits, Lowered::default()), |it| it.shown(limits))
+    }
+
+    /// When to look again: before the next departure, or when the back-off may change something.
+    pub(super) fn alarm_at(&self, now: Moment) -> Option<Moment> {
+        let due = self.gate.due().map(|due| due.before(BEFORE));
+        let changes = self.backing_off.as_ref().filter(|_| self.gate.depth() > 0);
+        let change = changes.and_then(|it| it.next_change(now));
+        let follows = self.room.is_some() && self.gate.depth() > 0 && !self.gate.has_place();
+        let room = follows.then(|| now + ROOM_CHANGES);
+        due.into_iter().chain(change).chain(room).min()
+    }
+
+    pub(super) fn note_blocked(&mut self, now: Moment) {
+        self.blocked.note(BlockedBy::of(&self.gate, now), now);
+        if let Some(grid) = &mut self.grid {
+            grid.note(&self.gate, now);
+        }
+        self.note_places(now);
+    }
+
+    /// Lets a request pass (`None`) or wait. `since`: when it began to wait, perhaps elsewhere.
+    pub(super) fn join(
+        &mut self,
+        share: &Share<KeyAtGate>,
+        cost: Cost,
+        limits: &WaitLimits,
+        has_turn: bool,
+        (since, now): (Moment, Moment),
+    ) -> Result<Option<(GatePosition, oneshot::Receiver<Granted>)>, GateRejection> {
+        self.check_takes(has_turn)?;
+        self.predict(share, limits, now)?;
+        let (sender, turn) = oneshot::channel();
+        let admission = self.gate.join_since(share, cost, since, now, || sender);
+        self.note_blocked(now);
+        match admission {
+            limit::Admission::Passed => Ok(None),
+            limit::Admission::Waiting(position) => Ok(Some((position, turn))),
+            limit::Admission::Rejected(full) => Err(GateRejection::full(full, now)),
+        }
+    }
+
+    /// Returns an error if one more request of this key that could not be sent may not wait again.
+    pub(super) fn check_room_at_head(
+        &self,
+        key: &KeyAtGate,
+        now: Moment,
+    ) -> Result<(), GateRejection> {
+        self.check_open()?;
+        let room = self.gate.check_room_at_head(key, now);
+        room.map_err(|full| GateRejection::full(full, now))
+    }
+
+    /// Whether a request is too late. `has_turn`: whether it has waited in a zone.
+    pub(super) fn takes_no_more(&self, has_turn: bool) -> bool {
+        self.is_closed || (self.is_handed_over && !has_turn)
+    }
+
+    fn check_open(&self) -> Result<(), GateRejection> {
+        self.check_takes(true)
+    }
+
+    /// Returns an error if a request is [too late](Self::takes_no_more).
+    pub(super) fn check_takes(&self, has_turn: bool) -> Result<(), GateRejection> {
+        if self.takes_no_more(has_turn) {
+            return Err(GateRejection {
+                reason: GateRejected::Stopping,
+                retry_after: Duration::ZERO,
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns an error if a request of this share would wait longer than `limits` allow.
+    pub(super) fn predict(
+        &self,
+        share: &Share<KeyAtGate>,
+        limits: &WaitLimits,
+        now: Moment,
+    ) -> Result<(), GateRejection> {
+        self.check_open()?;
+        let in_vain = self.gate.check_wait(share, limits, now);
+        in_vain.map_err(|in_vain| {
+            let (reason, retry_after) = match in_vain {
+                InVain::Full(full) => return GateRejection::full(full, now),
+                InVain::MaxWait(over) => (GateRejected::MaxWait, over),
+                InVain::QueueTimeout(over) => (GateRejected::Timeout, over),
+            };
+            GateRejection {
+                reason,
+                retry_after,
+            }
+        })
+    }
+}

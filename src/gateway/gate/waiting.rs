@@ -1,0 +1,168 @@
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use limit::{GatePosition, GivesUp, Moment, Share, WaitLimits, WaitTimeout};
+use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::RecvError;
+use tokio::time::{sleep, timeout};
+
+use super::alarms::Alarms;
+use super::{GateOutage, GateRejection, Granted, KeyAtGate, OriginGate, Place};
+use crate::observe::metrics::GateRejected;
+use crate::origin::error::OriginError;
+use crate::time::clock;
+use crate::time::pacer::Pacer;
+
+/// A request that waits at a gate. If this is dropped, it leaves the queue.
+#[derive(Debug)]
+pub struct Waiting {
+    gate: Arc<OriginGate>,
+    share: Share<KeyAtGate>,
+    position: GatePosition,
+    /// If the turn is on its way when this is dropped, its place is given back.
+    turn: oneshot::Receiver<Granted>,
+    since: Moment,
+    /// When it first could not be sent, if it has left before.
+    held_since: Option<Moment>,
+    alarms: Rc<Alarms>,
+    has_left: bool,
+}
+
+/// Why a request that waited does not get its turn.
+#[derive(Debug)]
+pub enum NoTurn {
+    /// It met a bound.
+    Rejected(GateRejection),
+    /// The origin could not be reached for all of `hold`.
+    Outage(OriginError),
+}
+
+impl From<GateRejection> for NoTurn {
+    fn from(rejection: GateRejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+impl Waiting {
+    pub(super) fn new(
+        gate: Arc<OriginGate>,
+        share: Share<KeyAtGate>,
+        position: GatePosition,
+        turn: oneshot::Receiver<Granted>,
+        (since, held_since): (Moment, Option<Moment>),
+        alarms: Rc<Alarms>,
+    ) -> Self {
+        Self {
+            gate,
+            share,
+            position,
+            turn,
+            since,
+            held_since,
+            alarms,
+            has_left: false,
+        }
+    }
+
+    /// When the request began to wait here: its limits count from then.
+    #[must_use]
+    pub fn since(&self) -> Moment {
+        self.since
+    }
+
+    /// Waits for the turn, and then until the slot has come.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when the request [gives up](WaitTimeout), or if the gateway stops.
+    pub async fn turn(mut self, limits: WaitLimits, pacer: &Rc<Pacer>) -> Result<Place, NoTurn> {
+        let (place, due) = loop {
+            let answer = if limits.hold.is_zero() {
+                let answer = timeout(limits.queue_timeout, &mut self.turn).await;
+                answer.map_err(|_| self.timed_out(GateRejected::Timeout))?
+            } else {
+                // Boxed: where nobody is held, the state of a waiting request should stay small.
+                Box::pin(self.turn_or_outage(limits)).await?
+            };
+            self.has_left = true;
+            let Ok(Granted { place, due }) = answer else {
+                return Err(NoTurn::Rejected(GateRejection {
+                    reason: GateRejected::Stopping,
+                    retry_after: Duration::ZERO,
+                }));
+            };
+            if place.may_start() {
+                break (place, due);
+            }
+            // The gateway stood still until its lease had ended: the request waits for the next one.
+            self.wait_again(place)?;
+        };
+        if due > pacer.now() {
+            let (alarm, mut bell) = pacer.alarm();
+            alarm.set(Some(due));
+            bell.next().await;
+        }
+        self.gate.metrics.waited(pacer.now().since(self.since));
+        Ok(place)
+    }
+
+    /// Goes back to the head of the queue with a place that is good for nothing any more.
+    fn wait_again(&mut self, place: Place) -> Result<(), NoTurn> {
+        let key = self.share.key.clone();
+        let (position, turn) = self.gate.take_back(place, key)?;
+        (self.position, self.turn, self.has_left) = (position, turn, false);
+        Ok(())
+    }
+
+    /// Waits for the turn, in an outage for as long as requests are held.
+    async fn turn_or_outage(
+        &mut self,
+        limits: WaitLimits,
+    ) -> Result<Result<Granted, RecvError>, NoTurn> {
+        let mut patience = WaitTimeout::new(limits, self.since, self.held_since);
+        let mut outages = self.gate.outage.subscribe();
+        loop {
+            let since = outages.borrow_and_update().as_ref().map(|it| it.since);
+            let now = clock::now();
+            patience.note(since, now);
+            let (until, why) = patience.gives_up();
+            tokio::select! {
+                biased;
+                answer = &mut self.turn => return Ok(answer),
+                // The gate, and with it the sender, stays at least as long as this.
+                _ = outages.changed() => {}
+                () = sleep(until.since(now)) => return Err(self.given_up(why, limits.hold)),
+            }
+        }
+    }
+
+    fn given_up(&self, why: GivesUp, hold: Duration) -> NoTurn {
+        let outage = self.gate.outage.borrow().clone();
+        match (why, outage) {
+            (GivesUp::Hold, Some(GateOutage { error: last, .. })) => {
+                NoTurn::Outage(OriginError::Outage { last, hold })
+            }
+            (GivesUp::Most, _) => self.timed_out(GateRejected::MaxWait),
+            // An outage that ended at this moment leaves no time for the queue.
+            (GivesUp::QueueTimeout | GivesUp::Hold, _) => self.timed_out(GateRejected::Timeout),
+        }
+    }
+
+    fn timed_out(&self, reason: GateRejected) -> NoTurn {
+        NoTurn::Rejected(GateRejection {
+            reason,
+            retry_after: self.gate.predicted_wait(&self.share),
+        })
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.alarms.leave();
+        if !self.has_left {
+            self.gate.leave(&self.position);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Facts of a certificate that its TLS library does not tell.
+
+use ring::digest::{SHA256, digest};
+use x509_cert::certificate::{CertificateInner, Raw};
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+
+/// What a client's certificate says, once it is verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// SHA-256 of the certificate, in hexadecimal.
+    pub fingerprint: String,
+    /// The distinguished name of its subject, as RFC 4514 writes it.
+    pub subject: String,
+    /// Its serial number, in hexadecimal, in capitals, as nginx writes it.
+    pub serial: String,
+}
+
+impl ClientCertificate {
+    /// Reads a certificate. What cannot be read is empty.
+    #[must_use]
+    pub fn of(certificate: &[u8]) -> Self {
+        let hash = digest(&SHA256, certificate);
+        let fingerprint = { hash.as_ref().iter() }.map(|byte| format!("{byte:02x}"));
+        let read = CertificateInner::<Raw>::from_der(certificate).ok();
+        let facts = read.as_ref().map(CertificateInner::tbs_certificate);
+        let serial = facts.map(|facts| facts.serial_number().as_bytes());
+        // A byte of zero in front only says that the number is positive.
+        let serial = serial.map(|bytes| match bytes {
+            [0, rest @ ..] if !rest.is_empty() => rest,
+            bytes => bytes,
+        });
+        let digits = serial
+            .unwrap_or_default()
+            .iter()
+            .map(|it| format!("{it:02X}"));
+        Self {
+            fingerprint: fingerprint.collect(),
+            subject: facts.map_or(String::new(), |facts| facts.subject().to_string()),
+            serial: digits.collect(),
+        }
+    }
+}
+
+/// The names of hosts in a certificate; wildcards as they stand there.
+pub(super) fn names(certificate: &[u8]) -> Vec<Box<str>> {
+    let Ok(read) = CertificateInner::<Raw>::from_der(certificate) else {
+        return Vec::new();
+    };
+    let facts = read.tbs_certificate();
+    let Ok(Some((_, SubjectAltName(names)))) = facts.get_extension() else {
+        return Vec::new();
+    };
+    let hosts = names.into_iter().filter_map(|name| match name {
+        GeneralName::DnsName(name) => Some(name.as_str().into()),
+        _ => None,
+    });
+    hosts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DnType, KeyPair, SerialNumber, date_time_ymd};
+
+    use super::*;
+    use config::tls::version_and_validity;
+
+    #[test]
+    fn version_times_subject_and_serial_are_read() {
+        let mut params = CertificateParams::new(vec!["a.test".to_owned()]).unwrap();
+        params.not_before = date_time_ymd(1970, 1, 2);
+        params.not_after = date_time_ymd(2050, 1, 1);
+        params.serial_number = Some(SerialNumber::from_slice(&[0x80, 0x0a]));
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "client, \"one\"");
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, "drip");
+        let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        let (version, validity) = version_and_validity(certificate.der()).unwrap();
+        assert_eq!(version, 3);
+        assert_eq!((validity.from, validity.to), (86_400, 2_524_608_000));
+        let facts = ClientCertificate::of(certificate.der());
+        assert_eq!(facts.serial, "800A");
+        assert_eq!(names(certificate.der()), [Box::<str>::from("a.test")]);
+        assert_eq!(facts.fingerprint.len(), 64);
+        assert!(facts.subject.contains("O=drip"), "{}", facts.subject);
+        assert!(
+            facts.subject.contains(r#"client\, \"one\""#),
+            "{}",
+            facts.subject
+        );
+    }
+
+    #[test]
+    fn what_is_no_certificate_has_no_facts() {
+        let certificate = rcgen::generate_simple_self_signed(vec!["a.test".to_owned()]).unwrap();
+        let whole = certificate.cert.der();
+        for length in [0, 1, 10, whole.len() / 2, whole.len() - 1] {
+            assert_eq!(version_and_validity(&whole[..length]), None, "{length}");
+            let facts = ClientCertificate::of(&whole[..length]);
+            assert_eq!((&*facts.subject, &*facts.serial), ("", ""), "{length}");
+        }
+    }
+}

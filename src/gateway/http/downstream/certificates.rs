@@ -1,0 +1,305 @@
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use config::tls::{Validity, validity, version_and_validity};
+use config::{CertPair, read_regular};
+use thiserror::Error;
+use tokio_rustls::rustls::client::verify_server_name;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use tokio_rustls::rustls::sign::CertifiedKey;
+
+use super::certificate_facts::names;
+use crate::observe::certificates::{CertificateOf, log_expiring, note_certificate, note_problem};
+
+/// Interval between checks for changed certificate files.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Largest file of a certificate, with its chain, or of a key.
+const LARGEST: u64 = 1 << 20;
+
+/// The certificates that the gateway presents to clients, reloaded when their files change.
+pub struct Certificates {
+    pairs: Vec<CertPair>,
+    provider: CryptoProvider,
+    /// The first one whose key the client supports is the default, for clients that ask for no name or an unknown one.
+    in_force: RwLock<Vec<Loaded>>,
+}
+
+/// The contents of a pair of files, and the key made from them.
+#[derive(Clone)]
+struct Loaded {
+    text: (Vec<u8>, Vec<u8>),
+    key: Arc<CertifiedKey>,
+    /// The names of hosts in the certificate.
+    names: Vec<Box<str>>,
+}
+
+/// How well a certificate fits a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Not,
+    ByWildcard,
+    Exactly,
+}
+
+impl Loaded {
+    fn fit(&self, name: &ServerName<'_>) -> Fit {
+        if !is_for(&self.key, name) {
+            return Fit::Not;
+        }
+        let ServerName::DnsName(name) = name else {
+            return Fit::Exactly;
+        };
+        let mut known = self.names.iter();
+        if known.any(|known| known.eq_ignore_ascii_case(name.as_ref())) {
+            Fit::Exactly
+        } else {
+            Fit::ByWildcard
+        }
+    }
+
+    /// When the certificate is valid, if it tells.
+    fn validity(&self) -> Option<Validity> {
+        validity(self.key.cert.first()?)
+    }
+
+    /// Whether the client can verify a signature by the certificate's key.
+    fn is_usable(&self, hello: &ClientHello<'_>) -> bool {
+        let schemes = hello.signature_schemes();
+        self.key.key.choose_scheme(schemes).is_some()
+    }
+}
+
+/// Why a certificate cannot be used.
+#[derive(Debug, Error)]
+pub enum CertificateError {
+    /// A file cannot be read.
+    #[error("{file}: {source}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A file does not contain the expected PEM section.
+    #[error("{file}: {what}: {source}")]
+    NotPem {
+        /// The file.
+        file: String,
+        /// What was expected.
+        what: &'static str,
+        /// The error of the PEM parser.
+        source: pem::Error,
+    },
+    /// The certificate is of a version that the TLS library refuses.
+    #[error(
+        "{file}: the certificate is of X.509 version {version}, and TLS needs version 3; openssl makes one with `req -x509`, or with `x509 -req` and -extfile"
+    )]
+    OldVersion {
+        /// The file.
+        file: String,
+        /// The version, from 1.
+        version: u8,
+    },
+    /// The key belongs to another certificate, or its kind is unknown.
+    #[error("{key} is not the key of {cert}: {source}")]
+    NoPair {
+        /// The file of the certificate.
+        cert: String,
+        /// The file of the key.
+        key: String,
+        /// The reason.
+        source: tokio_rustls::rustls::Error,
+    },
+}
+
+impl Certificates {
+    /// Reads the files of these pairs.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a file cannot be read or is not PEM, or if a key does not match its
+    /// certificate.
+    pub fn load(pairs: &[CertPair]) -> Result<Self, CertificateError> {
+        let provider = ring::default_provider();
+        let load = |pair| make(pair, read(pair)?, &provider);
+        let loaded = pairs.iter().map(load).collect::<Result<_, _>>()?;
+        Ok(Self {
+            pairs: pairs.to_vec(),
+            in_force: RwLock::new(loaded),
+            provider,
+        })
+    }
+
+    /// When the certificate of the first pair is valid, if it tells.
+    #[must_use]
+    pub fn first_validity(&self) -> Option<Validity> {
+        self.loaded(0)?.validity()
+    }
+
+    /// Notes all certificates for the headline, the metrics and the log.
+    pub fn note(&self) {
+        for (index, pair) in self.pairs.iter().enumerate() {
+            if let Some(validity) = self.loaded(index).and_then(|it| it.validity()) {
+                note(pair, validity);
+            }
+        }
+    }
+
+    /// Watches the files and puts renewed certificates into force.
+    ///
+    /// If a pair does not match, perhaps because only one of its files is written yet, the old
+    /// certificate stays in force.
+    pub async fn follow(self: Arc<Self>) {
+        let mut told = None;
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let this = Arc::clone(&self);
+            let Ok(renewed) = tokio::task::spawn_blocking(move || this.renew()).await else {
+                continue;
+            };
+            let problem = renewed.err().map(|error| error.to_string());
+            if let Some(problem) = problem
+                .as_ref()
+                .filter(|problem| told.as_ref() != Some(*problem))
+            {
+                tracing::error!("{problem}; the current certificate stays in use");
+            }
+            told = problem;
+            log_expiring();
+        }
+    }
+
+    fn renew(&self) -> Result<(), CertificateError> {
+        let mut problem = Ok(());
+        for (index, pair) in self.pairs.iter().enumerate() {
+            let known = self.loaded(index);
+            let renewed = read(pair).and_then(|text| {
+                if known.as_ref().is_some_and(|known| known.text == text) {
+                    return Ok(None);
+                }
+                make(pair, text, &self.provider).map(Some)
+            });
+            match renewed {
+                Ok(None) => note_problem(CertificateOf::Server, &name(pair), None),
+                Ok(Some(renewed)) => {
+                    if let Some(validity) = renewed.validity() {
+                        note(pair, validity);
+                    }
+                    let mut in_force = self
+                        .in_force
+                        .write()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    if let Some(place) = in_force.get_mut(index) {
+                        *place = renewed;
+                    }
+                    tracing::info!(cert = %pair.cert.display(), "the renewed certificate is in force");
+                }
+                Err(error) => {
+                    note_problem(CertificateOf::Server, &name(pair), Some(&error.to_string()));
+                    problem = Err(error);
+                }
+            }
+        }
+        problem
+    }
+
+    fn loaded(&self, index: usize) -> Option<Loaded> {
+        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        in_force.get(index).cloned()
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        // A dot at the end names the same host.
+        let name = hello
+            .server_name()
+            .map(|name| name.strip_suffix('.').unwrap_or(name))
+            .and_then(|name| ServerName::try_from(name).ok());
+        let rank = |loaded: &&Loaded| {
+            let fit = name.as_ref().map_or(Fit::Not, |name| loaded.fit(name));
+            // Clients refuse a certificate for another name, whatever its key is.
+            (fit > Fit::Not, loaded.is_usable(&hello), fit)
+        };
+        // The first one of the best, which `max_by_key` sees last.
+        let best = in_force.iter().rev().max_by_key(rank);
+        best.map(|loaded| Arc::clone(&loaded.key))
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates")
+            .field("pairs", &self.pairs)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The name of a pair for people: the file of its certificate.
+fn name(pair: &CertPair) -> String {
+    pair.cert.display().to_string()
+}
+
+fn note(pair: &CertPair, validity: Validity) {
+    note_certificate(CertificateOf::Server, &name(pair), validity);
+}
+
+fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
+    let cert = key.end_entity_cert().and_then(ParsedCertificate::try_from);
+    cert.is_ok_and(|cert| verify_server_name(&cert, name).is_ok())
+}
+
+fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), CertificateError> {
+    let read = |file: &Path| {
+        read_regular(file, LARGEST).map_err(|source| CertificateError::Unreadable {
+            file: file.display().to_string(),
+            source,
+        })
+    };
+    Ok((read(&pair.cert)?, read(&pair.key)?))
+}
+
+fn make(
+    pair: &CertPair,
+    text: (Vec<u8>, Vec<u8>),
+    provider: &CryptoProvider,
+) -> Result<Loaded, CertificateError> {
+    let (cert, key) = (
+        pair.cert.display().to_string(),
+        pair.key.display().to_string(),
+    );
+    let not_pem = |file: &str, what| {
+        let file = file.to_owned();
+        move |source| CertificateError::NotPem { file, what, source }
+    };
+    let no_certificate = not_pem(&cert, "no certificate in PEM");
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text.0).collect();
+    let chain = match chain {
+        Ok(chain) if chain.is_empty() => return Err(no_certificate(pem::Error::NoItemsFound)),
+        chain => chain.map_err(no_certificate)?,
+    };
+    if let Some((version @ ..3, _)) = chain.first().and_then(|first| version_and_validity(first)) {
+        return Err(CertificateError::OldVersion {
+            file: cert,
+            version,
+        });
+    }
+    let names = chain.first().map(|first| names(first)).unwrap_or_default();
+    let private =
+        PrivateKeyDer::from_pem_slice(&text.1).map_err(not_pem(&key, "no private key in PEM"))?;
+    let key = CertifiedKey::from_der(chain, private, provider)
+        .map_err(|source| CertificateError::NoPair { cert, key, source })?;
+    Ok(Loaded {
+        text,
+        key: Arc::new(key),
+        names,
+    })
+}

@@ -1,0 +1,139 @@
+//! Which certificates of clients are taken, renewed when the files change.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use config::tls::{Validity, validity};
+use config::{ClientAuth, read_regular};
+use thiserror::Error;
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, CertificateRevocationListDer};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+
+use super::pinned_clients::PinnedClients;
+use crate::observe::certificates::{CertificateOf, note_certificate};
+
+/// Largest file of authorities or revocation lists.
+const LARGEST: u64 = 32 << 20;
+
+/// The files that decide which certificates of clients are taken, as they were read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TrustFiles {
+    ca: Vec<u8>,
+    crl: Option<Vec<u8>>,
+}
+
+/// Why certificates of clients cannot be verified.
+#[derive(Debug, Error)]
+pub enum ClientTrustError {
+    /// The file of the authorities cannot be used.
+    #[error("{file}: {why}")]
+    Ca {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file of the revocation lists cannot be used.
+    #[error("{file}: {why}")]
+    Crl {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl TrustFiles {
+    /// Reads the files.
+    pub(super) fn read(auth: &ClientAuth) -> Result<Self, ClientTrustError> {
+        let read = |file: &Path| read_regular(file, LARGEST);
+        let of_crl = |crl: &Path| read(crl).map_err(|error| wrong_crl(crl, &error));
+        Ok(Self {
+            ca: read(&auth.ca).map_err(|error| wrong_ca(auth, &error))?,
+            crl: auth.crl.as_deref().map(of_crl).transpose()?,
+        })
+    }
+
+    /// When the authority that expires first is valid, if it tells.
+    fn validity(&self) -> Option<Validity> {
+        let certificates = CertificateDer::pem_slice_iter(&self.ca).filter_map(Result::ok);
+        let each = certificates.filter_map(|it| validity(&it));
+        each.min_by_key(|it| it.to)
+    }
+
+    /// Notes the authorities for the headline, the metrics and the log.
+    pub(super) fn note(&self, auth: &ClientAuth) {
+        if let Some(validity) = self.validity() {
+            let file = auth.ca.display().to_string();
+            note_certificate(CertificateOf::ClientCa, &file, validity);
+        }
+    }
+
+    /// What verifies certificates by these files.
+    ///
+    /// As in nginx, with revocation lists each authority of a chain needs one, and an expired list
+    /// takes no certificate.
+    pub(super) fn verifier(
+        &self,
+        auth: &ClientAuth,
+    ) -> Result<Arc<dyn ClientCertVerifier>, ClientTrustError> {
+        let (mut roots, mut listed) = (RootCertStore::empty(), Vec::new());
+        for certificate in CertificateDer::pem_slice_iter(&self.ca) {
+            let certificate = certificate.map_err(|error| wrong_ca(auth, &error))?;
+            let added = roots.add(certificate.clone());
+            added.map_err(|error| wrong_ca(auth, &error))?;
+            listed.push(certificate);
+        }
+        if roots.is_empty() {
+            return Err(wrong_ca(auth, &"no certificate in PEM"));
+        }
+        let provider = Arc::new(ring::default_provider());
+        let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        if let (Some(file), Some(crl)) = (&auth.crl, &self.crl) {
+            let lists: Result<Vec<_>, pem::Error> =
+                CertificateRevocationListDer::pem_slice_iter(crl).collect();
+            let lists = lists.map_err(|error| wrong_crl(file, &error))?;
+            if lists.is_empty() {
+                return Err(wrong_crl(file, &"no revocation list in PEM"));
+            }
+            builder = builder.with_crls(lists).enforce_revocation_expiration();
+        }
+        if !auth.is_required {
+            builder = builder.allow_unauthenticated();
+        }
+        let chains = builder.build().map_err(|error| match (&error, &auth.crl) {
+            (VerifierBuilderError::InvalidCrl(_), Some(file)) => wrong_crl(file, &error),
+            _ => wrong_ca(auth, &error),
+        })?;
+        Ok(Arc::new(PinnedClients::new(chains, listed)))
+    }
+}
+
+/// Reports why the files of certificates of clients cannot be used, or when the authority that expires first is valid.
+///
+/// # Errors
+///
+/// Returns an error if a file cannot be read or does not have what it should.
+pub fn check_client_trust(auth: &ClientAuth) -> Result<Option<Validity>, ClientTrustError> {
+    let files = TrustFiles::read(auth)?;
+    files.verifier(auth)?;
+    Ok(files.validity())
+}
+
+fn wrong_ca(auth: &ClientAuth, why: &dyn ToString) -> ClientTrustError {
+    ClientTrustError::Ca {
+        file: auth.ca.display().to_string(),
+        why: why.to_string(),
+    }
+}
+
+fn wrong_crl(file: &Path, why: &dyn ToString) -> ClientTrustError {
+    ClientTrustError::Crl {
+        file: file.display().to_string(),
+        why: why.to_string(),
+    }
+}

@@ -1,0 +1,238 @@
+//! One client connection over HTTP/2, with a task for each of its requests.
+//!
+//! h2 handles the protocol. This module adds [windows] that grow when a body is read, and timeouts.
+//! A connection without requests ends after `keep_alive`. A connection whose client has silently
+//! vanished ends after an unanswered ping. A response that the client does not read ends after
+//! `body_timeout`, and only that one. So does one that it reads more slowly than its share of
+//! `min_body_rate`.
+
+mod body;
+mod keep_alive;
+mod linger;
+mod socket;
+mod stream;
+mod tunnel;
+mod windows;
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::Reason;
+use h2::server::{Builder, SendResponse};
+use http::header::{CONTENT_LENGTH, EXPECT};
+use http::{Method, Request};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+use self::body::{Body, taking_arrived};
+use self::keep_alive::KeepAlive;
+use self::linger::linger;
+use self::socket::WindowedSocket;
+use self::stream::Http2Stream;
+use self::windows::{CONNECTION_WINDOW, STREAM_WINDOW, Windows};
+use super::context::ConnectionContext;
+use super::peer::Peer;
+use super::stop::StopSignal;
+use super::stream::{Aborted, RequestService};
+use super::timeouts::Timeouts;
+use crate::http::http2::MAX_UNSENT;
+use crate::http::message::RequestHead;
+use crate::time::clock;
+use crate::time::deadline::Deadline;
+use crate::time::pacer::Priority;
+
+/// Maximum number of streams that a client reset before their requests were taken.
+///
+/// More of them at once end the connection: nobody means them (CVE-2023-44487).
+const MAX_EARLY_RESETS: usize = 20;
+/// Maximum number of streams of a connection that a client's errors reset. More end it.
+const MAX_ERRORS: usize = 1024;
+/// Maximum number of streams that were reset here, and whose late frames are still ignored.
+const MAX_RESETS: usize = 50;
+/// Time that a connection without requests gets to close after it is told to end.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How long the first byte or the end of a body is waited for that is probably empty.
+const END_AFTER: Duration = Duration::from_secs(1);
+
+/// Serves an HTTP/2 connection to its end.
+pub async fn serve<S, A>(
+    socket: S,
+    peer: Peer,
+    timeouts: Rc<Timeouts>,
+    stop: Rc<StopSignal>,
+    service: Rc<A>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    A: RequestService,
+{
+    let windows = Rc::<Windows>::default();
+    let socket = WindowedSocket::new(socket, Rc::clone(&windows));
+    let handshake = builder(&timeouts).handshake(socket);
+    let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
+        return;
+    };
+    let context = Rc::new(ConnectionContext::new(peer, timeouts.usage()));
+    let under_way = Rc::new(Cell::new(0));
+    let mut keep_alive = KeepAlive::new(connection.ping_pong());
+    let (mut idle, mut any_yet, mut is_ending) = (Deadline::default(), false, false);
+    let sleeper = stop.sleeper();
+    poll_fn(|cx| {
+        windows.register(cx);
+        loop {
+            if !is_ending && sleeper.poll_stopping(cx).is_ready() {
+                is_ending = true;
+                idle.stop();
+                connection.graceful_shutdown();
+            }
+            match connection.poll_accept(cx) {
+                Poll::Ready(Some(Ok((request, respond)))) => {
+                    any_yet = true;
+                    let may_carry_more = context.count_request(&timeouts.reuse, clock::coarse_now);
+                    if !may_carry_more && !is_ending {
+                        is_ending = true;
+                        connection.graceful_shutdown();
+                    }
+                    let request = request.map(|body| Body::new(body, Rc::clone(&windows)));
+                    let stream = (request, respond, UnderWay::new(&under_way));
+                    let (context, service) = (Rc::clone(&context), Rc::clone(&service));
+                    let timeouts = Rc::clone(&timeouts);
+                    actix_rt::spawn(serve_stream(stream, timeouts, context, service));
+                    continue;
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => {}
+            }
+            if keep_alive.poll_lost(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            if under_way.get() > 0 {
+                idle.stop();
+                return Poll::Pending;
+            }
+            idle.start(match (is_ending, any_yet) {
+                (true, _) => FAREWELL,
+                (false, true) => timeouts.keep_alive,
+                (false, false) => timeouts.header,
+            });
+            ready!(idle.poll(cx));
+            if is_ending {
+                return Poll::Ready(());
+            }
+            is_ending = true;
+            idle.stop();
+            connection.graceful_shutdown();
+        }
+    })
+    .await;
+}
+
+/// What a connection may have, so that a client cannot make it large.
+fn builder(timeouts: &Timeouts) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(timeouts.max_concurrent_streams)
+        .max_header_list_size(timeouts.max_header_size)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(MAX_UNSENT)
+        .max_pending_accept_reset_streams(MAX_EARLY_RESETS)
+        .max_local_error_reset_streams(Some(MAX_ERRORS))
+        .max_concurrent_reset_streams(MAX_RESETS)
+        // What h2 counts as too much is never given back for streams that have ended. The streams'
+        // tasks keep it small.
+        .data_frame_budget(usize::MAX)
+        .enable_connect_protocol();
+    builder
+}
+
+/// One request of a connection, counted until this is dropped.
+struct UnderWay(Rc<Cell<usize>>);
+
+impl UnderWay {
+    fn new(count: &Rc<Cell<usize>>) -> Self {
+        count.set(count.get() + 1);
+        Self(Rc::clone(count))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+}
+
+/// Whether a request is probably one without a body, whose end comes in an empty frame after its head.
+///
+/// An HTTP/1 server may refuse such a request with a body, even an empty one.
+fn is_likely_empty(head: &http::request::Parts) -> bool {
+    const METHODS: [Method; 5] = [
+        Method::GET,
+        Method::HEAD,
+        Method::OPTIONS,
+        Method::DELETE,
+        Method::TRACE,
+    ];
+    let fields = &head.headers;
+    METHODS.contains(&head.method)
+        && !fields.contains_key(CONTENT_LENGTH)
+        && !fields.contains_key(EXPECT)
+}
+
+async fn serve_stream<A: RequestService>(
+    (request, respond, under_way): (Request<Body>, SendResponse<Bytes>, UnderWay),
+    timeouts: Rc<Timeouts>,
+    context: Rc<ConnectionContext>,
+    service: Rc<A>,
+) {
+    let mut priority = Priority::default();
+    let began = poll_fn(|cx| service.poll_admission(&mut priority, cx)).await;
+    let (head, mut body) = request.into_parts();
+    if !body.is_over() && is_likely_empty(&head) {
+        // Boxed: few requests need it.
+        let known = Box::pin(timeout(END_AFTER, poll_fn(|cx| body.poll_known(cx))));
+        let _has_body = known.await.is_err();
+    }
+    let parsed = RequestHead::of_http2(&head, !body.is_over());
+    drop(head);
+    let body = RefCell::new(body);
+    let mut stream = Http2Stream::new(&body, respond, timeouts, Rc::clone(&under_way.0));
+    match parsed {
+        Ok(head) => {
+            stream.set_kind(&head);
+            let served = {
+                let serving = pin!(service.serve(head, began, &mut stream, &context));
+                taking_arrived(&body, serving).await
+            };
+            match served {
+                Err(Aborted::AnswerBroken) => {
+                    // A reset discards bytes that are not written yet, so the connection's task
+                    // writes them first.
+                    let _gone = stream.send_head(false);
+                    tokio::task::yield_now().await;
+                    stream.reset(Reason::INTERNAL_ERROR);
+                }
+                Err(Aborted::ClientGone) if body.borrow().is_overrun() => {
+                    stream.reset(Reason::FLOW_CONTROL_ERROR);
+                }
+                _ => {}
+            }
+        }
+        Err(refusal) => {
+            service.refused(refusal.status(), &context);
+            let text = refusal.to_string();
+            let refusing = pin!(stream.refuse(refusal.status(), &text, began));
+            taking_arrived(&body, refusing).await;
+        }
+    }
+    let is_unread = stream.is_unread();
+    drop(stream);
+    if is_unread {
+        linger(&body).await;
+    }
+}

@@ -1,0 +1,363 @@
+//! One request of a connection, as its service uses it.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{Reason, SendStream};
+use http::StatusCode;
+use http::header::{CONTENT_LENGTH, DATE, HeaderValue};
+use limit::Moment;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::super::stream::{ClientError, ClientStream, EachField, Response};
+use super::super::timeouts::Timeouts;
+use super::body::Body;
+use super::tunnel::Http2Tunnel;
+use crate::http::http2::{self, append};
+use crate::http::message::buffer::READ_SIZE;
+use crate::http::message::date::with_date;
+use crate::http::message::sender::Then;
+use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
+use crate::time::deadline::Deadline;
+use crate::time::lag::Lag;
+
+/// How long the origin may say nothing of a body that waits for an interim response.
+///
+/// Some origins never say anything, and some clients wait for ever. curl waits as long.
+const CONTINUE_AFTER: Duration = Duration::from_secs(1);
+
+/// Upper bound of the interim responses to one request, with [`INTERIM_OVERHEAD`]. Further ones are dropped.
+///
+/// They are heads, so no window keeps them from a client that reads nothing.
+const MAX_INTERIM_BYTES: u32 = 32 << 10;
+
+/// What a field costs beside its name and value, and what a head costs beside its fields (RFC 9113, section 10.5.1).
+const INTERIM_OVERHEAD: usize = 32;
+
+/// One request of a connection, and its response.
+pub(super) struct Http2Stream<'a> {
+    body: &'a RefCell<Body>,
+    is_over: bool,
+    /// Whether the body may pause for as long as the response does.
+    may_pause: bool,
+    trailers: Option<Trailers>,
+    answer: RefCell<Progress>,
+    has_begun: bool,
+    timeouts: Rc<Timeouts>,
+    /// The deadline while bytes must come from the client.
+    reading: Deadline,
+    /// The deadline for an interim response, while the client waits for one to send the body.
+    ///
+    /// Boxed: few clients wait for one.
+    expecting: Option<Box<Deadline>>,
+    /// The deadline while the client must accept bytes.
+    writing: Deadline,
+    /// How far the client is behind the least rate of the request's body.
+    read_lag: Lag,
+    /// The same of the response.
+    write_lag: Lag,
+    /// What the interim responses took of [`MAX_INTERIM_BYTES`].
+    interim_bytes: u32,
+    /// The requests of the connection, which share the least rate.
+    under_way: Rc<Cell<usize>>,
+}
+
+enum Progress {
+    /// Nothing is sent yet; the head may be ready.
+    Ahead(SendResponse<Bytes>, Option<http::Response<()>>),
+    Sending(SendStream<Bytes>),
+    Over,
+}
+
+impl<'a> Http2Stream<'a> {
+    pub(super) fn new(
+        body: &'a RefCell<Body>,
+        respond: SendResponse<Bytes>,
+        timeouts: Rc<Timeouts>,
+        under_way: Rc<Cell<usize>>,
+    ) -> Self {
+        Self {
+            is_over: body.borrow().is_over(),
+            body,
+            may_pause: false,
+            trailers: None,
+            answer: RefCell::new(Progress::Ahead(respond, None)),
+            has_begun: false,
+            timeouts,
+            reading: Deadline::default(),
+            expecting: None,
+            writing: Deadline::default(),
+            read_lag: Lag::default(),
+            write_lag: Lag::default(),
+            interim_bytes: 0,
+            under_way,
+        }
+    }
+
+    /// Adapts the stream to what its head asks for.
+    ///
+    /// What follows the head of a WebSocket is no body.
+    pub(super) fn set_kind(&mut self, head: &RequestHead) {
+        self.is_over |= head.opens_websocket();
+        self.expecting = head.expects_continue().then(Box::default);
+    }
+
+    /// Returns whether the response is complete and the body of the request is not.
+    pub(super) fn is_unread(&self) -> bool {
+        matches!(*self.answer.borrow(), Progress::Over) && !self.is_over
+    }
+
+    /// Invites the client to send the body, if it waits for that and the origin says nothing.
+    fn poll_continue(&mut self, cx: &mut Context<'_>) {
+        let Some(expecting) = self.expecting.as_mut().filter(|_| !self.has_begun) else {
+            return;
+        };
+        expecting.start(CONTINUE_AFTER);
+        if expecting.poll(cx).is_ready() {
+            self.interim(100, b"", &|_| {});
+        }
+    }
+
+    /// Resets the stream.
+    pub(super) fn reset(&mut self, reason: Reason) {
+        match self.answer.get_mut() {
+            Progress::Ahead(respond, _) => respond.send_reset(reason),
+            Progress::Sending(stream) => stream.send_reset(reason),
+            Progress::Over => {}
+        }
+    }
+
+    pub(super) async fn refuse(&mut self, status: u16, why: &str, now: Moment) {
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            put(b"content-type", b"text/plain; charset=utf-8");
+        };
+        let text = format!("{why}\n");
+        let mut piece = Buffer::take();
+        piece.put(text.as_bytes());
+        self.begin(&Response {
+            status,
+            reason: b"",
+            length: BodyLength::Length(text.len() as u64),
+            announced_length: None,
+            date: Some(now),
+            upgrade: None,
+            fields: &fields,
+        });
+        // If this fails the client is already gone.
+        let _gone = poll_fn(|cx| self.poll_send(cx, &mut piece, Then::End(None))).await;
+    }
+
+    /// Sends the head, if it is not sent yet. `is_last`: no body follows.
+    pub(super) fn send_head(&mut self, is_last: bool) -> Result<(), ClientError> {
+        let answer = self.answer.get_mut();
+        if let Progress::Ahead(respond, head) = answer
+            && let Some(head) = head.take()
+        {
+            let stream = respond.send_response(head, is_last);
+            let stream = stream.map_err(|_| ClientError::Gone)?;
+            *answer = if is_last {
+                Progress::Over
+            } else {
+                Progress::Sending(stream)
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Returns what bytes of one request count for: the requests of a connection share its least rate.
+fn share_of(bytes: usize, under_way: &Cell<usize>) -> u64 {
+    (bytes as u64).saturating_mul(under_way.get() as u64)
+}
+
+impl ClientStream for Http2Stream<'_> {
+    fn gone(&self) -> impl Future<Output = ()> + Unpin {
+        poll_fn(|cx| {
+            if self.has_left(cx) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+    }
+
+    fn has_left(&self, cx: &mut Context<'_>) -> bool {
+        let reset = match &mut *self.answer.borrow_mut() {
+            Progress::Ahead(respond, _) => respond.poll_reset(cx),
+            Progress::Sending(stream) => stream.poll_reset(cx),
+            Progress::Over => return false,
+        };
+        reset.is_ready() || self.body.borrow().is_overrun()
+    }
+
+    fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+    ) -> Poll<Result<(), ClientError>> {
+        while !self.is_over {
+            let read = self.body.borrow_mut().poll_read(cx, READ_SIZE, |bytes| {
+                piece.clear_for_body();
+                piece.put(bytes);
+            });
+            let Poll::Ready(read) = read else {
+                self.poll_continue(cx);
+                if self.may_pause {
+                    return Poll::Pending;
+                }
+                let floor = self.timeouts.floor();
+                let late = self.read_lag.poll_too_slow(&mut self.reading, cx, floor);
+                return late.map(|()| Err(ClientError::TooSlow));
+            };
+            self.expecting = None;
+            let read = read.map_err(|_| ClientError::Gone)?;
+            if read == 0 {
+                let trailers = ready!(self.body.borrow_mut().poll_trailers(cx));
+                let trailers = trailers.map_err(|_| ClientError::Gone)?;
+                self.is_over = true;
+                self.trailers = http2::trailers(trailers.as_ref());
+            } else {
+                let share = share_of(read, &self.under_way);
+                let floor = self.timeouts.floor();
+                self.read_lag.moved(&mut self.reading, share, floor);
+                self.is_over = self.body.borrow().is_over();
+                break;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn let_body_pause(&mut self, may_pause: bool) {
+        self.may_pause = may_pause;
+    }
+
+    fn body_is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn trailers(&self) -> Option<&Trailers> {
+        self.trailers.as_ref()
+    }
+
+    /// Does nothing: an unread body does not block the other requests of the connection.
+    fn drain_body(&mut self, _cx: &mut Context<'_>) {}
+
+    fn interim(&mut self, status: u16, _reason: &[u8], fields: EachField<'_>) {
+        if status == 100 {
+            if self.expecting.take().is_none() {
+                return;
+            }
+            // The client waited for the origin until now.
+            self.reading.stop();
+        }
+        let mut head = http::Response::new(());
+        *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::CONTINUE);
+        let mut size = INTERIM_OVERHEAD;
+        fields(&mut |name, value| {
+            size += name.len() + value.len() + INTERIM_OVERHEAD;
+            append(head.headers_mut(), name, value);
+        });
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        if self.interim_bytes.saturating_add(size) > MAX_INTERIM_BYTES {
+            return;
+        }
+        self.interim_bytes += size;
+        if let Progress::Ahead(respond, _) = self.answer.get_mut() {
+            // If this fails the client is gone, which is detected when the response is sent.
+            let _gone = respond.send_informational(head);
+        }
+    }
+
+    fn begin(&mut self, response: &Response<'_>) {
+        let mut head = http::Response::new(());
+        // A WebSocket over HTTP/2 begins with a 200 (RFC 8441, section 5).
+        let status = match response.status {
+            101 => 200,
+            status => status,
+        };
+        *head.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+        let headers = head.headers_mut();
+        (response.fields)(&mut |name, value| append(headers, name, value));
+        if let Some(now) = response.date {
+            let date = with_date(now, HeaderValue::from_bytes);
+            if let Ok(date) = date {
+                headers.insert(DATE, date);
+            }
+        }
+        let length = match response.length {
+            BodyLength::Length(length) => Some(length),
+            _ => response.announced_length,
+        };
+        if let Some(length) = length {
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
+        self.has_begun = true;
+        if let Progress::Ahead(_, ready) = self.answer.get_mut() {
+            *ready = Some(head);
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<Result<(), ClientError>> {
+        let is_last = matches!(then, Then::End(None));
+        self.send_head(is_last && piece.is_empty())?;
+        let Progress::Sending(stream) = self.answer.get_mut() else {
+            return Poll::Ready(Ok(()));
+        };
+        let waiting = piece.len();
+        let had_bytes = waiting > 0;
+        let sent = http2::poll_send_piece(stream, cx, piece, is_last);
+        let has_left = sent.is_pending() && stream.poll_reset(cx).is_ready();
+        let share = share_of(waiting - piece.len(), &self.under_way);
+        let floor = self.timeouts.floor();
+        self.write_lag.moved(&mut self.writing, share, floor);
+        match sent {
+            Poll::Ready(sent) => sent.map_err(|_| ClientError::Gone)?,
+            Poll::Pending if has_left => return Poll::Ready(Err(ClientError::Gone)),
+            Poll::Pending => {
+                let late = self.write_lag.poll_too_slow(&mut self.writing, cx, floor);
+                return late.map(|()| Err(ClientError::Gone));
+            }
+        }
+        self.writing.stop();
+        piece.clear_for_body();
+        if let Then::End(trailers) = then {
+            let ended = if had_bytes && is_last {
+                Ok(())
+            } else {
+                http2::send_end(stream, trailers)
+            };
+            *self.answer.get_mut() = Progress::Over;
+            return Poll::Ready(ended.map_err(|_| ClientError::Gone));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+        Poll::Ready(self.send_head(false))
+    }
+
+    fn take_ahead(&mut self) -> Buffer {
+        Buffer::take()
+    }
+
+    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
+        let Progress::Sending(sending) = self.answer.get_mut() else {
+            return None;
+        };
+        Some(Http2Tunnel::new(self.body, sending))
+    }
+}

@@ -1,0 +1,307 @@
+//! Uploads to h2 over a [`WindowedSocket`], from a client that counts its windows.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::Builder;
+use proptest::prelude::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::{LocalSet, spawn_local};
+
+use super::super::body::{Body, taking_arrived};
+use super::super::socket::WindowedSocket;
+use super::*;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const ACK: u8 = 1;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+const PADDED: u8 = 8;
+const DEFAULT_WINDOW: u32 = 65_535;
+
+/// What a client uploads on one stream.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    length: usize,
+    /// Bytes of the body in a frame, and of padding.
+    piece: usize,
+    padding: Option<u8>,
+}
+
+/// One connection: what is uploaded at once, how many bodies are read at once, how many bytes at a
+/// time, and how many bytes the connection has room for.
+#[derive(Clone, Debug)]
+struct Case {
+    uploads: Vec<Sent>,
+    at_once: usize,
+    most: usize,
+    room: usize,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let piece = prop_oneof![20_usize..60, 1000_usize..16_000];
+    let sent = (0_usize..600_000, piece, prop::option::of(any::<u8>()));
+    let sent = sent.prop_map(|(length, piece, padding)| Sent {
+        // Many small pieces take long.
+        length: length.min(piece * 2000),
+        piece,
+        padding,
+    });
+    let uploads = prop::collection::vec(sent, 1..6);
+    let room = prop_oneof![1_usize..40, 100_usize..100_000];
+    (uploads, 1_usize..4, 1_usize..40_000, room).prop_map(|(mut uploads, at_once, most, room)| {
+        let room = room.max(5);
+        for sent in &mut uploads {
+            // So does little room. The initial window of a stream is exceeded nevertheless.
+            sent.length = sent
+                .length
+                .min((room * 2000).max(DEFAULT_WINDOW as usize + 1000));
+        }
+        Case {
+            uploads,
+            at_once,
+            most: most.max(50),
+            room,
+        }
+    })
+}
+
+/// What the client may send, and what it was told.
+struct Client {
+    uploads: Vec<Sent>,
+    connection: Cell<i64>,
+    streams: RefCell<BTreeMap<u32, Stream>>,
+    /// Settings to acknowledge.
+    told: Cell<usize>,
+    changed: Notify,
+}
+
+#[derive(Clone, Copy)]
+struct Stream {
+    window: i64,
+    left: usize,
+    is_ended: bool,
+    is_answered: bool,
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
+    [&head, payload].concat()
+}
+
+impl Client {
+    fn new(uploads: Vec<Sent>) -> Self {
+        let stream = |sent: &Sent| Stream {
+            window: DEFAULT_WINDOW.into(),
+            left: sent.length,
+            is_ended: false,
+            is_answered: false,
+        };
+        let streams = (0..)
+            .zip(&uploads)
+            .map(|(nth, sent)| (2 * nth + 1, stream(sent)));
+        Self {
+            streams: RefCell::new(streams.collect()),
+            uploads,
+            connection: Cell::new(DEFAULT_WINDOW.into()),
+            told: Cell::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Reads frames, and fails unless each is one that h2 or a [`Windows`] sends.
+    async fn read(&self, mut from: ReadHalf<DuplexStream>, turns: &RefCell<BTreeSet<u32>>) {
+        let mut head = [0; 9];
+        while from.read_exact(&mut head).await.is_ok() {
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            let mut payload = vec![0; length as usize];
+            from.read_exact(&mut payload).await.unwrap();
+            let stream = u32::from_be_bytes(head[5..].try_into().unwrap());
+            let mut streams = self.streams.borrow_mut();
+            match head[3] {
+                SETTINGS if head[4] & ACK == 0 => {
+                    let mut all = payload.chunks(6);
+                    let window = all.find(|setting| setting[..2] == SETTINGS_INITIAL_WINDOW_SIZE);
+                    assert_eq!(window.unwrap()[2..], WAITING_WINDOW.to_be_bytes());
+                    self.told.set(self.told.get() + 1);
+                }
+                WINDOW_UPDATE => {
+                    let more = u32::from_be_bytes(payload.try_into().unwrap());
+                    if stream == 0 {
+                        self.connection.set(self.connection.get() + i64::from(more));
+                        assert!(self.connection.get() <= CONNECTION_WINDOW.into());
+                    } else {
+                        let window = &mut streams.get_mut(&stream).unwrap().window;
+                        *window += i64::from(more);
+                        assert!(*window <= STREAM_WINDOW.into());
+                        // h2 takes padding at once.
+                        let is_padded = self.uploads[stream as usize / 2].padding.is_some();
+                        let is_read = turns.borrow().contains(&stream);
+                        assert!(is_read || is_padded, "nothing of it was read");
+                    }
+                }
+                HEADERS => streams.get_mut(&stream).unwrap().is_answered = true,
+                SETTINGS => {}
+                other => panic!("a frame of type {other}: {payload:?}"),
+            }
+            self.changed.notify_one();
+        }
+    }
+
+    /// Sends what the windows allow, until all is answered.
+    async fn write(&self, mut to: WriteHalf<DuplexStream>) {
+        let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        bytes.extend(frame(SETTINGS, 0, 0, &[]));
+        for id in self.streams.borrow().keys() {
+            // POST http://a/
+            let fields = [0x83, 0x86, 0x84, 0x41, 1, b'a'];
+            bytes.extend(frame(HEADERS, END_HEADERS, *id, &fields));
+        }
+        loop {
+            to.write_all(&bytes).await.unwrap();
+            bytes.clear();
+            for _ in 0..self.told.take() {
+                bytes.extend(frame(SETTINGS, ACK, 0, &[]));
+            }
+            let is_done = {
+                let mut streams = self.streams.borrow_mut();
+                for (stream, (id, state)) in self.uploads.iter().zip(&mut *streams) {
+                    bytes.extend(self.piece(*id, state, stream));
+                }
+                streams.values().all(|stream| stream.is_answered)
+            };
+            if is_done {
+                return;
+            }
+            if bytes.is_empty() {
+                self.changed.notified().await;
+            }
+        }
+    }
+
+    /// The next frame of an upload, if the windows have room for it.
+    fn piece(&self, id: u32, stream: &mut Stream, sent: &Sent) -> Vec<u8> {
+        let padding = sent.padding.map_or(0, |padding| 1 + i64::from(padding));
+        let room = stream.window.min(self.connection.get()) - padding;
+        // No frame larger than what is left of the window, but the last bytes of it are used, too.
+        let count = sent
+            .piece
+            .min(stream.left)
+            .min(usize::try_from(room).unwrap_or(0));
+        if stream.is_ended || count == 0 && (stream.left > 0 || room < 0) {
+            return Vec::new();
+        }
+        stream.left -= count;
+        stream.is_ended = stream.left == 0;
+        let flags = u8::from(stream.is_ended) * END_STREAM + u8::from(padding > 0) * PADDED;
+        let mut payload: Vec<u8> = sent.padding.into_iter().collect();
+        payload.resize(payload.len() + count, b'x');
+        payload.resize(payload.len() + usize::from(sent.padding.unwrap_or(0)), 0);
+        let used = i64::try_from(payload.len()).unwrap();
+        stream.window -= used;
+        self.connection.set(self.connection.get() - used);
+        frame(DATA, flags, id, &payload)
+    }
+}
+
+/// Reads the bodies, `at_once` of them at a time, and answers each.
+async fn serve(socket: DuplexStream, case: Case, turns: Rc<RefCell<BTreeSet<u32>>>) {
+    let windows = Rc::<Windows>::default();
+    let socket = WindowedSocket::new(socket, Rc::clone(&windows));
+    let mut builder = Builder::new();
+    builder.initial_window_size(STREAM_WINDOW);
+    builder.initial_connection_window_size(CONNECTION_WINDOW);
+    builder.data_frame_budget(usize::MAX);
+    let mut connection = builder.handshake::<_, Bytes>(socket).await.unwrap();
+    let running = Rc::new(Semaphore::new(case.at_once));
+    while let Some(accepted) = poll_fn(|cx| {
+        windows.register(cx);
+        connection.poll_accept(cx)
+    })
+    .await
+    {
+        let (request, mut respond) = accepted.unwrap();
+        let id = request.body().stream_id().as_u32();
+        let body = RefCell::new(Body::new(request.into_body(), Rc::clone(&windows)));
+        let (running, turns, most) = (Rc::clone(&running), Rc::clone(&turns), case.most);
+        let sent = case.uploads[id as usize / 2].length;
+        spawn_local(async move {
+            let serving = pin!(async {
+                let _running = running.acquire().await.unwrap();
+                turns.borrow_mut().insert(id);
+                let mut count = 0;
+                loop {
+                    let read = poll_fn(|cx| body.borrow_mut().poll_read(cx, most, |_| {}));
+                    match read.await.unwrap() {
+                        0 => break,
+                        more => count += more,
+                    }
+                }
+                assert_eq!(count, sent);
+            });
+            taking_arrived(&body, serving).await;
+            let answer = http::Response::new(());
+            respond.send_response(answer, true).unwrap();
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(testing::cases(2, 512))]
+
+    #[test]
+    fn every_upload_completes_however_few_are_read_at_once(case in cases()) {
+        check(case);
+    }
+}
+
+/// Padding that fills a window, which no property finds soon.
+#[test]
+fn uploads_with_much_padding_complete_one_after_the_other() {
+    let sent = |length, piece, padding| Sent {
+        length,
+        piece,
+        padding,
+    };
+    check(Case {
+        uploads: vec![
+            sent(102_000, 51, Some(152)),
+            sent(409_089, 8001, Some(151)),
+            sent(118_000, 59, None),
+        ],
+        at_once: 1,
+        most: 25_874,
+        room: 38_221,
+    });
+}
+
+fn check(case: Case) {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().start_paused(true).build().unwrap();
+    let (client, server) = tokio::io::duplex(case.room);
+    let (from, to) = tokio::io::split(client);
+    let turns = Rc::<RefCell<BTreeSet<u32>>>::default();
+    let (uploads, of_server) = (case.uploads.clone(), Rc::clone(&turns));
+    LocalSet::new().block_on(&runtime, async move {
+        let serving = spawn_local(serve(server, case, of_server));
+        let client = Client::new(uploads);
+        // The clock is virtual: it goes on when nobody can.
+        let done = tokio::time::timeout(Duration::from_secs(60), async {
+            tokio::select! {
+                () = client.read(from, &turns) => panic!("the connection ended"),
+                () = client.write(to) => {}
+            }
+        });
+        done.await.expect("all uploads complete");
+        serving.abort();
+    });
+}

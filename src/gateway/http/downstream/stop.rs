@@ -1,0 +1,91 @@
+//! Wakes a worker's idle connections when the gateway stops.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use limit::{Moment, more_room};
+use slab::Slab;
+
+use crate::time::clock;
+
+/// Whether the gateway is stopping, for all connections of one worker.
+#[derive(Debug, Default)]
+pub struct StopSignal {
+    stopped_at: Cell<Option<Moment>>,
+    sleepers: RefCell<Slab<Option<Waker>>>,
+}
+
+/// A connection that is woken when the gateway stops, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Sleeper {
+    signal: Rc<StopSignal>,
+    index: usize,
+}
+
+impl StopSignal {
+    /// Tells all connections to end after their current response.
+    pub fn stop(&self) {
+        self.stopped_at.set(Some(clock::now()));
+        for (_, waker) in self.sleepers.borrow().iter() {
+            if let Some(waker) = waker {
+                waker.wake_by_ref();
+            }
+        }
+    }
+
+    /// Returns whether the gateway is stopping.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.stopped_at.get().is_some()
+    }
+
+    pub(super) fn sleeper(self: &Rc<Self>) -> Sleeper {
+        let mut sleepers = self.sleepers.borrow_mut();
+        if sleepers.len() == sleepers.capacity() {
+            let more = more_room(sleepers.len());
+            sleepers.reserve_exact(more);
+        }
+        Sleeper {
+            signal: Rc::clone(self),
+            index: sleepers.insert(None),
+        }
+    }
+}
+
+impl Sleeper {
+    /// Returns the signal that wakes it.
+    pub(super) fn signal(&self) -> Rc<StopSignal> {
+        Rc::clone(&self.signal)
+    }
+
+    /// Ready when the gateway is stopping.
+    pub(super) fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.signal.is_stopping() {
+            return Poll::Ready(());
+        }
+        if let Some(sleeper) = self.signal.sleepers.borrow_mut().get_mut(self.index) {
+            let known = sleeper.as_ref();
+            if known.is_none_or(|known| !known.will_wake(cx.waker())) {
+                *sleeper = Some(cx.waker().clone());
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Returns whether the gateway is stopping.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.signal.is_stopping()
+    }
+
+    /// Returns when the gateway was told to stop, or the present time if it was not.
+    pub(super) fn stopped_at(&self) -> Moment {
+        self.signal.stopped_at.get().unwrap_or_else(clock::now)
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.signal.sleepers.borrow_mut().try_remove(self.index);
+    }
+}

@@ -1,0 +1,76 @@
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use config::Server;
+use limit::{ReuseLimits, Usage};
+
+use crate::time::clock;
+use crate::time::lag::Floor;
+
+/// Time for the first request on an open connection after the gateway is told to stop.
+pub(super) const FIRST_REQUEST: Duration = Duration::from_millis(500);
+
+/// Timeouts and size limits for one client connection.
+///
+/// The connections of a worker share them.
+#[derive(Debug)]
+pub struct Timeouts {
+    /// Time for a whole head.
+    pub(super) header: Duration,
+    /// Idle time between two requests. Zero: the connection carries only one.
+    pub(super) keep_alive: Duration,
+    /// How long a connection is used, and for how many requests.
+    pub(super) reuse: ReuseLimits,
+    /// Time without any byte of a body, in either direction.
+    pub(super) body: Duration,
+    /// The span of the least rate of a body, in milliseconds.
+    pub(super) rate_millis: u32,
+    /// The time for one byte at that rate, in nanoseconds; `u32::MAX`: there is no least rate.
+    pub(super) byte_nanos: u32,
+    /// Maximum size of a head in bytes.
+    pub(super) max_header_size: u32,
+    /// Maximum number of requests at once on one connection over HTTP/2.
+    pub(super) max_concurrent_streams: u32,
+}
+
+impl Timeouts {
+    /// Takes the values from the settings.
+    #[must_use]
+    pub fn of(server: &Server) -> Self {
+        let narrow = |number: u128| u32::try_from(number).unwrap_or(u32::MAX);
+        let rate = server.min_body_rate;
+        Self {
+            header: server.header_timeout,
+            keep_alive: server.keep_alive,
+            reuse: ReuseLimits {
+                idle: server.keep_alive,
+                age: server.keep_alive_time,
+                requests: server.keep_alive_requests.map_or(0, NonZeroU32::get),
+            },
+            body: server.body_timeout,
+            rate_millis: rate.map_or(0, |rate| narrow(rate.span.as_millis())),
+            byte_nanos: rate.map_or(u32::MAX, |rate| {
+                narrow(rate.span.as_nanos() / u128::from(rate.bytes.get()))
+            }),
+            max_header_size: u32::try_from(server.max_header_size).unwrap_or(u32::MAX),
+            max_concurrent_streams: server.max_concurrent_streams.get().into(),
+        }
+    }
+
+    /// What a new connection has done, if it is not used without limit.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let is_limited = !self.reuse.age.is_zero() || self.reuse.requests > 0;
+        is_limited.then(|| Usage::new(&self.reuse, clock::now()))
+    }
+
+    /// The least progress of the client with a body, in either direction.
+    ///
+    /// A span below `body_timeout` would end pauses that `body_timeout` allows.
+    pub(super) fn floor(&self) -> Floor {
+        Floor {
+            pause: self.body,
+            span: Duration::from_millis(self.rate_millis.into()).max(self.body),
+            byte_nanos: self.byte_nanos,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use config::ClientAuth;
+use config::tls::Refused;
+use thiserror::Error;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::{self, ServerConfig};
+use tokio_rustls::server::TlsStream;
+
+use super::certificate_facts::ClientCertificate;
+use super::certificates::{Certificates, LOOK_EVERY};
+use super::client_trust::{ClientTrustError, TrustFiles};
+use super::peer::Peer;
+use super::stop::StopSignal;
+use super::stream::RequestService;
+use super::timeouts::Timeouts;
+use super::{http1, http2};
+use crate::observe::certificates::{CertificateOf, note_problem};
+use crate::observe::metrics::count_handshake;
+
+/// TLS for connections from clients.
+#[derive(Clone)]
+pub struct TlsServer(Arc<Inner>);
+
+struct Inner {
+    certificates: Arc<Certificates>,
+    /// With the files that it started with.
+    clients: Option<(ClientAuth, TrustFiles)>,
+    /// Another one replaces it when the files of `clients` change: it forgets all sessions, so no
+    /// client goes on with a certificate that is taken no longer.
+    config: RwLock<Arc<ServerConfig>>,
+}
+
+/// Why a TLS handshake failed.
+#[derive(Debug, Error)]
+pub enum HandshakeError {
+    /// The client did not complete it within `header_timeout`.
+    #[error("it was not complete within header_timeout")]
+    TimedOut,
+    /// The client shows no certificate, and what to do.
+    #[error("{0}")]
+    NoCertificate(String),
+    /// The client shows a certificate that is not accepted: why, and what to do.
+    #[error("{0}")]
+    Certificate(String),
+    /// The client and the gateway did not agree, or the client does not speak TLS.
+    #[error(transparent)]
+    Tls(rustls::Error),
+    /// The connection broke.
+    #[error(transparent)]
+    Connection(io::Error),
+}
+
+/// Why there is no TLS for clients.
+#[derive(Debug, Error)]
+pub enum TlsServerError {
+    /// The files that decide about certificates of clients cannot be used.
+    #[error(transparent)]
+    Clients(#[from] ClientTrustError),
+    /// The library for TLS refuses the settings.
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+}
+
+impl TlsServer {
+    /// Accepts TLS 1.2 and 1.3 with `certificates`, and offers HTTP/2 and HTTP/1.1.
+    ///
+    /// `clients`: how clients show who they are; `None`: not at all.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the cryptography provider does not support these versions, or the files
+    /// of `clients` cannot be used.
+    pub fn new(
+        certificates: Arc<Certificates>,
+        clients: Option<ClientAuth>,
+    ) -> Result<Self, TlsServerError> {
+        let (mut verifier, mut trust) = (None, None);
+        if let Some(auth) = clients {
+            let files = TrustFiles::read(&auth)?;
+            verifier = Some(files.verifier(&auth)?);
+            files.note(&auth);
+            trust = Some((auth, files));
+        }
+        let config = config(&certificates, verifier)?;
+        Ok(Self(Arc::new(Inner {
+            certificates,
+            clients: trust,
+            config: RwLock::new(Arc::new(config)),
+        })))
+    }
+
+    /// Watches the files of `clients` and puts changed ones into force. Returns at once if there
+    /// are none.
+    pub async fn follow(self) {
+        let Some((auth, started_with)) = self.0.clients.clone() else {
+            return;
+        };
+        let (mut known, mut told) = (Some(started_with), None);
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let (this, of, before) = (self.clone(), auth.clone(), known.clone());
+            let renewing = move || this.renew(&of, before);
+            let Ok(renewed) = tokio::task::spawn_blocking(renewing).await else {
+                continue;
+            };
+            let problem = match renewed {
+                Ok(files) => {
+                    known = files;
+                    None
+                }
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(problem) = problem.as_ref().filter(|it| told.as_ref() != Some(*it)) {
+                tracing::error!(
+                    "server.tls: {problem}; the current authorities and revocation lists stay in use"
+                );
+            }
+            let file = auth.ca.display().to_string();
+            note_problem(CertificateOf::ClientCa, &file, problem.as_deref());
+            told = problem;
+        }
+    }
+
+    /// Reads the files of `clients`, and puts them into force if they are not those `known`.
+    fn renew(
+        &self,
+        auth: &ClientAuth,
+        known: Option<TrustFiles>,
+    ) -> Result<Option<TrustFiles>, TlsServerError> {
+        let files = TrustFiles::read(auth)?;
+        if known.as_ref() == Some(&files) {
+            return Ok(known);
+        }
+        let config = config(&self.0.certificates, Some(files.verifier(auth)?))?;
+        let mut in_force = self
+            .0
+            .config
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *in_force = Arc::new(config);
+        files.note(auth);
+        tracing::info!(client_ca = %auth.ca.display(), "the changed authorities and revocation lists are in force");
+        Ok(Some(files))
+    }
+
+    /// Why a handshake failed, if the certificate of the client is the reason.
+    fn refusal(&self, error: &rustls::Error) -> Option<HandshakeError> {
+        let (auth, _) = self.0.clients.as_ref()?;
+        let refused = Refused {
+            of: "client",
+            field: "client_ca",
+            ca: Some(&auth.ca),
+            itself: "this very certificate if it is self-signed",
+            purpose: "clientAuth",
+            rename: "",
+        };
+        match error {
+            rustls::Error::InvalidCertificate(why) => {
+                refused.why(why).map(HandshakeError::Certificate)
+            }
+            rustls::Error::NoCertificatesPresented => Some(HandshakeError::NoCertificate(
+                "the client shows no certificate. Give it one of an authority in client_ca, or set client_auth = \"optional\"".to_owned(),
+            )),
+            _ => None,
+        }
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
+        let config = self.0.config.read().unwrap_or_else(PoisonError::into_inner);
+        TlsAcceptor::from(Arc::clone(&config))
+    }
+
+    /// Serves a connection to its end, in the protocol that the client chooses.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the handshake fails.
+    pub async fn serve<A: RequestService>(
+        self,
+        socket: TcpStream,
+        peer: Peer,
+        timeouts: Rc<Timeouts>,
+        stop: Rc<StopSignal>,
+        service: Rc<A>,
+    ) -> Result<(), HandshakeError> {
+        // A slow handshake counts as a slow head. Each step is boxed to keep this future small.
+        let socket = Box::pin(self.handshake(socket, timeouts.header)).await?;
+        count_handshake();
+        let peer = Peer {
+            secure: true,
+            ..peer
+        };
+        let shown = socket.get_ref().1.peer_certificates();
+        let peer = match shown.and_then(|chain| chain.first()) {
+            Some(first) => peer.with_certificate(ClientCertificate::of(first)),
+            None => peer,
+        };
+        // Moved before the wait: else this future would keep room for the socket too.
+        let serving: Pin<Box<dyn Future<Output = ()>>> =
+            if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
+                Box::pin(http2::serve(socket, peer, timeouts, stop, service))
+            } else {
+                Box::pin(http1::serve(socket, peer, timeouts, &stop, service))
+            };
+        serving.await;
+        Ok(())
+    }
+
+    async fn handshake(
+        self,
+        socket: TcpStream,
+        limit: Duration,
+    ) -> Result<TlsStream<TcpStream>, HandshakeError> {
+        let error = match timeout(limit, self.acceptor().accept(socket)).await {
+            Ok(Ok(socket)) => return Ok(socket),
+            Ok(Err(error)) => error,
+            Err(_elapsed) => return Err(HandshakeError::TimedOut),
+        };
+        let error = match error.downcast::<rustls::Error>() {
+            Ok(error) => error,
+            Err(error) => return Err(HandshakeError::Connection(error)),
+        };
+        Err(match self.refusal(&error) {
+            Some(refusal) => refusal,
+            None => HandshakeError::Tls(error),
+        })
+    }
+}
+
+/// What a handshake is made of.
+fn config(
+    certificates: &Arc<Certificates>,
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+) -> Result<ServerConfig, rustls::Error> {
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?;
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+    };
+    let mut config = builder.with_cert_resolver(Arc::<Certificates>::clone(certificates));
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}

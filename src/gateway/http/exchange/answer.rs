@@ -1,0 +1,437 @@
+//! The head of an origin's response, and the part of it that the client gets.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use config::OnClientGone;
+use limit::Moment;
+
+use super::failure::{Attempt, Failure};
+use super::forward::{Forward, ResponseKind};
+use super::ratelimit_headers::whole_seconds;
+use super::retry_after::retry_after;
+use super::upload::Upload;
+use super::{cost, heads, ratelimit_headers, rewrite};
+use crate::http::downstream::{ClientError, ClientStream, OriginHead, Response, unless_gone};
+use crate::http::message::{
+    BodyLength, FieldName, FieldTable, Fields, InvalidResponse, ResponseHead, Version,
+    logs_in_connection,
+};
+use crate::origin::{Connection, InFlight, OriginError};
+use crate::time::deadline::Deadline;
+
+/// Interval between checks for a client that left while the origin accepts none of its upload.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// The seconds after which the server closes an idle connection, as `Keep-Alive` says.
+fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
+    if !fields.has(FieldName::Hop) {
+        return None;
+    }
+    // The other fields of one hop have no such parameter.
+    let mut parameters = fields.elements(FieldName::Hop);
+    let value = parameters.find_map(|it| {
+        let (name, value) = it.split_at_checked("timeout=".len())?;
+        name.eq_ignore_ascii_case(b"timeout=").then_some(value)
+    })?;
+    str::from_utf8(value).ok()?.trim_matches('"').parse().ok()
+}
+
+/// How long an origin may be silent.
+#[derive(Clone, Copy)]
+pub(super) struct ResponseLimits {
+    /// Once the request is sent.
+    pub(super) answer: Duration,
+    /// While it accepts nothing of the body: no longer than one that sends nothing.
+    stalled: Duration,
+    /// While the client has to send more of the body; `None`: its own timeouts end that.
+    open: Option<Duration>,
+}
+
+impl ResponseLimits {
+    fn of(self, upload: &Upload) -> Option<Duration> {
+        match upload {
+            upload if upload.is_stalled() => Some(self.stalled),
+            upload if upload.is_over() => Some(self.answer),
+            _ => self.open,
+        }
+    }
+}
+
+impl<C: ClientStream> Forward<'_, '_, C> {
+    /// Sends the request on this connection, and waits for the head of the response.
+    pub(super) async fn answer(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+    ) -> Result<ResponseKind, Attempt> {
+        loop {
+            let head = self.take_head(connection, in_flight)?;
+            if matches!(head, Some(ResponseKind::Interim)) {
+                poll_fn(|cx| {
+                    let flushed = self.client.poll_flush(cx);
+                    if flushed.is_pending() {
+                        connection.poll_ahead(cx);
+                    }
+                    flushed
+                })
+                .await?;
+            } else if let Some(answer) = head {
+                return Ok(answer);
+            } else {
+                self.receive(connection, in_flight).await?;
+            }
+        }
+    }
+
+    /// Waits for more of a response's head, and sends the request meanwhile.
+    async fn receive(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+    ) -> Result<(), Attempt> {
+        let limits = self.response_limits();
+        let mut early = None;
+        if !self.upload.is_over() {
+            early = self
+                .send_until_received(connection, in_flight, limits)
+                .await?;
+        }
+        let received = match early {
+            Some(received) => received,
+            None => self.receive_in_time(connection, limits.answer).await?,
+        };
+        if let Ok(1..) = received {
+            connection.moved();
+            return Ok(());
+        }
+        Err(self.not_received(connection, in_flight, limits, received))
+    }
+
+    pub(super) fn response_limits(&self) -> ResponseLimits {
+        let settings = self.settings();
+        let own = self.route.response_timeout;
+        let answer = own.unwrap_or(settings.response_timeout);
+        ResponseLimits {
+            answer,
+            stalled: answer.min(settings.body_timeout),
+            // While the client of a call has not ended its messages, both sides may be silent.
+            open: self.is_call.then_some(settings.tunnel_timeout),
+        }
+    }
+
+    /// Sends the body. Returns what was received before all of it was sent.
+    async fn send_until_received(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+        limits: ResponseLimits,
+    ) -> Result<Option<io::Result<usize>>, ClientError> {
+        let (fields, route) = (self.info.fields(), self.route);
+        let Self {
+            client,
+            upload,
+            sent,
+            time,
+            ..
+        } = self;
+        let mut looking = Deadline::default();
+        poll_fn(|cx| {
+            let uploaded = upload.poll(cx, *client, connection, fields, route)?;
+            time.uploaded(upload.last_piece(), upload.awaits_client());
+            in_flight.note_time(*time);
+            if uploaded.is_ready() {
+                return Poll::Ready(Ok(None));
+            }
+            if let Poll::Ready(received) = connection.poll_receive(cx) {
+                return Poll::Ready(Ok(Some(received)));
+            }
+            if upload.is_stalled() {
+                // Nothing is read from the client meanwhile, so a read cannot detect that it
+                // has left.
+                if client.has_left(cx) {
+                    return Poll::Ready(Err(ClientError::Gone));
+                }
+                looking.start(LOOK_EVERY);
+                while looking.poll(cx).is_ready() {
+                    looking.stop();
+                    looking.start(LOOK_EVERY);
+                }
+            }
+            let since = (*sent).max(upload.last_piece());
+            let Some(limit) = limits.of(upload) else {
+                return Poll::Pending;
+            };
+            let silence = connection.poll_silence(cx, since, limit);
+            silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
+        })
+        .await
+    }
+
+    /// Waits for the response to a request that was sent, at most for `limit`.
+    async fn receive_in_time(
+        &mut self,
+        connection: &mut Connection,
+        limit: Duration,
+    ) -> Result<io::Result<usize>, ClientError> {
+        let since = self.sent.max(self.upload.last_piece());
+        self.record.asked_since = since;
+        let waiting = poll_fn(|cx| match connection.poll_receive(cx) {
+            Poll::Ready(received) => Poll::Ready(Some(received)),
+            Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
+        });
+        if let Some(received) = unless_gone(&*self.client, pin!(waiting)).await? {
+            return Ok(received);
+        }
+        // After a pause of the whole machine the runtime reports timers as due before it
+        // reports the response. So this looks once more.
+        tokio::task::yield_now().await;
+        poll_fn(|cx| {
+            Poll::Ready(Ok(match connection.poll_receive(cx) {
+                Poll::Ready(received) => received,
+                Poll::Pending => Err(io::ErrorKind::TimedOut.into()),
+            }))
+        })
+        .await
+    }
+
+    /// The failure of an attempt that received nothing more: an end, or an error.
+    pub(super) fn not_received(
+        &self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+        limits: ResponseLimits,
+        received: io::Result<usize>,
+    ) -> Attempt {
+        let source = match received {
+            Err(error) => error,
+            Ok(_) => io::ErrorKind::UnexpectedEof.into(),
+        };
+        let is_late = source.kind() == io::ErrorKind::TimedOut;
+        if is_late {
+            connection.distrust();
+        } else if !connection.has_received() && !self.any_head {
+            return Attempt::Closed(source);
+        }
+        let server = in_flight.server().to_string();
+        Attempt::Failed(Failure::Origin(if is_late {
+            let limit = limits.of(&self.upload).unwrap_or(limits.answer);
+            OriginError::ResponseTimeout { server, limit }
+        } else {
+            OriginError::Broken { server, source }
+        }))
+    }
+
+    /// Takes the head of a response if it is complete, and begins the client's response with it.
+    pub(super) fn take_head(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+    ) -> Result<Option<ResponseKind>, Attempt> {
+        if !connection.has_received() {
+            return Ok(None);
+        }
+        let limit = self.settings().max_header_size;
+        let invalid = |invalid| {
+            let server = in_flight.server().to_string();
+            Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
+        };
+        let to_head = self.info.head.is_head();
+        let mut table = FieldTable::new();
+        let head = connection.head(&mut table, to_head, limit);
+        let Some((head, end)) = head.map_err(invalid)? else {
+            return Ok(None);
+        };
+        let answer = if head.is_interim() {
+            self.pass_interim(&head);
+            ResponseKind::Interim
+        } else {
+            let asked = heads::asked_upgrade(self.info.head);
+            let switches = head.status == 101;
+            // To a client over HTTP/2, any 2xx would open its WebSocket (RFC 8441, section 5).
+            let opens_unasked = self.info.head.opens_websocket() && matches!(head.status, 200..300);
+            if opens_unasked || switches && !heads::is_switched_as_asked(&head, asked) {
+                return Err(invalid(InvalidResponse::Protocol));
+            }
+            let now = self.answered(&head, in_flight);
+            self.last_byte = now;
+            let keeps = head.keeps_alive();
+            if self.route.replaces(head.status) && !self.info.head.is_grpc() {
+                let after = retry_after(head.fields(), now).ok().flatten();
+                let after = after.map_or(0, whole_seconds);
+                let retry_after = u32::try_from(after).unwrap_or(u32::MAX);
+                ResponseKind::Replaced { keeps, retry_after }
+            } else {
+                self.begin(&head, now);
+                if switches {
+                    ResponseKind::Switched
+                } else if self.client.is_superseded() {
+                    ResponseKind::Superseded { keeps }
+                } else {
+                    ResponseKind::Final { keeps }
+                }
+            }
+        };
+        let length = head.length;
+        let ties = logs_in_connection(head.fields());
+        let server_idle = keep_alive_timeout(head.fields());
+        self.any_head = true;
+        connection.take_head(end, length);
+        if let Some(seconds) = server_idle {
+            connection.note_server_idle(seconds);
+        }
+        if ties {
+            connection.tie();
+        }
+        Ok(Some(answer))
+    }
+
+    /// Forwards an interim response (RFC 9110, section 15.2).
+    ///
+    /// A 100 is not forwarded if the client does not wait for one.
+    fn pass_interim(&mut self, head: &ResponseHead<'_>) {
+        let request = self.info.head;
+        if request.version() == Version::Http10 {
+            return;
+        }
+        if head.status == 100 && (self.continued || !request.expects_continue()) {
+            return;
+        }
+        self.continued |= head.status == 100;
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            heads::each_passing(
+                head,
+                false,
+                |_| false,
+                &mut cost::hiding(&self.route.cost, put),
+            );
+        };
+        self.client.interim(head.status, head.reason(), &fields);
+    }
+
+    /// Settles what the request was charged, now that its answer is there.
+    fn settle(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
+        let route = self.route;
+        if !route.settles() {
+            return;
+        }
+        let billed = cost::billed(&route.cost, head);
+        let changed = (self.record).settle(route, head.status, billed, &mut self.used);
+        if let Some(cost) = changed {
+            in_flight.settle(cost);
+        }
+    }
+
+    /// Records the origin's response. Returns when it arrived.
+    fn answered(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) -> Moment {
+        let now = self.worker.pacer.now();
+        let took = self.origin_took(now);
+        let waited = || self.time.since(self.sent, now);
+        in_flight.answered(
+            took,
+            head.status,
+            || retry_after(head.fields(), now),
+            waited,
+            now,
+        );
+        self.record.origin_answered(head.status, took, now);
+        self.settle(head, in_flight);
+        if self.settings().on_client_gone == OnClientGone::Finish {
+            self.is_stream = self.counts_to_head(head);
+        }
+        if self.route.cost.learned().is_some() && self.counts_to_head(head) {
+            self.end_work(in_flight, true);
+        }
+        now
+    }
+
+    /// Tells the head to those who wait for the same answer.
+    ///
+    /// Returns whether they may get it.
+    fn offer(&mut self, head: &ResponseHead<'_>, now: Moment) -> bool {
+        let (record, route) = (&*self.record, self.route);
+        let is_limited = !route.limits.is_empty();
+        let replaced = |known| is_limited && ratelimit_headers::replaces(route.headers, known);
+        let own_id = record.request_id().map(|(name, _)| name.as_bytes());
+        let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            let mut put = cost::hiding(&route.cost, put);
+            let mut put = ratelimit_headers::hiding_shared(route, &mut put);
+            heads::each_passing(head, false, replaced, &mut |name, value| {
+                if !own_id.is_some_and(|own| name.eq_ignore_ascii_case(own)) {
+                    put(name, value);
+                }
+            });
+        };
+        self.client.offer(&OriginHead {
+            head,
+            passing: &passing,
+            billed: cost::billed(&route.cost, head),
+            asked: self.sent,
+            arrived: now,
+        })
+    }
+
+    /// Begins the client's response.
+    fn begin(&mut self, head: &ResponseHead<'_>, now: Moment) {
+        if self.record.shared.is_led() && !self.offer(head, now) {
+            self.record.share_no_more();
+        }
+        let (record, route) = (&*self.record, self.route);
+        let outcome = record.outcome();
+        let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
+        let replaced = |known| is_limited && ratelimit_headers::replaces(route.headers, known);
+        let trailers = self.info.head.takes_trailers();
+        if trailers && head.length == BodyLength::Chunked {
+            let named = head.fields().elements(FieldName::Connection);
+            self.named_away = named.map(Box::from).collect();
+        }
+        let id = record.request_id();
+        let all = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            let announced = trailers && head.length == BodyLength::Chunked;
+            let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
+                let mut put = cost::hiding(&route.cost, put);
+                if route.collapse.is_some() {
+                    let mut put = ratelimit_headers::hiding_shared(route, &mut put);
+                    return heads::each_passing(head, announced, replaced, &mut put);
+                }
+                heads::each_passing(head, announced, replaced, &mut put);
+            };
+            match id {
+                None => passing(put),
+                Some((own, id)) => {
+                    // The origin may send the id back, or another one.
+                    passing(&mut |name, value| {
+                        if !name.eq_ignore_ascii_case(own.as_bytes()) {
+                            put(name, value);
+                        }
+                    });
+                    put(own.as_bytes(), id.as_bytes());
+                }
+            }
+            if let Some(outcome) = outcome {
+                ratelimit_headers::write(put, route, record, outcome);
+            }
+            ratelimit_headers::write_shared(put, route, record);
+        };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            record.put_with_session(put, |put| {
+                rewrite::edit(record, &[&route.response_fields], put, all);
+            });
+        };
+        self.client.begin(&Response {
+            status: head.status,
+            reason: head.reason(),
+            length: head.length,
+            announced_length: head.announced_length,
+            date: (!head.fields().has(FieldName::Date)).then_some(now),
+            upgrade: head
+                .fields()
+                .first(FieldName::Upgrade)
+                .filter(|_| head.status == 101),
+            fields: &fields,
+        });
+    }
+}

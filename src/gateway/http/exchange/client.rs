@@ -1,0 +1,341 @@
+use std::net::IpAddr;
+
+use config::{ForwardedHeader, Server};
+use memchr::memrchr;
+
+use crate::http::downstream::Peer;
+use crate::http::message::{FieldName, Fields};
+
+/// The sender of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Client {
+    /// The address of the client, `$remote_addr`.
+    ///
+    /// The peer, or the address that trusted peers name.
+    pub(super) address: Option<IpAddr>,
+    /// Whether the peer may say where the request came from.
+    pub(super) trusted: bool,
+}
+
+impl Client {
+    /// Finds the client of a request.
+    ///
+    /// It is the peer, unless the peer is a trusted proxy. Then it is the rightmost address in the
+    /// peer's field that is not a trusted proxy. If that field is invalid or names no address, it
+    /// is the peer.
+    pub(super) fn of(fields: Fields<'_>, peer: &Peer, server: &Server) -> Self {
+        let peer = peer.ip();
+        let is_trusted = |address: &IpAddr| server.trusted_proxies.contain(Some(*address));
+        let trusted = server.trusted_proxies.contain(peer);
+        let address = if trusted {
+            named(fields, server.forwarded_header, is_trusted).or(peer)
+        } else {
+            peer
+        };
+        Self { address, trusted }
+    }
+}
+
+impl Client {
+    /// Returns the client of a connection on which no request could be read.
+    pub(super) fn of_peer(peer: &Peer) -> Self {
+        Self {
+            address: peer.ip(),
+            trusted: false,
+        }
+    }
+}
+
+/// Returns the rightmost address in the field that is not trusted.
+///
+/// If all are trusted it is the leftmost. Returns `None` if there is no address, or if an element
+/// before the result is not an address. Elements further left are not read: the client itself may
+/// have written them.
+fn named(
+    fields: Fields<'_>,
+    field: ForwardedHeader,
+    is_trusted: impl Fn(&IpAddr) -> bool,
+) -> Option<IpAddr> {
+    let mut leftmost = None;
+    for element in elements(fields, field) {
+        let found = read(element, field)?;
+        if !is_trusted(&found) {
+            return Some(found);
+        }
+        leftmost = Some(found);
+    }
+    leftmost
+}
+
+/// The element of the field to the left of the client's: what the client names as its own client.
+///
+/// `None` if the client is not named in the field, or is the leftmost there.
+pub(super) fn named_by_client(
+    fields: Fields<'_>,
+    client: Option<IpAddr>,
+    field: ForwardedHeader,
+) -> Option<&[u8]> {
+    let mut elements = elements(fields, field);
+    let client = client?;
+    elements.find(|element| read(element, field) == Some(client))?;
+    elements.next()
+}
+
+/// The elements of the field that are not empty, the last one first.
+fn elements(fields: Fields<'_>, field: ForwardedHeader) -> impl Iterator<Item = &[u8]> {
+    type Split = fn(&[u8]) -> Vec<&[u8]>;
+    let (name, split): (_, Split) = match field {
+        ForwardedHeader::XForwardedFor => (FieldName::XForwardedFor, |line| {
+            line.rsplit(|byte| *byte == b',').collect()
+        }),
+        ForwardedHeader::Forwarded => (FieldName::Forwarded, |line| split_unquoted(line, b',')),
+    };
+    let all = fields.all(name).rev().flat_map(split);
+    all.map(<[u8]>::trim_ascii).filter(|it| !it.is_empty())
+}
+
+/// Reads the address in an element of the field.
+fn read(element: &[u8], field: ForwardedHeader) -> Option<IpAddr> {
+    match field {
+        ForwardedHeader::XForwardedFor => read_node(element),
+        ForwardedHeader::Forwarded => read_element(element),
+    }
+}
+
+/// Splits `text` at separators outside of quotes, and returns the last part first.
+///
+/// See RFC 9110, section 5.6.4. The text is read from its end, because proxies wrote the end. Read
+/// from its start, a quote that a client opens there would swallow what the proxies write after
+/// it, up to the first quote of their own. A quote that is never opened is an ordinary character.
+pub(super) fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
+    let (mut parts, mut end, mut at) = (Vec::new(), text.len(), text.len());
+    while let Some((before, byte)) = text[..at].split_last().map(|(byte, before)| (before, byte)) {
+        at -= 1;
+        if *byte == separator {
+            parts.push(&text[at + 1..end]);
+            end = at;
+        } else if *byte == b'"' {
+            at = opening(before).unwrap_or(at);
+        }
+    }
+    parts.push(&text[..end]);
+    parts
+}
+
+/// Returns the position of the opening quote for a quote that is closed after `text`.
+///
+/// It is the last quote that is not escaped.
+fn opening(text: &[u8]) -> Option<usize> {
+    let mut end = text.len();
+    loop {
+        let quote = memrchr(b'"', &text[..end])?;
+        let escapes = text[..quote]
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'\\');
+        if escapes.count() % 2 == 0 {
+            return Some(quote);
+        }
+        end = quote;
+    }
+}
+
+/// Reads the `for` of one element of `Forwarded` (RFC 7239, section 4).
+fn read_element(element: &[u8]) -> Option<IpAddr> {
+    let pairs = split_unquoted(element, b';').into_iter().rev();
+    let value = pairs.filter_map(|pair| {
+        let (name, value) = pair.trim_ascii().split_at_checked(4)?;
+        name.eq_ignore_ascii_case(b"for=").then_some(value)
+    });
+    let value = { value }.next()?;
+    let unquoted = value
+        .strip_prefix(b"\"")
+        .and_then(|value| value.strip_suffix(b"\""));
+    read_node(unquoted.unwrap_or(value))
+}
+
+/// Reads an address, with or without a port.
+///
+/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
+fn read_node(text: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(text).ok()?;
+    let (address, rest) = match text.strip_prefix('[') {
+        Some(bracketed) => bracketed.split_once(']')?,
+        None if text.matches(':').count() == 1 => text.split_at(text.find(':')?),
+        None => (text, ""),
+    };
+    // The port may be a name that hides it (RFC 7239, section 6). It is not used either way.
+    let port = rest.strip_prefix(':').is_some_and(|port| !port.is_empty());
+    let address: IpAddr = address.parse().ok().filter(|_| rest.is_empty() || port)?;
+    Some(address.to_canonical())
+}
+
+#[cfg(test)]
+mod properties;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::message::sample::request;
+
+    fn client(peer: &str, field: ForwardedHeader, lines: &[(&str, &str)]) -> String {
+        let mut server = config::parse(
+            "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n\
+             [server]\ntrusted_proxies = [\"10.0.0.0/8\", \"fd00::/8\"]\n",
+            std::path::Path::new("gateway.toml"),
+            false,
+        )
+        .unwrap()
+        .server;
+        server.forwarded_header = field;
+        let lines: Vec<_> = lines
+            .iter()
+            .map(|(name, value)| (*name, value.as_bytes()))
+            .collect();
+        let head = request(&lines);
+        let peer = Peer {
+            address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
+            ..Peer::default()
+        };
+        Client::of(head.fields(), &peer, &server)
+            .address
+            .unwrap()
+            .to_string()
+    }
+
+    #[test]
+    fn the_client_is_the_rightmost_address_that_is_not_trusted() {
+        let cases: [(&str, &[&str], &str); 17] = [
+            ("192.0.2.1:9", &["198.51.100.1"], "192.0.2.1"),
+            ("10.0.0.1:9", &[], "10.0.0.1"),
+            ("10.0.0.1:9", &["198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["203.0.113.9, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["198.51.100.1, 10.9.9.9"], "198.51.100.1"),
+            (
+                "10.0.0.1:9",
+                &["198.51.100.1", "10.9.9.9, 10.8.8.8"],
+                "198.51.100.1",
+            ),
+            ("10.0.0.1:9", &["10.7.7.7, 10.8.8.8"], "10.7.7.7"),
+            ("10.0.0.1:9", &["198.51.100.1:4711"], "198.51.100.1"),
+            ("10.0.0.1:9", &["[2001:db8::1]:4711"], "2001:db8::1"),
+            ("10.0.0.1:9", &["2001:db8::1"], "2001:db8::1"),
+            ("10.0.0.1:9", &["::ffff:198.51.100.1"], "198.51.100.1"),
+            ("[::ffff:10.0.0.1]:9", &["198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["nonsense"], "10.0.0.1"),
+            ("10.0.0.1:9", &["198.51.100.1, , "], "198.51.100.1"),
+            // The text that a client wrote to the left of its own address does not matter.
+            ("10.0.0.1:9", &["\"garbage, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["caf\u{e9}, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["caf\u{e9}", "198.51.100.1"], "198.51.100.1"),
+        ];
+        for (peer, lines, expected) in cases {
+            let lines: Vec<_> = lines
+                .iter()
+                .map(|line| ("x-forwarded-for", *line))
+                .collect();
+            assert_eq!(
+                client(peer, ForwardedHeader::XForwardedFor, &lines),
+                expected,
+                "{peer} {lines:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_quote_that_a_client_opens_swallows_nothing_that_proxies_write() {
+        for lie in [
+            "for=6.6.6.6;y=\"",
+            "for=\"x",
+            "for=6.6.6.6;y=\\\"",
+            "for=6.6.6.6;y=\"\\",
+            "\"\"\"",
+        ] {
+            for written in [
+                "for=\"198.51.100.1:80\"",
+                "for=198.51.100.1",
+                "host=\"a\\\"\\\\\";for=\"198.51.100.1:80\"",
+                "for=198.51.100.1;host=\"a,b\", for=\"10.2.3.4:80\"",
+            ] {
+                let line = format!("{lie}, {written}");
+                let found = client(
+                    "10.0.0.1:9",
+                    ForwardedHeader::Forwarded,
+                    &[("forwarded", &line)],
+                );
+                assert_eq!(found, "198.51.100.1", "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn whom_a_client_names_is_to_its_left() {
+        let named = |field, name: &str, line: &str, client: &str| {
+            let head = request(&[(name, line.as_bytes())]);
+            let client = client.parse().ok();
+            let named = named_by_client(head.fields(), client, field)?;
+            Some(String::from_utf8_lossy(named).into_owned())
+        };
+        let xff = ForwardedHeader::XForwardedFor;
+        for (line, client, expected) in [
+            ("192.0.2.1, 203.0.113.7", "203.0.113.7", Some("192.0.2.1")),
+            (
+                "x, 192.0.2.1,, 203.0.113.7, 10.0.0.1",
+                "203.0.113.7",
+                Some("192.0.2.1"),
+            ),
+            ("203.0.113.7", "203.0.113.7", None),
+            ("192.0.2.1", "203.0.113.7", None),
+            ("", "203.0.113.7", None),
+        ] {
+            let found = named(xff, "x-forwarded-for", line, client);
+            assert_eq!(found.as_deref(), expected, "{line}");
+        }
+        let found = named(
+            ForwardedHeader::Forwarded,
+            "forwarded",
+            "for=192.0.2.1, for=\"203.0.113.7:80\"",
+            "203.0.113.7",
+        );
+        assert_eq!(found.as_deref(), Some("for=192.0.2.1"));
+    }
+
+    #[test]
+    fn the_field_of_rfc_7239_is_read_as_it_says() {
+        let cases = [
+            ("for=198.51.100.1", "198.51.100.1"),
+            (
+                "For=\"198.51.100.1:4711\";proto=https;by=203.0.113.43",
+                "198.51.100.1",
+            ),
+            ("proto=http; for=\"[2001:db8::1]:80\"", "2001:db8::1"),
+            ("for=198.51.100.1, for=10.2.3.4", "198.51.100.1"),
+            ("for=198.51.100.1;host=\"a,b\"", "198.51.100.1"),
+            ("for=unknown", "10.0.0.1"),
+            ("for=198.51.100.1, for=_hidden", "10.0.0.1"),
+            ("by=198.51.100.1", "10.0.0.1"),
+            ("for=\"x, for=198.51.100.1", "198.51.100.1"),
+            ("host=\"x;for=6.6.6.6;y\";for=198.51.100.1", "198.51.100.1"),
+            (
+                "host=\"x\\\";for=6.6.6.6\";for=198.51.100.1",
+                "198.51.100.1",
+            ),
+            ("for=\"[2001:db8::1]:_ob\"", "2001:db8::1"),
+            ("for=\"198.51.100.1:_ob\"", "198.51.100.1"),
+        ];
+        for (line, expected) in cases {
+            let found = client(
+                "10.0.0.1:9",
+                ForwardedHeader::Forwarded,
+                &[("forwarded", line)],
+            );
+            assert_eq!(found, expected, "{line}");
+        }
+        let ignored = client(
+            "10.0.0.1:9",
+            ForwardedHeader::Forwarded,
+            &[("x-forwarded-for", "198.51.100.1")],
+        );
+        assert_eq!(ignored, "10.0.0.1");
+    }
+}

@@ -1,0 +1,293 @@
+//! Whether a request may share the answer of others, and which others.
+
+use std::cell::Cell;
+
+use config::{Collapse, Route, is_field};
+use smallvec::SmallVec;
+
+use super::super::client::split_unquoted;
+use super::super::cookies;
+use super::super::heads;
+use super::super::key;
+use super::super::request_info::RequestInfo;
+use crate::collapse::Preconditions;
+use crate::http::message::{FieldName, is_like};
+
+/// The kind of a request: what it asks for, as far as the origin may tell it from others.
+pub(super) struct Kind {
+    /// Two requests have the same key only if they may have the same answer.
+    pub(super) key: Vec<u8>,
+    /// Whether it asks for a part of the thing, or only for a newer one.
+    asks_less: bool,
+    is_get: bool,
+}
+
+thread_local! {
+    /// The buffer of the last key, for the next one.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Longest key whose buffer is kept.
+const MAX_KEPT: usize = 4096;
+
+impl Kind {
+    /// Whether its own answer could be that of the others.
+    pub(super) fn may_lead(&self) -> bool {
+        self.is_get && !self.asks_less
+    }
+
+    /// What the request asks for beside the thing itself.
+    pub(super) fn preconditions<'a>(&self, info: &RequestInfo<'a>) -> Preconditions<'a> {
+        if self.asks_less {
+            preconditions(info)
+        } else {
+            Preconditions::default()
+        }
+    }
+}
+
+impl Drop for Kind {
+    fn drop(&mut self) {
+        if self.key.capacity() <= MAX_KEPT {
+            SCRATCH.set(std::mem::take(&mut self.key));
+        }
+    }
+}
+
+/// What a field of a request means for sharing.
+enum Meaning {
+    /// Nothing.
+    None,
+    /// The request does not share.
+    Own,
+    /// The request asks for a part, or for a change: it does not lead.
+    Less,
+}
+
+/// Fields in which some programs look for another method, scheme, host or path.
+const OVERRIDING: [&[u8]; 16] = [
+    b"front-end-https",
+    b"x-envoy-original-path",
+    b"x-host",
+    b"x-http-host-override",
+    b"x-http-method",
+    b"x-http-method-override",
+    b"x-http-path-override",
+    b"x-method-override",
+    b"x-original-host",
+    b"x-original-uri",
+    b"x-original-url",
+    b"x-override-url",
+    b"x-rewrite-uri",
+    b"x-rewrite-url",
+    b"x-scheme",
+    b"x-url-scheme",
+];
+
+/// What a field means that the gateway knows by no name of its own.
+///
+/// Some origins take another method, path or host from a field. Its answer must not be that of
+/// requests without it. Some read another sign, such as `_`, as `-`.
+fn meaning(name: &[u8], value: &[u8]) -> Meaning {
+    let is = |known: &[u8]| name.len() == known.len() && is_like(name, known);
+    match name.len() {
+        5 if is(b"range") => Meaning::Less,
+        8 if is(b"if-range") => Meaning::Less,
+        8 if is(b"if-match") => Meaning::Own,
+        13 if is(b"if-none-match") => Meaning::Less,
+        13 if is(b"cache-control") && forbids_storing(value) => Meaning::Own,
+        17 if is(b"if-modified-since") => Meaning::Less,
+        19 if is(b"if-unmodified-since") || is(b"proxy-authorization") => Meaning::Own,
+        6.. if matches!(name[0], b'x' | b'X' | b'f' | b'F')
+            && OVERRIDING.iter().any(|known| is(known)) =>
+        {
+            Meaning::Own
+        }
+        _ => Meaning::None,
+    }
+}
+
+/// Whether a request asks not to be remembered (RFC 9111, section 5.2.1.5). Its other directives
+/// are advice, which nobody could follow in a crowd.
+fn forbids_storing(value: &[u8]) -> bool {
+    let mut directives = value.split(|byte| *byte == b',');
+    directives.any(|it| it.trim_ascii().eq_ignore_ascii_case(b"no-store"))
+}
+
+/// The kind of a request; `None` if it does not share.
+pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Option<Kind> {
+    let head = info.head;
+    let is_get = head.method() == b"GET";
+    if !is_get && !head.is_head() || !head.length().is_empty() {
+        return None;
+    }
+    if heads::asked_upgrade(head).is_some() || head.expects_continue() {
+        return None;
+    }
+    // After a login, requests carry no credentials: the connection has them.
+    if info.peer.certificate().is_some() || info.is_tied {
+        return None;
+    }
+    let mut asks_less = false;
+    let mut varying = Varying::new();
+    for (known, name, value) in info.fields().iter() {
+        match known {
+            FieldName::Authorization | FieldName::ProxyAuthorization => return None,
+            FieldName::Cookie if has_own_cookie(collapse, value) => return None,
+            // A trusted proxy vouches for the certificate of its client.
+            FieldName::Origination if info.client.trusted && is_certificate(name) => return None,
+            FieldName::Other => match meaning(name, value) {
+                Meaning::None => {}
+                Meaning::Own => return None,
+                Meaning::Less => asks_less = true,
+            },
+            _ => {}
+        }
+        let is_wanted = |wanted: &String| is_field(wanted, name, info.underscores);
+        if let Some(wanted) = collapse.vary.iter().position(is_wanted) {
+            varying.push((wanted, value));
+        }
+    }
+    let key = kind_key(collapse, route, info, &varying);
+    Some(Kind {
+        key,
+        asks_less,
+        is_get,
+    })
+}
+
+/// Whether a line of cookies has one without which the request would share.
+fn has_own_cookie(collapse: &Collapse, line: &[u8]) -> bool {
+    let Some(own) = &collapse.cookies else {
+        return true;
+    };
+    let line = || [line].into_iter();
+    // Some programs see a cookie behind a blank or a comma, too.
+    own.iter()
+        .any(|name| cookies::value(line(), name).is_some() || cookies::is_inside(line(), name))
+}
+
+/// The values of the fields that are in `vary`, each with the index of its name there.
+type Varying<'a> = SmallVec<[(usize, &'a [u8]); 4]>;
+
+/// Each part of the key has its length before it, so no two requests make the same bytes of
+/// different parts.
+fn kind_key(
+    collapse: &Collapse,
+    route: &Route,
+    info: &RequestInfo<'_>,
+    varying: &[(usize, &[u8])],
+) -> Vec<u8> {
+    let mut bytes = SCRATCH.take();
+    bytes.clear();
+    bytes.extend_from_slice(&route.collapse_stamp.to_le_bytes());
+    collapse.key.fill_into(&mut bytes, |variable, bytes| {
+        put(bytes, |bytes| key::add(bytes, variable, info, route));
+    });
+    // What the origin gets as the host.
+    let named = info.head.named_host().unwrap_or_default();
+    // Most clients send it as it is compared.
+    if named == info.host.as_bytes() {
+        put(&mut bytes, |bytes| bytes.extend_from_slice(named));
+    } else {
+        put(&mut bytes, |bytes| put_lower(bytes, named));
+    }
+    if info.client.trusted {
+        add_vouched(&mut bytes, info);
+    }
+    for nth in 0..collapse.vary.len() {
+        // A field that is empty is not one that is absent.
+        let mut count = 0_u32;
+        for (_, value) in varying.iter().filter(|(wanted, _)| *wanted == nth) {
+            put(&mut bytes, |bytes| bytes.extend_from_slice(value));
+            count += 1;
+        }
+        bytes.extend_from_slice(&count.to_le_bytes());
+    }
+    bytes
+}
+
+/// Appends what `part` appends, behind its length.
+#[inline]
+fn put(bytes: &mut Vec<u8>, part: impl FnOnce(&mut Vec<u8>)) {
+    let start = bytes.len();
+    bytes.extend_from_slice(&[0; 4]);
+    part(bytes);
+    let length = u32::try_from(bytes.len() - start - 4).unwrap_or(u32::MAX);
+    bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+fn put_lower(bytes: &mut Vec<u8>, text: &[u8]) {
+    let start = bytes.len();
+    bytes.extend_from_slice(text);
+    bytes[start..].make_ascii_lowercase();
+}
+
+/// Appends what a trusted proxy says of the client's own request.
+fn add_vouched(bytes: &mut Vec<u8>, info: &RequestInfo<'_>) {
+    for (known, name, value) in info.fields().iter() {
+        if known == FieldName::Forwarded {
+            put(bytes, |bytes| {
+                for pair in pairs_beside_client(value) {
+                    put(bytes, |bytes| bytes.extend_from_slice(pair));
+                }
+            });
+        }
+        let is_same_for_all = matches!(
+            known,
+            FieldName::XForwardedHost | FieldName::XForwardedProto | FieldName::Origination
+        );
+        if is_same_for_all && !names_client(name) {
+            put(bytes, |bytes| put_lower(bytes, name));
+            put(bytes, |bytes| bytes.extend_from_slice(value));
+        }
+    }
+}
+
+/// Whether a field of a trusted proxy names the client, as `X-Real-IP` does. It is another one for
+/// each.
+fn names_client(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with(b"-ip") || name.ends_with(b"for")
+}
+
+/// Whether a field has the certificate of a proxy's client, as Envoy's
+/// `X-Forwarded-Client-Cert` has.
+fn is_certificate(name: &[u8]) -> bool {
+    const END: &[u8] = b"-client-cert";
+    let end = name.len().checked_sub(END.len()).map(|at| &name[at..]);
+    let is_like = |(byte, wanted): (&u8, &u8)| {
+        byte.eq_ignore_ascii_case(wanted) || *wanted == b'-' && *byte == b'_'
+    };
+    end.is_some_and(|end| end.iter().zip(END).all(is_like))
+}
+
+/// What a line of `Forwarded` says beside who the client and the proxies are: `host` and `proto`
+/// (RFC 7239, section 4).
+fn pairs_beside_client(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let elements = split_unquoted(line, b',').into_iter();
+    let pairs = elements.flat_map(|element| split_unquoted(element, b';'));
+    pairs.map(<[u8]>::trim_ascii).filter(|pair| {
+        let name = pair.split(|byte| *byte == b'=').next();
+        let name = name.unwrap_or_default().trim_ascii();
+        !pair.is_empty() && !name.eq_ignore_ascii_case(b"for") && !name.eq_ignore_ascii_case(b"by")
+    })
+}
+
+/// What a request asks for beside the thing itself.
+pub(super) fn preconditions<'a>(info: &RequestInfo<'a>) -> Preconditions<'a> {
+    let mut fields = info.fields().iter();
+    let asks_less = |known, name, value| {
+        known == FieldName::Other && matches!(meaning(name, value), Meaning::Less)
+    };
+    if !fields.any(|(known, name, value)| asks_less(known, name, value)) {
+        return Preconditions::default();
+    }
+    let first = |name: &str| info.named(name).next();
+    Preconditions {
+        if_none_match: first("if-none-match"),
+        if_modified_since: first("if-modified-since"),
+        range: first("range").filter(|_| !info.head.is_head()),
+        if_range: first("if-range"),
+    }
+}

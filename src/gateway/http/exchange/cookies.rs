@@ -1,0 +1,228 @@
+//! Cookies that keys and conditions read, read as programs read them.
+
+use std::borrow::Cow;
+
+use config::{is_same_variable, target};
+use smallvec::SmallVec;
+
+use crate::http::message::without_blanks;
+
+/// The value of the first cookie of this name; `None` if there is none.
+///
+/// Names are compared without regard to case, and as PHP compares them. A value is decoded as the
+/// programs do it that decode most: quotes are taken off, escapes are resolved, blanks and what
+/// follows them are left out. Otherwise a client could spell one session in many ways, and each
+/// would have a limit of its own.
+pub(super) fn value<'a>(
+    lines: impl Iterator<Item = &'a [u8]>,
+    name: &str,
+) -> Option<Cow<'a, [u8]>> {
+    let found = lines.flat_map(pieces).find_map(|piece| named(piece, name));
+    found.map(decoded)
+}
+
+/// The values of the cookies with exactly this name in a line, as they stand there.
+pub(super) fn exact<'a>(line: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
+    pieces(line).filter_map(move |piece| {
+        let value = without_blanks(piece).strip_prefix(name.as_bytes())?;
+        value.strip_prefix(b"=")
+    })
+}
+
+/// Whether a cookie of this name stands where only some programs see it: inside another one, after a
+/// comma or a blank.
+pub(super) fn is_inside<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str) -> bool {
+    let begins = |text: &[u8]| {
+        let rest = text.get(name.len()..);
+        let rest = rest.filter(|_| is_same_variable(name, &text[..name.len()]));
+        rest.is_some_and(|rest| without_blanks(rest).starts_with(b"="))
+    };
+    lines.flat_map(pieces).any(|piece| {
+        let piece = without_blanks(piece);
+        let mut ends = memchr::memchr3_iter(b',', b' ', b'\t', piece);
+        ends.any(|at| begins(&piece[at + 1..]))
+    })
+}
+
+fn pieces(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|byte| *byte == b';')
+}
+
+/// The value of a cookie, if it has this name.
+fn named<'a>(piece: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let sign = memchr::memchr(b'=', piece)?;
+    is_same_variable(name, &piece[..sign]).then(|| without_blanks(&piece[sign + 1..]))
+}
+
+fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
+    if let Some(text) = unquoted(value) {
+        return Cow::Owned(target::unescape(&text).into_owned());
+    }
+    let end = memchr::memchr2(b' ', b'\t', value).unwrap_or(value.len());
+    target::unescape(&value[..end])
+}
+
+/// The text in quotes, as Python's programs read it: `\"` is a quote, `\101` is an A.
+fn unquoted(value: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = value.strip_prefix(b"\"")?;
+    let mut text = Vec::new();
+    loop {
+        let (byte, behind) = match rest {
+            [b'"', ..] => return Some(text),
+            [
+                b'\\',
+                a @ b'0'..=b'3',
+                b @ b'0'..=b'7',
+                c @ b'0'..=b'7',
+                behind @ ..,
+            ] => ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), behind),
+            [b'\\', byte, behind @ ..] | [byte, behind @ ..] => (*byte, behind),
+            [] => return None,
+        };
+        text.push(byte);
+        rest = behind;
+    }
+}
+
+/// Finds the cookies that are there again, in the lines of a request in order.
+///
+/// Some programs read the last cookie of a name, others the first, as keys do. So the origin gets
+/// only the first.
+pub(super) struct Repeated<'a> {
+    names: [&'a [String]; 2],
+    /// The names so far, by their index.
+    seen: SmallVec<[usize; 2]>,
+}
+
+impl<'a> Repeated<'a> {
+    /// `names`: those of the cookies that keys are made of, and those that conditions read.
+    pub(super) fn new(names: [&'a [String]; 2]) -> Self {
+        let seen = SmallVec::new();
+        Self { names, seen }
+    }
+
+    /// The parts of a line without the cookies that are there again; `None`: it has none of them.
+    pub(super) fn left_out_of<'l>(&mut self, line: &'l [u8]) -> Option<SmallVec<[&'l [u8]; 8]>> {
+        let mut parts = SmallVec::new();
+        let mut is_whole = true;
+        if self.names.iter().all(|names| names.is_empty()) {
+            return None;
+        }
+        for piece in pieces(line) {
+            if self.is_repeated(piece) {
+                is_whole = false;
+                continue;
+            }
+            if !parts.is_empty() {
+                parts.push(&b";"[..]);
+            }
+            parts.push(piece);
+        }
+        (!is_whole).then_some(parts)
+    }
+
+    fn is_repeated(&mut self, piece: &[u8]) -> bool {
+        let is_named = |name: &String| named(piece, name).is_some();
+        let Some(index) = self.names.into_iter().flatten().position(is_named) else {
+            return false;
+        };
+        let is_known = self.seen.contains(&index);
+        if !is_known {
+            self.seen.push(index);
+        }
+        is_known
+    }
+}
+
+#[cfg(test)]
+mod properties;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str, name: &str) -> Option<String> {
+        let found = value([line.as_bytes()].into_iter(), name)?;
+        Some(String::from_utf8(found.into_owned()).unwrap())
+    }
+
+    #[test]
+    fn a_cookie_is_read_as_programs_read_it() {
+        for (line, expected) in [
+            ("session=abc", "abc"),
+            ("a=b;session=abc", "abc"),
+            ("a=b;   SESSION   =   abc ;c", "abc"),
+            ("session; session=x", "x"),
+            ("xsession=1; session=2", "2"),
+            ("session_id=1; session=2", "2"),
+            ("session\t=\t1\t; session=2", "1"),
+            ("session=1; session=2", "1"),
+            ("session=; session=2", ""),
+            ("session=a%62c", "abc"),
+            ("session=a+b", "a+b"),
+            ("session=\"abc\"", "abc"),
+            ("session=\"a\\142c\"", "abc"),
+            ("session=\"a\\\"%62\" x", "a\"b"),
+            ("session=\"abc", "\"abc"),
+            ("session=abc x=1", "abc"),
+            ("session[a]=1", "1"),
+            ("a=1,session=2", "-"),
+            ("%73ession=1", "-"),
+        ] {
+            let found = read(line, "session");
+            assert_eq!(found.as_deref().unwrap_or("-"), expected, "{line}");
+        }
+        for line in ["my.key=1", "my key=1", "my[key=1"] {
+            assert_eq!(read(line, "my_key").as_deref(), Some("1"), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_inside_another_one_is_found() {
+        let is_inside = |line: &str| is_inside([line.as_bytes()].into_iter(), "session");
+        for line in [
+            "x=1,session=2",
+            "x=1 session=2",
+            "session=1 session=2",
+            "x=1\tSession =2",
+            "a=b; x=1, session=2",
+        ] {
+            assert!(is_inside(line), "{line}");
+        }
+        for line in [
+            "session=1",
+            " session=1; \tsession=2",
+            "x=1,session;=2",
+            "x=1,xsession=2",
+            "x=1,2 3",
+        ] {
+            assert!(!is_inside(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_the_first_cookie_of_a_name_passes() {
+        let names = ["session".to_owned(), "user".to_owned()];
+        for (lines, expected) in [
+            (&["a=1; session=2; b=3"][..], &["a=1; session=2; b=3"][..]),
+            (&["session=1; session=2"], &["session=1"]),
+            (
+                &["session=1;user=2; SESSION=3; b=4"],
+                &["session=1;user=2; b=4"],
+            ),
+            (
+                &["session=1", "session=2", "user=1; user=2"],
+                &["session=1", "", "user=1"],
+            ),
+            (&["b=1; b=2"], &["b=1; b=2"]),
+        ] {
+            let mut repeated = Repeated::new([&names[..1], &names]);
+            let passing = lines.iter().map(|line| {
+                let parts = repeated.left_out_of(line.as_bytes());
+                let bytes = parts.map_or(line.as_bytes().to_vec(), |parts| parts.concat());
+                String::from_utf8(bytes).unwrap()
+            });
+            assert_eq!(passing.collect::<Vec<_>>(), expected, "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What browsers ask before a request to another site, and what they need to show a script the response (the CORS protocol
+//! of the Fetch standard).
+
+use config::{Cors, RatelimitHeaders};
+
+use super::request_info::RequestInfo;
+
+const ORIGIN: &str = "origin";
+const ASKED_METHOD: &str = "access-control-request-method";
+const ASKED_FIELDS: &str = "access-control-request-headers";
+
+const ALLOW_ORIGIN: &[u8] = b"Access-Control-Allow-Origin";
+const ALLOW_CREDENTIALS: &[u8] = b"Access-Control-Allow-Credentials";
+
+/// Returns the method that a preflight asks for; `None`: the request is no preflight.
+pub(super) fn asked_method<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
+    if info.head.method() != b"OPTIONS" {
+        return None;
+    }
+    origin(info)?;
+    only(info, ASKED_METHOD)
+}
+
+/// Returns whether a field of the origin is replaced by the gateway's own.
+pub(super) fn is_replaced(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(ALLOW_ORIGIN) || name.eq_ignore_ascii_case(ALLOW_CREDENTIALS)
+}
+
+/// Writes the fields of each response that scripts of an allowed site may read.
+pub(super) fn put(
+    cors: &Cors,
+    headers: RatelimitHeaders,
+    info: &RequestInfo<'_>,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+) {
+    // A cache must not give the response for one site to another.
+    if !cors.allows_any() {
+        put(b"Vary", b"Origin");
+    }
+    let Some(allowed) = allowed(cors, info) else {
+        return;
+    };
+    put(ALLOW_ORIGIN, allowed);
+    if cors.credentials {
+        put(ALLOW_CREDENTIALS, b"true");
+    }
+    put(b"Access-Control-Expose-Headers", b"Retry-After");
+    if headers.x_ratelimit {
+        put(
+            b"Access-Control-Expose-Headers",
+            b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Retry-After",
+        );
+    }
+    if headers.ratelimit {
+        put(
+            b"Access-Control-Expose-Headers",
+            b"RateLimit, RateLimit-Policy",
+        );
+    }
+}
+
+/// Writes what the answer to a preflight has beside the fields of each response.
+pub(super) fn put_preflight(
+    cors: &Cors,
+    info: &RequestInfo<'_>,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+) {
+    put(
+        b"Vary",
+        b"Access-Control-Request-Method, Access-Control-Request-Headers",
+    );
+    if allowed(cors, info).is_none() {
+        return;
+    }
+    // The origin decides what it takes. The gateway says only who may ask.
+    if let Some(method) = only(info, ASKED_METHOD) {
+        put(b"Access-Control-Allow-Methods", method);
+    }
+    if let Some(fields) = only(info, ASKED_FIELDS) {
+        put(b"Access-Control-Allow-Headers", fields);
+    }
+    let seconds = cors.max_age.as_secs();
+    put(
+        b"Access-Control-Max-Age",
+        itoa::Buffer::new().format(seconds).as_bytes(),
+    );
+}
+
+/// Returns the value of `Access-Control-Allow-Origin` for a request.
+fn allowed<'a>(cors: &Cors, info: &RequestInfo<'a>) -> Option<&'a [u8]> {
+    let origin = origin(info)?;
+    if cors.allows_any() {
+        return Some(b"*");
+    }
+    let mut known = cors.origins.iter();
+    known
+        .any(|known| known.as_bytes() == origin)
+        .then_some(origin)
+}
+
+fn origin<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
+    only(info, ORIGIN)
+}
+
+/// Returns the value of a field that is there once.
+fn only<'a>(info: &RequestInfo<'a>, name: &str) -> Option<&'a [u8]> {
+    let mut values = info.fields().named(name);
+    match (values.next(), values.next()) {
+        (Some(value), None) => Some(value),
+        _ => None,
+    }
+}

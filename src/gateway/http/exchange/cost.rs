@@ -1,0 +1,90 @@
+//! What a request counts for, and what its answer makes of that.
+
+use config::CostRule;
+use limit::Cost;
+
+use super::request_info::RequestInfo;
+use crate::http::gateway::RouteCosts;
+use crate::http::message::{BodyLength, ResponseHead};
+use crate::zone::UsedTurn;
+
+/// What a request of a route counts for before its answer is there.
+///
+/// `learned`: what was learned of the route, if its costs are.
+pub(super) fn before(
+    rule: &CostRule,
+    info: &RequestInfo<'_>,
+    learned: Option<&RouteCosts>,
+) -> Cost {
+    match rule {
+        CostRule::Fixed(cost) => *cost,
+        CostRule::Header { name, default, max } => {
+            let told = info.named(name).next();
+            let told = told.filter(|_| info.client.trusted);
+            told.and_then(|value| CostRule::parse(value, *max))
+                .unwrap_or(*default)
+        }
+        CostRule::BodyPer { size, max } => match info.head.length() {
+            BodyLength::None | BodyLength::UntilClose => Cost::ONE,
+            BodyLength::Length(length) => {
+                let cost = u32::try_from(length / size.get() + 1).ok();
+                cost.and_then(Cost::new).unwrap_or(*max).min(*max)
+            }
+            BodyLength::Chunked => *max,
+        },
+        CostRule::ResponseHeader { estimate, .. } => *estimate,
+        CostRule::Learned(_) => {
+            learned.map_or(Cost::ONE, |costs| costs.charged(info.head.method()))
+        }
+    }
+}
+
+/// What a request turned out to cost; `None` if its answer does not tell.
+pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost> {
+    match rule {
+        CostRule::ResponseHeader { name, max, .. } => {
+            let value = answer.fields().named(name).next()?;
+            CostRule::parse(value, *max)
+        }
+        CostRule::Fixed(_)
+        | CostRule::Header { .. }
+        | CostRule::BodyPer { .. }
+        | CostRule::Learned(_) => None,
+    }
+}
+
+/// Calls `put` with each field of an answer but that which tells its cost: the client does not get
+/// it.
+pub(super) fn hiding(
+    rule: &CostRule,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+) -> impl FnMut(&[u8], &[u8]) {
+    let hidden = match rule {
+        CostRule::ResponseHeader { name, .. } => Some(name.as_bytes()),
+        CostRule::Fixed(_)
+        | CostRule::Header { .. }
+        | CostRule::BodyPer { .. }
+        | CostRule::Learned(_) => None,
+    };
+    move |name, value| {
+        if hidden.is_none_or(|hidden| !name.eq_ignore_ascii_case(hidden)) {
+            put(name, value);
+        }
+    }
+}
+
+/// The turns that a request has used, as long as its answer may change what they cost.
+#[derive(Debug, Default)]
+pub(super) struct UsedTurns<'r>(pub(super) Vec<UsedTurn<'r>>);
+
+impl UsedTurns<'_> {
+    /// Gives all charges back.
+    pub(super) fn refund(&mut self) {
+        self.0.drain(..).for_each(UsedTurn::refund);
+    }
+
+    /// Changes what was charged to what the request turned out to cost.
+    pub(super) fn settle(&mut self, cost: Cost) {
+        self.0.drain(..).for_each(|turn| turn.settle(cost));
+    }
+}

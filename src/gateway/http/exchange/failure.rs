@@ -1,0 +1,57 @@
+//! Why a request got no response, or one connection gave none.
+
+use std::io;
+
+use config::Route;
+
+use super::reply::Reply;
+use crate::gate::GateRejection;
+use crate::http::downstream::{Aborted, ClientError};
+use crate::origin::OriginError;
+
+/// Why a request got no response, or only a part of one.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The client caused it.
+    Client(ClientError),
+    /// The origin gave no response.
+    Origin(OriginError),
+    /// The origin's gate took the request back and then rejected it.
+    Rejected(GateRejection),
+    /// The response broke off after it had begun.
+    Broken,
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl Failure {
+    /// Returns the response for the client, if it can still receive one.
+    pub(super) fn reply(self, route: &Route, has_begun: bool) -> Result<Reply<'_>, Aborted> {
+        match self {
+            Self::Client(ClientError::Gone) => Err(Aborted::ClientGone),
+            Self::Origin(error) if !has_begun => Ok(Reply::unanswered(&error)),
+            Self::Rejected(rejection) if !has_begun => {
+                Ok(Reply::rejected_at_gate(route, &rejection))
+            }
+            Self::Client(error) if !has_begun => Ok(Reply::client_error(error)),
+            _ => Err(Aborted::AnswerBroken),
+        }
+    }
+}
+
+/// Why one connection gave no response.
+pub(super) enum Attempt {
+    /// The connection was closed or broke before any byte of a response.
+    Closed(io::Error),
+    Failed(Failure),
+}
+
+impl From<ClientError> for Attempt {
+    fn from(error: ClientError) -> Self {
+        Self::Failed(Failure::Client(error))
+    }
+}

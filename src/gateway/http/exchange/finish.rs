@@ -1,0 +1,122 @@
+//! A request whose client has disconnected, at an origin with `on_client_gone = "finish"`: it keeps
+//! its permits until the origin has answered.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+
+use config::OnClientGone;
+
+use super::download::MAX_AT_ONCE;
+use super::failure::{Attempt, Failure};
+use super::forward::{AtOrigin, Forward, ResponseKind};
+use crate::http::downstream::{ClientError, ClientStream};
+use crate::origin::{Connection, OriginError};
+use crate::time::deadline::Deadline;
+
+impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+    /// Returns whether the request goes on without its client.
+    ///
+    /// The origin has all of the request, and its response is not one that lasts for as long as
+    /// its client does.
+    pub(super) fn finishes(&self, failure: &Failure) -> bool {
+        matches!(failure, Failure::Client(ClientError::Gone))
+            && self.settings().on_client_gone == OnClientGone::Finish
+            && self.upload.is_complete()
+            && !self.is_stream
+    }
+
+    /// Receives a response of which the head is not here yet, and drops it.
+    pub(super) async fn finish(&mut self, at_origin: &mut AtOrigin<'r>) {
+        self.record.disconnected();
+        let head = self.finish_head(at_origin).await;
+        // The client got nothing of it.
+        self.record.client_left();
+        match head {
+            Some(keeps) if !self.is_stream => self.finish_body(at_origin, keeps).await,
+            _ => *at_origin = None,
+        }
+    }
+
+    /// Waits for the head of the response. Returns whether the connection may be kept after it;
+    /// `None` if there is no head, or no body that follows it.
+    async fn finish_head(&mut self, at_origin: &mut AtOrigin<'r>) -> Option<bool> {
+        let (connection, in_flight) = at_origin.as_mut()?;
+        let failure = loop {
+            match self.take_head(connection, in_flight) {
+                Ok(Some(ResponseKind::Interim)) => continue,
+                Ok(Some(ResponseKind::Switched)) => return None,
+                Ok(Some(
+                    ResponseKind::Final { keeps }
+                    | ResponseKind::Superseded { keeps }
+                    | ResponseKind::Replaced { keeps, .. },
+                )) => return Some(keeps),
+                Ok(None) => {}
+                Err(attempt) => break attempt,
+            }
+            let received = self.receive_for_nobody(connection).await;
+            if !matches!(received, Ok(1..)) {
+                let limits = self.response_limits();
+                break self.not_received(connection, in_flight, limits, received);
+            }
+            connection.moved();
+        };
+        let failure = match failure {
+            Attempt::Failed(failure) => failure,
+            Attempt::Closed(source) => {
+                let server = in_flight.server().to_string();
+                Failure::Origin(OriginError::Broken { server, source })
+            }
+        };
+        self.failed(in_flight, failure);
+        None
+    }
+
+    /// Receives more of the head, at most for `response_timeout` since the request was sent.
+    async fn receive_for_nobody(&mut self, connection: &mut Connection) -> io::Result<usize> {
+        let limit = self.response_limits().answer;
+        let since = self.sent.max(self.upload.last_piece());
+        poll_fn(|cx| match connection.poll_receive(cx) {
+            Poll::Ready(received) => Poll::Ready(received),
+            Poll::Pending => {
+                let late = connection.poll_silence(cx, since, limit);
+                late.map(|()| Err(io::ErrorKind::TimedOut.into()))
+            }
+        })
+        .await
+    }
+
+    /// Receives the rest of the response's body and drops it, at most for `body_timeout`.
+    pub(super) async fn finish_body(&mut self, at_origin: &mut AtOrigin<'r>, keeps: bool) {
+        let limit = self.body_limit();
+        let Some((connection, _)) = at_origin else {
+            return;
+        };
+        self.record.disconnected();
+        let mut deadline = Deadline::default();
+        deadline.start(limit);
+        let is_complete = poll_fn(|cx| {
+            if deadline.poll(cx).is_ready() {
+                return Poll::Ready(false);
+            }
+            for _ in 0..MAX_AT_ONCE {
+                if connection.body_is_over() {
+                    return Poll::Ready(true);
+                }
+                match connection.poll_body(cx) {
+                    Poll::Ready(Ok(_)) => connection.moved(),
+                    Poll::Ready(Err(_)) => return Poll::Ready(false),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        if is_complete {
+            self.leave_origin(at_origin, keeps);
+        } else {
+            *at_origin = None;
+        }
+    }
+}

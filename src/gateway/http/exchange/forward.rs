@@ -1,0 +1,513 @@
+//! Forwards a request to the origin over an idle or a new connection, and its response back.
+
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use config::{self, Balance, HostRule, Route};
+use limit::{Moment, OriginTime};
+
+use super::admitted::Admitted;
+use super::cost::UsedTurns;
+use super::failure::{Attempt, Failure};
+use super::gate::AtGate;
+use super::heads::{self, RequestOnward};
+use super::key;
+use super::limits::OccupiedPlaces;
+use super::record::RequestRecord;
+use super::reply::send;
+use super::request_info::RequestInfo;
+use super::upload::Upload;
+use super::worker::Worker;
+use crate::gate::{GateRejection, Place};
+use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionContext, unless_gone};
+use crate::http::gateway::Gateway;
+use crate::http::message::logs_in_connection;
+use crate::origin::{Connection, InFlight, Needs, Origin, OriginError, Sender};
+
+/// How often a request is sent again on another connection.
+const MAX_REPEATS: u8 = 2;
+
+/// One request on its way to its origin.
+#[expect(clippy::struct_excessive_bools, reason = "each is of its own")]
+pub(super) struct Forward<'a, 'r, C> {
+    pub(super) worker: &'a Worker,
+    pub(super) gateway: &'r Gateway,
+    pub(super) route: &'a Route,
+    /// The index of the route's origin.
+    pub(super) origin: usize,
+    pub(super) info: &'a RequestInfo<'a>,
+    pub(super) context: &'a ConnectionContext,
+    pub(super) client: &'a mut C,
+    pub(super) record: &'a mut RequestRecord<'r>,
+    pub(super) upload: Upload,
+    /// Its place at the origin, until it is at one of the servers; `None` if there is no gate.
+    pub(super) place: Option<Place>,
+    /// What it was charged in its zones, if its answer may change that.
+    pub(super) used: UsedTurns<'r>,
+    /// Its places among the running requests of its keys, until the last byte of the response has
+    /// arrived.
+    pub(super) occupied: OccupiedPlaces<'r>,
+    /// When the request left for its origin.
+    pub(super) began: Moment,
+    /// How much of the time since then was its client's.
+    pub(super) time: OriginTime,
+    /// When it had a connection to be sent on.
+    pub(super) sent: Moment,
+    /// When the origin was last waited for and sent something of its response.
+    pub(super) last_byte: Moment,
+    /// When it first could not be sent, or was lost, at an origin with `hold`.
+    pub(super) held_since: Option<Moment>,
+    /// Whether the client has received the interim response that it waits for.
+    pub(super) continued: bool,
+    /// Whether it is a call of gRPC: it says so, and its connection speaks HTTP/2. Such a call may be
+    /// silent for longer than other requests.
+    pub(super) is_call: bool,
+    /// Whether the head of any response has arrived, even an interim one.
+    ///
+    /// If so, the request is not sent again.
+    pub(super) any_head: bool,
+    /// Whether the response is an event stream, a call of gRPC or an upgraded connection; known only
+    /// with `on_client_gone = "finish"`.
+    pub(super) is_stream: bool,
+    /// Whether it is settled how long the request took its origin.
+    pub(super) has_ended_work: bool,
+    /// The fields that the response's `Connection` lists, if trailers may follow.
+    pub(super) named_away: Vec<Box<[u8]>>,
+}
+
+/// The connection and the server of a request, with its place, until the last byte of the response
+/// has arrived.
+pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
+
+/// The kind of head that was read.
+pub(super) enum ResponseKind {
+    Interim,
+    Switched,
+    Final {
+        keeps: bool,
+    },
+    /// The client gets the stale answer of an earlier request in its place.
+    Superseded {
+        keeps: bool,
+    },
+    /// A page of the route replaces it. `retry_after` is in seconds; 0: there is none.
+    ///
+    /// It is part of a waiting request, so it is small.
+    Replaced {
+        keeps: bool,
+        retry_after: u32,
+    },
+}
+
+impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+    /// Creates the forwarding of a request that has passed its limits.
+    pub(super) fn new(
+        worker: &'a Worker,
+        Admitted {
+            route,
+            origin,
+            place,
+            used,
+            occupied,
+        }: Admitted<'r>,
+        info: &'a RequestInfo<'a>,
+        context: &'a ConnectionContext,
+        client: &'a mut C,
+        record: &'a mut RequestRecord<'r>,
+    ) -> Self {
+        let began = match &record.at_gate {
+            // Only who waited there has read the clock.
+            Some(AtGate::Passed(span)) if !span.is_zero() => worker.pacer.now(),
+            // It may have waited for the answer of another one.
+            _ if route.collapse.is_some() => worker.pacer.now(),
+            _ => record.began + record.waited(),
+        };
+        Self {
+            worker,
+            gateway: record.gateway,
+            route,
+            origin,
+            info,
+            context,
+            client,
+            upload: upload(record.gateway),
+            record,
+            place,
+            used,
+            occupied,
+            began,
+            time: OriginTime::NEW,
+            sent: began,
+            last_byte: began,
+            held_since: None,
+            continued: false,
+            is_call: false,
+            any_head: false,
+            is_stream: false,
+            has_ended_work: false,
+            named_away: Vec::new(),
+        }
+    }
+
+    /// Sends the request to its origin and forwards the response to the client.
+    ///
+    /// If an idle connection breaks, perhaps because the server was just closing it, the request
+    /// is sent again on a new connection. This is done only if none of the request had been
+    /// written, or if the method is idempotent and there is no body, or all of it in `request_buffer`.
+    /// It is also done if the server told over HTTP/2 that it did nothing with the request. If a server
+    /// cannot be reached, the other connection is to another server.
+    ///
+    /// With `hold`, such an idempotent request is also sent again, once, if a new connection ends
+    /// before any byte of a response.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    pub(super) fn run(mut self) -> impl Future<Output = Result<(), Aborted>> {
+        async move {
+            match self.exchange().await {
+                Ok(()) => Ok(()),
+                Err(failure) => self.fail(failure)?.await,
+            }
+        }
+    }
+
+    /// Sends the response to a request that got none from its origin.
+    fn fail(self, failure: Failure) -> Result<impl Future<Output = Result<(), Aborted>>, Aborted> {
+        if let Failure::Origin(error) = &failure {
+            let now = self.worker.pacer.now();
+            self.record.origin_ended(self.origin_took(now), now);
+            self.origin().tell_unanswered(error, now);
+        }
+        let reply = failure.reply(self.route, self.client.has_begun())?;
+        Ok(send(reply, self.client, self.record))
+    }
+
+    /// How long the origin has had the request by `now`.
+    pub(super) fn origin_took(&self, now: Moment) -> Duration {
+        self.time.since(self.began, now)
+    }
+
+    /// Notes whether the client still has to send a part of the request.
+    pub(super) fn note_upload(&mut self, in_flight: &InFlight<'_>) {
+        let upload = &self.upload;
+        (self.time).uploaded(upload.last_piece(), upload.awaits_client());
+        in_flight.note_time(self.time);
+    }
+
+    pub(super) fn origin(&self) -> &'r Origin {
+        self.gateway.origin(self.origin)
+    }
+
+    pub(super) fn settings(&self) -> &'r config::Origin {
+        self.origin().settings()
+    }
+
+    /// The hash of the key by which the origin chooses a server; `None`: it has none.
+    pub(super) fn hash(&self) -> Option<u64> {
+        match &self.settings().balance {
+            Balance::Hash(template) => key::hash(template, self.info, self.route),
+            Balance::LeastInFlight => None,
+        }
+    }
+
+    async fn exchange(&mut self) -> Result<(), Failure> {
+        let head = self.info.head;
+        let again = head.is_idempotent() && (head.length().is_empty() || self.client.rewind());
+        // A request that cannot be sent twice does not use a connection that the server has
+        // closed.
+        let mut at_origin = None;
+        {
+            let finding = match self.find_kept(!again) {
+                Ok(found) => {
+                    at_origin = Some(found);
+                    None
+                }
+                // Boxed, because usually there is an idle connection, and the state of a waiting
+                // request should be small.
+                Err(picked) => Some(Box::pin(self.connect_first(picked))),
+            };
+            if let Some(finding) = finding {
+                at_origin = Some(finding.await?);
+            }
+        }
+        let Some((connection, in_flight)) = &mut at_origin else {
+            return Err(Failure::Broken);
+        };
+        self.write_head(connection, in_flight)?;
+        let (mut repeats, mut is_resent) = (0, false);
+        let answer = loop {
+            match self.answer(connection, in_flight).await {
+                Ok(answer) => break answer,
+                Err(Attempt::Failed(failure)) => {
+                    let failure = self.given_up(in_flight, failure);
+                    if self.finishes(&failure) {
+                        Box::pin(self.finish(&mut at_origin)).await;
+                    }
+                    return Err(failure);
+                }
+                Err(Attempt::Closed(source)) => {
+                    let unseen = connection.is_unseen();
+                    let may_be_sent_again =
+                        connection.is_refused() || connection.is_reused() && (again || unseen);
+                    // A server that restarts takes connections down with it, new ones too.
+                    let is_lost = !may_be_sent_again && again && !is_resent && self.may_resend();
+                    let is_lost = is_lost && connection.is_down();
+                    if !(may_be_sent_again || is_lost) || repeats == MAX_REPEATS {
+                        let server = in_flight.server().to_string();
+                        let error = OriginError::Broken { server, source };
+                        return Err(self.given_up(in_flight, Failure::Origin(error)));
+                    }
+                    repeats += 1;
+                    if is_lost {
+                        is_resent = true;
+                        self.lost(in_flight, &source);
+                    }
+                    Box::pin(self.begin_again(in_flight, connection, source)).await?;
+                }
+            }
+        };
+        if !matches!(answer, ResponseKind::Final { .. }) {
+            in_flight.note_begun();
+        }
+        match answer {
+            ResponseKind::Final { keeps } => {
+                let carried = match self.settings().response_buffer {
+                    None => self.carry_body(&mut at_origin, keeps).await,
+                    // Boxed: few origins have it.
+                    Some(most) => Box::pin(self.read_ahead(&mut at_origin, keeps, most)).await,
+                };
+                if let Err(failure) = &carried {
+                    self.client.unanswered();
+                    if self.finishes(failure) {
+                        Box::pin(self.finish_body(&mut at_origin, keeps)).await;
+                    }
+                }
+                carried
+            }
+            ResponseKind::Superseded { keeps } => {
+                Box::pin(self.end_replaced(at_origin, keeps)).await;
+                Ok(())
+            }
+            ResponseKind::Replaced { keeps, retry_after } => {
+                Box::pin(self.replace(at_origin, keeps, retry_after)).await
+            }
+            _ => Box::pin(self.carry_tunnel(at_origin)).await,
+        }
+    }
+
+    /// Whose request this is, for those who look at what is in flight.
+    pub(super) fn sender(&self) -> Sender {
+        Sender {
+            client: self.info.client.address,
+            route: self.record.route,
+        }
+    }
+
+    /// Picks a server and takes an idle connection to it, without waiting.
+    ///
+    /// Returns `Err` with the picked server if it has no idle connection, or without one if no
+    /// server is in. `verified`: skips connections that the server has closed.
+    #[expect(
+        clippy::result_large_err,
+        reason = "a server without an idle connection is no error, and the request goes on with it"
+    )]
+    fn find_kept(
+        &mut self,
+        verified: bool,
+    ) -> Result<(Connection, InFlight<'r>), Result<InFlight<'r>, OriginError>> {
+        if let Some(found) = self.find_tied(verified) {
+            return Ok(found);
+        }
+        let in_flight = self
+            .origin()
+            .pick(None, self.began, || self.hash())
+            .map_err(Err)?;
+        let in_flight = in_flight.with(self.place.take(), self.sender(), self.began);
+        self.record.server = Some(in_flight.server());
+        let pool = self.worker.pools.of(in_flight.at());
+        let kept = pool.take(self.settings(), self.needs(), self.began, verified);
+        match kept {
+            Some(kept) => Ok((kept, in_flight)),
+            None => Err(Ok(in_flight)),
+        }
+    }
+
+    /// Takes a connection on which the client may be logged in.
+    fn find_tied(&mut self, verified: bool) -> Option<(Connection, InFlight<'r>)> {
+        let tied = self.context.tied()?;
+        let found = self.origin().pick_tied(tied, self.began, verified);
+        let (connection, in_flight) = found?;
+        self.record.server = Some(in_flight.server());
+        let in_flight = in_flight.with(self.place.take(), self.sender(), self.began);
+        Some((connection, in_flight))
+    }
+
+    /// Returns the connection of a complete exchange to its pool, or to its client.
+    pub(super) fn give_back(&self, connection: Connection, in_flight: &InFlight<'_>) {
+        let client = || self.context.to_tie();
+        connection.give_back(self.settings(), self.last_byte, in_flight, client);
+    }
+
+    /// Opens a connection to the picked server.
+    async fn connect_first(
+        &mut self,
+        picked: Result<InFlight<'r>, OriginError>,
+    ) -> Result<(Connection, InFlight<'r>), Failure> {
+        let mut in_flight = match picked {
+            Ok(picked) => picked,
+            Err(all_out) => {
+                let since = self.held_since(all_out.is_full());
+                let place = self.place.take();
+                return Box::pin(self.connect_when_back(place, all_out, since)).await;
+            }
+        };
+        let connection = self.connect(&mut in_flight).await?;
+        Ok((connection, in_flight))
+    }
+
+    /// Replaces the connection of a request after it broke.
+    async fn begin_again(
+        &mut self,
+        in_flight: &mut InFlight<'r>,
+        connection: &mut Connection,
+        source: io::Error,
+    ) -> Result<(), Failure> {
+        let before = in_flight.server();
+        let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
+        let is_same = before == in_flight.server() || self.settings().host != HostRule::Origin;
+        if !self.upload.has_begun() || self.client.rewind() {
+            self.upload = upload(self.gateway);
+            self.write_head(connection, in_flight)?;
+        } else if connection.take_over_body(&mut broken) {
+            self.write_head(connection, in_flight)?;
+            self.upload.resume();
+        } else if is_same && connection.take_over(&mut broken) {
+            self.upload.resume();
+        } else {
+            // The head that waits to be sent names the first server. It cannot be replaced, because
+            // body bytes after it were already read. Or more was sent on a stream than is kept.
+            let server = before.to_string();
+            let error = OriginError::Broken { server, source };
+            return Err(self.failed(in_flight, Failure::Origin(error)));
+        }
+        Ok(())
+    }
+
+    /// Writes the head of the request to the connection.
+    ///
+    /// A target or host that HTTP/2 cannot carry is the client's error. Nothing is sent if the lease of
+    /// its place has ended meanwhile.
+    fn write_head(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+    ) -> Result<(), Failure> {
+        if !in_flight.may_start() {
+            return Err(Failure::Rejected(GateRejection::LEASE_ENDED));
+        }
+        self.is_call = matches!(connection, Connection::Http2(_)) && self.info.head.is_grpc();
+        self.client.let_body_pause(self.is_call);
+        if self.is_call {
+            in_flight.note_begun();
+        }
+        let traceparent = self.record.traceparent();
+        let onward = RequestOnward {
+            info: self.info,
+            route: self.route,
+            context: self.context,
+            server: in_flight.server(),
+            host: &self.settings().host,
+            traceparent: traceparent.as_deref().map(str::as_bytes),
+            request_id: self.record.request_id(),
+        };
+        match connection {
+            Connection::Http1(connection) => {
+                if logs_in_connection(self.info.fields()) {
+                    connection.tie();
+                }
+                let sender = connection.sender();
+                heads::write_request(sender.head(), &onward);
+                sender.begin_body(self.info.head.length());
+            }
+            Connection::Http2(exchange) => {
+                let request = heads::http2_request(&onward);
+                exchange.begin(request.map_err(|_| ClientError::Malformed)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the request needs of its connection.
+    fn needs(&self) -> Needs {
+        match heads::asked_upgrade(self.info.head) {
+            Some(_) => Needs::Http1,
+            None if logs_in_connection(self.info.fields()) => Needs::Own,
+            None => Needs::Any,
+        }
+    }
+
+    /// Opens a new connection, to another server if the first cannot be reached.
+    ///
+    /// As nginx does with `proxy_next_upstream error timeout`, its default.
+    ///
+    /// This is safe because nothing was sent yet.
+    async fn connect(&mut self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
+        let mut connection = self.connect_to_any(in_flight).await;
+        if let Err(Failure::Origin(error)) = connection {
+            connection = Box::pin(self.connect_later(in_flight, error)).await;
+        }
+        self.sent = self.worker.pacer.now();
+        self.record.server = Some(in_flight.server());
+        connection
+    }
+
+    /// Opens a connection to the picked server, or else to each other server once.
+    pub(super) async fn connect_to_any(
+        &mut self,
+        in_flight: &mut InFlight<'r>,
+    ) -> Result<Connection, Failure> {
+        match self.connect_to(in_flight).await? {
+            Ok(connection) => Ok(connection),
+            // Another server could not be asked either.
+            Err(error) if error.is_own() => Err(Failure::Origin(error)),
+            Err(error) => {
+                let failure = self.failed(in_flight, Failure::Origin(error));
+                Box::pin(self.connect_to_others(in_flight, failure)).await
+            }
+        }
+    }
+
+    pub(super) async fn connect_to(
+        &self,
+        in_flight: &InFlight<'_>,
+    ) -> Result<Result<Connection, OriginError>, ClientError> {
+        let pool = self.worker.pools.of(in_flight.at());
+        let connecting = pool.connect(self.settings(), self.origin().dialer(), self.needs());
+        unless_gone(&*self.client, pin!(connecting)).await
+    }
+
+    /// Records that the request gets no response, or only a part, while it has its place still.
+    fn given_up(&mut self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
+        self.client.unanswered();
+        if matches!(failure, Failure::Origin(_)) {
+            self.end_work(in_flight, false);
+        }
+        self.failed(in_flight, failure)
+    }
+
+    /// Records that the server gave no response, if the server caused it.
+    pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
+        if let Failure::Origin(error) = &failure {
+            let now = self.worker.pacer.now();
+            in_flight.failed(error, self.origin_took(now), now);
+        }
+        failure
+    }
+}
+
+/// The upload of a request of which nothing was sent.
+fn upload(gateway: &Gateway) -> Upload {
+    Upload::new(gateway.settings().server.max_body_size)
+}

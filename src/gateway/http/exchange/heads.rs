@@ -1,0 +1,320 @@
+//! Forwarded heads: which fields pass to the origin and back, which end here, which are added.
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use config::{HostRule, Route, ServerUrl, is_same_field};
+use http::header::{CONTENT_LENGTH, HeaderValue, TE};
+use smallvec::SmallVec;
+
+use super::cookies::Repeated;
+use super::request_info::RequestInfo;
+use super::rewrite;
+use crate::http::downstream::ConnectionContext;
+use crate::http::http2::append;
+use crate::http::message::body::put_field;
+use crate::http::message::{
+    BodyLength, Buffer, FieldName, Fields, RequestHead, ResponseHead, Version,
+};
+
+/// A request, and what its head for the origin depends on.
+pub(super) struct RequestOnward<'a> {
+    pub(super) info: &'a RequestInfo<'a>,
+    pub(super) route: &'a Route,
+    pub(super) context: &'a ConnectionContext,
+    pub(super) server: &'a ServerUrl,
+    pub(super) host: &'a HostRule,
+    /// Replaces the client's.
+    pub(super) traceparent: Option<&'a [u8]>,
+    /// The name of a field, which replaces the client's, and the id of the request.
+    pub(super) request_id: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> RequestOnward<'a> {
+    /// The host for the origin.
+    fn host(&self) -> Cow<'a, [u8]> {
+        match (self.host, self.info.head.named_host()) {
+            (HostRule::Preserve, Some(named)) => Cow::Borrowed(named),
+            (HostRule::Literal(name), _) => Cow::Borrowed(name.as_bytes()),
+            (HostRule::Origin, _) | (HostRule::Preserve, None) => {
+                Cow::Owned(self.server.authority().into_bytes())
+            }
+        }
+    }
+
+    /// Calls `put` with the parts of the target for the origin.
+    fn each_target_part(&self, put: &mut dyn FnMut(&[u8])) {
+        if let Some(rewrite) = &self.route.rewrite {
+            return rewrite::each_target_part(self.info, rewrite, put);
+        }
+        let target = self.info.head.path_and_query();
+        if matches!(target, [] | [b'?', ..]) {
+            put(b"/");
+        }
+        put(target);
+    }
+
+    /// Calls `put` with each field for the origin but `Host` and those for framing.
+    ///
+    /// Hop-by-hop fields end here, and so do the fields in which an untrusted peer says where the
+    /// request came from. The route may set and remove fields.
+    fn each_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
+        let edits = &self.route.request_fields;
+        if edits.is_empty() {
+            return self.each_passing_field(put);
+        }
+        self.each_passing_field(|name, value| {
+            if !edits.has(name) {
+                put(name, value);
+            }
+        });
+        for (name, value) in edits.set() {
+            let mut put = |name: &[u8], value: &[u8]| put(name, &[value]);
+            rewrite::put_value(name, value, self.info, self.route, &mut put);
+        }
+    }
+
+    fn each_passing_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
+        let (info, head) = (self.info, self.info.head);
+        let fields = head.fields();
+        let (trusted, chunked) = (info.client.trusted, head.length() == BodyLength::Chunked);
+        let mut cookies = Repeated::new(self.route.inputs.single_cookies());
+        for (known, name, value) in fields.iter() {
+            let passes = match known {
+                FieldName::Host | FieldName::ContentLength | FieldName::XForwardedFor => false,
+                FieldName::Trailer => chunked,
+                FieldName::Expect => head.version() != Version::Http10,
+                FieldName::Other if head.opens_websocket() => {
+                    !name.eq_ignore_ascii_case(b"sec-websocket-key")
+                }
+                known if known.tells_origination() => trusted,
+                FieldName::Other if self.is_request_id(name) => false,
+                known => !known.is_of_one_hop(),
+            };
+            if known == FieldName::Cookie
+                && let Some(parts) = cookies.left_out_of(value)
+            {
+                if !parts.is_empty() {
+                    put(name, &parts);
+                }
+            } else if passes && !self.is_hidden(known, name) {
+                let is_replaced = |_: &&[u8]| name.eq_ignore_ascii_case(b"traceparent");
+                put(
+                    name,
+                    &[self.traceparent.filter(is_replaced).unwrap_or(value)],
+                );
+            }
+        }
+        if let Some((name, id)) = self.request_id {
+            put(name.as_bytes(), &[id.as_bytes()]);
+        }
+        self.put_forwarded_for(&mut put);
+        if !trusted || !fields.has(FieldName::XForwardedProto) {
+            put(b"X-Forwarded-Proto", &[info.peer.scheme().as_bytes()]);
+        }
+        if let Some(named) = self.info.head.named_host()
+            && (!trusted || !fields.has(FieldName::XForwardedHost))
+        {
+            put(b"X-Forwarded-Host", &[named]);
+        }
+    }
+
+    /// Whether some programs take a field for that of the request's id.
+    fn is_request_id(&self, name: &[u8]) -> bool {
+        self.request_id
+            .is_some_and(|(own, _)| is_same_field(own, name))
+    }
+
+    /// Whether a field ends here although it is none of this hop.
+    ///
+    /// `Connection` lists it, or some programs take it for one that the gateway reads or sets. One
+    /// that limits or routes are found by reaches the origin, whatever `Connection` says.
+    fn is_hidden(&self, known: FieldName, name: &[u8]) -> bool {
+        let (inputs, underscores) = (&self.route.inputs, self.info.underscores);
+        if self.info.fields().names_away(known, name) && !inputs.reads(name, underscores) {
+            return true;
+        }
+        match known {
+            FieldName::Origination => is_odd(name, underscores),
+            FieldName::Other => !inputs.reads(name, underscores) && inputs.seem_to_read(name),
+            _ => false,
+        }
+    }
+
+    /// Puts `X-Forwarded-For`: a trusted peer's own list and then the peer.
+    ///
+    /// For any other peer, only the peer.
+    fn put_forwarded_for(&self, put: &mut impl FnMut(&[u8], &[&[u8]])) {
+        const NAME: &[u8] = b"X-Forwarded-For";
+        let lines = || self.info.fields().all(FieldName::XForwardedFor);
+        let trusted = self.info.client.trusted;
+        match self.context.address() {
+            None if trusted => lines().for_each(|line| put(NAME, &[line])),
+            None => {}
+            Some(peer) if trusted && self.info.fields().has(FieldName::XForwardedFor) => {
+                let mut parts: SmallVec<[&[u8]; 4]> = SmallVec::new();
+                for line in lines() {
+                    parts.extend([line, b", "]);
+                }
+                parts.push(peer);
+                put(NAME, &parts);
+            }
+            Some(peer) => put(NAME, &[peer]),
+        }
+    }
+}
+
+/// Whether a name has signs for which some programs read `-`.
+fn is_odd(name: &[u8], underscores: bool) -> bool {
+    let is_plain =
+        |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || underscores && *byte == b'_';
+    !name.iter().all(is_plain)
+}
+
+/// Writes the head of a request for the origin.
+pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>) {
+    let head = onward.info.head;
+    out.put(head.method());
+    out.put(b" ");
+    onward.each_target_part(&mut |part| out.put(part));
+    out.put(b" HTTP/1.1\r\n");
+    put_field(out, b"Host", &onward.host());
+    onward.each_field(|name, value| match value {
+        [value] => put_field(out, name, value),
+        parts => {
+            out.put_all([name, b": "]);
+            for part in parts {
+                out.put(part);
+            }
+            out.put(b"\r\n");
+        }
+    });
+    match head.length() {
+        BodyLength::None | BodyLength::UntilClose => {}
+        BodyLength::Length(length) => put_number_field(out, b"Content-Length", length),
+        BodyLength::Chunked => out.put(b"Transfer-Encoding: chunked\r\n"),
+    }
+    if head.opens_websocket() {
+        put_field(out, b"Sec-WebSocket-Key", websocket_key().as_bytes());
+    }
+    if let Some(protocol) = asked_upgrade(head) {
+        out.put(b"Connection: upgrade\r\n");
+        put_field(out, b"Upgrade", protocol);
+    }
+    out.put(b"\r\n");
+}
+
+/// Returns the head of a request for an origin over HTTP/2.
+///
+/// # Errors
+///
+/// Returns an error if the target or the host cannot be sent over HTTP/2.
+pub(super) fn http2_request(onward: &RequestOnward<'_>) -> Result<http::Request<()>, http::Error> {
+    let head = onward.info.head;
+    let mut target = Vec::new();
+    onward.each_target_part(&mut |part| target.extend_from_slice(part));
+    let target = match (&*target, head.method()) {
+        // A request for the whole server (RFC 9113, section 8.3.1).
+        (b"*" | b"/", b"OPTIONS") if head.path_and_query() == b"*" => &b"*"[..],
+        (target, _) => target,
+    };
+    let scheme = if onward.server.is_encrypted() {
+        "https"
+    } else {
+        "http"
+    };
+    let uri = http::Uri::builder()
+        .scheme(scheme)
+        .authority(&*onward.host())
+        .path_and_query(target)
+        .build()?;
+    let mut request = http::Request::builder()
+        .method(head.method())
+        .uri(uri)
+        .version(http::Version::HTTP_2)
+        .body(())?;
+    let fields = request.headers_mut();
+    onward.each_field(|name, value| match value {
+        [value] => append(fields, name, value),
+        parts => append(fields, name, &parts.concat()),
+    });
+    if let BodyLength::Length(length) = head.length() {
+        fields.insert(CONTENT_LENGTH, length.into());
+    }
+    // Over HTTP/2 every response may have trailers, but gRPC's servers want to be told.
+    if head.takes_trailers() && head.fields().has(FieldName::Te) {
+        fields.insert(TE, HeaderValue::from_static("trailers"));
+    }
+    Ok(request)
+}
+
+/// A fresh value of `Sec-WebSocket-Key`, which a client over HTTP/2 does not send.
+///
+/// It only keeps servers from taking an old answer for a new one (RFC 6455, section 1.3).
+fn websocket_key() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    let key = (u128::from(random()) << 64 | u128::from(random())).to_be_bytes();
+    BASE64.encode(key)
+}
+
+pub(super) fn put_number_field(out: &mut Buffer, name: &[u8], number: u64) {
+    put_field(out, name, itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Calls `put` with each field of a response that is forwarded to the client.
+///
+/// `trailers`: the client gets the trailer fields, too.
+pub(super) fn each_passing(
+    head: &ResponseHead<'_>,
+    trailers: bool,
+    replaced: impl Fn(FieldName) -> bool,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+) {
+    let fields = head.fields();
+    for (known, name, value) in fields.iter() {
+        let passes = match known {
+            FieldName::ContentLength => false,
+            FieldName::Trailer => trailers,
+            known => !known.is_of_one_hop() && !replaced(known),
+        };
+        if passes && !fields.names_away(known, name) {
+            put(name, value);
+        }
+    }
+}
+
+/// Returns the protocols that a request asks to switch to (RFC 9110, section 7.8).
+///
+/// Returns `None` if one of them is HTTP/2, which the gateway does not speak this way.
+pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
+    if head.opens_websocket() {
+        return Some(b"websocket");
+    }
+    let fields = head.fields();
+    let is_asked = head.version() == Version::Http11 && fields.has(FieldName::Upgrade);
+    if !is_asked || !asks_to_upgrade(fields) {
+        return None;
+    }
+    let protocols = fields.first(FieldName::Upgrade)?;
+    let is_http2 = |name: &[u8]| name.trim_ascii().eq_ignore_ascii_case(b"h2c");
+    let mut names = protocols.split(|byte| b",/".contains(byte));
+    (!names.any(is_http2)).then_some(protocols)
+}
+
+fn asks_to_upgrade(fields: Fields<'_>) -> bool {
+    let mut options = fields.elements(FieldName::Connection);
+    options.any(|option| option.eq_ignore_ascii_case(b"upgrade"))
+}
+
+/// Returns whether a response switches to a protocol that the request `asked` for.
+pub(super) fn is_switched_as_asked(head: &ResponseHead<'_>, asked: Option<&[u8]>) -> bool {
+    let Some(asked) = asked else { return false };
+    let mut chosen = head.fields().elements(FieldName::Upgrade).peekable();
+    let is_asked = |protocol: &[u8]| {
+        let mut offered = asked.split(|byte| *byte == b',');
+        offered.any(|offered| offered.trim_ascii().eq_ignore_ascii_case(protocol))
+    };
+    chosen.peek().is_some() && chosen.all(is_asked)
+}

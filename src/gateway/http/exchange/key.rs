@@ -1,0 +1,400 @@
+use std::cell::Cell;
+use std::io::Write;
+use std::net::IpAddr;
+
+use config::target;
+use config::{KeyTemplate, MAX_KEY_SIZE, Route, Variable, Zone};
+use limit::stable_hash;
+
+use super::cookies;
+use super::request_info::{RequestInfo, without_odd_blanks};
+use crate::http::downstream::ClientCertificate;
+use crate::http::message::FieldName;
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+use crate::zone::Key;
+
+thread_local! {
+    /// The buffer in which keys are built.
+    ///
+    /// It keeps the capacity of the longest key so far, which is at most a request's head.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Why a zone does not limit a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotLimited {
+    /// Its client is exempt.
+    Exempt,
+    /// Its key is empty.
+    NoKey,
+}
+
+/// Builds a request's key for a zone.
+///
+/// Returns `Err` if the zone does not limit the request.
+pub(super) fn take(zone: &Zone, info: &RequestInfo, route: &Route) -> Result<Key, NotLimited> {
+    if info
+        .client
+        .address
+        .is_some_and(|address| zone.is_exempt(address))
+    {
+        return Err(NotLimited::Exempt);
+    }
+    fill(zone, info, route).ok_or(NotLimited::NoKey)
+}
+
+/// Builds the key by which a request shares the gate of its origin.
+///
+/// It is empty if the zone's expression is. `exempt` has no effect here.
+pub(super) fn shared(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
+    fill(zone, info, route).unwrap_or_default()
+}
+
+/// The hash of [`shared`], without the key itself.
+pub(super) fn shared_hash(zone: &Zone, info: &RequestInfo, route: &Route) -> u64 {
+    let cut = |address| zone.cut(address);
+    filled(&zone.key, cut, info, route, |bytes| {
+        stable_hash(&bytes[..bytes.len().min(MAX_KEY_SIZE)])
+    })
+}
+
+/// The bytes of a request's key for a template of its own.
+pub(super) fn text(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Vec<u8> {
+    filled(template, |address| address, info, route, <[u8]>::to_vec)
+}
+
+/// The hash of a request's key for a template of its own; `None` if the key is empty.
+pub(super) fn hash(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Option<u64> {
+    let hash = |bytes: &[u8]| (!bytes.is_empty()).then(|| stable_hash(bytes));
+    filled(template, |address| address, info, route, hash)
+}
+
+fn fill(zone: &Zone, info: &RequestInfo, route: &Route) -> Option<Key> {
+    let cut = |address| zone.cut(address);
+    filled(&zone.key, cut, info, route, |bytes| key_of(bytes, zone))
+}
+
+/// What `made` makes of the bytes of a key. `cut`: the part of an address that a key has.
+fn filled<T>(
+    template: &KeyTemplate,
+    cut: impl Fn(IpAddr) -> IpAddr,
+    info: &RequestInfo,
+    route: &Route,
+    made: impl FnOnce(&[u8]) -> T,
+) -> T {
+    let mut bytes = SCRATCH.take();
+    bytes.clear();
+    template.fill_into(&mut bytes, |variable, key| {
+        match (variable, info.client.address) {
+            (Variable::RemoteAddr, Some(address)) => write_address(key, cut(address)),
+            (variable, _) => add(key, variable, info, route),
+        }
+    });
+    let key = made(&bytes);
+    SCRATCH.set(bytes);
+    key
+}
+
+fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
+    static TOO_LONG: Throttle = Throttle::new();
+    let length = bytes.len();
+    let bytes = &bytes[..bytes.len().min(MAX_KEY_SIZE)];
+    if length > MAX_KEY_SIZE
+        && let Some(hidden) = TOO_LONG.show(clock::now())
+    {
+        tracing::warn!(
+            zone = zone.name,
+            length,
+            hidden,
+            "a key of over 65535 bytes; it is cut"
+        );
+    }
+    (!bytes.is_empty()).then(|| Key::from(bytes))
+}
+
+/// Appends the value of a variable.
+pub fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, route: &Route) {
+    match variable {
+        Variable::RemoteAddr => match info.client.address {
+            Some(address) => write_address(key, address),
+            // All clients of a unix socket count as one client, as in nginx.
+            None => key.extend_from_slice(b"unix:"),
+        },
+        Variable::Host => key.extend_from_slice(info.host.as_bytes()),
+        Variable::Uri => key.extend_from_slice(&info.path),
+        Variable::RequestUri => {
+            let target = info.head.path_and_query();
+            key.extend_from_slice(if target.is_empty() { b"/" } else { target });
+        }
+        Variable::RequestMethod => {
+            key.extend_from_slice(info.head.method());
+        }
+        Variable::Scheme => key.extend_from_slice(info.peer.scheme().as_bytes()),
+        Variable::ServerPort => write_number(key, info.peer.local_port),
+        Variable::SslClientVerify if info.peer.secure => {
+            let is_shown = info.peer.certificate().is_some();
+            key.extend_from_slice(if is_shown { b"SUCCESS" } else { b"NONE" });
+        }
+        Variable::SslClientVerify => {}
+        Variable::SslClientFingerprint => add_certificate(key, info, |it| &it.fingerprint),
+        Variable::SslClientSubject => add_certificate(key, info, |it| &it.subject),
+        Variable::SslClientSerial => add_certificate(key, info, |it| &it.serial),
+        // The origin gets the host of the target, whatever the field says.
+        Variable::Header(name) if name == "host" => {
+            key.extend_from_slice(info.head.named_host().unwrap_or_default());
+        }
+        Variable::Header(name) => {
+            // nginx joins repeated fields the same way.
+            for (nth, value) in info.named(name).enumerate() {
+                if nth > 0 {
+                    key.extend_from_slice(b", ");
+                }
+                key.extend_from_slice(without_odd_blanks(value));
+            }
+        }
+        Variable::Cookie(name) => {
+            let lines = info.fields().all(FieldName::Cookie);
+            key.extend_from_slice(&cookies::value(lines, name).unwrap_or_default());
+        }
+        Variable::Arg(name) => {
+            key.extend_from_slice(&target::argument(info.query(), name));
+        }
+        Variable::Jwt { name, claim } => {
+            let jwt = route.jwt.iter().find(|jwt| jwt.name == *name);
+            if let Some((jwt, token)) = jwt.zip(info.bearer_token()) {
+                let now = clock::wall().as_nanos() / 1_000_000_000;
+                jwt.verifier.add_claim(token, claim, now, key);
+            }
+        }
+        Variable::Path(group) => key.extend_from_slice(route.path.capture(&info.path, group)),
+    }
+}
+
+/// Appends what the client's certificate says, if it showed one.
+fn add_certificate(
+    key: &mut Vec<u8>,
+    info: &RequestInfo,
+    fact: impl FnOnce(&ClientCertificate) -> &String,
+) {
+    if let Some(certificate) = info.peer.certificate() {
+        key.extend_from_slice(fact(certificate).as_bytes());
+    }
+}
+
+/// Appends an address as text. Most keys are one: the formatter of the standard library costs more
+/// than the lookup of the key.
+fn write_address(key: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            let [first, rest @ ..] = address.octets();
+            write_number(key, first);
+            for octet in rest {
+                key.push(b'.');
+                write_number(key, octet);
+            }
+        }
+        IpAddr::V6(address) => {
+            // A write to memory does not fail.
+            let _written = write!(key, "{address}");
+        }
+    }
+}
+
+fn write_number(key: &mut Vec<u8>, number: impl itoa::Integer) {
+    key.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::downstream::Peer;
+    use crate::http::message::RequestHead;
+    use crate::http::message::sample;
+    use config;
+
+    fn key_of(template: &str, more: &str, (head, peer): (RequestHead, &str)) -> Option<String> {
+        let file = format!(
+            "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n\
+             [zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{more}\n"
+        );
+        let settings = config::parse(&file, std::path::Path::new("gateway.toml"), false).unwrap();
+        let peer = Peer {
+            address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
+            ..Peer::default()
+        };
+        let info = RequestInfo::new(&head, &peer, &settings.server);
+        let key = take(&settings.zones[0], &info, &settings.routes[0]).ok();
+        key.map(|key| String::from_utf8(key.to_vec()).unwrap())
+    }
+
+    const FIELDS: [(&str, &[u8]); 4] = [
+        ("host", b"Example.COM:8080"),
+        ("x-api-key", b"k1"),
+        ("X-Api-Key", b"k2"),
+        ("cookie", b"a=b; session=abc; session=def"),
+    ];
+
+    fn of(fields: &[(&str, &[u8])]) -> (RequestHead, &'static str) {
+        let line = "GET /A%20b/../c?x=1&Token=two&token=three HTTP/1.1";
+        (sample::head(line, fields), "192.0.2.7:1234")
+    }
+
+    fn request() -> (RequestHead, &'static str) {
+        of(&FIELDS)
+    }
+
+    /// Returns the same request with another value of this field.
+    fn with(name: &str, value: &[u8]) -> (RequestHead, &'static str) {
+        let mut fields = FIELDS.to_vec();
+        fields.retain(|(other, _)| *other != name);
+        fields.push((name, value));
+        of(&fields)
+    }
+
+    #[test]
+    fn an_address_is_written_as_the_standard_library_does() {
+        let addresses = [
+            "0.0.0.0",
+            "9.10.99.100",
+            "255.255.255.255",
+            "::",
+            "::ffff:1.2.3.4",
+        ];
+        for text in addresses {
+            let mut key = b"a".to_vec();
+            write_address(&mut key, text.parse().unwrap());
+            assert_eq!(String::from_utf8(key).unwrap(), format!("a{text}"));
+        }
+    }
+
+    #[test]
+    fn each_variable_is_what_it_is_in_nginx() {
+        let cases = [
+            ("$remote_addr", "192.0.2.7"),
+            ("$host", "example.com"),
+            ("$uri", "/c"),
+            ("$request_uri", "/A%20b/../c?x=1&Token=two&token=three"),
+            ("$request_method", "GET"),
+            ("$scheme", "http"),
+            ("$http_x_api_key", "k1, k2"),
+            ("$cookie_session", "abc"),
+            ("$arg_token", "two"),
+            ("$arg_x", "1"),
+            ("$host:$http_x_api_key!", "example.com:k1, k2!"),
+            ("all", "all"),
+        ];
+        for (template, expected) in cases {
+            assert_eq!(
+                key_of(template, "", request()).as_deref(),
+                Some(expected),
+                "{template}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_host_of_any_bytes_is_a_host_and_a_dot_at_its_end_is_none() {
+        for (host, expected) in [
+            (&b"a.example."[..], "a.example"),
+            (b"\xff.example", "\\xff.example"),
+        ] {
+            let request = with("host", host);
+            assert_eq!(key_of("$host", "", request).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_host_that_could_be_taken_for_another_is_none() {
+        let fits = |host: &str| {
+            let (head, _) = with("host", host.as_bytes());
+            let settings = config::parse(
+                "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n",
+                std::path::Path::new("gateway.toml"),
+                false,
+            );
+            let (peer, settings) = (Peer::default(), settings.unwrap());
+            RequestInfo::new(&head, &peer, &settings.server)
+                .unfit()
+                .is_none()
+        };
+        for host in ["", "a", "a:", "a:80", "a.:80", "[::1]", "[::1]:80", ":80"] {
+            assert!(fits(host), "{host}");
+        }
+        for host in [
+            "a:1:80",
+            "::1",
+            "a..b",
+            "a..",
+            "[::1",
+            "::1]",
+            "a[b]",
+            "[::1]x:80",
+            "[]",
+            "a:b",
+            "a\"b",
+        ] {
+            assert!(!fits(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_comes_out_empty_is_none_and_one_too_long_is_cut() {
+        for template in [
+            "$http_none",
+            "$cookie_none",
+            "$arg_none",
+            "$http_none$arg_none",
+        ] {
+            assert_eq!(key_of(template, "", request()), None, "{template}");
+        }
+        let long = |length| with("x-long", "k".repeat(length).as_bytes());
+        assert_eq!(
+            key_of("$http_x_long", "", long(65_535)).map(|key| key.len()),
+            Some(65_535)
+        );
+        assert_eq!(
+            key_of("$http_x_long", "", long(65_536)),
+            key_of("$http_x_long", "", long(65_535)),
+        );
+    }
+
+    #[test]
+    fn addresses_of_ipv6_are_cut_to_their_prefix() {
+        let cases = [
+            ("", "[2001:db8:1:2:3:4:5:6]:9", "2001:db8:1:2::"),
+            (
+                "ipv6_prefix = 128",
+                "[2001:db8:1:2:3:4:5:6]:9",
+                "2001:db8:1:2:3:4:5:6",
+            ),
+            (
+                "ipv6_prefix = 48",
+                "[2001:db8:1:2:3:4:5:6]:9",
+                "2001:db8:1::",
+            ),
+            ("ipv6_prefix = 0", "[2001:db8:1:2:3:4:5:6]:9", "::"),
+            ("", "[::ffff:192.0.2.9]:9", "192.0.2.9"),
+            ("", "[64:ff9b::192.0.2.9]:9", "192.0.2.9"),
+            (
+                "ipv6_prefix = 128",
+                "[64:ff9b::1:192.0.2.9]:9",
+                "64:ff9b::1:c000:209",
+            ),
+        ];
+        for (more, peer, expected) in cases {
+            assert_eq!(
+                key_of("$remote_addr", more, (request().0, peer)).as_deref(),
+                Some(expected),
+                "{more} {peer}"
+            );
+        }
+    }
+
+    #[test]
+    fn exempt_clients_are_not_limited() {
+        let exempt = "exempt = [\"192.0.2.0/24\"]";
+        assert_eq!(key_of("$host", exempt, request()), None);
+        assert!(key_of("$host", "exempt = [\"198.51.100.0/24\"]", request()).is_some());
+    }
+}

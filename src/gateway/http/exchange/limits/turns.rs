@@ -1,0 +1,79 @@
+use config::Route;
+use limit::Moment;
+use smallvec::{SmallVec, smallvec};
+
+use super::super::cost::UsedTurns;
+use crate::zone::{OccupiedPlace, Turn};
+
+/// The turns that a request was given.
+///
+/// Those that are not used are given back when this is dropped.
+#[derive(Debug, Default)]
+pub(in super::super) struct Turns<'r>(SmallVec<[Turn<'r>; 1]>);
+
+impl<'r> Turns<'r> {
+    pub(super) fn push(&mut self, turn: Turn<'r>) {
+        self.0.push(turn);
+    }
+
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Turn<'r>> {
+        self.0.iter()
+    }
+
+    /// When the last of them was granted; not before `began`.
+    pub(in super::super) fn granted_at(&self, began: Moment) -> Moment {
+        let granted = self.iter().map(|turn| turn.grant().at);
+        granted.fold(began, Moment::max)
+    }
+
+    /// Uses all turns: their charges stay, unless the answer on this route changes them.
+    ///
+    /// The request holds the returned places as long as it runs.
+    pub(in super::super) fn take(self, route: &Route) -> (UsedTurns<'r>, OccupiedPlaces<'r>) {
+        let used = if route.settles() {
+            UsedTurns(self.0.iter().map(Turn::used).collect())
+        } else {
+            UsedTurns::default()
+        };
+        (used, self.0.into_iter().filter_map(Turn::take).collect())
+    }
+
+    /// Gives all turns back, because another zone or the origin's gate rejected the request.
+    pub(in super::super) fn reject_elsewhere(self) {
+        self.0.into_iter().for_each(Turn::reject_elsewhere);
+    }
+}
+
+/// The places that a running request holds in its zones.
+pub(in super::super) type OccupiedPlaces<'r> = Vec<OccupiedPlace<'r>>;
+
+impl<'r> From<Turn<'r>> for Turns<'r> {
+    fn from(turn: Turn<'r>) -> Self {
+        Self(smallvec![turn])
+    }
+}
+
+impl<'r> FromIterator<Turn<'r>> for Turns<'r> {
+    fn from_iter<I: IntoIterator<Item = Turn<'r>>>(turns: I) -> Self {
+        Self(turns.into_iter().collect())
+    }
+}
+
+impl<'r> Extend<Turn<'r>> for Turns<'r> {
+    fn extend<I: IntoIterator<Item = Turn<'r>>>(&mut self, turns: I) {
+        self.0.extend(turns);
+    }
+}
+
+impl<'r> IntoIterator for Turns<'r> {
+    type Item = Turn<'r>;
+    type IntoIter = smallvec::IntoIter<[Turn<'r>; 1]>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}

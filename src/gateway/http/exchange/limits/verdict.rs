@@ -1,0 +1,121 @@
+//! What the limits decided about a request.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use config::{Route, RouteLimit};
+use limit::Excess;
+use smallvec::SmallVec;
+
+use crate::http::gateway::Gateway;
+use crate::observe::events::Limiting;
+use crate::observe::key_names::KeyNames;
+use crate::observe::metrics::{LimitStatus, Rejected};
+use crate::zone::{Key, NEW_KEYS, Outlook, Rejection, Turn};
+
+/// What responses tell of a limit as it applied to one request.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct AppliedLimit {
+    /// Index of its zone.
+    pub(in super::super) zone: usize,
+    pub(in super::super) burst: u32,
+    pub(in super::super) in_flight: Option<NonZeroU32>,
+}
+
+impl From<&RouteLimit> for AppliedLimit {
+    fn from(RouteLimit { zone, limit }: &RouteLimit) -> Self {
+        Self {
+            zone: *zone,
+            burst: limit.burst,
+            in_flight: limit.in_flight,
+        }
+    }
+}
+
+/// The verdict of one limit about a request.
+#[derive(Debug)]
+pub(in super::super) struct LimitVerdict {
+    pub(in super::super) limit: AppliedLimit,
+    /// The request's own key.
+    pub(in super::super) key: Key,
+    /// Whether it was counted in the bucket that unknown keys share.
+    pub(in super::super) is_flood: bool,
+    pub(in super::super) status: LimitStatus,
+    pub(in super::super) excess: Excess,
+    pub(in super::super) outlook: Outlook,
+}
+
+impl LimitVerdict {
+    /// The verdict of a limit that gave this turn.
+    pub(super) fn granted(limit: AppliedLimit, turn: &Turn<'_>, dry_run: bool) -> Self {
+        let grant = turn.grant();
+        Self {
+            limit,
+            key: Key::clone(turn.key()),
+            is_flood: turn.is_flood(),
+            status: grant.status(dry_run),
+            excess: grant.excess,
+            outlook: grant.outlook,
+        }
+    }
+
+    /// The verdict of a limit that rejected the request of this key.
+    pub(super) fn rejected(
+        limit: AppliedLimit,
+        key: Key,
+        rejection: &Rejection,
+        dry_run: bool,
+    ) -> Self {
+        Self {
+            limit,
+            key,
+            is_flood: rejection.is_flood,
+            status: rejection.status(dry_run),
+            excess: rejection.excess,
+            outlook: Outlook {
+                remaining: 0,
+                one_more_in: rejection.retry_after,
+            },
+        }
+    }
+
+    /// What the log says of it.
+    pub(super) fn limiting<'r>(&'r self, gateway: &'r Gateway) -> Limiting<'r> {
+        let zone = gateway.zone(self.limit.zone).settings();
+        Limiting {
+            zone: &zone.name,
+            names: KeyNames::of(zone),
+            key: if self.is_flood { NEW_KEYS } else { &self.key },
+            status: self.status.label(),
+            excess: self.excess,
+        }
+    }
+
+    /// Tells the log that the limit rejected the request.
+    pub(super) fn tell_rejection(&self, gateway: &Gateway, route: &Route, rejection: &Rejection) {
+        let (limiting, reason) = (self.limiting(gateway), rejection.reason.label());
+        let events = gateway.events(self.limit.zone);
+        events.rejected(&limiting, reason, || route.name());
+    }
+}
+
+pub(super) type Verdicts = SmallVec<[LimitVerdict; 1]>;
+
+/// The verdicts of all limits together: the decisive one first, then the others.
+#[derive(Debug, Default)]
+pub(in super::super) struct LimitOutcome {
+    pub(in super::super) verdicts: Verdicts,
+    /// How long the request waited for its turns.
+    pub(in super::super) waited: Duration,
+    /// Set if the request must not continue: the reason of the only verdict.
+    pub(in super::super) rejected: Option<Rejected>,
+}
+
+impl LimitOutcome {
+    /// Returns the limit that set the request's status.
+    ///
+    /// It is the limit that rejected the request, or else the one that made it wait longest.
+    pub(in super::super) fn decisive(&self) -> Option<&LimitVerdict> {
+        self.verdicts.first()
+    }
+}

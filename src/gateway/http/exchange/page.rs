@@ -1,0 +1,328 @@
+//! Pages: which one a client gets in place of a short text, and its body, piece by piece.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use config::{PageChoice, PageContent, PagePart, PageValue};
+
+use super::record::RequestRecord;
+use crate::http::message::buffer::READ_SIZE;
+use crate::http::message::{Buffer, Fields};
+
+/// A page for one request.
+pub(super) struct ChosenPage<'r> {
+    pub(super) content: &'r Arc<PageContent>,
+    /// Whether another `Accept` leads to another page.
+    pub(super) varies: bool,
+}
+
+impl<'r> ChosenPage<'r> {
+    /// The same page for every client.
+    pub(super) fn of_all(content: &'r Arc<PageContent>) -> Self {
+        Self {
+            content,
+            varies: false,
+        }
+    }
+
+    /// The page that the route of a request has for a status.
+    pub(super) fn of(record: &RequestRecord<'r>, status: u16) -> Option<Self> {
+        let (content, varies) = match record.route()?.pages.of(status)? {
+            PageChoice::One(page) => (&page.content, false),
+            PageChoice::ByAccept { html, json } => {
+                let is_json = record.fields().is_some_and(prefers_json);
+                (
+                    if is_json {
+                        &json.content
+                    } else {
+                        &html.content
+                    },
+                    true,
+                )
+            }
+        };
+        Some(Self { content, varies })
+    }
+}
+
+/// Whether a client names HTML as a type that it accepts, as browsers do for a page.
+pub(super) fn names_html(fields: Fields<'_>) -> bool {
+    accepted(fields, "text", "html").is_some_and(|(closeness, _)| closeness == EXACT)
+}
+
+/// Whether a client would rather have JSON than HTML.
+///
+/// The type that it names more closely goes before, then that of the higher weight, then HTML
+/// (RFC 9110, section 12.5.1). So `application/json, */*` asks for JSON.
+pub(super) fn prefers_json(fields: Fields<'_>) -> bool {
+    let (html, json) = (
+        accepted(fields, "text", "html"),
+        accepted(fields, "application", "json"),
+    );
+    json > html
+}
+
+/// How closely `Accept` names a type that it names in full.
+const EXACT: u8 = 2;
+
+/// How closely `Accept` names a type, and the weight that it gives it, in thousandths.
+///
+/// `None` if it does not name it, or excludes it.
+fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, u16)> {
+    let ranges = fields
+        .named("accept")
+        .flat_map(|line| line.split(|byte| *byte == b','));
+    let closest = ranges.filter_map(|range| {
+        let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+        let mut name = parts.next()?.splitn(2, |byte| *byte == b'/');
+        let (first, second) = (name.next()?, name.next()?);
+        let closeness = match (first, second) {
+            (b"*", b"*") => 0,
+            (first, b"*") if first.eq_ignore_ascii_case(kind.as_bytes()) => 1,
+            (first, second)
+                if first.eq_ignore_ascii_case(kind.as_bytes())
+                    && second.eq_ignore_ascii_case(subtype.as_bytes()) =>
+            {
+                EXACT
+            }
+            _ => return None,
+        };
+        Some((closeness, parts.find_map(weight).unwrap_or(1000)))
+    });
+    // Of equal ones the first counts, whatever its weight.
+    let closest = closest.min_by_key(|(closeness, _)| Reverse(*closeness))?;
+    (closest.1 > 0).then_some(closest)
+}
+
+/// The weight that a parameter such as `q=0.5` gives, in thousandths; 1 if it is no number.
+fn weight(parameter: &[u8]) -> Option<u16> {
+    let (name, value) = parameter.split_at_checked(2)?;
+    if !name.eq_ignore_ascii_case(b"q=") {
+        return None;
+    }
+    let value = str::from_utf8(value)
+        .ok()
+        .and_then(|it| it.parse::<f32>().ok());
+    let value = value
+        .filter(|value| (0.0..=1.0).contains(value))
+        .unwrap_or(1.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is from 0 to 1000"
+    )]
+    Some((value * 1000.0) as u16)
+}
+
+/// What is filled into a page.
+pub(super) struct PageValues<'a> {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<u64>,
+    pub(super) request_id: Option<&'a str>,
+    /// What only the page of a waiting room has.
+    pub(super) room: Option<&'a RoomValues>,
+}
+
+/// What is filled into the page of a waiting room, beside the values of each page.
+#[derive(Debug)]
+pub(super) struct RoomValues {
+    /// The place in line, from 1; empty before the room opens.
+    pub(super) position: String,
+    /// How many visitors are ahead.
+    pub(super) ahead: String,
+    /// The time that it will take.
+    pub(super) wait: String,
+    /// Seconds until the page asks again.
+    pub(super) refresh: String,
+    /// When the room opens; empty if it is open.
+    pub(super) opens: String,
+    /// A message of the operator; empty if there is none.
+    pub(super) word: String,
+}
+
+impl RoomValues {
+    fn escaped(&self, escape: impl Fn(&str) -> String) -> Self {
+        Self {
+            position: escape(&self.position),
+            ahead: escape(&self.ahead),
+            wait: escape(&self.wait),
+            refresh: escape(&self.refresh),
+            opens: escape(&self.opens),
+            word: escape(&self.word),
+        }
+    }
+}
+
+/// The rest of a page's body.
+///
+/// It is sent in pieces: a client that reads slowly must not keep a whole page in memory.
+pub(super) struct PageBody {
+    content: Arc<PageContent>,
+    status: String,
+    retry_after: String,
+    request_id: String,
+    /// Boxed: few pages are of a room.
+    room: Option<Box<RoomValues>>,
+    /// The piece that comes next, and how much of it is already taken.
+    next: (usize, usize),
+}
+
+impl PageBody {
+    pub(super) fn new(content: &Arc<PageContent>, values: &PageValues<'_>) -> Self {
+        let escape = |value: &str| content.media.escape(value).into_owned();
+        let retry_after = values.retry_after.map(|seconds| seconds.to_string());
+        Self {
+            content: Arc::clone(content),
+            status: values.status.to_string(),
+            retry_after: retry_after.unwrap_or_default(),
+            request_id: values.request_id.map(escape).unwrap_or_default(),
+            room: values.room.map(|it| Box::new(it.escaped(escape))),
+            next: (0, 0),
+        }
+    }
+
+    fn text_of<'s>(&'s self, part: &'s PagePart) -> &'s str {
+        match part {
+            PagePart::Text(text) => text,
+            PagePart::Value(PageValue::Status) => &self.status,
+            PagePart::Value(PageValue::RetryAfter) => &self.retry_after,
+            PagePart::Value(PageValue::RequestId) => &self.request_id,
+            PagePart::Value(PageValue::Position) => self.of_room(|it| &it.position),
+            PagePart::Value(PageValue::Ahead) => self.of_room(|it| &it.ahead),
+            PagePart::Value(PageValue::Wait) => self.of_room(|it| &it.wait),
+            PagePart::Value(PageValue::Refresh) => self.of_room(|it| &it.refresh),
+            PagePart::Value(PageValue::Opens) => self.of_room(|it| &it.opens),
+            PagePart::Value(PageValue::Word) => self.of_room(|it| &it.word),
+        }
+    }
+
+    /// A value of the room; empty without one.
+    fn of_room(&self, value: impl FnOnce(&RoomValues) -> &String) -> &str {
+        self.room.as_deref().map_or("", |room| value(room))
+    }
+
+    /// The length of the whole body.
+    pub(super) fn length(&self) -> u64 {
+        let parts = self.content.parts().iter();
+        parts.map(|part| self.text_of(part).len() as u64).sum()
+    }
+
+    /// Appends the next bytes to a piece. Returns whether more follow.
+    pub(super) fn fill(&mut self, piece: &mut Buffer) -> bool {
+        let (mut at, mut from) = self.next;
+        let mut room = READ_SIZE;
+        while let Some(part) = self.content.parts().get(at) {
+            let rest = &self.text_of(part).as_bytes()[from..];
+            let taken = rest.len().min(room);
+            piece.put(&rest[..taken]);
+            room -= taken;
+            if taken < rest.len() {
+                self.next = (at, from + taken);
+                return true;
+            }
+            (at, from) = (at + 1, 0);
+        }
+        self.next = (at, from);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::message::sample::request;
+    use config::Media;
+
+    fn json_for(accept: &[&str]) -> bool {
+        let lines = accept.iter().map(|line| ("Accept", line.as_bytes()));
+        prefers_json(request(&lines.collect::<Vec<_>>()).fields())
+    }
+
+    #[test]
+    fn the_closer_type_goes_before_then_the_weight_then_html() {
+        for accept in [
+            &["application/json"][..],
+            &["application/json, */*"],
+            &["*/*", "Application/JSON"],
+            &["application/*"],
+            &["text/html;q=0, */*"],
+            &["text/html;q=0.4, application/json;q=0.5"],
+            &["text/*, application/json;q=0.1"],
+            &["application/json;charset=utf-8; Q=0.9, text/html;q=0.8"],
+        ] {
+            assert!(json_for(accept), "{accept:?}");
+        }
+        for accept in [
+            &[][..],
+            &[""],
+            &["*/*"],
+            &["text/html"],
+            &["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"],
+            &["application/json, text/html"],
+            &["application/json;q=0.5, text/html;q=0.5"],
+            &["application/json;q=0, */*"],
+            &["application/jsonp, image/png"],
+            &["application/json;q=0.2, text/html;q=nonsense"],
+            &["application"],
+        ] {
+            assert!(!json_for(accept), "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn the_values_of_a_room_are_escaped_and_empty_without_one() {
+        let names = ["position", "ahead", "wait", "refresh", "opens", "word"];
+        let text = names.map(|name| format!("{{{{{name}}}}},")).concat();
+        let content = Arc::new(PageContent::parse_room(&text));
+        let room = RoomValues {
+            position: "7".to_owned(),
+            ahead: "6".to_owned(),
+            wait: "<1m".to_owned(),
+            refresh: "2".to_owned(),
+            opens: "10:00".to_owned(),
+            word: "a&b".to_owned(),
+        };
+        for (room, expected) in [
+            (Some(&room), "7,6,&#60;1m,2,10:00,a&#38;b,"),
+            (None, ",,,,,,"),
+        ] {
+            let values = PageValues {
+                status: 503,
+                retry_after: Some(2),
+                request_id: None,
+                room,
+            };
+            let mut body = PageBody::new(&content, &values);
+            let mut piece = Buffer::take();
+            piece.clear_for_body();
+            assert!(!body.fill(&mut piece));
+            assert_eq!(str::from_utf8(piece.filled()), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn a_body_in_pieces_is_the_page_with_its_values() {
+        let long = "é".repeat(READ_SIZE);
+        let text = format!("{{{{status}}}} {long}{{{{request_id}}}}{{{{retry_after}}}}");
+        let content = Arc::new(PageContent::parse(Media::Html, &text));
+        let values = PageValues {
+            status: 503,
+            retry_after: None,
+            request_id: Some("a<b"),
+            room: None,
+        };
+        let mut body = PageBody::new(&content, &values);
+        let (length, mut all, mut pieces) = (body.length(), Vec::new(), 0);
+        let mut has_more = true;
+        while has_more {
+            let mut piece = Buffer::take();
+            piece.clear_for_body();
+            has_more = body.fill(&mut piece);
+            assert!(piece.len() <= READ_SIZE);
+            all.extend_from_slice(piece.filled());
+            pieces += 1;
+        }
+        assert_eq!(all, format!("503 {long}a&#60;b").as_bytes());
+        assert_eq!((length, pieces), (all.len() as u64, 3));
+    }
+}

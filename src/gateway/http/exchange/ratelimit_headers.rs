@@ -1,0 +1,185 @@
+//! The header fields that tell a client about its limits, in the three forms that the file offers.
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+use std::time::Duration;
+
+use config::{RatelimitHeaders, Route};
+use limit::Rate;
+
+use super::limits::{AppliedLimit, LimitOutcome};
+use super::record::RequestRecord;
+use crate::collapse::ACCEL_EXPIRES;
+use crate::gate::GateRejection;
+use crate::http::message::FieldName;
+use crate::observe::metrics::SharedOutcome;
+
+/// Writes a field, given its name and its value.
+type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
+
+/// Returns whether the gateway's own value replaces an origin's value of this field.
+pub(super) fn replaces(which: RatelimitHeaders, known: FieldName) -> bool {
+    match known {
+        FieldName::XRateLimit => which.x_ratelimit,
+        FieldName::RateLimit | FieldName::RateLimitPolicy => which.ratelimit,
+        _ => false,
+    }
+}
+
+/// Writes the fields that the route selects.
+pub(super) fn write(
+    put: Put<'_>,
+    route: &Route,
+    record: &RequestRecord<'_>,
+    outcome: &LimitOutcome,
+) {
+    let which = route.headers;
+    if which.x_ratelimit {
+        match record.gate_rejection() {
+            Some(rejection) => x_ratelimit_of_gate(put, route, record, rejection),
+            None => x_ratelimit(put, record, outcome),
+        }
+    }
+    if which.ratelimit {
+        ratelimit(put, route, record, outcome);
+    }
+    if which.server_timing {
+        server_timing(put, outcome.waited, record);
+    }
+}
+
+/// Leaves out what ends here where answers are shared: `X-Accel-Expires`, which is for the gateway,
+/// and `X-Drip-Shared`, if the gateway writes its own.
+pub(super) fn hiding_shared(route: &Route, put: Put<'_>) -> impl FnMut(&[u8], &[u8]) {
+    let says_shared = route.headers.shared;
+    move |name, value| {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        let ends_here = is(ACCEL_EXPIRES) || says_shared && is("x-drip-shared");
+        if !ends_here {
+            put(name, value);
+        }
+    }
+}
+
+/// Writes `X-Drip-Shared`, if the route selects it and the answer is shared.
+pub(super) fn write_shared(put: Put<'_>, route: &Route, record: &RequestRecord<'_>) {
+    if route.headers.shared && record.shared != SharedOutcome::Alone {
+        put(b"X-Drip-Shared", record.shared.label().as_bytes());
+    }
+}
+
+/// Writes the `X-RateLimit-…` fields of a request that the origin's gate rejected: none would be
+/// accepted before its time, whatever the limits say.
+fn x_ratelimit_of_gate(
+    put: Put<'_>,
+    route: &Route,
+    record: &RequestRecord<'_>,
+    rejection: &GateRejection,
+) {
+    let mut quotas = route.limits.iter();
+    if let Some((quota, _)) = quotas.find_map(|limit| quota(record, limit.into(), &[])) {
+        let retry_after = whole_seconds(rejection.retry_after).max(1);
+        x_ratelimit_fields(put, quota, 0, retry_after);
+    }
+}
+
+/// How many requests a key without any may send at once, and the rate at which they are forgotten;
+/// `None` if nothing limits this key.
+fn quota(record: &RequestRecord<'_>, limit: AppliedLimit, key: &[u8]) -> Option<(u64, Rate)> {
+    let rate = record.gateway.zone(limit.zone).settings().rate_of(key);
+    let at_once = if rate.is_unlimited() {
+        limit.in_flight?.get()
+    } else {
+        1
+    };
+    Some((u64::from(limit.burst) + u64::from(at_once), rate))
+}
+
+/// Writes the `X-RateLimit-…` fields for the tightest limit.
+///
+/// It is the limit that lets the fewest requests through, or makes them wait longest.
+fn x_ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
+    let limiting = outcome.verdicts.iter().filter_map(|verdict| {
+        let (quota, _) = quota(record, verdict.limit, &verdict.key)?;
+        Some((quota, verdict.outlook))
+    });
+    let tightest =
+        limiting.min_by_key(|(_, outlook)| (outlook.remaining, Reverse(outlook.one_more_in)));
+    if let Some((quota, outlook)) = tightest {
+        let retry_after = whole_seconds(outlook.retry_after());
+        x_ratelimit_fields(put, quota, outlook.remaining, retry_after);
+    }
+}
+
+fn x_ratelimit_fields(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64) {
+    for (name, number) in [
+        ("X-RateLimit-Limit", quota),
+        ("X-RateLimit-Remaining", remaining.into()),
+        ("X-RateLimit-Retry-After", retry_after),
+    ] {
+        put(
+            name.as_bytes(),
+            itoa::Buffer::new().format(number).as_bytes(),
+        );
+    }
+}
+
+/// Writes the fields of draft-ietf-httpapi-ratelimit-headers-11.
+///
+/// The quota is the number of requests that an empty bucket accepts at once, its window the time
+/// that a full bucket takes to empty. Where only the running requests are bounded, the window is
+/// one second: when they end is not known. `t` is the time until one more request than remain is
+/// possible.
+///
+/// If the origin's gate rejected the request, no request is possible before its time, whatever the
+/// limits say.
+fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
+    let (mut policies, mut states) = (String::new(), String::new());
+    let mut add = |limit: AppliedLimit, key: &[u8], remaining: u32, next: Duration| {
+        let Some((quota, rate)) = quota(record, limit, key) else {
+            return;
+        };
+        let name = &record.gateway.zone(limit.zone).settings().name;
+        let window = whole_seconds(rate.time_for(quota)).max(1);
+        let next = whole_seconds(next);
+        let comma = if policies.is_empty() { "" } else { ", " };
+        // A write to a string does not fail.
+        let _ = write!(policies, "{comma}\"{name}\";q={quota};w={window}");
+        let _ = write!(states, "{comma}\"{name}\";r={remaining};t={next}");
+    };
+    if let Some(rejection) = record.gate_rejection() {
+        for limit in &route.limits {
+            add(limit.into(), &[], 0, rejection.retry_after);
+        }
+    } else {
+        for verdict in &outcome.verdicts {
+            let outlook = verdict.outlook;
+            let (limit, key) = (verdict.limit, &verdict.key);
+            add(limit, key, outlook.remaining, outlook.one_more_in);
+        }
+    }
+    if !policies.is_empty() {
+        put(b"RateLimit-Policy", policies.as_bytes());
+        put(b"RateLimit", states.as_bytes());
+    }
+}
+
+/// Writes `Server-Timing`.
+///
+/// The origin's own `Server-Timing` is kept beside it.
+fn server_timing(put: Put<'_>, waited: Duration, record: &RequestRecord<'_>) {
+    let millis = |span: Duration| span.as_secs_f64() * 1e3;
+    let mut timing = format!("queue;dur={:.1}", millis(waited));
+    let at_gate = record.waited_at_gate(|| record.answered_at());
+    for (name, span) in [("origin_queue", at_gate), ("origin", record.origin_took)] {
+        if let Some(span) = span {
+            let _ = write!(timing, ", {name};dur={:.1}", millis(span));
+        }
+    }
+    put(b"Server-Timing", timing.as_bytes());
+}
+
+/// Returns whole seconds, rounded up: a client that waits this long does not come too early.
+pub(super) fn whole_seconds(span: Duration) -> u64 {
+    span.as_secs() + u64::from(span.subsec_nanos() > 0)
+}

@@ -1,0 +1,416 @@
+mod gone;
+mod marks;
+mod settle;
+mod shared;
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use config::{Plan, Route, ServerUrl, Zone};
+use limit::{Cost, Moment};
+
+use marks::Marks;
+
+use super::gate::{AtGate, Planned};
+use super::limits::{LimitOutcome, LimitVerdict, Limited};
+use super::request_info::RequestInfo;
+use super::room_fields::Entrance;
+use crate::gate::GateRejection;
+use crate::http::gateway::Gateway;
+use crate::http::message::{Fields, RequestHead};
+use crate::observe::access;
+use crate::observe::key_names::KeyNames;
+use crate::observe::metrics::{GateRejected, LimitStatus, Rejected, SharedOutcome};
+use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
+use crate::time::pacer::Pacer;
+
+/// The status in log and metrics if the client left before a response began, as in nginx.
+const CLIENT_GONE: u16 = 499;
+
+/// What few requests meet, and none meets twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exception {
+    None,
+    /// Its route does not let its client in.
+    Refused,
+    /// Its charges were given back for its answer's status.
+    Refunded,
+}
+
+/// One request, from its head to the last byte of its response.
+///
+/// It is counted and logged exactly once, however it ends: when this is dropped.
+pub(super) struct RequestRecord<'r> {
+    pub(super) gateway: &'r Gateway,
+    pub(super) pacer: &'r Pacer,
+    pub(super) began: Moment,
+    client: Option<IpAddr>,
+    /// `None` if the request could not be read.
+    info: Option<&'r RequestInfo<'r>>,
+    pub(super) route: Option<usize>,
+    pub(super) limited: Limited<'r>,
+    /// `None` if the origin has no gate, or the request did not come so far.
+    pub(super) at_gate: Option<AtGate>,
+    /// What the request counts for, as far as it is known.
+    pub(super) cost: Cost,
+    /// The key of the request at the origin's gate, if it has a plan there.
+    pub(super) planned: Option<Box<Planned>>,
+    /// The server that was asked. `origin_took` is its time until the head of its response.
+    pub(super) server: Option<&'r ServerUrl>,
+    pub(super) origin_took: Option<Duration>,
+    /// Since when the request, sent whole, waits or waited for its origin alone; the epoch: it did not.
+    ///
+    /// A waiting request should be small, so this is no `Option`.
+    pub(super) asked_since: Moment,
+    pub(super) exception: Exception,
+    pub(super) entrance: Entrance,
+    /// Where its answer comes from, on a route that collapses.
+    pub(super) shared: SharedOutcome,
+    /// Whether the status is that of the origin's response.
+    is_answered: bool,
+    /// Boxed: most requests have none, and a waiting one should be small.
+    marks: Option<Box<Marks<'r>>>,
+    status: u16,
+    bytes: u64,
+}
+
+impl<'r> RequestRecord<'r> {
+    /// Creates the record of a request.
+    ///
+    /// `info` is `None` if the request could not be read.
+    pub(super) fn new(
+        gateway: &'r Gateway,
+        pacer: &'r Pacer,
+        client: Option<IpAddr>,
+        info: Option<&'r RequestInfo<'r>>,
+        began: Moment,
+    ) -> Self {
+        if let Some(connection) = info.and_then(|info| info.peer.connection) {
+            connection.request_began();
+        }
+        Self {
+            gateway,
+            pacer,
+            began,
+            client,
+            info,
+            route: None,
+            limited: Limited::default(),
+            at_gate: None,
+            cost: Cost::ONE,
+            planned: None,
+            server: None,
+            origin_took: None,
+            asked_since: Moment::default(),
+            exception: Exception::None,
+            entrance: Entrance::Unasked,
+            shared: SharedOutcome::Alone,
+            is_answered: false,
+            marks: Marks::of_trace(gateway, info.map(|info| info.head)),
+            status: CLIENT_GONE,
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        self.status
+    }
+
+    pub(super) fn answer_began(&mut self, status: u16) {
+        self.status = status;
+    }
+
+    /// Records that the client left before a response began.
+    pub(super) fn client_left(&mut self) {
+        (self.status, self.is_answered, self.bytes) = (CLIENT_GONE, false, 0);
+    }
+
+    /// Records that the origin is waited for no more, after this time.
+    pub(super) fn origin_ended(&mut self, took: Duration, now: Moment) {
+        self.origin_took = Some(took);
+        self.asked_since = now.before(took);
+    }
+
+    /// Records that the origin answers, after this time.
+    pub(super) fn origin_answered(&mut self, status: u16, took: Duration, now: Moment) {
+        self.origin_ended(took, now);
+        self.is_answered = true;
+        self.answer_began(status);
+    }
+
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// Returns what the limits decided, once they have.
+    pub(super) fn outcome(&self) -> Option<&LimitOutcome> {
+        match &self.limited {
+            Limited::Decided(outcome) => Some(outcome),
+            Limited::NotJoined | Limited::WaitingAtOne(_) | Limited::WaitingAtSeveral(..) => None,
+        }
+    }
+
+    /// Returns how long the request waited for its turns.
+    pub(super) fn waited(&self) -> Duration {
+        let outcome = self.outcome();
+        outcome.map(|outcome| outcome.waited).unwrap_or_default()
+    }
+
+    /// Returns how long the request waited, or has waited until `now`, at the origin's gate.
+    pub(super) fn waited_at_gate(&self, now: impl FnOnce() -> Moment) -> Option<Duration> {
+        self.at_gate.as_ref().map(|at_gate| at_gate.waited(now))
+    }
+
+    /// Returns the rejection by the origin's gate, if it rejected the request.
+    pub(super) fn gate_rejection(&self) -> Option<&GateRejection> {
+        match &self.at_gate {
+            Some(AtGate::Rejected(rejected)) => Some(&rejected.0),
+            _ => None,
+        }
+    }
+
+    /// Returns why the request went no further than the origin's gate, if it did not.
+    pub(super) fn rejected_at_gate(&self) -> Option<&'static str> {
+        self.at_gate.as_ref()?.rejected().map(GateRejected::label)
+    }
+
+    /// The fields of the request; `None` if it could not be read.
+    pub(super) fn fields(&self) -> Option<Fields<'r>> {
+        self.head().map(RequestHead::fields)
+    }
+
+    pub(super) fn is_head(&self) -> bool {
+        self.head().is_some_and(RequestHead::is_head)
+    }
+
+    /// Returns whether the request is a call of gRPC.
+    pub(super) fn is_grpc(&self) -> bool {
+        self.head().is_some_and(RequestHead::is_grpc)
+    }
+
+    /// Returns the time at which the gateway's own response begins.
+    ///
+    /// The clock is read only if the request came to its origin or the gate before it.
+    pub(super) fn answered_at(&self) -> Moment {
+        match (self.server, &self.at_gate) {
+            (None, None) => self.began + self.waited(),
+            _ => self.pacer.now(),
+        }
+    }
+
+    /// Returns the route that takes the request, once it is found.
+    pub(super) fn route(&self) -> Option<&'r Route> {
+        self.gateway.settings().routes.get(self.route?)
+    }
+
+    /// What was read of the request; `None` if it could not be read.
+    pub(super) fn info(&self) -> Option<&'r RequestInfo<'r>> {
+        self.info
+    }
+
+    fn head(&self) -> Option<&'r RequestHead> {
+        self.info.map(|info| info.head)
+    }
+
+    /// Returns the route and the result of its limits.
+    pub(super) fn limited_route(&self) -> Option<(&Route, &LimitOutcome)> {
+        Some((self.route()?, self.outcome()?))
+    }
+
+    /// Returns the result of the limits.
+    ///
+    /// If the client left while the request waited, this says so.
+    fn limited(&self) -> Option<access::Limited<'_>> {
+        let zone = |index| self.gateway.zone(index).settings();
+        if let Some((index, key)) = self.limited.waiting() {
+            let (zone, status, excess) = (zone(index), LimitStatus::Cancelled, None);
+            return Some(access::Limited {
+                zone: &zone.name,
+                key,
+                names: KeyNames::of(zone),
+                status,
+                excess,
+                plan: zone.plans.name_of(key),
+                is_flood: false,
+            });
+        }
+        let LimitVerdict {
+            limit,
+            key,
+            is_flood,
+            status,
+            excess,
+            ..
+        } = self.outcome()?.decisive()?;
+        // Who did not pass the gate has given its turns back.
+        let status = match &self.at_gate {
+            Some(AtGate::Waiting(_)) => LimitStatus::Cancelled,
+            Some(AtGate::Rejected(..)) => LimitStatus::RejectedElsewhere,
+            Some(AtGate::Passed(_) | AtGate::Held(_) | AtGate::InVain(..)) | None => *status,
+        };
+        let zone = zone(limit.zone);
+        Some(access::Limited {
+            zone: &zone.name,
+            key,
+            names: KeyNames::of(zone),
+            status,
+            excess: Some(*excess),
+            plan: zone.plans.name_of(key),
+            is_flood: *is_flood,
+        })
+    }
+
+    /// Returns what the request was charged in its zones, as far as it is known.
+    fn charged(&self) -> u32 {
+        let limited = self.limited();
+        let is_given_back = limited.is_some_and(|limited| {
+            matches!(
+                limited.status,
+                LimitStatus::Rejected
+                    | LimitStatus::RejectedDryRun
+                    | LimitStatus::Cancelled
+                    | LimitStatus::RejectedElsewhere
+            )
+        });
+        if self.exception == Exception::Refunded || is_given_back {
+            0
+        } else {
+            self.cost.get()
+        }
+    }
+
+    /// Returns the plan that decides the request's share of its origin's gate, and its zone.
+    fn plan_at_gate(&self, route: &Route) -> Option<(&Zone, &Plan)> {
+        let share = self.gateway.origin(route.origin()?).settings().share?;
+        let zone = self.gateway.zone(share).settings();
+        Some((zone, zone.plans.get(self.planned.as_ref()?.plan)?))
+    }
+
+    /// Returns the request's class at its origin's gate, if the origin has classes.
+    fn class(&self, route: &Route, plan: Option<&Plan>) -> Option<&str> {
+        let classes = &self.gateway.origin(route.origin()?).settings().classes;
+        let wanted = plan.and_then(|plan| plan.class.as_ref());
+        let wanted = wanted.unwrap_or(&route.class);
+        let known = classes.iter().find(|class| class.name == *wanted);
+        known.or(classes.first()).map(|class| &*class.name)
+    }
+
+    fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
+        let route = self.route();
+        let at_gate = route.and_then(|route| self.plan_at_gate(route));
+        let decisive = self.outcome().and_then(LimitOutcome::decisive);
+        let field = |name| {
+            let value = self.head()?.fields().named(name).next()?;
+            Some(String::from_utf8_lossy(value))
+        };
+        access::Entry {
+            time: now,
+            client: self.client,
+            line: self.head().map(line),
+            request_id: self.request_id().map(|(_, id)| id),
+            status: self.status,
+            bytes: self.bytes,
+            route: route.map(Route::name),
+            origin: self
+                .server
+                .and(route.and_then(Route::origin))
+                .map(|origin| self.gateway.origin(origin).settings().name.as_str()),
+            server: self.server.as_ref().map(ToString::to_string),
+            shared: (self.shared != SharedOutcome::Alone).then(|| self.shared.label()),
+            is_refused: self.exception == Exception::Refused,
+            limited: self.limited(),
+            planned: self.planned.as_deref().zip(at_gate).map(|(planned, of)| {
+                let (zone, plan) = (of.0.name.as_str(), &*of.1.name);
+                let (names, key) = (KeyNames::of(of.0), &*planned.key);
+                access::Planned {
+                    zone,
+                    key,
+                    names,
+                    plan,
+                }
+            }),
+            queue: match self.limited.waiting() {
+                Some(_) => Some(now.since(self.began)),
+                None => decisive.and(self.outcome()).map(|outcome| outcome.waited),
+            },
+            origin_queue: self.waited_at_gate(|| now),
+            origin_rejected: self.rejected_at_gate(),
+            class: route.and_then(|route| self.class(route, at_gate.map(|of| of.1))),
+            cost: route
+                .filter(|route| route.has_cost())
+                .map(|_| self.charged()),
+            origin_took: self.origin_took,
+            duration,
+            referer: field("referer"),
+            user_agent: field("user-agent"),
+        }
+    }
+}
+
+impl RequestRecord<'_> {
+    fn send_spans(&self, spans: &Spans, trace: &Trace, now: Moment) {
+        let route = self.route();
+        let left = match self.limited.waiting() {
+            Some(_) => now,
+            None => self.began + self.waited() + self.waited_at_gate(|| now).unwrap_or_default(),
+        };
+        let by_limits = self.outcome().and_then(|outcome| outcome.rejected);
+        let by_gate = self.rejected_at_gate();
+        let origin = self.server.zip(route.and_then(Route::origin));
+        let origin = origin.map(|(server, origin)| OriginSpan {
+            time: (
+                left,
+                self.origin_took.map_or(now, |took| self.asked_since + took),
+            ),
+            name: &self.gateway.origin(origin).settings().name,
+            server: server.to_string(),
+            is_answered: self.is_answered,
+        });
+        spans.send(RequestSpans {
+            trace,
+            method: self.head().map_or("", |head| line(head).method),
+            route: route.map(Route::name),
+            status: self.status,
+            queued: (self.began.before(self.receiving()), left),
+            limited: self.limited().map(|limited| (limited.zone, limited.status)),
+            rejected: by_limits.map(Rejected::label).or(by_gate),
+            origin,
+        });
+    }
+}
+
+/// Returns what the request asked for, as its client wrote it.
+fn line(head: &RequestHead) -> access::Line<'_> {
+    access::Line {
+        // A method is a token, so it is text.
+        method: str::from_utf8(head.method()).unwrap_or_default(),
+        target: Cow::Borrowed(head.target()),
+        protocol: head.version().name(),
+    }
+}
+
+impl Drop for RequestRecord<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.info.and_then(|info| info.peer.connection) {
+            connection.request_ended();
+        }
+        if self.shared == SharedOutcome::Refresh {
+            // No client asked for it.
+            return;
+        }
+        let now = self.ended_early();
+        let now = now.unwrap_or_else(|| self.pacer.now());
+        let duration = now.since(self.began) + self.receiving();
+        self.gateway
+            .count_request(self.route, self.status, duration);
+        self.count_gone(now);
+        let is_logged = self.route().is_none_or(|route| route.access_log);
+        if let Some(log) = self.gateway.access_log().filter(|_| is_logged) {
+            log.write(&self.entry(duration, now));
+        }
+        if let (Some(spans), Some(trace)) = (self.gateway.spans(), self.trace()) {
+            self.send_spans(spans, trace, now);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What is counted of a request whose client left.
+
+use config::Route;
+use limit::Moment;
+
+use super::{CLIENT_GONE, RequestRecord};
+use crate::http::exchange::gate::AtGate;
+use crate::http::exchange::limits::LimitOutcome;
+
+impl RequestRecord<'_> {
+    /// Counts a client that left before a response began, by what its request waited for.
+    pub(super) fn count_gone(&self, now: Moment) {
+        if let Some((zone, _)) = self.limited.waiting() {
+            let zone = self.gateway.zone(zone);
+            zone.metrics().left_after(now.since(self.began));
+            return;
+        }
+        // An origin may answer with this status itself.
+        if self.status != CLIENT_GONE || self.is_answered {
+            return;
+        }
+        let Some(origin) = self.route().and_then(Route::origin) else {
+            return;
+        };
+        let origin = self.gateway.origin(origin);
+        match (&self.at_gate, origin.gate()) {
+            (Some(AtGate::Waiting(since)), Some(gate)) => {
+                gate.metrics().left_after(now.since(*since));
+            }
+            // It waits for the end of an outage.
+            (Some(AtGate::Held(_)), _) => {}
+            _ => self.count_gone_at_origin(now),
+        }
+    }
+
+    /// Counts a client that left while its origin worked on its request, by what took longest.
+    ///
+    /// Who is let through just before giving up has not left because of the origin. Nor has who
+    /// ends an upload.
+    fn count_gone_at_origin(&self, now: Moment) {
+        let since = self.asked_since;
+        let origin = self.route().and_then(Route::origin);
+        let Some(origin) = origin.filter(|_| since != Moment::default()) else {
+            return;
+        };
+        let origin = self.gateway.origin(origin);
+        let (in_zones, at_origin) = (self.waited(), now.since(since));
+        let at_gate = self.waited_at_gate(|| now).unwrap_or_default();
+        let decisive = self.outcome().and_then(LimitOutcome::decisive);
+        if at_origin >= in_zones + at_gate {
+            origin.left_after(at_origin);
+        } else if let Some(gate) = origin.gate()
+            && at_gate >= in_zones
+        {
+            gate.metrics().left_after(at_gate);
+        } else if let Some(verdict) = decisive {
+            let zone = self.gateway.zone(verdict.limit.zone);
+            zone.metrics().gave_up_after(in_zones);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! An answer of the origin, as one of several requests gets it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use limit::Moment;
+
+use super::super::record::RequestRecord;
+use super::super::reply_body::{ReplyBody, SharedBody};
+use super::super::{ratelimit_headers, request_id, rewrite};
+use super::{Body, MoreFields, Reply, reason};
+use crate::collapse::{Preconditions, Presented, SharedAnswer};
+use crate::http::downstream::{ClientStream, Response};
+use crate::http::message::buffer::READ_SIZE;
+use crate::http::message::{BodyLength, Buffer};
+
+/// An answer of the origin, and what of it a request gets.
+#[derive(Debug)]
+pub(super) struct SharedReply {
+    answer: Arc<SharedAnswer>,
+    presented: Presented,
+    /// In seconds.
+    age: u64,
+}
+
+impl Reply<'_> {
+    /// What a request gets of an answer that several get.
+    pub(in crate::http::exchange) fn shared(
+        answer: Arc<SharedAnswer>,
+        preconditions: &Preconditions<'_>,
+        now: Moment,
+    ) -> Self {
+        let presented = preconditions.present(&answer.head, answer.body().length());
+        let status = match presented {
+            Presented::Whole => answer.head.status,
+            Presented::Part(_) => 206,
+            Presented::NotModified => 304,
+            Presented::Unsatisfiable => 416,
+        };
+        let age = answer.age(now).as_secs();
+        Self {
+            status,
+            retry_after: None,
+            more: MoreFields::None,
+            body: Body::Shared(Box::new(SharedReply {
+                answer,
+                presented,
+                age,
+            })),
+        }
+    }
+}
+
+impl SharedReply {
+    /// Whether the response has a field of the origin's.
+    ///
+    /// A 304 tells nothing of the content (RFC 9110, section 15.4.5), a 416 nothing but itself.
+    fn has(&self, name: &[u8]) -> bool {
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+        let is_of_content = || name.len() > 8 && name[..8].eq_ignore_ascii_case(b"content-");
+        match self.presented {
+            Presented::Whole | Presented::Part(_) => true,
+            Presented::NotModified => is(b"content-location") || !is_of_content(),
+            Presented::Unsatisfiable => is(b"date"),
+        }
+    }
+
+    /// Begins the response, and returns its body.
+    pub(super) fn begin<C: ClientStream>(
+        &self,
+        client: &mut C,
+        record: &mut RequestRecord<'_>,
+    ) -> ReplyBody {
+        let head = &self.answer.head;
+        let length = self.answer.body().length();
+        let (status, phrase, range) = match &self.presented {
+            Presented::Whole => (head.status, &*head.reason, 0..length),
+            Presented::Part(range) => (206, &b"Partial Content"[..], range.clone()),
+            Presented::NotModified => (304, &b"Not Modified"[..], 0..0),
+            Presented::Unsatisfiable => (416, reason(416).unwrap_or_default().as_bytes(), 0..0),
+        };
+        let has_body = !matches!(status, 204 | 304);
+        let to_head = record.is_head();
+        record.answer_began(status);
+        let announced = range.len() as u64;
+        if !to_head {
+            record.sent(announced);
+        }
+        let (record, mut age) = (&*record, itoa::Buffer::new());
+        let (route, limited) = (record.route(), record.limited_route());
+        let age = age.format(self.age).as_bytes();
+        let all = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            for (name, value) in head.fields.iter() {
+                if self.has(name) {
+                    put(name, value);
+                }
+            }
+            put(b"Age", age);
+            match &self.presented {
+                Presented::Part(Range { start, end }) => {
+                    let part = format!("bytes {start}-{}/{length}", end - 1);
+                    put(b"Content-Range", part.as_bytes());
+                }
+                Presented::Unsatisfiable => {
+                    put(b"Content-Range", format!("bytes */{length}").as_bytes());
+                }
+                Presented::Whole | Presented::NotModified => {}
+            }
+            request_id::put(record, put);
+            if let Some((route, outcome)) = limited {
+                ratelimit_headers::write(put, route, record, outcome);
+                ratelimit_headers::write_shared(put, route, record);
+            }
+        };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            record.put_with_session(put, |put| match route {
+                Some(route) => rewrite::edit(record, &[&route.response_fields], put, all),
+                None => all(put),
+            });
+        };
+        client.begin(&Response {
+            status,
+            reason: phrase,
+            length: if to_head || !has_body {
+                BodyLength::None
+            } else {
+                BodyLength::Length(announced)
+            },
+            announced_length: has_body.then_some(announced),
+            date: None,
+            upgrade: None,
+            fields: &fields,
+        });
+        let left = if to_head { 0..0 } else { range };
+        let body = self.answer.body();
+        if left.len() <= READ_SIZE {
+            // It goes into the buffer of the head.
+            let mut piece = Buffer::take();
+            piece.clear_for_body();
+            if body.read(left.clone(), |bytes| piece.put(bytes)).is_some() {
+                return ReplyBody::new(piece);
+            }
+        }
+        ReplyBody::Shared(Box::new(SharedBody::new(body, left)))
+    }
+}

@@ -1,0 +1,124 @@
+//! The id of a request, by which it is found in the logs of all programs on its way.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use limit::Moment;
+
+use super::record::RequestRecord;
+use crate::http::message::RequestHead;
+use crate::time::clock;
+
+/// Longest id that is taken from a peer, in bytes.
+const MAX_SIZE: usize = 128;
+
+/// The id of a request.
+#[derive(Debug)]
+pub(super) enum RequestId<'r> {
+    /// A trusted peer sent it.
+    Sent(&'r str),
+    /// It was made here: a UUID.
+    Made([u8; 36]),
+}
+
+impl<'r> RequestId<'r> {
+    /// The id in the field `name`, or else a new one.
+    ///
+    /// `head` is that of a trusted peer. An id has 1 to 128 visible characters of ASCII, and its
+    /// field is there once: programs differ in which one of several they read.
+    pub(super) fn of(name: &str, head: Option<&'r RequestHead>, began: Moment) -> Self {
+        let mut sent = head.into_iter().flat_map(|head| head.fields().named(name));
+        if let (Some(id), None) = (sent.next(), sent.next())
+            && (1..=MAX_SIZE).contains(&id.len())
+            && id.iter().all(u8::is_ascii_graphic)
+            && let Ok(id) = str::from_utf8(id)
+        {
+            return Self::Sent(id);
+        }
+        let random = || u128::from(RandomState::new().build_hasher().finish());
+        Self::Made(uuid(clock::to_wall(began), random() << 64 | random()))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            Self::Sent(id) => id,
+            Self::Made(id) => str::from_utf8(id).unwrap_or_default(),
+        }
+    }
+}
+
+/// A UUID of version 7 (RFC 9562, section 5.7): ids sort by their time, as databases like it.
+fn uuid(at: Moment, random: u128) -> [u8; 36] {
+    let millis = u128::from(at.as_nanos() / 1_000_000);
+    let random_high = (random >> 64) & 0xfff;
+    let random_low = random & (u128::MAX >> 66);
+    let value = millis << 80 | 7 << 76 | random_high << 64 | 0b10 << 62 | random_low;
+    let mut text = [b'-'; 36];
+    let places = (0..36).filter(|at| ![8, 13, 18, 23].contains(at));
+    for (nth, place) in places.enumerate() {
+        let digit = (value >> (124 - 4 * nth)) & 0xf;
+        text[place] = b"0123456789abcdef"[digit as usize];
+    }
+    text
+}
+
+/// Calls `put` with the field of the request's id, if requests have one.
+pub(super) fn put(record: &RequestRecord<'_>, put: &mut dyn FnMut(&[u8], &[u8])) {
+    if let Some((name, id)) = record.request_id() {
+        put(name.as_bytes(), id.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::message::sample::request;
+
+    #[test]
+    fn a_uuid_has_its_time_its_version_and_its_variant() {
+        // The example of RFC 9562, appendix A.6.
+        let at = Moment::from_nanos(0x017f_22e2_79b0 * 1_000_000 + 999_999);
+        let random = 0xcc3_u128 << 64 | 0x18c4_dc0c_0c07_398f;
+        let id = uuid(at, random);
+        assert_eq!(
+            str::from_utf8(&id),
+            Ok("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
+        );
+        let all = uuid(at, u128::MAX);
+        assert_eq!(
+            str::from_utf8(&all),
+            Ok("017f22e2-79b0-7fff-bfff-ffffffffffff")
+        );
+    }
+
+    #[test]
+    fn one_valid_id_is_taken_and_others_are_replaced() {
+        let id = |fields: &[(&str, &[u8])]| {
+            let head = request(fields);
+            let id = RequestId::of("X-Request-Id", Some(&head), Moment::default());
+            matches!(id, RequestId::Sent(_)).then(|| id.as_str().to_owned())
+        };
+        let long = [b'a'; 129];
+        let name = "x-request-id";
+        assert_eq!(id(&[(name, b"a\"<~!")]).as_deref(), Some("a\"<~!"));
+        assert_eq!(id(&[(name, &long[..128])]).map(|it| it.len()), Some(128));
+        let wrong: [&[(&str, &[u8])]; 7] = [
+            &[],
+            &[(name, b"")],
+            &[(name, &long)],
+            &[(name, b"a b")],
+            &[(name, b"a\x80")],
+            &[(name, b"a"), ("X-Request-ID", b"a")],
+            &[("x_request_id", b"a")],
+        ];
+        for fields in wrong {
+            assert_eq!(id(fields), None, "{fields:?}");
+        }
+        let made = || {
+            RequestId::of("a", None, Moment::default())
+                .as_str()
+                .to_owned()
+        };
+        assert_ne!(made(), made());
+        assert_eq!(made().len(), 36);
+    }
+}

@@ -1,0 +1,348 @@
+use std::borrow::Cow;
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use config::{MatcherInput, RequestInputs, Server, is_field, target};
+
+use super::client::Client;
+use super::cookies;
+use super::grpc;
+use crate::http::downstream::Peer;
+use crate::http::message::{FieldName, Fields, RequestHead, Version};
+use crate::observe::escape::escape;
+
+/// The properties of a request that are read once: its sender and its target.
+pub(super) struct RequestInfo<'a> {
+    pub(super) head: &'a RequestHead,
+    pub(super) peer: &'a Peer,
+    pub(super) client: Client,
+    /// Without a port, in lower case; empty if the request names no host.
+    pub(super) host: Cow<'a, str>,
+    /// In the form for comparisons: decoded and resolved.
+    pub(super) path: Cow<'a, [u8]>,
+    /// Whether fields with `_` are read as those with `-`.
+    pub(super) underscores: bool,
+    /// Whether connections to servers are tied to the client's connection: it may be logged in.
+    pub(super) is_tied: bool,
+}
+
+/// Why the gateway does not accept a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnfitRequest {
+    /// It asks for a tunnel.
+    Connect,
+    /// It names no host, several hosts, or an invalid one (RFC 9112, section 3.2).
+    Host,
+    /// Its target is `*`, but its method is not `OPTIONS` (RFC 9112, section 3.2.4).
+    Asterisk,
+    /// Its path has a zero byte, once it is decoded.
+    Nul,
+    /// A field that limits or conditions read is there twice.
+    FieldTwice,
+    /// An argument that limits or conditions read is there twice.
+    ArgumentTwice,
+    /// A cookie that limits or conditions read stands inside another one.
+    Cookie,
+    /// It expects something other than `100-continue` (RFC 9110, section 10.1.1).
+    Expectation,
+}
+
+impl<'a> RequestInfo<'a> {
+    pub(super) fn new(head: &'a RequestHead, peer: &'a Peer, server: &Server) -> Self {
+        let (path, _) = split_query(head.path_and_query());
+        // A request for the whole server belongs to the route for all paths.
+        let path = match path {
+            b"*" | b"" => b"/",
+            path => path,
+        };
+        Self {
+            head,
+            peer,
+            client: Client::of(head.fields(), peer, server),
+            host: host(head),
+            path: target::path(path),
+            underscores: server.underscores_in_headers,
+            is_tied: false,
+        }
+    }
+
+    /// The token in the field `Authorization` (RFC 6750, section 2.1). Of several fields none
+    /// counts, because the origin may take another one.
+    pub(super) fn bearer_token(&self) -> Option<&'a [u8]> {
+        let mut fields = self.named("authorization");
+        let (Some(value), None) = (fields.next(), fields.next()) else {
+            return None;
+        };
+        let (scheme, token) = value.split_at_checked("Bearer ".len())?;
+        scheme
+            .eq_ignore_ascii_case(b"Bearer ")
+            .then(|| token.trim_ascii())
+    }
+
+    /// Whether the client uses TLS, as far as this gateway or a trusted peer before it knows.
+    pub(super) fn is_over_tls(&self) -> bool {
+        let mut named = self.fields().all(FieldName::XForwardedProto);
+        let is_named = self.client.trusted && named.any(|it| it.eq_ignore_ascii_case(b"https"));
+        self.peer.secure || is_named
+    }
+
+    pub(super) fn fields(&self) -> Fields<'a> {
+        self.head.fields()
+    }
+
+    /// Returns the values of the fields that limits and conditions read as `name`, in order.
+    pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        let is_named = move |found: &[u8]| is_field(name, found, self.underscores);
+        self.fields().named_by(name.len(), is_named)
+    }
+
+    /// Returns the values of all fields of a name as keys have them, joined as nginx joins them;
+    /// `None` if there is no such field.
+    pub(super) fn joined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let mut values = self.named(name).map(without_odd_blanks);
+        let first = values.next()?;
+        let mut joined = Cow::Borrowed(first);
+        for value in values {
+            let all = joined.to_mut();
+            all.extend_from_slice(b", ");
+            all.extend_from_slice(value);
+        }
+        Some(joined)
+    }
+
+    /// Returns the value of a field as the origin gets it, unless the route changes it.
+    ///
+    /// It is that of [`Self::joined`], except for fields that say where the request came from. The origin gets
+    /// these from trusted peers only; else the gateway sets three of them.
+    pub(super) fn as_forwarded(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let known = FieldName::of(name.as_bytes());
+        if self.client.trusted || !known.tells_origination() {
+            return self.joined(name);
+        }
+        match known {
+            FieldName::XForwardedFor => {
+                let address = self.client.address?;
+                Some(Cow::Owned(address.to_string().into_bytes()))
+            }
+            FieldName::XForwardedHost => self.head.named_host().map(Cow::Borrowed),
+            FieldName::XForwardedProto => Some(Cow::Borrowed(self.peer.scheme().as_bytes())),
+            _ => None,
+        }
+    }
+
+    /// Returns what limits and conditions by these inputs would read, and programs would read in
+    /// two ways.
+    pub(super) fn ambiguity(&self, inputs: &RequestInputs) -> Option<UnfitRequest> {
+        let fields = inputs.single_fields();
+        if { fields }.any(|name| self.has_field_twice(name)) {
+            return Some(UnfitRequest::FieldTwice);
+        }
+        let mut arguments = inputs.arguments().iter();
+        if arguments.any(|name| target::has_several(self.query(), name)) {
+            return Some(UnfitRequest::ArgumentTwice);
+        }
+        let mut cookies = inputs.cookies().iter();
+        let is_hidden = cookies.any(|name| self.has_cookie_inside(name));
+        is_hidden.then_some(UnfitRequest::Cookie)
+    }
+
+    /// Whether programs would read a part of the request in two ways.
+    pub(super) fn is_ambiguous(&self, input: &MatcherInput) -> bool {
+        match input {
+            MatcherInput::Header(name) => {
+                RequestInputs::is_single(name) && self.has_field_twice(name)
+            }
+            MatcherInput::Query(name) => target::has_several(self.query(), name),
+            MatcherInput::Cookie(name) => self.has_cookie_inside(name),
+        }
+    }
+
+    fn has_field_twice(&self, name: &str) -> bool {
+        self.named(name).nth(1).is_some()
+    }
+
+    fn has_cookie_inside(&self, name: &str) -> bool {
+        cookies::is_inside(self.fields().all(FieldName::Cookie), name)
+    }
+
+    /// Returns how long its client waits, if it says so: the deadline of a call of gRPC.
+    pub(super) fn call_timeout(&self) -> Option<Duration> {
+        grpc::timeout(self.head)
+    }
+
+    /// Returns the query of the target, without the question mark; empty if there is none.
+    pub(super) fn query(&self) -> &'a [u8] {
+        split_query(self.head.path_and_query()).1
+    }
+
+    /// Returns how many requests of its key may wait above what the limits allow.
+    ///
+    /// Only over HTTP/2: there a client sends all that it has at once, and holding some of it back
+    /// does not hold up the rest of its connection.
+    pub(super) fn above_burst(&self, server: &Server) -> u32 {
+        if self.head.version() == Version::Http2 {
+            server.above_burst()
+        } else {
+            0
+        }
+    }
+
+    /// Returns why the gateway does not accept the request, if it does not.
+    pub(super) fn unfit(&self) -> Option<UnfitRequest> {
+        if self.head.method() == b"CONNECT" {
+            return Some(UnfitRequest::Connect);
+        }
+        if !self.names_a_host() {
+            return Some(UnfitRequest::Host);
+        }
+        if self.head.path_and_query() == b"*" && self.head.method() != b"OPTIONS" {
+            return Some(UnfitRequest::Asterisk);
+        }
+        // A path that was not changed has no escape.
+        let is_decoded = matches!(self.path, Cow::Owned(_));
+        if is_decoded && target::has_nul(split_query(self.head.path_and_query()).0) {
+            return Some(UnfitRequest::Nul);
+        }
+        let known = |expected: &[u8]| expected.eq_ignore_ascii_case(b"100-continue");
+        let mut expected = self.fields().all(FieldName::Expect);
+        (!expected.all(known)).then_some(UnfitRequest::Expectation)
+    }
+
+    fn names_a_host(&self) -> bool {
+        let mut fields = self.fields().all(FieldName::Host);
+        let authority = self.head.authority();
+        let by_field = match (fields.next(), fields.next()) {
+            // Over HTTP/2 both must name the same (RFC 9113, section 8.3.1). Over HTTP/1 an
+            // absolute target overrides the field.
+            (Some(field), None) if self.head.version() == Version::Http2 => {
+                is_authority(field) && authority.is_none_or(|it| it.eq_ignore_ascii_case(field))
+            }
+            (Some(field), None) => is_authority(field),
+            (None, _) => match self.head.version() {
+                // HTTP/1.0 has no such field, and HTTP/2 has a pseudo-header instead.
+                Version::Http10 => true,
+                Version::Http2 => authority.is_some(),
+                Version::Http11 => false,
+            },
+            (Some(_), Some(_)) => false,
+        };
+        by_field && authority.is_none_or(is_authority)
+    }
+}
+
+/// Splits a target into its path and its query.
+fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b'?', target) {
+        Some(at) => (&target[..at], &target[at + 1..]),
+        None => (target, &[]),
+    }
+}
+
+/// Returns whether `text` is a host with or without a port, and nothing else.
+///
+/// The syntax is that of RFC 3986, section 3.2.2. The text may be empty (RFC 9112, section 3.2).
+fn is_authority(text: &[u8]) -> bool {
+    if is_plain_authority(text) {
+        return true;
+    }
+    let Ok(text) = str::from_utf8(text) else {
+        return false;
+    };
+    let (host_is_good, rest) = if let Some(literal) = text.strip_prefix('[') {
+        let (address, rest) = literal.split_once(']').unwrap_or_default();
+        (address.parse::<Ipv6Addr>().is_ok(), rest)
+    } else {
+        let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+        (is_name(name.as_bytes()), rest)
+    };
+    let port = rest.strip_prefix(':').unwrap_or(rest);
+    let port_is_good = port.bytes().all(|byte| byte.is_ascii_digit());
+    host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
+}
+
+/// Returns whether `text` is a name or an IPv4 address without escapes, perhaps with a port: most are.
+fn is_plain_authority(text: &[u8]) -> bool {
+    /// Whether a byte may stand in such a name.
+    const IS_PLAIN: [bool; 256] = {
+        let (mut table, mut byte) = ([false; 256], 0_u8);
+        while byte.is_ascii() {
+            table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+            byte += 1;
+        }
+        table
+    };
+    let is_plain = |byte: &u8| IS_PLAIN[usize::from(*byte)];
+    let name = text.iter().position(|byte| !is_plain(byte));
+    let (name, rest) = text.split_at(name.unwrap_or(text.len()));
+    if name.windows(2).any(|two| two == b"..") {
+        return false;
+    }
+    match rest {
+        [] => true,
+        [b':', port @ ..] => port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// Returns whether `name` is a valid host name, percent-encoded or not.
+///
+/// Empty labels inside the name are not allowed, nor are commas, which join fields.
+fn is_name(name: &[u8]) -> bool {
+    let mut escaped = name.split(|byte| *byte == b'%');
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(byte);
+    let is_escape = |part: &[u8]| {
+        part.get(..2)
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    escaped
+        .next()
+        .is_none_or(|first| first.iter().all(is_plain))
+        && escaped.all(|part| is_escape(part) && part.iter().all(is_plain))
+        && !name.windows(2).any(|two| two == b"..")
+}
+
+/// Returns the host of a request, without its port or a final dot, in lower case.
+///
+/// Empty if the request names no host. Bytes that are not text are escaped so that they stay
+/// distinct: otherwise a client could use them to escape a limit.
+fn host(head: &RequestHead) -> Cow<'_, str> {
+    let named = head.named_host();
+    let named = match named.map(str::from_utf8) {
+        None => return Cow::Borrowed(""),
+        Some(Ok(named)) => Cow::Borrowed(named),
+        Some(Err(_)) => Cow::Owned(escape(named.unwrap_or_default())),
+    };
+    match named {
+        Cow::Borrowed(named) => match without_port(named) {
+            name if name.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+                Cow::Owned(name.to_ascii_lowercase())
+            }
+            name => Cow::Borrowed(name),
+        },
+        Cow::Owned(named) => Cow::Owned(without_port(&named).to_ascii_lowercase()),
+    }
+}
+
+fn without_port(named: &str) -> &str {
+    let port = named
+        .bytes()
+        .rposition(|byte| byte == b':')
+        .filter(|colon| !named[*colon..].contains(']'));
+    let name = &named[..port.unwrap_or(named.len())];
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+/// Removes the blanks of Latin-1 around a value, which are none of HTTP.
+///
+/// Some programs, such as Python's `wsgiref`, remove them.
+pub(super) fn without_odd_blanks(mut value: &[u8]) -> &[u8] {
+    while let [b'\x85' | b'\xa0' | b' ' | b'\t', rest @ ..]
+    | [rest @ .., b'\x85' | b'\xa0' | b' ' | b'\t'] = value
+    {
+        value = rest;
+    }
+    value
+}
+
+#[cfg(test)]
+mod properties;

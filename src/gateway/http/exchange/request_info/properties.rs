@@ -1,0 +1,100 @@
+//! Properties for any bytes in `Host`.
+
+use http::HeaderValue;
+use proptest::prelude::*;
+use testing::{bytes, config, replay};
+
+use super::*;
+use crate::http::message::fields::without_blanks;
+use crate::http::message::sample::request;
+
+/// Returns the host of a request with this field, and whether the gateway accepts it.
+///
+/// Returns `None` if the bytes are not a valid field value.
+fn named(field: &[u8]) -> Option<(String, bool)> {
+    HeaderValue::from_bytes(field).ok()?;
+    let head = request(&[("Host", field)]);
+    let settings = config::parse(
+        "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n",
+        std::path::Path::new("gateway.toml"),
+        false,
+    );
+    let (settings, peer) = (settings.unwrap(), Peer::default());
+    let info = RequestInfo::new(&head, &peer, &settings.server);
+    let fits = info.unfit().is_none();
+    Some((info.host.into_owned(), fits))
+}
+
+fn holds(field: &[u8]) -> Result<(), TestCaseError> {
+    // The blanks around the value do not belong to it.
+    let field = without_blanks(field);
+    let Some((host, fits)) = named(field) else {
+        return Ok(());
+    };
+    prop_assert!(
+        !host.bytes().any(|byte| byte.is_ascii_uppercase()),
+        "{}",
+        host
+    );
+    let strange = |c: char| c.is_ascii_control() || " \t/?#@,".contains(c);
+    let bracketed = host.starts_with('[') && host.ends_with(']');
+    if fits {
+        prop_assert!(!host.contains(strange), "{}", host);
+        prop_assert!(bracketed || !host.contains([':', '[', ']']), "{}", host);
+        prop_assert!(!host.ends_with('.') && !host.contains(".."), "{}", host);
+    }
+    // A host written in another way is the same host.
+    prop_assert_eq!(
+        named(&field.to_ascii_uppercase()),
+        Some((host.clone(), fits))
+    );
+    if fits
+        && !field.ends_with(b".")
+        && (bracketed && field.ends_with(b"]") || !field.contains(&b':'))
+    {
+        prop_assert_eq!(
+            named(&[field, b":8080"].concat()),
+            Some((host.clone(), true))
+        );
+        prop_assert_eq!(named(&[field, b":"].concat()), Some((host.clone(), true)));
+        if !bracketed && !field.is_empty() {
+            prop_assert_eq!(named(&[field, b"."].concat()), Some((host.clone(), true)));
+            prop_assert_eq!(named(&[field, b".:80"].concat()), Some((host, true)));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_corpus_holds() {
+    replay("hosts", holds);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_host_is_the_same_however_it_is_written(field in bytes("hosts")) {
+        holds(&field)?;
+    }
+
+    #[test]
+    fn so_is_one_that_looks_like_a_host(field in "\\[?[a-bA-B0-1.:\\]]{0,8}(:[0-9]{0,5})?") {
+        holds(field.as_bytes())?;
+    }
+
+    #[test]
+    fn hosts_that_are_no_text_are_kept_apart(one in bytes("hosts"), other in bytes("hosts")) {
+        if let (Some((one_host, true)), Some((other_host, true))) = (named(&one), named(&other))
+            && one_host == other_host
+        {
+            let bare = |field: &[u8]| {
+                let lower = without_blanks(field).to_ascii_lowercase();
+                let port = lower.iter().rposition(|byte| *byte == b':').filter(|at| !lower[*at..].contains(&b']'));
+                let name = &lower[..port.unwrap_or(lower.len())];
+                name.strip_suffix(b".").unwrap_or(name).to_vec()
+            };
+            prop_assert_eq!(bare(&one), bare(&other));
+        }
+    }
+}

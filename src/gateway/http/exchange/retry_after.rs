@@ -1,0 +1,189 @@
+//! `Retry-After`: what the gateway sends, and what an origin sent.
+
+use std::time::Duration;
+
+use limit::Moment;
+
+use super::ratelimit_headers::whole_seconds;
+use crate::collapse::parse_date;
+use crate::gate::InvalidRetryAfter;
+use crate::http::message::Fields;
+use crate::time::clock;
+
+/// When the same request may come again.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RetryAfter {
+    /// There is a turn for it then, if no other request takes it.
+    Turn(Duration),
+    /// It may be worth a try then.
+    Guess(Duration),
+}
+
+impl RetryAfter {
+    /// In whole seconds, as `Retry-After` has it. At least 1.
+    pub(super) fn seconds(self) -> u64 {
+        let (Self::Turn(span) | Self::Guess(span)) = self;
+        whole_seconds(span).max(1)
+    }
+
+    /// In milliseconds, as clients of gRPC read it. At least 1.
+    ///
+    /// A guess is not shorter than in seconds: clients that wait a few milliseconds for a queue
+    /// that has just become too long would come again and again.
+    pub(super) fn millis(self) -> u128 {
+        match self {
+            Self::Turn(span) => span.as_nanos().div_ceil(1_000_000).max(1),
+            Self::Guess(_) => u128::from(self.seconds()) * 1000,
+        }
+    }
+}
+
+/// Reads the `Retry-After` of an origin's response: a delay or a date (RFC 9110, section 10.2.3).
+///
+/// APIs also send decimals, which are rounded up to seconds, and dates as in mail (RFC 5322) or as in RFC 3339.
+/// A date that has passed is a delay of 0. Of several fields the longest delay counts.
+///
+/// # Errors
+///
+/// Returns an error if there is such a field and none can be read.
+pub(super) fn retry_after(
+    fields: Fields<'_>,
+    now: Moment,
+) -> Result<Option<Duration>, InvalidRetryAfter> {
+    let mut values = fields.named("retry-after").peekable();
+    if values.peek().is_none() {
+        return Ok(None);
+    }
+    let longest = values.filter_map(|value| parse(value, now)).max();
+    longest.map(Some).ok_or(InvalidRetryAfter)
+}
+
+fn parse(value: &[u8], now: Moment) -> Option<Duration> {
+    let text = str::from_utf8(value).ok()?.trim();
+    parse_seconds(text).or_else(|| {
+        let now = clock::to_wall(now);
+        let date = parse_date(text.as_bytes(), now).or_else(|| parse_other_date(text))?;
+        Some(date.since(now))
+    })
+}
+
+/// Reads a number of seconds, which may have any number of digits and decimals.
+fn parse_seconds(text: &str) -> Option<Duration> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let mut parts = [whole, decimals].into_iter();
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !parts.all(is_number) {
+        return None;
+    }
+    let seconds = whole.parse().unwrap_or(u64::MAX);
+    let is_more = decimals.bytes().any(|digit| digit != b'0');
+    Some(Duration::from_secs(seconds.saturating_add(is_more.into())))
+}
+
+fn parse_other_date(text: &str) -> Option<Moment> {
+    let mail = jiff::fmt::rfc2822::parse(text).map(|date| date.timestamp());
+    let date = mail.or_else(|_| text.parse::<jiff::Timestamp>()).ok()?;
+    let is_more = date.subsec_nanosecond() > 0;
+    let seconds = u64::try_from(date.as_second()).ok()? + u64::from(is_more);
+    Some(Moment::default() + Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::simulated::step_wall;
+
+    /// 1994-11-06 08:49:30, seven seconds before the date of RFC 9110.
+    const NOW: Duration = Duration::from_secs(784_111_770);
+
+    fn seconds(value: &str) -> Option<u64> {
+        let delay = parse(value.as_bytes(), Moment::default() + NOW)?;
+        assert_eq!(delay.subsec_nanos(), 0, "{value}");
+        Some(delay.as_secs())
+    }
+
+    #[test]
+    fn a_date_is_read_by_the_wall_clock_after_a_step() {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(seconds(date), Some(7));
+        step_wall(-20);
+        assert_eq!(seconds(date), Some(27));
+        assert_eq!(seconds("7"), Some(7));
+    }
+
+    #[test]
+    fn a_delay_is_read_with_decimals_and_blanks() {
+        for (value, wanted) in [
+            ("0", 0),
+            ("20", 20),
+            ("007", 7),
+            (" 20 ", 20),
+            ("\t20\t", 20),
+            ("1.5", 2),
+            ("0.001", 1),
+            ("1.0", 1),
+            ("30.000", 30),
+            ("18446744073709551615.5", u64::MAX),
+            ("99999999999999999999999999", u64::MAX),
+        ] {
+            assert_eq!(seconds(value), Some(wanted), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn each_form_of_a_date_is_read() {
+        for value in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+            "  Sun, 06 Nov 1994 08:49:37 GMT ",
+            "sun, 06 nov 1994 08:49:37 gmt",
+            "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 +0000",
+            "Sun, 06 Nov 1994 09:49:37 +0100",
+            "06 Nov 1994 08:49:37 GMT",
+            "1994-11-06T08:49:37Z",
+            "1994-11-06T09:49:36.250+01:00",
+        ] {
+            assert_eq!(seconds(value), Some(7), "{value:?}");
+        }
+        for value in [
+            "Sun, 06 Nov 1994 08:49:29 GMT",
+            "Thu, 01 Jan 1970 00:00:00 GMT",
+        ] {
+            assert_eq!(seconds(value), Some(0), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_not_read() {
+        for value in [
+            "",
+            " ",
+            "-1",
+            "+5",
+            "5s",
+            "5 s",
+            "1,5",
+            "5, 20",
+            "1.",
+            ".5",
+            ".",
+            "1.5.2",
+            "1e3",
+            "0x10",
+            "\"20\"",
+            "soon",
+            "later 20",
+            "NaN",
+            "Infinity",
+            "Sun, 99 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994",
+            "1994-11-06",
+            "\u{ff12}\u{ff10}",
+        ] {
+            assert_eq!(seconds(value), None, "{value:?}");
+        }
+        assert_eq!(parse(b"\xff", Moment::default()), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! What a route changes on the way: the path that the origin gets, and header fields.
+
+use std::borrow::Cow;
+
+use config::{FieldEdits, KeyTemplate, PathRewrite, Route, target};
+
+use super::cors;
+use super::key;
+use super::record::RequestRecord;
+use super::request_info::RequestInfo;
+
+/// Calls `put` with the parts of the target of a request whose path the route changes.
+///
+/// What stands behind the prefix passes as it was sent, if that is the same path: the origin may
+/// tell `%2F` from `/`. Otherwise it is made of the path that routes were compared with, so the
+/// origin sees no path that they did not see. The query stays as it was sent.
+pub(super) fn each_target_part(
+    info: &RequestInfo<'_>,
+    rewrite: &PathRewrite,
+    put: &mut dyn FnMut(&[u8]),
+) {
+    let sent = info.head.path_and_query();
+    if sent == b"*" {
+        return put(sent);
+    }
+    let (sent_path, query) = sent.split_at(memchr::memchr(b'?', sent).unwrap_or(sent.len()));
+    let (add, rest) = rewrite.apply(&info.path);
+    put(add.as_bytes());
+    match info.path {
+        // It was sent in the form in which it is compared.
+        Cow::Borrowed(_) => put(rest),
+        Cow::Owned(_) => match rewrite.rest_as_sent(&info.path, sent_path) {
+            Some(rest) => put(rest),
+            None => target::encode(rest, put),
+        },
+    }
+    put(query);
+}
+
+/// Calls `put` with the fields of `each`, and keeps the response from every cache.
+///
+/// Caches of a kind go by a field of their own before `Cache-Control` (RFC 9213).
+pub(super) fn uncached(
+    put: &mut dyn FnMut(&[u8], &[u8]),
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+) {
+    each(&mut |name, value| {
+        if !is_for_caches(name) {
+            put(name, value);
+        }
+    });
+    put(b"Cache-Control", b"no-store");
+}
+
+/// Whether a field lets caches of some kind keep a response, whatever `Cache-Control` says.
+fn is_for_caches(name: &[u8]) -> bool {
+    const TARGETED: &[u8] = b"-cache-control";
+    const OTHERS: [&[u8]; 4] = [
+        b"expires",
+        b"surrogate-control",
+        b"edge-control",
+        b"x-accel-expires",
+    ];
+    let end = name.len().saturating_sub(TARGETED.len());
+    name[end..].eq_ignore_ascii_case(TARGETED)
+        || OTHERS.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Calls `put` with the fields of `each` as the edits leave them. The later edits go before.
+///
+/// Variables have their values of the record's request.
+pub(super) fn edit(
+    record: &RequestRecord<'_>,
+    edits: &[&FieldEdits],
+    put: &mut dyn FnMut(&[u8], &[u8]),
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+) {
+    let Some((route, info)) = record.route().zip(record.info()) else {
+        return each(put);
+    };
+    let cors = route.cors.as_deref();
+    if edits.iter().all(|edits| edits.is_empty()) && cors.is_none() {
+        return each(put);
+    }
+    let is_in = |edits: &[&FieldEdits], name: &[u8]| edits.iter().any(|edits| edits.has(name));
+    each(&mut |name, value| {
+        if !(is_in(edits, name) || cors.is_some() && cors::is_replaced(name)) {
+            put(name, value);
+        }
+    });
+    if let Some(cors) = cors {
+        cors::put(cors, route.headers, info, &mut |name, value| {
+            if !is_in(edits, name) {
+                put(name, value);
+            }
+        });
+    }
+    for (at, of) in edits.iter().enumerate() {
+        let later = edits.get(at + 1..).unwrap_or_default();
+        for (name, value) in of.set() {
+            if !is_in(later, name.as_bytes()) {
+                put_value(name, value, info, route, put);
+            }
+        }
+    }
+}
+
+/// Calls `put` with a field that a route sets. As in nginx, an empty value removes the field.
+pub(super) fn put_value(
+    name: &str,
+    value: &KeyTemplate,
+    info: &RequestInfo<'_>,
+    route: &Route,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+) {
+    if let Some(text) = value.as_text() {
+        return put(name.as_bytes(), text.as_bytes());
+    }
+    let value = value.fill(|variable, out| key::add(out, variable, info, route));
+    let value = in_field(value);
+    if !value.is_empty() {
+        put(name.as_bytes(), &value);
+    }
+}
+
+/// Makes any bytes the value of a field: control characters become blanks, and none are around it
+/// (RFC 9110, section 5.5).
+///
+/// Cookies and arguments are decoded, so a client can put line breaks there.
+fn in_field(mut value: Vec<u8>) -> Vec<u8> {
+    for byte in &mut value {
+        if byte.is_ascii_control() {
+            *byte = b' ';
+        }
+    }
+    match value.trim_ascii() {
+        trimmed if trimmed.len() == value.len() => value,
+        trimmed => trimmed.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_for_caches_of_any_kind_are_known() {
+        for name in [
+            "CDN-Cache-Control",
+            "Cloudflare-CDN-Cache-Control",
+            "Surrogate-Control",
+            "edge-control",
+            "Expires",
+            "X-Accel-Expires",
+        ] {
+            assert!(is_for_caches(name.as_bytes()), "{name}");
+        }
+        for name in ["Cache-Control", "Cache-Control-X", "ETag", "Set-Cookie", ""] {
+            assert!(!is_for_caches(name.as_bytes()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! A request at the waiting room of its origin.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::num::NonZeroU64;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use config::{self, Draw, PageContent, Route, SameSite, client_network};
+use limit::{Moment, Waiting};
+use smallvec::SmallVec;
+
+use super::cookies;
+use super::key::{self, NotLimited};
+use super::page::{self, RoomValues};
+use super::record::RequestRecord;
+use super::reply::Reply;
+use super::request_info::RequestInfo;
+use super::room_fields::RoomFields;
+use crate::http::gateway::Gateway;
+use crate::http::message::FieldName;
+use crate::observe::metrics::{Rejected, RoomRequest};
+use crate::observe::throttle::Throttle;
+use crate::room::{Answered, OriginRoom, Presented, RoomWord, SessionText, TicketText};
+use crate::time::clock;
+
+/// How long a browser keeps a ticket: a sale may open in days.
+const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The field of a request that only asks whether its visitor is let in: the page sends it, and
+/// loads what was wanted once it is. So the origin gets one request, and not two.
+const POLL: &str = "drip-poll";
+
+/// The gateway's own page.
+static PAGE: LazyLock<Arc<PageContent>> = LazyLock::new(|| {
+    Arc::new(PageContent::parse_room(include_str!(
+        "../../room/wait.html"
+    )))
+});
+
+/// A visitor's request.
+struct Visit<'a> {
+    room: &'a OriginRoom,
+    settings: &'a config::Room,
+    route: &'a Route,
+    info: &'a RequestInfo<'a>,
+    /// The value of `bind`.
+    bind: Vec<u8>,
+    /// What it has as a session, in a field and in cookies.
+    sessions: Texts<'a>,
+    /// As a ticket.
+    tickets: Texts<'a>,
+    /// Whether one of those is in a cookie.
+    has_ticket_cookie: bool,
+}
+
+/// Lets a request pass the waiting room of its origin, or returns the response to one that waits.
+///
+/// `None`: that takes a while, because a zone or the store is asked.
+pub(super) fn enter_at_once<'a>(
+    info: &'a RequestInfo<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Option<Result<(), Reply<'a>>> {
+    let Some(visit) = Visit::new(info, record) else {
+        return Some(Ok(()));
+    };
+    let presented = visit.presented();
+    let room = visit.room;
+    let mut answered = room.answer_at_once(presented, &visit.bind, record.began)?;
+    if answered == Answered::MustDraw {
+        match visit.settings.draw {
+            Draw::Zone(_) => return None,
+            Draw::ByAddress => {
+                if let Err(reply) = visit.charge_address(record.began) {
+                    return Some(Err(reply));
+                }
+            }
+            Draw::Unlimited => {}
+        }
+        answered = room.draw_at_once(&visit.bind, record.began)?;
+    }
+    Some(visit.finish(answered, presented, record))
+}
+
+/// As [`enter_at_once`], whatever is asked.
+pub(super) async fn enter<'a>(
+    info: &'a RequestInfo<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Result<(), Reply<'a>> {
+    let gateway = record.gateway;
+    let Some(visit) = Visit::new(info, record) else {
+        return Ok(());
+    };
+    if !visit.room.is_known().await {
+        // A new ticket would take the place of the visitor's.
+        return Err(Reply::of_status(503).after(Duration::from_secs(2)));
+    }
+    let presented = visit.presented();
+    let answered = visit.room.answer(presented, &visit.bind, record.began);
+    let mut answered = answered.await;
+    if answered == Answered::MustDraw {
+        visit.may_draw(gateway, record.began).await?;
+        answered = visit.room.draw(&visit.bind, record.began).await;
+    }
+    visit.finish(answered, presented, record)
+}
+
+/// Texts of which one may be a ticket or a session.
+type Texts<'a> = SmallVec<[&'a [u8]; 2]>;
+
+/// Most of them that are verified: a site of the same domain may set cookies, too.
+const MAX_TEXTS: usize = 4;
+
+/// The values of the cookies with this name, and that of the only field with this one. Returns
+/// whether there are such cookies, too.
+fn texts<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> (Texts<'a>, bool) {
+    let (mut texts, mut named, mut count) = (Texts::new(), None, 0);
+    for (known, name, value) in info.fields().iter() {
+        if known == FieldName::Other && name.eq_ignore_ascii_case(field) {
+            (named, count) = (Some(value), count + 1);
+        } else if known == FieldName::Cookie {
+            texts.extend(cookies::exact(value, cookie));
+        }
+    }
+    texts.truncate(MAX_TEXTS);
+    let has_cookie = !texts.is_empty();
+    // Of several fields programs differ in which one they read.
+    texts.extend(named.filter(|_| count == 1));
+    (texts, has_cookie)
+}
+
+/// Whether a request is for a page that a person sees: only then is there anyone to read one.
+fn is_browser(info: &RequestInfo<'_>) -> bool {
+    info.head.method() == b"GET" && page::names_html(info.fields())
+}
+
+impl<'a> Visit<'a> {
+    /// `None` if the origin has no room.
+    fn new(info: &'a RequestInfo<'a>, record: &RequestRecord<'a>) -> Option<Self> {
+        let (gateway, route) = (record.gateway, record.route()?);
+        let origin = route.origin()?;
+        let room = gateway.room(origin)?;
+        let settings = gateway.settings().origins.get(origin)?.room.as_ref()?;
+        let bind = settings.bind.as_ref();
+        let (tickets, has_ticket_cookie) = texts(info, b"drip-ticket", room.ticket_cookie());
+        Some(Self {
+            room,
+            settings,
+            route,
+            info,
+            bind: bind.map_or_else(Vec::new, |bind| key::text(bind, info, route)),
+            sessions: texts(info, b"drip-session", room.session_cookie()).0,
+            tickets,
+            has_ticket_cookie,
+        })
+    }
+
+    fn presented(&self) -> Presented {
+        let (sessions, tickets) = (self.sessions.iter(), self.tickets.iter());
+        self.room
+            .read(sessions.copied(), tickets.copied(), &self.bind)
+    }
+
+    /// Makes the response to a visitor, or lets its request go on.
+    fn finish(
+        &self,
+        answered: Answered,
+        presented: Presented,
+        record: &mut RequestRecord<'a>,
+    ) -> Result<(), Reply<'a>> {
+        if presented.is_foreign {
+            self.room.metrics().count(RoomRequest::Foreign);
+        }
+        match answered {
+            Answered::Inside(None) => Ok(()),
+            Answered::Inside(Some(session)) => {
+                let fields = self.session_fields(session);
+                if self.info.fields().named(POLL).next().is_some() {
+                    return Err(Reply::of_new_session(fields));
+                }
+                record.begin_session(fields);
+                Ok(())
+            }
+            Answered::Waits(waiting, text) => {
+                let kept = self.tickets.get(presented.ticket_text);
+                let kept = kept.and_then(|kept| str::from_utf8(kept).ok());
+                Err(self.waits(&waiting, text.as_ref(), kept))
+            }
+            Answered::TooOften(waiting) => Err(self.too_often(&waiting)),
+            Answered::SentAway => Err(self.sent_away()),
+            Answered::MustDraw | Answered::NoNumber => {
+                Err(Reply::of_status(503).after(Duration::from_secs(2)))
+            }
+        }
+    }
+
+    /// Whether the address of the client may draw a number, by the room's own limit.
+    fn charge_address(&self, now: Moment) -> Result<(), Reply<'a>> {
+        static REFUSED: Throttle = Throttle::every(NonZeroU64::new(60).expect("a minute"));
+        let address = self.info.client.address.map(client_network);
+        self.room.charge_draw(address, now).map_err(|after| {
+            if let Some(hidden) = REFUSED.show(clock::now()) {
+                tracing::warn!(
+                    origin = self.room.origin(),
+                    address = address.map_or("unix:".to_owned(), |it| it.to_string()),
+                    hidden,
+                    "address drew too many numbers: refusing more; set trusted_proxies if it is a balancer, or draw if many visitors share it"
+                );
+            }
+            self.draw_refused(after)
+        })
+    }
+
+    fn draw_refused(&self, after: Duration) -> Reply<'a> {
+        self.room.metrics().count(RoomRequest::DrawRefused);
+        Reply::rejected(self.route, Rejected::Burst, Some(after))
+    }
+
+    /// Whether the client may draw a number, by what limits it.
+    async fn may_draw(&self, gateway: &'a Gateway, now: Moment) -> Result<(), Reply<'a>> {
+        let draw = match self.settings.draw {
+            Draw::Zone(draw) => draw,
+            Draw::ByAddress => return self.charge_address(now),
+            Draw::Unlimited => return Ok(()),
+        };
+        let zone = gateway.zone(draw.zone);
+        let key = match key::take(zone.settings(), self.info, self.route) {
+            Ok(key) => key,
+            Err(NotLimited::Exempt | NotLimited::NoKey) => return Ok(()),
+        };
+        let plan = zone.settings().plans.index_of(&key);
+        let limit = zone.settings().limit_in(plan, draw.limit);
+        match zone.join(key, plan, limit, false).await {
+            Ok(turn) => {
+                turn.take();
+                Ok(())
+            }
+            Err(rejection) => Err(self.draw_refused(rejection.retry_after)),
+        }
+    }
+
+    fn session_fields(&self, SessionText(text): SessionText) -> RoomFields {
+        let mut cookies = vec![self.cookie(self.room.session_cookie(), &text, None)];
+        if self.has_ticket_cookie {
+            cookies.push(self.cookie(self.room.ticket_cookie(), "", Some(Duration::ZERO)));
+        }
+        RoomFields {
+            cookies,
+            own: (!is_browser(self.info)).then_some(("Drip-Session", text)),
+        }
+    }
+
+    /// A cookie for the whole host; `age`: how long the client keeps it, if it closes meanwhile.
+    fn cookie(&self, name: &str, value: &str, age: Option<Duration>) -> String {
+        let same_site = self.settings.same_site;
+        let mut cookie = format!(
+            "{name}={value}; Path=/; HttpOnly; SameSite={}",
+            same_site.attribute()
+        );
+        if let Some(age) = age {
+            // Writing to a string does not fail.
+            let _ = write!(cookie, "; Max-Age={}", age.as_secs());
+        }
+        // Browsers drop a cookie of any site that is not secure.
+        if self.info.is_over_tls() || same_site == SameSite::None {
+            cookie.push_str("; Secure");
+        }
+        cookie
+    }
+
+    fn waits(&self, waiting: &Waiting, text: Option<&TicketText>, kept: Option<&str>) -> Reply<'a> {
+        let new = text.map(|TicketText(text)| text.as_str());
+        let cookies = new.map(|new| self.cookie(self.room.ticket_cookie(), new, Some(TICKET_AGE)));
+        let fields = RoomFields {
+            cookies: cookies.into_iter().collect(),
+            own: None,
+        };
+        self.reply(503, self.route.reject_status, waiting, fields, new.or(kept))
+    }
+
+    fn too_often(&self, waiting: &Waiting) -> Reply<'a> {
+        let fields = RoomFields {
+            cookies: Vec::new(),
+            own: None,
+        };
+        self.reply(429, 429, waiting, fields, None)
+    }
+
+    fn sent_away(&self) -> Reply<'a> {
+        let waiting = Waiting {
+            position: None,
+            wait: None,
+            retry_after: 60,
+        };
+        let fields = RoomFields {
+            cookies: vec![self.cookie(self.room.ticket_cookie(), "", Some(Duration::ZERO))],
+            own: None,
+        };
+        self.reply(503, self.route.reject_status, &waiting, fields, None)
+    }
+
+    /// The response to a visitor who waits: a page for a person, else a text.
+    fn reply(
+        &self,
+        to_browser: u16,
+        to_program: u16,
+        waiting: &Waiting,
+        mut fields: RoomFields,
+        ticket: Option<&str>,
+    ) -> Reply<'a> {
+        let after = Duration::from_secs(waiting.retry_after);
+        if is_browser(self.info) {
+            let content = self
+                .settings
+                .page
+                .as_ref()
+                .map_or(&*PAGE, |page| &page.content);
+            let values = self.values(waiting);
+            return Reply::of_room_page(to_browser, content, values, fields).after(after);
+        }
+        fields.own = ticket.map(|ticket| ("Drip-Ticket", ticket.to_owned()));
+        let is_json = page::prefers_json(self.info.fields());
+        let text = if is_json {
+            json(waiting, ticket, self.room.word())
+        } else {
+            text(waiting)
+        };
+        Reply::of_room(to_program, text, is_json, fields).after(after)
+    }
+
+    fn values(&self, waiting: &Waiting) -> RoomValues {
+        let opens = self
+            .settings
+            .opens
+            .as_ref()
+            .filter(|_| waiting.position.is_none());
+        let number = |it: u64| it.to_string();
+        RoomValues {
+            position: waiting.position.map(number).unwrap_or_default(),
+            ahead: waiting
+                .position
+                .map(|it| number(it - 1))
+                .unwrap_or_default(),
+            wait: waiting
+                .wait
+                .filter(|_| waiting.position.is_some())
+                .map(|wait| about(wait).into_owned())
+                .unwrap_or_default(),
+            refresh: number(waiting.retry_after),
+            opens: opens.map(ToString::to_string).unwrap_or_default(),
+            word: self.room.word().map(|word| word.text).unwrap_or_default(),
+        }
+    }
+}
+
+/// A time as people say it.
+fn about(wait: Duration) -> Cow<'static, str> {
+    let seconds = wait.as_secs();
+    let minutes = (seconds + 30) / 60;
+    match (seconds, minutes) {
+        (..60, _) => "less than a minute".into(),
+        (_, 1) => "about 1 minute".into(),
+        (_, ..90) => format!("about {minutes} minutes").into(),
+        _ => format!("about {} hours", (minutes + 30) / 60).into(),
+    }
+}
+
+fn text(waiting: &Waiting) -> String {
+    let mut text = String::with_capacity(64);
+    text.push_str("Waiting");
+    if let Some(position) = waiting.position {
+        text.push_str(": place ");
+        text.push_str(itoa::Buffer::new().format(position));
+    }
+    if let Some(wait) = waiting.wait {
+        text.push_str(", ");
+        text.push_str(&about(wait));
+    }
+    text.push('\n');
+    text
+}
+
+fn json(waiting: &Waiting, ticket: Option<&str>, word: Option<RoomWord>) -> String {
+    let wait = waiting.wait.map(|wait| wait.as_secs());
+    let mut body = serde_json::json!({
+        "position": waiting.position,
+        "wait_seconds": wait,
+        "ticket": ticket,
+    });
+    if let Some(word) = word {
+        body["word"] = word.text.into();
+    }
+    format!("{body}\n")
+}

@@ -1,0 +1,156 @@
+//! A request's body on its way to the origin, piece by piece.
+
+use std::num::NonZeroU64;
+use std::task::{Context, Poll, ready};
+
+use config::Route;
+use limit::Moment;
+
+use crate::http::downstream::{ClientError, ClientStream};
+use crate::http::message::sender::Then;
+use crate::http::message::{Buffer, FieldName, Fields, Trailers};
+use crate::origin::Connection;
+use crate::time::clock;
+
+/// The progress of a request's body on its way to the origin.
+#[derive(Debug)]
+pub(super) struct Upload {
+    phase: Phase,
+    /// Number of bytes that may still come; `None`: no limit.
+    room: Option<u64>,
+    /// When the last piece from the client arrived.
+    last_piece: Moment,
+    has_begun: bool,
+    /// Set when the body is complete.
+    trailers: Option<Trailers>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Reading,
+    Sending(Buffer),
+    /// The origin has all of the request, its head included.
+    Over,
+    /// The origin accepts no more bytes: it may have responded, or be gone.
+    Refused(Buffer),
+}
+
+impl Upload {
+    /// Creates the upload for a request with or without a body.
+    ///
+    /// `most`: maximum number of bytes of the body.
+    pub(super) fn new(most: Option<NonZeroU64>) -> Self {
+        Self {
+            phase: Phase::Reading,
+            room: most.map(NonZeroU64::get),
+            last_piece: Moment::default(),
+            has_begun: false,
+            trailers: None,
+        }
+    }
+
+    /// Returns whether nothing more is sent.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over | Phase::Refused(_))
+    }
+
+    /// Returns whether the origin has all of the request.
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    /// Returns whether a piece of the body waits for the origin to accept it.
+    pub(super) fn is_stalled(&self) -> bool {
+        matches!(self.phase, Phase::Sending(_))
+    }
+
+    /// Returns whether the client still has to send a part of the request.
+    ///
+    /// Until the first poll, no one knows.
+    pub(super) fn awaits_client(&self) -> bool {
+        matches!(self.phase, Phase::Reading)
+    }
+
+    /// Returns whether any of the body was read.
+    ///
+    /// If so, the request can be started again only if its client keeps the body.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Returns when the last piece from the client arrived; the epoch if none did.
+    pub(super) fn last_piece(&self) -> Moment {
+        self.last_piece
+    }
+
+    /// Prepares to continue on a new connection, which has taken over what was sent on the old one.
+    pub(super) fn resume(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Reading) {
+            Phase::Refused(piece) => Phase::Sending(piece),
+            // The end is to be sent again.
+            Phase::Over => Phase::Sending(Buffer::take()),
+            phase => phase,
+        };
+    }
+
+    /// Moves as many bytes as possible. Ready when the upload is [over](Self::is_over).
+    ///
+    /// `fields`: the fields of the request's head. Those that the route changes or reads are no
+    /// trailer fields either: some servers add trailers to the fields of the head.
+    pub(super) fn poll<C: ClientStream>(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut C,
+        origin: &mut Connection,
+        fields: Fields<'_>,
+        route: &Route,
+    ) -> Poll<Result<(), ClientError>> {
+        loop {
+            match &mut self.phase {
+                Phase::Over | Phase::Refused(_) => return Poll::Ready(Ok(())),
+                Phase::Reading if client.body_is_over() => {
+                    self.phase = Phase::Sending(Buffer::take());
+                }
+                Phase::Reading => {
+                    let mut piece = Buffer::take();
+                    if client.poll_body(cx, &mut piece)?.is_pending() {
+                        // The head does not wait for the body.
+                        if let Poll::Ready(Err(_)) = origin.poll_flush(cx) {
+                            self.phase = Phase::Refused(piece);
+                            continue;
+                        }
+                        return Poll::Pending;
+                    }
+                    if let Some(room) = &mut self.room {
+                        let left = room.checked_sub(piece.len() as u64);
+                        *room = left.ok_or(ClientError::TooLarge)?;
+                    }
+                    self.has_begun = true;
+                    self.last_piece = clock::now();
+                    self.phase = Phase::Sending(piece);
+                }
+                Phase::Sending(piece) => {
+                    let is_last = client.body_is_over();
+                    let then = if is_last {
+                        let named_away = |name: &[u8]| {
+                            fields.names_away(FieldName::Other, name)
+                                || route.request_fields.has(name)
+                                || route.inputs.seem_to_read(name)
+                        };
+                        if let (None, Some(trailers)) = (&self.trailers, client.trailers()) {
+                            self.trailers = Some(trailers.filtered(|name| !named_away(name)));
+                        }
+                        Then::End(self.trailers.as_ref())
+                    } else {
+                        Then::More
+                    };
+                    self.phase = match ready!(origin.poll_send(cx, piece, then)) {
+                        Ok(()) if is_last => Phase::Over,
+                        Ok(()) => Phase::Reading,
+                        Err(_) => Phase::Refused(std::mem::replace(piece, Buffer::take())),
+                    };
+                }
+            }
+        }
+    }
+}

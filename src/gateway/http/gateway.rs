@@ -1,0 +1,469 @@
+//! The gateway in force: its routes and the zones and origins that they name.
+
+mod addresses;
+mod class_table;
+mod counting;
+mod learned_costs;
+mod maintenance;
+mod reload;
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use actix_rt::ArbiterHandle;
+use config::{self, RouteIndex, Settings, StoreKind};
+use futures_util::future::join_all;
+use limit::Moment;
+use tokio::sync::watch;
+
+use crate::collapse::SharedAnswers;
+use crate::gate::OriginGate;
+use crate::http::message::{BodyMemory, buffer};
+use crate::observe::access::AccessLog;
+use crate::observe::events::Events;
+use crate::observe::metrics::{
+    CollapseMetrics, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics, show_buffers,
+};
+use crate::observe::spans::Spans;
+use crate::origin::{Dialer, Origin};
+use crate::room::OriginRoom;
+use crate::time::clock;
+use crate::zone::{SharedBy, StoreHealth, Zone};
+use class_table::ClassTable;
+use learned_costs::LearnedCosts;
+
+pub use addresses::Addresses;
+pub use learned_costs::SavedCost;
+pub use learned_costs::{MethodCost, RouteCosts};
+pub use maintenance::{Maintenance, MaintenanceTarget, Maintenances};
+
+/// One version of the gateway. A reload makes the next one, which keeps this one's zones.
+#[derive(Debug)]
+pub struct Gateway {
+    settings: Settings,
+    origins: Vec<Origin>,
+    /// By the origin's index.
+    rooms: Vec<Option<Arc<OriginRoom>>>,
+    /// By the origin's index; `None` if no route to it collapses.
+    collapses: Vec<Option<Arc<CollapseMetrics>>>,
+    zones: Vec<Arc<Zone>>,
+    /// One for each zone, by the zone's index.
+    events: Vec<Arc<Events>>,
+    /// By the zone's index; see [`Gateway::least_burst`].
+    least_bursts: Vec<Option<u32>>,
+    /// Zones that left the file while they had waiters.
+    retired: Vec<Arc<Zone>>,
+    /// Gates that were in use when their origin left the file, with its name.
+    ///
+    /// If it comes back, it has the same gate again.
+    retired_gates: Vec<RetiredGate>,
+    route_index: RouteIndex,
+    /// By the index of the route. Routes without a name of their own share the last one.
+    routes: Vec<Arc<RouteMetrics>>,
+    /// For requests that matched no route.
+    no_route: Arc<RouteMetrics>,
+    classes: ClassTable,
+    learned_costs: LearnedCosts,
+    access: Option<AccessLog>,
+    /// The health of the store of shared zones and origins.
+    store_health: Option<Arc<StoreHealth>>,
+    /// Applied to the routes of `settings`.
+    maintenances: Maintenances,
+    lifecycle: Arc<Lifecycle>,
+}
+
+/// The name of an origin, and its gate.
+type RetiredGate = (String, Arc<OriginGate>);
+
+/// State that one version of the gateway passes on to the next.
+#[derive(Debug, Default)]
+struct Lifecycle {
+    route_metrics: Registry<RouteMetrics>,
+    collapse_metrics: Registry<CollapseMetrics>,
+    stopping: watch::Sender<bool>,
+    dialer: Dialer,
+    /// `None` until a route collapses.
+    shared_answers: OnceLock<Arc<SharedAnswers>>,
+    /// For the bytes of bodies that are read ahead of a slow peer.
+    body_memory: Arc<BodyMemory>,
+    /// Of the names whose addresses are servers.
+    addresses: Mutex<Addresses>,
+    /// `None` without a collector. A change of it needs a restart.
+    spans: Option<Spans>,
+}
+
+impl Lifecycle {
+    fn metrics_of(&self, route: &str) -> Arc<RouteMetrics> {
+        self.route_metrics.get(route, || RouteMetrics::of(route))
+    }
+}
+
+/// The store of these settings' shared zones and origins.
+///
+/// Reuses the known one if its settings are the same.
+fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
+    let shared_by = SharedBy::of(settings)?;
+    let same = known.filter(|known| *known.settings() == settings.redis);
+    let health = same.map_or_else(
+        || Arc::new(StoreHealth::new(settings.redis.clone())),
+        Arc::clone,
+    );
+    health.set_shared_by(shared_by);
+    Some(health)
+}
+
+/// The waiting rooms of these settings' origins. Known ones go on under the new settings.
+///
+/// `since`: when the file got new limits.
+fn rooms(
+    settings: &Settings,
+    known: &[Option<Arc<OriginRoom>>],
+    store: Option<&Arc<StoreHealth>>,
+    since: Moment,
+) -> Vec<Option<Arc<OriginRoom>>> {
+    let now = clock::now();
+    let room = |origin: &config::Origin| {
+        let wanted = origin.room.as_ref()?;
+        let store = store.filter(|_| wanted.store == StoreKind::Redis);
+        let has_its_name = |it: &&Arc<OriginRoom>| it.origin() == origin.name;
+        let known = known.iter().flatten().find(has_its_name);
+        let Some(known) = known.filter(|it| it.is_kept_in(store)) else {
+            if known.is_some() {
+                let origin = &origin.name;
+                tracing::warn!(
+                    origin,
+                    "the waiting room is kept in another store: all its visitors begin anew"
+                );
+            }
+            let room = OriginRoom::new(&origin.name, wanted, store, (since, now));
+            return Some(Arc::new(room));
+        };
+        known.retune(wanted, now);
+        Some(Arc::clone(known))
+    };
+    settings.origins.iter().map(room).collect()
+}
+
+/// The metrics of the origins that routes with `collapse` go to.
+fn collapses(
+    settings: &Settings,
+    known: &Registry<CollapseMetrics>,
+) -> Vec<Option<Arc<CollapseMetrics>>> {
+    let is_used = |index| {
+        let mut routes = settings.routes.iter();
+        routes.any(|it| it.collapse.is_some() && it.origin() == Some(index))
+    };
+    let origins = settings.origins.iter().enumerate();
+    let metrics = |it: &config::Origin| known.get(&it.name, || CollapseMetrics::of(&it.name));
+    origins
+        .map(|(index, it)| is_used(index).then(|| metrics(it)))
+        .collect()
+}
+
+impl Gateway {
+    /// Starts the zones' supervisors on `workers`. `since` is when the file was last changed.
+    #[must_use]
+    pub fn start(
+        settings: Settings,
+        workers: &[ArbiterHandle],
+        access: Option<AccessLog>,
+        since: Moment,
+    ) -> Self {
+        let store_health = store_health(&settings, None);
+        let start = |zone: &config::Zone| {
+            Arc::new(Zone::start(
+                zone.clone(),
+                workers,
+                since,
+                store_health.clone(),
+            ))
+        };
+        let zones = settings.zones.iter().map(start).collect();
+        let lifecycle = Arc::new(Lifecycle {
+            spans: Spans::start(&settings),
+            ..Lifecycle::default()
+        });
+        let origin = |origin: &config::Origin| Origin::new(origin.clone(), &lifecycle.dialer);
+        let origins = settings.origins.iter().map(origin).collect();
+        let rooms = rooms(&settings, &[], store_health.as_ref(), since);
+        let gateway = Self::new(
+            settings,
+            origins,
+            rooms,
+            zones,
+            access,
+            store_health,
+            lifecycle,
+        );
+        gateway.share_gates(workers, since);
+        gateway
+    }
+
+    /// Shares the rates and the rooms of the origins whose settings say so. `since`: when the file got new rates.
+    fn share_gates(&self, workers: &[ArbiterHandle], since: Moment) {
+        let store = self.store_health.as_ref();
+        let gated = self.origins.iter().filter_map(|it| Some((it, it.gate()?)));
+        for (nth, (origin, gate)) in gated.enumerate() {
+            let worker = workers.get(nth % workers.len().max(1));
+            gate.share(origin.settings(), store, worker, since);
+            gate.share_places(origin.settings(), store, worker, since);
+            gate.share_backoff(origin.settings(), store, worker);
+        }
+        for (room, worker) in self.rooms().zip(workers.iter().cycle()) {
+            room.share(worker);
+        }
+    }
+
+    fn new(
+        settings: Settings,
+        origins: Vec<Origin>,
+        rooms: Vec<Option<Arc<OriginRoom>>>,
+        zones: Vec<Arc<Zone>>,
+        access: Option<AccessLog>,
+        store_health: Option<Arc<StoreHealth>>,
+        lifecycle: Arc<Lifecycle>,
+    ) -> Self {
+        lifecycle
+            .dialer
+            .set_keepalive(settings.server.tcp_keepalive);
+        let buffers = settings.server.buffers.get();
+        lifecycle.body_memory.set_limit(buffers);
+        let named = settings.routes.iter().take(MAX_NAMED_ROUTES);
+        let named = named.map(|route| lifecycle.metrics_of(&route.name()));
+        let mut routes: Vec<_> = named.collect();
+        if settings.routes.len() > routes.len() {
+            routes.resize(settings.routes.len(), lifecycle.metrics_of(OTHER_ROUTES));
+        }
+        let no_route = lifecycle.metrics_of(NO_ROUTE);
+        let collapses = collapses(&settings, &lifecycle.collapse_metrics);
+        if collapses.iter().any(Option::is_some) {
+            let limit = usize::try_from(settings.server.shared_answers.get()).unwrap_or(usize::MAX);
+            let shared = lifecycle
+                .shared_answers
+                .get_or_init(|| SharedAnswers::new(limit));
+            shared.set_limit(limit);
+        } else if let Some(shared) = lifecycle.shared_answers.get() {
+            shared.retire();
+        }
+        Self {
+            rooms,
+            collapses,
+            classes: ClassTable::new(&settings, &origins),
+            learned_costs: LearnedCosts::new(&settings, None),
+            origins,
+            route_index: RouteIndex::new(&settings.routes),
+            least_bursts: settings.least_bursts(),
+            settings,
+            events: zones.iter().map(|_| Arc::default()).collect(),
+            zones,
+            retired: Vec::new(),
+            retired_gates: Vec::new(),
+            routes,
+            no_route,
+            access,
+            store_health,
+            maintenances: Maintenances::default(),
+            lifecycle,
+        }
+    }
+
+    /// The store that zones and origins share; `None` if none is shared.
+    #[must_use]
+    pub fn store_health(&self) -> Option<&StoreHealth> {
+        self.store_health.as_deref()
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The route that takes a request, and its index, as [`Settings::route`] finds it.
+    #[must_use]
+    pub fn route(
+        &self,
+        path: &[u8],
+        host: &str,
+        method: &[u8],
+        meets: impl Fn(&config::Route) -> bool,
+    ) -> Option<(usize, &config::Route)> {
+        let (index, routes) = (&self.route_index, &self.settings.routes);
+        let index = index.find(routes, path, host, Some(method), meets)?;
+        Some((index, &routes[index]))
+    }
+
+    /// The zone with the index that a route holds.
+    #[must_use]
+    pub fn zone(&self, index: usize) -> &Arc<Zone> {
+        &self.zones[index]
+    }
+
+    /// The least `burst` of the limits in which requests of a zone wait; `None` if none waits.
+    #[must_use]
+    pub fn least_burst(&self, zone: usize) -> Option<u32> {
+        self.least_bursts.get(zone).copied().flatten()
+    }
+
+    /// All zones, in the order of the file.
+    #[must_use]
+    pub fn zones(&self) -> &[Arc<Zone>] {
+        &self.zones
+    }
+
+    /// All zones that may have waiters: those of the file, and those that left it and still run.
+    pub fn zones_in_use(&self) -> impl Iterator<Item = &Arc<Zone>> {
+        let retired = self.retired.iter().filter(|zone| !zone.has_ended());
+        self.zones.iter().chain(retired)
+    }
+
+    /// Updates the metrics of zones, origins, the store and the buffers.
+    pub fn show_metrics(&self) {
+        self.zones_in_use().for_each(|zone| zone.metrics().show());
+        self.origins.iter().for_each(Origin::show_metrics);
+        self.rooms().for_each(|room| room.metrics().show());
+        self.collapses.iter().flatten().for_each(|it| it.show());
+        self.counted_routes().for_each(|(_, route)| route.show());
+        self.no_route.show();
+        if let Some(store_health) = &self.store_health {
+            store_health.show_metrics();
+        }
+        let buffers = buffer::stats();
+        show_buffers(buffers.in_use, buffers.pooled);
+    }
+
+    /// Sends the spans of sampled requests, if there is a collector.
+    #[must_use]
+    pub fn spans(&self) -> Option<&Spans> {
+        self.lifecycle.spans.as_ref()
+    }
+
+    /// The log events of the zone with the index that a route holds.
+    #[must_use]
+    pub fn events(&self, index: usize) -> &Events {
+        &self.events[index]
+    }
+
+    /// The origin with the index that a route holds.
+    #[must_use]
+    pub fn origin(&self, index: usize) -> &Origin {
+        &self.origins[index]
+    }
+
+    /// The waiting room of the origin with the index that a route holds, if it has one.
+    #[must_use]
+    pub fn room(&self, origin: usize) -> Option<&Arc<OriginRoom>> {
+        self.rooms.get(origin)?.as_ref()
+    }
+
+    /// The metrics of the requests that the origin's routes collapse, if any does.
+    #[must_use]
+    pub fn collapse_metrics(&self, origin: usize) -> Option<&CollapseMetrics> {
+        self.collapses.get(origin)?.as_deref()
+    }
+
+    /// The answers that requests share, while any route collapses.
+    #[must_use]
+    pub fn used_shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
+        let is_used = self.collapses.iter().any(Option::is_some);
+        self.shared_answers().filter(|_| is_used)
+    }
+
+    /// The answers that requests share, once any route collapses.
+    #[must_use]
+    pub fn shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
+        self.lifecycle.shared_answers.get()
+    }
+
+    /// The memory for bodies that are read ahead of a slow peer.
+    #[must_use]
+    pub fn body_memory(&self) -> &Arc<BodyMemory> {
+        &self.lifecycle.body_memory
+    }
+
+    /// Whether any origin has a buffer for bodies.
+    #[must_use]
+    pub fn buffers_bodies(&self) -> bool {
+        let mut origins = self.settings.origins.iter();
+        origins.any(|it| it.request_buffer.is_some() || it.response_buffer.is_some())
+    }
+
+    /// All waiting rooms.
+    pub fn rooms(&self) -> impl Iterator<Item = &Arc<OriginRoom>> {
+        self.rooms.iter().flatten()
+    }
+
+    /// All origins.
+    #[must_use]
+    pub fn origins(&self) -> &[Origin] {
+        &self.origins
+    }
+
+    /// Whether any origin has a server that is in use, or there are no origins.
+    #[must_use]
+    pub fn has_origin(&self) -> bool {
+        let now = clock::now();
+        let mut origins = self.origins.iter();
+        self.origins.is_empty() || origins.any(|origin| origin.has_server_in(now))
+    }
+
+    /// Whether clients are served without a server: they wait for one, or get a stale response.
+    #[must_use]
+    pub fn bridges_outages(&self) -> bool {
+        let mut origins = self.settings.origins.iter();
+        let waits = origins.any(|origin| origin.holds() || origin.room.is_some());
+        let collapses = self
+            .settings
+            .routes
+            .iter()
+            .filter_map(|it| it.collapse.as_ref());
+        let is_stale_served = collapses.into_iter().any(|it| !it.stale.is_zero());
+        let has_kept = || {
+            self.shared_answers()
+                .is_some_and(|it| it.kept().answers > 0)
+        };
+        waits || is_stale_served && has_kept()
+    }
+
+    /// The access log, if there is one.
+    #[must_use]
+    pub fn access_log(&self) -> Option<&AccessLog> {
+        self.access.as_ref()
+    }
+
+    /// Begins to stop: from now on each connection ends after the answer in progress.
+    pub fn stop(&self) {
+        self.lifecycle.stopping.send_replace(true);
+    }
+
+    /// Whether the gateway is stopping.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        *self.lifecycle.stopping.borrow()
+    }
+
+    /// A receiver that reports when the gateway is stopping, across all its versions.
+    #[must_use]
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.lifecycle.stopping.subscribe()
+    }
+
+    /// Gives back the places of all zones that were taken ahead from Redis.
+    pub async fn give_back_leases(&self) {
+        let zones = self.zones.iter().chain(&self.retired);
+        let leases = join_all(zones.map(|zone| zone.give_back_leases()));
+        let gates = self.origins.iter().filter_map(Origin::gate);
+        let places = join_all(gates.map(|gate| gate.give_back_places()));
+        tokio::join!(leases, places);
+    }
+
+    /// Rejects all waiters and all later requests.
+    pub fn reject_all(&self) {
+        for zone in self.zones.iter().chain(&self.retired) {
+            zone.reject_all();
+        }
+        let gates = self.origins.iter().filter_map(Origin::gate);
+        for gate in gates.chain(self.retired_gates.iter().map(|(_, gate)| gate)) {
+            gate.close();
+        }
+    }
+}

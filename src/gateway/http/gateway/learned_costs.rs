@@ -1,0 +1,261 @@
+//! What requests cost where that is learned: by route and method.
+
+mod saved;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use config::{LearnedCost, Route, Settings};
+use limit::{Cost, LearnedWork, Work};
+
+use super::Gateway;
+
+pub use saved::SavedCost;
+
+/// The methods that have a cost of their own. All others share one, the last.
+const METHODS: [&str; 8] = [
+    "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other",
+];
+
+/// The costs of all routes whose costs are learned.
+#[derive(Debug, Default)]
+pub(super) struct LearnedCosts {
+    /// By the index of the route; empty if no cost is learned.
+    routes: Vec<Option<RouteCosts>>,
+}
+
+/// The costs of a route.
+#[derive(Debug)]
+pub struct RouteCosts {
+    rule: LearnedCost,
+    work: Arc<RouteWork>,
+    origin: Arc<OriginWork>,
+}
+
+/// How long requests of a route take their origin. A reload keeps it.
+#[derive(Debug, Default)]
+struct RouteWork {
+    methods: [MethodWork; METHODS.len()],
+}
+
+#[derive(Debug, Default)]
+struct MethodWork {
+    /// What was learned, in microseconds; 0: nothing yet.
+    micros: AtomicU32,
+    /// `None` until a request has ended.
+    work: Mutex<Option<Box<Work>>>,
+    requests: AtomicU64,
+    /// Time at the origin of all of them, in microseconds.
+    total: AtomicU64,
+}
+
+/// What was learned of all routes to one origin.
+#[derive(Debug, Default)]
+struct OriginWork {
+    routes: Vec<Arc<RouteWork>>,
+    /// The median of it, in microseconds; 0: nothing yet.
+    median: AtomicU32,
+}
+
+/// The cost of the requests of one method, for people and metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodCost {
+    /// The method; `other` for all that have no cost of their own.
+    pub method: &'static str,
+    /// What a request counts for now, or would if the costs were charged.
+    pub cost: Cost,
+    /// How long a request takes the origin; `None`: nothing was learned yet.
+    pub time: Option<Duration>,
+    /// Where the cost comes from: `quiet` or `busy` times of the origin, the `median` of other
+    /// routes to it, or `none`.
+    pub source: &'static str,
+    /// Requests that have ended since the start.
+    pub requests: u64,
+    /// Their time at the origin together.
+    pub total: Duration,
+}
+
+impl LearnedCosts {
+    /// The costs of these settings. What `known` has learned of a route goes on while its origin
+    /// has the same name.
+    pub(super) fn new(settings: &Settings, known: Option<&Gateway>) -> Self {
+        if !settings.routes.iter().any(|it| it.cost.learned().is_some()) {
+            return Self::default();
+        }
+        let before: HashMap<_, _> = known
+            .iter()
+            .flat_map(|gateway| {
+                let costs = gateway.learned_costs.routes.iter();
+                let routes = gateway.settings.routes.iter().zip(costs);
+                routes.map(|(route, costs)| {
+                    let origin = origin_name(&gateway.settings, route);
+                    (route.selector(), (origin, costs))
+                })
+            })
+            .collect();
+        let mut works = Vec::with_capacity(settings.routes.len());
+        for route in &settings.routes {
+            let origin = origin_name(settings, route);
+            let known = before.get(&route.selector());
+            let known = known.filter(|(before, _)| *before == origin);
+            let known = known.and_then(|(_, costs)| costs.as_ref());
+            let work = || known.map_or_else(Arc::default, |costs| Arc::clone(&costs.work));
+            works.push(route.cost.learned().map(|_| work()));
+        }
+        let origin = |index: usize| {
+            let routes = settings.routes.iter().zip(&works);
+            let routes = routes.filter(|(route, _)| route.origin() == Some(index));
+            let origin = OriginWork {
+                routes: routes.filter_map(|(_, work)| work.clone()).collect(),
+                median: AtomicU32::new(0),
+            };
+            origin.update();
+            Arc::new(origin)
+        };
+        let origins: Vec<_> = (0..settings.origins.len()).map(origin).collect();
+        let costs = settings.routes.iter().zip(&works).map(|(route, work)| {
+            Some(RouteCosts {
+                rule: *route.cost.learned()?,
+                work: Arc::clone(work.as_ref()?),
+                origin: Arc::clone(origins.get(route.origin()?)?),
+            })
+        });
+        Self {
+            routes: costs.collect(),
+        }
+    }
+}
+
+fn origin_name<'s>(settings: &'s Settings, route: &Route) -> Option<&'s str> {
+    let origin = settings.origins.get(route.origin()?)?;
+    Some(&origin.name)
+}
+
+impl Gateway {
+    /// The costs of the route with this index, if they are learned.
+    #[must_use]
+    pub fn learned_costs(&self, route: usize) -> Option<&RouteCosts> {
+        self.learned_costs.routes.get(route)?.as_ref()
+    }
+
+    /// The routes whose costs are learned, each with its index.
+    pub(crate) fn learned_routes(&self) -> impl Iterator<Item = (usize, &Route, &RouteCosts)> {
+        let costs = self.learned_costs.routes.iter();
+        let routes = self.settings.routes.iter().zip(costs).enumerate();
+        routes.filter_map(|(index, (route, costs))| Some((index, route, costs.as_ref()?)))
+    }
+}
+
+impl RouteCosts {
+    /// What a request of this method counts for.
+    #[must_use]
+    pub fn charged(&self, method: &[u8]) -> Cost {
+        if self.rule.is_shadow {
+            return Cost::ONE;
+        }
+        self.cost(self.work.of(method))
+    }
+
+    /// How the costs are learned, as the file says.
+    #[must_use]
+    pub fn rule(&self) -> &LearnedCost {
+        &self.rule
+    }
+
+    /// What a request costs that took its origin so long.
+    #[must_use]
+    pub fn of_time(&self, took: Duration) -> Cost {
+        Cost::of_work(took, self.rule.unit, self.rule.max)
+    }
+
+    /// Counts a request of this method that took its origin so long.
+    pub(crate) fn count(&self, method: &[u8], took: Duration) {
+        let work = self.work.of(method);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        work.requests.fetch_add(1, Ordering::Relaxed);
+        work.total.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// Learns from a request of this method that took its origin so long. `is_quiet`: whether the
+    /// origin had little else to do.
+    pub(crate) fn learn(&self, method: &[u8], took: Duration, is_quiet: bool) {
+        let work = self.work.of(method);
+        let mut known = work.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_default();
+        if known.learn(took, is_quiet) {
+            let micros = known.learned().map_or(0, |it| it.micros);
+            work.micros.store(micros, Ordering::Relaxed);
+            self.origin.update();
+        }
+    }
+
+    /// The methods of which requests have ended, here or before a restart, with what they cost.
+    pub fn methods(&self) -> impl Iterator<Item = MethodCost> {
+        let all = METHODS.into_iter().zip(&self.work.methods);
+        let all = all.map(|(method, work)| (method, work, work.requests.load(Ordering::Relaxed)));
+        all.filter(|(_, work, requests)| *requests > 0 || work.is_known())
+            .map(|(method, work, requests)| {
+                let learned = work.learned();
+                let other = if self.origin.median() == 0 {
+                    "none"
+                } else {
+                    "median"
+                };
+                MethodCost {
+                    method,
+                    cost: self.cost(work),
+                    time: learned.map(LearnedWork::time),
+                    source: learned.map_or(other, |it| it.source.label()),
+                    requests,
+                    total: Duration::from_micros(work.total.load(Ordering::Relaxed)),
+                }
+            })
+    }
+
+    fn cost(&self, work: &MethodWork) -> Cost {
+        let own = work.micros.load(Ordering::Relaxed);
+        match if own == 0 { self.origin.median() } else { own } {
+            0 => Cost::ONE,
+            micros => self.of_time(Duration::from_micros(micros.into())),
+        }
+    }
+}
+
+impl RouteWork {
+    fn of(&self, method: &[u8]) -> &MethodWork {
+        let (named, other) = self.methods.split_at(METHODS.len() - 1);
+        let mut methods = METHODS.iter().zip(named);
+        let found = methods.find(|(name, _)| name.as_bytes() == method);
+        found.map_or(&other[0], |(_, work)| work)
+    }
+}
+
+impl MethodWork {
+    fn is_known(&self) -> bool {
+        self.micros.load(Ordering::Relaxed) > 0
+    }
+
+    fn learned(&self) -> Option<LearnedWork> {
+        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        work.as_ref()?.learned()
+    }
+}
+
+impl OriginWork {
+    fn median(&self) -> u32 {
+        self.median.load(Ordering::Relaxed)
+    }
+
+    /// Takes the median anew: of an even number, the lower one of the two in the middle.
+    fn update(&self) {
+        let methods = self.routes.iter().flat_map(|route| &route.methods);
+        let learned = methods.map(|it| it.micros.load(Ordering::Relaxed));
+        let mut learned: Vec<_> = learned.filter(|it| *it > 0).collect();
+        learned.sort_unstable();
+        let middle = learned.len().saturating_sub(1) / 2;
+        let median = learned.get(middle).copied().unwrap_or_default();
+        self.median.store(median, Ordering::Relaxed);
+    }
+}

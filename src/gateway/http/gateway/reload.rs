@@ -1,0 +1,155 @@
+//! The next version of the gateway, which keeps what its settings have in common with this one's.
+
+use std::sync::Arc;
+
+use actix_rt::ArbiterHandle;
+use config::{self, Settings};
+use limit::Moment;
+
+use super::learned_costs::LearnedCosts;
+use super::{Gateway, RetiredGate, rooms, store_health};
+use crate::observe::access::AccessLog;
+use crate::origin::Origin;
+use crate::time::clock;
+use crate::zone::{StoreHealth, Zone};
+
+impl Gateway {
+    /// The gateway under new settings.
+    ///
+    /// A zone whose name, key, algorithm and store stay the same keeps its keys and queues. New
+    /// zones start. Zones that left the file end once nothing waits there. Maintenance goes on.
+    #[must_use]
+    pub fn reload(
+        &self,
+        mut settings: Settings,
+        workers: &[ArbiterHandle],
+        access: Option<AccessLog>,
+    ) -> Self {
+        let maintenances = self.maintenances_after(&mut settings.routes);
+        let mut next = self.next(settings, workers, access);
+        next.maintenances = maintenances;
+        next
+    }
+
+    /// The next version, under settings to which maintenance is applied.
+    pub(super) fn next(
+        &self,
+        settings: Settings,
+        workers: &[ArbiterHandle],
+        access: Option<AccessLog>,
+    ) -> Self {
+        let now = clock::now();
+        let store_health = store_health(&settings, self.store_health.as_ref());
+        let (zones, retired) = self.reload_zones(&settings, workers, store_health.as_ref(), now);
+        let origins = settings.origins.iter().map(|it| self.reload_origin(it));
+        let origins = origins.collect();
+        let retired_gates = self.retire_origins(&settings);
+        let rooms = rooms(&settings, &self.rooms, store_health.as_ref(), now);
+        let lifecycle = Arc::clone(&self.lifecycle);
+        let mut gateway = Self::new(
+            settings,
+            origins,
+            rooms,
+            zones,
+            access,
+            store_health,
+            lifecycle,
+        );
+        (gateway.retired, gateway.retired_gates) = (retired, retired_gates);
+        gateway.follow_events_of(self);
+        gateway.learned_costs = LearnedCosts::new(&gateway.settings, Some(self));
+        gateway.share_gates(workers, now);
+        gateway
+    }
+
+    /// The zones under new settings, and those that are not in the file any more but still have
+    /// requests.
+    fn reload_zones(
+        &self,
+        settings: &Settings,
+        workers: &[ArbiterHandle],
+        store_health: Option<&Arc<StoreHealth>>,
+        now: Moment,
+    ) -> (Vec<Arc<Zone>>, Vec<Arc<Zone>>) {
+        let (mut zones, mut kept) = (Vec::new(), Vec::new());
+        for wanted in &settings.zones {
+            let mut known = self.zones.iter();
+            zones.push(Arc::new(
+                if let Some(index) = known.position(|it| it.carries_over_to(wanted)) {
+                    kept.push(index);
+                    let in_flight = settings.in_flight_changes(&self.settings, &wanted.name);
+                    self.zones[index].retune(wanted.clone(), in_flight, store_health.cloned())
+                } else {
+                    self.tell_of_a_fresh_start(wanted);
+                    Zone::start(wanted.clone(), workers, now, store_health.cloned())
+                },
+            ));
+        }
+        let mut retired = self.retired.clone();
+        for (index, zone) in self.zones.iter().enumerate() {
+            if !kept.contains(&index) {
+                zone.retire();
+                retired.push(Arc::clone(zone));
+            }
+        }
+        retired.retain(|zone| !zone.has_ended());
+        (zones, retired)
+    }
+
+    fn reload_origin(&self, wanted: &config::Origin) -> Origin {
+        let wanted = wanted.at_addresses(&self.addresses());
+        let mut known = self.origins.iter();
+        if let Some(known) = known.find(|origin| origin.settings().name == wanted.name) {
+            return known.reload(wanted);
+        }
+        let mut retired = self.retired_gates.iter();
+        let gate = retired.find(|(name, _)| *name == wanted.name);
+        let gate = gate.map(|(_, gate)| gate);
+        Origin::behind(gate, wanted, &self.lifecycle.dialer)
+    }
+
+    /// Retires the origins that are not in the file any more. Returns the gates where requests of
+    /// such origins still are.
+    fn retire_origins(&self, settings: &Settings) -> Vec<RetiredGate> {
+        let is_in_file = |name: &str| settings.origins.iter().any(|it| it.name == *name);
+        let mut retired = self.retired_gates.clone();
+        for origin in &self.origins {
+            let name = &origin.settings().name;
+            if !is_in_file(name) {
+                origin.retire();
+                retired.extend(origin.gate().map(|it| (name.clone(), Arc::clone(it))));
+            }
+        }
+        retired.retain(|(name, gate)| !is_in_file(name) && gate.is_in_use());
+        retired
+    }
+
+    /// Goes on with the log events of the zones of another gateway, so that a reload repeats none.
+    fn follow_events_of(&mut self, other: &Self) {
+        for (zone, events) in self.zones.iter().zip(&mut self.events) {
+            let is_same = |known: &Arc<Zone>| known.settings().name == zone.settings().name;
+            if let Some(known) = other.zones.iter().position(is_same) {
+                *events = Arc::clone(&other.events[known]);
+            }
+        }
+    }
+
+    fn tell_of_a_fresh_start(&self, wanted: &config::Zone) {
+        let mut all = self.zones.iter().map(|zone| zone.settings());
+        let Some(known) = all.find(|known| known.name == wanted.name) else {
+            return;
+        };
+        if known.algorithm != wanted.algorithm {
+            let (zone, from, to) = (&wanted.name, known.algorithm, wanted.algorithm);
+            tracing::warn!(zone, %from, %to, "the zone has another algorithm now: its keys start empty");
+        } else if known.store != wanted.store {
+            let (zone, from, to) = (&wanted.name, known.store.name(), wanted.store.name());
+            tracing::warn!(
+                zone,
+                from,
+                to,
+                "the zone is kept in another store: its keys start empty"
+            );
+        }
+    }
+}

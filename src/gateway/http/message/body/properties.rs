@@ -1,0 +1,194 @@
+//! Properties of bodies that are taken out of one framing and put into another.
+
+use proptest::prelude::*;
+use testing::{bytes, config};
+
+use super::*;
+
+/// The result of decoding bytes that came in pieces.
+#[derive(Debug, PartialEq, Eq)]
+struct Decoded {
+    data: Vec<u8>,
+    used: usize,
+    is_over: bool,
+    trailers: Option<Trailers>,
+}
+
+/// Decodes `bytes`, cut into pieces of the lengths in `cuts`.
+///
+/// An error comes with the data before it.
+fn decode(
+    length: BodyLength,
+    bytes: &[u8],
+    cuts: &[usize],
+) -> Result<Decoded, (BodyError, Vec<u8>)> {
+    let mut decoder = BodyDecoder::new(length);
+    let (mut data, mut used) = (Vec::new(), 0);
+    for cut in cuts.iter().cycle() {
+        if decoder.is_over() || used == bytes.len() {
+            break;
+        }
+        // At most as many bytes as certainly belong to the body, as a connection reads them.
+        let limit = decoder.read_limit().min(*cut);
+        let end = bytes.len().min(used.saturating_add(limit));
+        let mut piece = bytes[used..end].to_vec();
+        let (count, taken) = match decoder.decode(&mut piece) {
+            Ok(both) => both,
+            Err(error) => {
+                data.extend(&piece[..decoder.salvaged()]);
+                return Err((error, data));
+            }
+        };
+        assert!(taken == piece.len() || decoder.is_over());
+        data.extend(&piece[..count]);
+        used += taken;
+    }
+    Ok(Decoded {
+        data,
+        used,
+        is_over: decoder.is_over(),
+        trailers: decoder.trailers().cloned(),
+    })
+}
+
+/// Frames each piece of the body, in place or after other bytes, and then the end of the body.
+fn encode(length: BodyLength, pieces: &[(Vec<u8>, u8)], trailers: Option<&Trailers>) -> Vec<u8> {
+    let encoder = BodyEncoder::new(length);
+    let mut sent = Vec::new();
+    for (data, how) in pieces {
+        let mut piece = Buffer::take();
+        match how {
+            0 => encoder.put(data, &mut piece),
+            1 => {
+                piece.clear_for_body();
+                piece.put(data);
+                encoder.frame(&mut piece);
+            }
+            // Without the room for the size of a chunk.
+            _ => {
+                piece.put(data);
+                encoder.frame(&mut piece);
+            }
+        }
+        sent.extend(piece.filled());
+    }
+    let mut end = Buffer::take();
+    encoder.finish(trailers, &mut end);
+    sent.extend(end.filled());
+    sent
+}
+
+fn pieces() -> impl Strategy<Value = Vec<(Vec<u8>, u8)>> {
+    let data = prop_oneof![
+        4 => prop::collection::vec(any::<u8>(), 0..40),
+        1 => (any::<u8>(), 0..40_000usize).prop_map(|(byte, count)| vec![byte; count]),
+    ];
+    prop::collection::vec((data, 0..3u8), 0..6)
+}
+
+fn cuts() -> impl Strategy<Value = Vec<usize>> {
+    let cut = prop_oneof![4 => 1..20usize, 1 => 1..40_000usize];
+    prop::collection::vec(cut, 1..10)
+}
+
+fn fields() -> impl Strategy<Value = Trailers> {
+    let field = ("[xy][-a-z]{0,8}", "([!-~]([ -~]{0,8}[!-~])?)?");
+    prop::collection::vec(field, 0..4).prop_map(|fields| {
+        let mut trailers = Trailers::default();
+        for (name, value) in fields {
+            trailers.push(name.as_bytes(), value.as_bytes());
+        }
+        trailers
+    })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn chunks_come_out_as_they_went_in(
+        pieces in pieces(),
+        trailers in fields(),
+        after in prop::collection::vec(any::<u8>(), 0..20),
+        cuts in cuts(),
+    ) {
+        let mut sent = encode(BodyLength::Chunked, &pieces, Some(&trailers));
+        let used = sent.len();
+        sent.extend(after);
+        let data = pieces.into_iter().flat_map(|(data, _)| data).collect();
+        let trailers = (!trailers.is_empty()).then_some(trailers);
+        let expected = Decoded { data, used, is_over: true, trailers };
+        prop_assert_eq!(decode(BodyLength::Chunked, &sent, &cuts), Ok(expected));
+    }
+
+    #[test]
+    fn a_length_counts_bytes_that_nothing_is_put_between(
+        pieces in pieces(),
+        after in prop::collection::vec(any::<u8>(), 0..20),
+        cuts in cuts(),
+    ) {
+        let data: Vec<u8> = pieces.iter().flat_map(|(data, _)| data.clone()).collect();
+        let length = BodyLength::Length(data.len() as u64);
+        let mut sent = encode(length, &pieces, None);
+        prop_assert_eq!(&sent, &data);
+        sent.extend(after);
+        let expected = Decoded { used: data.len(), data, is_over: true, trailers: None };
+        prop_assert_eq!(decode(length, &sent, &cuts), Ok(expected));
+    }
+
+    #[test]
+    fn any_bytes_are_the_same_body_in_any_pieces(
+        bytes in bytes("chunks"),
+        length in prop_oneof![
+            Just(BodyLength::None),
+            Just(BodyLength::Chunked),
+            Just(BodyLength::UntilClose),
+            (0..300u64).prop_map(BodyLength::Length),
+        ],
+        cuts in cuts(),
+    ) {
+        let whole = decode(length, &bytes, &[usize::MAX]);
+        prop_assert_eq!(&decode(length, &bytes, &cuts), &whole);
+        if let (Ok(whole), Some(length)) = (whole, length.exact()) {
+            let taken = usize::try_from(length).unwrap().min(bytes.len());
+            prop_assert_eq!(&whole.data, &bytes[..taken]);
+            prop_assert_eq!(whole.is_over, taken as u64 == length);
+        }
+    }
+}
+
+#[test]
+fn the_end_of_the_connection_ends_what_has_no_other_end() {
+    for (length, expected) in [
+        (BodyLength::None, Ok(())),
+        (BodyLength::Length(0), Ok(())),
+        (BodyLength::UntilClose, Ok(())),
+        (BodyLength::Length(1), Err(BodyError::CutShort)),
+        (BodyLength::Chunked, Err(BodyError::CutShort)),
+    ] {
+        let mut decoder = BodyDecoder::new(length);
+        assert_eq!(decoder.end_of_connection(), expected, "{length:?}");
+        assert_eq!(decoder.is_over(), expected.is_ok(), "{length:?}");
+    }
+}
+
+#[test]
+fn what_was_sent_behind_a_body_is_not_read_with_it() {
+    for (length, limit) in [
+        (BodyLength::Length(5), 5),
+        (BodyLength::Length(u64::MAX), usize::MAX),
+        (BodyLength::Chunked, usize::MAX),
+        (BodyLength::UntilClose, usize::MAX),
+    ] {
+        assert_eq!(BodyDecoder::new(length).read_limit(), limit, "{length:?}");
+    }
+}
+
+#[test]
+fn malformed_trailers_are_no_end_of_a_body() {
+    let body = b"1\r\na\r\n0\r\nno colon\r\n\r\n";
+    for cut in [1, 3, usize::MAX] {
+        let decoded = decode(BodyLength::Chunked, body, &[cut]);
+        assert_eq!(decoded, Err((BodyError::Chunks, b"a".to_vec())), "{cut}");
+    }
+}

@@ -1,0 +1,253 @@
+//! Properties of a buffer under any sequence of calls: it is a queue of bytes.
+
+use std::task::Waker;
+
+use proptest::prelude::*;
+use testing::config;
+
+use super::*;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Put(usize),
+    PutBefore(usize),
+    Fill { limit: usize, most: usize },
+    Consume(usize),
+    Truncate(usize),
+    Drain { most: usize },
+    Clear,
+    ClearForBody,
+}
+
+fn size() -> impl Strategy<Value = usize> {
+    prop_oneof![
+        4 => 0..30usize,
+        2 => 0..2 * CAPACITY,
+        1 => Just(READ_SIZE),
+        1 => Just(CAPACITY),
+        1 => CAPACITY - 20..CAPACITY + 20,
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => size().prop_map(Step::Put),
+        1 => (1..=CHUNK_HEADROOM).prop_map(Step::PutBefore),
+        4 => (prop_oneof![size(), Just(usize::MAX)], size())
+            .prop_map(|(limit, most)| Step::Fill { limit: limit.max(1), most }),
+        3 => size().prop_map(Step::Consume),
+        1 => size().prop_map(Step::Truncate),
+        1 => size().prop_map(|most| Step::Drain { most }),
+        1 => Just(Step::Clear),
+        1 => Just(Step::ClearForBody),
+    ]
+}
+
+/// Generates bytes that differ from their neighbors.
+struct Source(u64);
+
+impl Source {
+    fn next(&mut self, count: usize) -> Vec<u8> {
+        let bytes = (0..count as u64).map(|at| ((self.0 + at) % 251) as u8);
+        let bytes = bytes.collect();
+        self.0 += count as u64;
+        bytes
+    }
+}
+
+/// Returns at most `most` bytes a call, and records how much room it was given.
+struct Reader<'a> {
+    source: &'a mut Source,
+    most: usize,
+    room: usize,
+    given: Vec<u8>,
+}
+
+impl AsyncRead for Reader<'_> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.room = buffer.remaining();
+        this.given = this.source.next(this.most.min(this.room));
+        buffer.put_slice(&this.given);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Accepts at most `most` bytes a call.
+struct Writer {
+    most: usize,
+    taken: Vec<u8>,
+}
+
+impl AsyncWrite for Writer {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let count = this.most.min(bytes.len());
+        this.taken.extend(&bytes[..count]);
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Does one step with the buffer and with `model`, which holds the expected bytes.
+fn apply(
+    step: Step,
+    buffer: &mut Buffer,
+    model: &mut Vec<u8>,
+    source: &mut Source,
+) -> Result<(), TestCaseError> {
+    let mut cx = Context::from_waker(Waker::noop());
+    match step {
+        Step::Put(count) => {
+            let bytes = source.next(count);
+            let fits = buffer.has_room_for(count);
+            let capacity = buffer.bytes.len();
+            buffer.put(&bytes);
+            prop_assert_eq!(fits, buffer.bytes.len() == capacity);
+            model.extend(bytes);
+        }
+        Step::PutBefore(count) if buffer.has_headroom_for(count) => {
+            let bytes = source.next(count);
+            buffer.put_before(&bytes);
+            model.splice(..0, bytes);
+        }
+        Step::PutBefore(_) => {}
+        Step::Fill { limit, most } => {
+            let mut from = Reader {
+                source,
+                most,
+                room: 0,
+                given: Vec::new(),
+            };
+            let read = buffer.poll_fill(&mut cx, &mut from, limit);
+            prop_assert!(matches!(read, Poll::Ready(Ok(count)) if count == from.given.len()));
+            prop_assert!(from.room > 0 && from.room <= limit.min(READ_SIZE));
+            model.extend(from.given);
+        }
+        Step::Consume(count) => {
+            buffer.consume(count);
+            model.drain(..count.min(model.len()));
+        }
+        Step::Truncate(count) => {
+            buffer.truncate(count);
+            model.truncate(count);
+        }
+        Step::Drain { most } => {
+            let mut to = Writer {
+                most,
+                taken: Vec::new(),
+            };
+            let wrote = buffer.poll_drain(&mut cx, &mut to);
+            if most == 0 && !model.is_empty() {
+                let is_end = |error: &io::Error| error.kind() == io::ErrorKind::WriteZero;
+                prop_assert!(matches!(&wrote, Poll::Ready(Err(error)) if is_end(error)));
+            } else {
+                prop_assert!(matches!(wrote, Poll::Ready(Ok(()))));
+                prop_assert_eq!(to.taken, std::mem::take(model));
+            }
+        }
+        Step::Clear => {
+            buffer.clear();
+            model.clear();
+        }
+        Step::ClearForBody => {
+            buffer.clear_for_body();
+            prop_assert!(buffer.has_headroom_for(CHUNK_HEADROOM));
+            model.clear();
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn it_is_a_queue_of_bytes(steps in prop::collection::vec(step(), 0..30)) {
+        let (mut buffer, mut model, mut source) = (Buffer::take(), Vec::new(), Source(0));
+        for step in steps {
+            let shown = format!("{step:?}");
+            apply(step, &mut buffer, &mut model, &mut source)?;
+            prop_assert!(buffer.filled() == model, "{}", shown);
+            prop_assert_eq!(buffer.filled_mut().len(), model.len());
+            prop_assert_eq!((buffer.len(), buffer.is_empty()), (model.len(), model.is_empty()));
+            prop_assert!(!(buffer.is_untouched() && buffer.is_empty()));
+            prop_assert_eq!(buffer.bytes.len() % CAPACITY, 0);
+        }
+    }
+
+    /// A buffer that is emptied in time does not grow, whatever the number of bytes.
+    #[test]
+    fn it_does_not_grow_while_it_is_emptied(
+        steps in prop::collection::vec((1..READ_SIZE, 0..CHUNK_HEADROOM), 1..50),
+    ) {
+        let (mut buffer, mut source) = (Buffer::take(), Source(0));
+        let mut cx = Context::from_waker(Waker::noop());
+        buffer.clear_for_body();
+        for (most, kept) in steps {
+            let mut from = Reader { source: &mut source, most, room: 0, given: Vec::new() };
+            prop_assert!(buffer.poll_fill(&mut cx, &mut from, usize::MAX).is_ready());
+            buffer.consume(buffer.len().saturating_sub(kept));
+        }
+        prop_assert_eq!(buffer.bytes.len(), CAPACITY);
+    }
+}
+
+#[test]
+fn buffers_are_counted_and_come_back() {
+    // A new thread has a new pool.
+    let counted = std::thread::spawn(|| {
+        let own = || {
+            POOL.with(|pool| {
+                let in_use = pool.stats.in_use.load(Ordering::Relaxed);
+                (in_use, pool.stats.pooled.load(Ordering::Relaxed))
+            })
+        };
+        let (mut one, other) = (Buffer::take(), Buffer::take());
+        assert_eq!(own(), (2, 0));
+        drop(other);
+        assert_eq!(own(), (1, 1));
+        assert!(super::stats().pooled >= 1);
+        // A buffer that grew is not kept.
+        one.put(&vec![0; CAPACITY + 1]);
+        drop(one);
+        assert_eq!(own(), (0, 1));
+        drop(Buffer::take());
+        assert_eq!(own(), (0, 1));
+        let many: Vec<_> = (0..=MAX_POOLED).map(|_| Buffer::take()).collect();
+        drop(many);
+        assert_eq!(own(), (0, MAX_POOLED));
+    });
+    counted.join().unwrap();
+}
+
+#[test]
+fn the_end_and_an_error_are_told() {
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut buffer = Buffer::take();
+    buffer.put(b"a");
+    let end = buffer.poll_fill(&mut cx, &mut &b""[..], usize::MAX);
+    assert!(matches!(end, Poll::Ready(Ok(0))));
+    assert_eq!(buffer.filled(), b"a");
+    let (ours, theirs) = tokio::io::duplex(1);
+    let mut ours = ours;
+    assert!(buffer.poll_fill(&mut cx, &mut ours, 1).is_pending());
+    drop(theirs);
+    let broken = buffer.poll_drain(&mut cx, &mut ours);
+    assert!(matches!(broken, Poll::Ready(Err(_))));
+}

@@ -1,0 +1,187 @@
+//! Properties of the decoder for any bytes that may be a chunked body.
+
+use proptest::prelude::*;
+use testing::{bytes, config, corpus, replay};
+
+use super::*;
+use crate::http::message::fields::without_blanks;
+
+/// The result of decoding: the data, how many bytes belonged to the body, and the final state.
+type Decoded = Result<(Vec<u8>, usize, Chunks), InvalidChunk>;
+
+/// Decodes `bytes`, cut into pieces of the lengths in `cuts`, as from a connection.
+fn decode(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Decoded {
+    let (mut chunks, mut data, mut at) = (Chunks::default(), Vec::new(), 0);
+    for cut in cuts {
+        if at == bytes.len() || chunks.is_over() {
+            break;
+        }
+        let mut piece = bytes[at..bytes.len().min(at.saturating_add(cut))].to_vec();
+        let (length, used) = chunks.decode(&mut piece)?;
+        assert!(length <= used && used <= piece.len());
+        assert!(used == piece.len() || chunks.is_over());
+        data.extend(&piece[..length]);
+        at += used;
+    }
+    Ok((data, at, chunks))
+}
+
+/// Returns the size of a chunk from its size line, which comes without its line ending.
+fn naive_size(line: &[u8]) -> Option<usize> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
+    let (size, rest) = line.split_at(digits.count());
+    let blanks = rest.iter().take_while(|byte| b" \t".contains(byte));
+    let extension = &rest[blanks.count()..];
+    let is_good = (1..=15).contains(&size.len())
+        && (extension.is_empty() || extension[0] == b';')
+        && extension
+            .iter()
+            .all(|byte| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f);
+    let size = str::from_utf8(size).ok().filter(|_| is_good)?;
+    usize::from_str_radix(size, 16).ok()
+}
+
+/// A complete chunked body, as a simple reader finds it line by line.
+struct Naive<'a> {
+    data: Vec<u8>,
+    /// The lines after the last chunk.
+    lines: Vec<&'a [u8]>,
+    end: usize,
+}
+
+/// Reads the chunked body at the start of `bytes`, if it is complete.
+fn naive(bytes: &[u8]) -> Option<Naive<'_>> {
+    let mut at = 0;
+    let line = |at: &mut usize| {
+        let length = bytes[*at..].iter().position(|byte| *byte == b'\n')?;
+        let line = &bytes[*at..*at + length];
+        *at += length + 1;
+        line.strip_suffix(b"\r")
+            .filter(|line| !line.contains(&b'\r'))
+    };
+    let mut data = Vec::new();
+    loop {
+        let size = naive_size(line(&mut at)?)?;
+        if size == 0 {
+            break;
+        }
+        let end = at.checked_add(size)?;
+        data.extend(bytes.get(at..end)?);
+        at = end;
+        if bytes.get(at..at + 2)? != b"\r\n" {
+            return None;
+        }
+        at += 2;
+    }
+    let mut lines = Vec::new();
+    loop {
+        match line(&mut at)? {
+            b"" => {
+                let end = at;
+                return Some(Naive { data, lines, end });
+            }
+            trailer => lines.push(trailer),
+        }
+    }
+}
+
+/// Parses the trailers in these lines; an error if one is not a field, or if they are too many.
+fn naive_trailers(lines: &[&[u8]]) -> Result<Trailers, InvalidChunk> {
+    let mut trailers = Trailers::default();
+    for line in lines {
+        let colon = line.iter().position(|byte| *byte == b':');
+        let (name, value) = line.split_at(colon.ok_or(InvalidChunk)?);
+        let is_token =
+            |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+        let is_text = |byte: &u8| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f;
+        if name.is_empty() || !name.iter().all(is_token) || !value.iter().all(is_text) {
+            return Err(InvalidChunk);
+        }
+        trailers.push(name, without_blanks(&value[1..]));
+    }
+    if lines.len() <= 128 {
+        Ok(trailers)
+    } else {
+        Err(InvalidChunk)
+    }
+}
+
+fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let whole = decode(bytes, [usize::MAX]);
+    let shown = String::from_utf8_lossy(bytes);
+    // Byte by byte, and in two pieces, cut at various places.
+    prop_assert_eq!(&decode(bytes, std::iter::repeat(1)), &whole, "{}", shown);
+    for cut in (1..bytes.len()).step_by(1 + bytes.len() / 100) {
+        prop_assert_eq!(
+            &decode(bytes, [cut, usize::MAX]),
+            &whole,
+            "{} {}",
+            cut,
+            shown
+        );
+    }
+    let naive = naive(bytes);
+    if let Ok((data, used, chunks)) = whole {
+        prop_assert!(used == bytes.len() || chunks.is_over());
+        prop_assert_eq!(naive.is_some(), chunks.is_over(), "{}", shown);
+        if let Some(naive) = naive {
+            prop_assert_eq!((data, used), (naive.data, naive.end), "{}", shown);
+            // A chunked body ends with an empty line.
+            prop_assert!(bytes[..used].ends_with(b"\r\n\r\n"));
+            let trailers = naive_trailers(&naive.lines);
+            prop_assert_eq!(chunks.trailers(), trailers, "{}", shown);
+        }
+    } else {
+        // A complete body is refused only for its size limits.
+        prop_assert!(naive.is_none() || bytes.len() > MAX_OVERHEAD, "{}", shown);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_corpus_holds() {
+    replay("chunks", holds);
+    for (name, head) in corpus("heads") {
+        holds(&head).unwrap_or_else(|error| panic!("heads/{name}: {error}"));
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_chunks_are_the_same_in_any_pieces(bytes in bytes("chunks")) {
+        holds(&bytes)?;
+    }
+
+    #[test]
+    fn so_are_such_as_nearly_are_chunks(
+        lines in prop::collection::vec("([0-3a]|00|)[ \t;]{0,2}(a|\r)?(\r\n|\r\n|\r\n|\n|\r)(a|ab|a:b|)(\r\n|\r\n|)", 0..6),
+    ) {
+        holds(format!("{}0\r\n\r\n", lines.concat()).as_bytes())?;
+    }
+
+    /// The pieces that the bytes come in do not change which bytes belong to the body.
+    #[test]
+    fn cuts_change_nothing(
+        chunks in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..600), any::<bool>()), 0..5),
+        after in prop::collection::vec(any::<u8>(), 0..20),
+        cuts in prop::collection::vec(1..50usize, 1..20),
+    ) {
+        let (mut whole, mut sent) = (Vec::new(), Vec::new());
+        for (data, extended) in chunks {
+            whole.extend(format!("{:x}{}\r\n", data.len(), if extended { ";a=b" } else { "" }).bytes());
+            whole.extend(&data);
+            whole.extend(b"\r\n");
+            sent.extend(data);
+        }
+        whole.extend(b"0\r\na: b\r\n\r\n");
+        let length = whole.len();
+        whole.extend(after);
+        let (data, used, chunks) = decode(&whole, cuts.into_iter().cycle()).unwrap();
+        prop_assert!(chunks.is_over());
+        prop_assert_eq!((data, used), (sent, length));
+        let trailers = chunks.trailers().unwrap();
+        prop_assert_eq!(trailers.iter().collect::<Vec<_>>(), [(&b"a"[..], &b"b"[..])]);
+    }
+}

@@ -1,0 +1,63 @@
+//! Logins that belong to a connection: NTLM and Negotiate (RFC 4559, section 6).
+//!
+//! Credentials of other schemes belong to the request that carries them.
+
+use super::field_name::FieldName;
+use super::fields::Fields;
+
+/// Authentication schemes that log in the connection and not the request, in lower case.
+const SCHEMES: [&[u8]; 2] = [b"ntlm", b"negotiate"];
+
+/// The fields with credentials, and those with challenges.
+const FIELDS: [FieldName; 3] = [
+    FieldName::Authorization,
+    FieldName::ProxyAuthorization,
+    FieldName::Challenge,
+];
+
+/// Returns whether a head carries credentials or challenges that belong to its connection.
+///
+/// A scheme that only begins like one of them counts, and so does one inside a quoted text: a
+/// connection too many is cheaper than a stranger's login.
+#[must_use]
+#[inline]
+pub fn logs_in_connection(fields: Fields<'_>) -> bool {
+    let is_scheme = |element: &[u8], scheme: &[u8]| {
+        let start = element.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    // Most heads have none of these fields.
+    fields.has_any(FIELDS)
+        && FIELDS.into_iter().any(|known| {
+            let mut elements = fields.elements(known);
+            elements.any(|it| SCHEMES.iter().any(|scheme| is_scheme(it, scheme)))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::message::sample::request;
+
+    #[test]
+    fn logins_by_ntlm_and_negotiate_belong_to_the_connection_and_others_do_not() {
+        for (name, value, expected) in [
+            ("Authorization", "NTLM TlRMTVNTUAAB", true),
+            ("authorization", "negotiate YII=", true),
+            ("Proxy-Authorization", "NTLM\tTlRM", true),
+            ("WWW-Authenticate", "Negotiate", true),
+            ("WWW-Authenticate", "Basic realm=\"a, b\", ntlm", true),
+            ("Proxy-Authenticate", ", ,NTLM", true),
+            ("Authorization", "Basic bnRsbTpudGxt", false),
+            ("Authorization", "Bearer NTLM", false),
+            ("Authorization", "NTL", false),
+            ("Authorization", "", false),
+            ("WWW-Authenticate", "Digest realm=\"ntlm\"", false),
+            ("X-Authorization", "NTLM TlRM", false),
+        ] {
+            let head = request(&[(name, value.as_bytes())]);
+            let found = logs_in_connection(head.fields());
+            assert_eq!(found, expected, "{name}: {value}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! HTTP/1 messages as bytes: heads, fields, framing and bodies.
+//!
+//! A head is parsed once, in the buffer that it was read into. The gateway keeps its bytes and a
+//! table of ranges ([`fields`]); routing, keys and forwarding read that table. Both sides,
+//! downstream and upstream, share one strict rule for framing ([`framing`]), one decoder and one
+//! encoder for bodies ([`body`]), and one pool of buffers per worker ([`buffer`]).
+
+pub mod body;
+pub mod body_queue;
+pub mod buffer;
+pub mod chunks;
+pub mod date;
+pub mod error;
+pub mod field_name;
+pub mod fields;
+pub mod framing;
+pub mod lines;
+pub mod login;
+pub mod request;
+pub mod response;
+#[cfg(test)]
+pub(crate) mod sample;
+pub mod sender;
+pub mod trailers;
+pub mod version;
+
+pub use body::{BodyDecoder, BodyEncoder, BodyError};
+pub use body_queue::{BodyMemory, BodyQueue};
+pub use buffer::Buffer;
+pub use error::{BadRequest, InvalidResponse};
+pub use field_name::{FieldName, is_like};
+pub use fields::{Field, FieldTable, Fields, without_blanks};
+pub use framing::BodyLength;
+pub use login::logs_in_connection;
+pub use request::RequestHead;
+pub use response::ResponseHead;
+pub use sender::Sender;
+pub use trailers::Trailers;
+pub use version::Version;

@@ -1,0 +1,263 @@
+//! The access log: one line for each request.
+//!
+//! A line is in nginx's combined format, followed by the limit's fields, or it is JSON.
+
+mod format;
+mod lost;
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use config::{Access, Format, Settings};
+use limit::{Excess, Moment};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::backlog::{Backlog, Outcome, Waiting};
+use super::key_names::KeyNames;
+use super::stream;
+use crate::observe::metrics::LimitStatus;
+
+pub(crate) use format::{json, text};
+pub use lost::{LostLines, lost_lines};
+
+/// The names that lead to its field of the file.
+const ACCESS: [&str; 2] = ["log", "access"];
+
+/// Bytes that may wait for the disk, in all access logs of the process. Further lines are dropped
+/// and counted.
+///
+/// A slow disk must not slow requests down, nor fill the memory. After a reload the old log stays
+/// open until its last line is written.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+static WAITING: Waiting = Waiting::new(
+    "access log",
+    MAX_BYTES,
+    Outcome {
+        lost: lost::count,
+        failed: lost::tell_failed,
+        caught_up: lost::note_written,
+    },
+);
+
+/// Waits until all lines are written, but not longer than `limit`. Returns how many are not.
+pub async fn finish(limit: Duration) -> usize {
+    WAITING.finish(limit).await
+}
+
+/// An open access log. When it and its clones are dropped, the lines that still wait are written.
+#[derive(Clone)]
+pub struct AccessLog {
+    format: Format,
+    backlog: Backlog,
+}
+
+/// One request as a line of the log. A field without a value is left out of the line.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// When the last byte of the response was sent.
+    pub time: Moment,
+    /// The client's address, after trusted proxies.
+    pub client: Option<IpAddr>,
+    /// The request line; `None` if it could not be read.
+    pub line: Option<Line<'a>>,
+    /// The id of the request, if requests have one.
+    pub request_id: Option<&'a str>,
+    /// The status of the response; 499 if the client left before there was a response.
+    pub status: u16,
+    /// Bytes of the response's body that were sent.
+    pub bytes: u64,
+    /// Name of the route that took the request.
+    pub route: Option<String>,
+    /// Name of the origin that was asked.
+    pub origin: Option<&'a str>,
+    /// The server of that origin.
+    pub server: Option<String>,
+    /// Where the answer came from, if it was shared.
+    pub shared: Option<&'static str>,
+    /// Whether `allow` and `deny` of the route do not let its client in.
+    pub is_refused: bool,
+    /// The result of the request's limits.
+    pub limited: Option<Limited<'a>>,
+    /// The key of the request at the origin's gate, if it has a plan there.
+    pub planned: Option<Planned<'a>>,
+    /// How long the request waited for its turn.
+    pub queue: Option<Duration>,
+    /// How long the request waited at the origin's gate.
+    pub origin_queue: Option<Duration>,
+    /// Why the origin's gate rejected the request.
+    pub origin_rejected: Option<&'static str>,
+    /// The request's class at the origin's gate, if the origin has classes.
+    pub class: Option<&'a str>,
+    /// What the request was charged in its zones in the end; `None` if each costs the same there.
+    pub cost: Option<u32>,
+    /// How long the origin took until it began its response.
+    pub origin_took: Option<Duration>,
+    /// From the request's head to the last byte of the response.
+    pub duration: Duration,
+    /// The `Referer` field.
+    pub referer: Option<Cow<'a, str>>,
+    /// The `User-Agent` field.
+    pub user_agent: Option<Cow<'a, str>>,
+}
+
+/// A key whose plan decides what its requests get at the origin's gate.
+#[derive(Debug)]
+pub struct Planned<'a> {
+    /// Name of the zone that shares the gate.
+    pub zone: &'a str,
+    /// The key; any bytes.
+    pub key: &'a [u8],
+    /// How the keys of this zone are shown.
+    pub names: KeyNames<'a>,
+    /// Its plan.
+    pub plan: &'a str,
+}
+
+impl Entry<'_> {
+    /// The plan that decided at the limit, or else at the gate; then with the name of its zone.
+    fn plan(&self) -> (Option<&str>, Option<&str>) {
+        let of_limit = self.limited.as_ref().and_then(|limited| limited.plan);
+        match &self.planned {
+            Some(Planned { zone, plan, .. }) if of_limit.is_none() => (Some(plan), Some(zone)),
+            _ => (of_limit, None),
+        }
+    }
+
+    /// The name of the key at the limit that decided, or else at the gate.
+    fn key(&self) -> Option<String> {
+        let of_limit = self.limited.as_ref().map(|it| (it.names, it.key));
+        let (names, key) = match of_limit {
+            Some(of_limit) => of_limit,
+            None => self.planned.as_ref().map(|it| (it.names, it.key))?,
+        };
+        Some(names.full_quoted(key))
+    }
+}
+
+/// The parts of a request line.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// The method, such as `GET`.
+    pub method: &'a str,
+    /// The target as it was sent; any bytes.
+    pub target: Cow<'a, [u8]>,
+    /// The protocol, such as `HTTP/1.1`.
+    pub protocol: &'a str,
+}
+
+/// The result of the limit that decided on a request.
+#[derive(Debug)]
+pub struct Limited<'a> {
+    /// Name of the zone.
+    pub zone: &'a str,
+    /// The key; any bytes.
+    pub key: &'a [u8],
+    /// How the keys of this zone are shown.
+    pub names: KeyNames<'a>,
+    /// What the limit decided.
+    pub status: LimitStatus,
+    /// The excess including this request; `None` if it is not known.
+    pub excess: Option<Excess>,
+    /// The plan of the key, if it has one.
+    pub plan: Option<&'a str>,
+    /// Whether the request was counted in the bucket that unknown keys share.
+    pub is_flood: bool,
+}
+
+impl AccessLog {
+    /// Opens the access log that the settings ask for, if any.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be opened for appending.
+    pub fn open(settings: &Settings) -> io::Result<Option<Self>> {
+        let log = &settings.log;
+        let backlog = match &log.access {
+            Access::Off => return Ok(None),
+            Access::Stdout => stream::stdout().and_then(|out| Backlog::new(&WAITING, out)),
+            Access::File(path) => open_file(path).and_then(|file| Backlog::new(&WAITING, file)),
+        };
+        let backlog = backlog.map_err(|error| of_log(&error, settings));
+        Ok(Some(Self {
+            format: log.format,
+            backlog: backlog?,
+        }))
+    }
+
+    /// Opens the file of the log again, for the lines that are written from here on.
+    ///
+    /// `settings` must be those that the log was opened with. Returns whether it has a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be opened. The lines then go where they went before.
+    pub fn reopen(&self, settings: &Settings) -> io::Result<bool> {
+        let Access::File(path) = &settings.log.access else {
+            return Ok(false);
+        };
+        let file = open_file(path).map_err(|error| of_log(&error, settings))?;
+        self.backlog.replace_sink(file);
+        Ok(true)
+    }
+
+    /// Writes one line.
+    pub fn write(&self, entry: &Entry) {
+        let mut line = match self.format {
+            Format::Text => text(entry),
+            Format::Json => json(entry),
+        };
+        line.push('\n');
+        self.backlog.push(line);
+    }
+}
+
+/// Adds to `error` the name of the log as it is written in the file, without values of the
+/// environment.
+fn of_log(error: &io::Error, settings: &Settings) -> io::Error {
+    let written = settings
+        .from_environment
+        .get(&ACCESS.map(str::to_owned)[..]);
+    let name = match (&settings.log.access, written) {
+        (_, Some(written)) => written.clone(),
+        (Access::File(path), None) => path.display().to_string(),
+        (Access::Stdout, None) => "stdout".to_owned(),
+        (Access::Off, None) => "off".to_owned(),
+    };
+    io::Error::new(error.kind(), format!("log.access {name}: {error}"))
+}
+
+/// Opens a file for appending. It never waits.
+///
+/// A named pipe that nobody reads is an error (fifo(7)): waiting for a reader would stop the whole
+/// gateway.
+fn open_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o666);
+    let file =
+        rustix::fs::open(path, flags | OFlags::NONBLOCK, mode).map_err(|error| match error {
+            Errno::NXIO => {
+                io::Error::new(io::ErrorKind::NotFound, "no program reads this named pipe")
+            }
+            error => error.into(),
+        })?;
+    // From here on a write waits, on a thread of its own.
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(File::from(file))
+}
+
+impl std::fmt::Debug for AccessLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccessLog")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! The certificates for TLS with clients that are in force.
+//!
+//! The process has one list of the certificates that its file names for TLS with clients: `http::downstream` fills it;
+//! the headline, the metrics and the log read it. The certificates of origins are in `origin`.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use config::tls::{DAY, Validity, expiry, unix_now};
+
+/// Whose certificate it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CertificateOf {
+    /// The gateway's own, for clients.
+    #[default]
+    Server,
+    /// An authority in `client_ca`.
+    ClientCa,
+    /// A server of an origin.
+    Origin,
+    /// The gateway's own, for the servers of an origin.
+    ClientCert,
+}
+
+impl CertificateOf {
+    /// The value of the label `of`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::ClientCa => "client_ca",
+            Self::Origin => "origin",
+            Self::ClientCert => "client_cert",
+        }
+    }
+}
+
+/// A file of certificates that is in force.
+#[derive(Clone, Debug)]
+pub struct KnownCertificate {
+    /// Whose it is.
+    pub of: CertificateOf,
+    /// The file.
+    pub name: String,
+    /// When it is valid; of several in one file, of the one that expires first.
+    pub validity: Validity,
+    /// Why the changed file is not in force.
+    pub problem: Option<String>,
+    /// When the log last said that it expires soon or has expired, and whether it had.
+    logged: Option<(i64, bool)>,
+}
+
+static KNOWN: Mutex<Vec<KnownCertificate>> = Mutex::new(Vec::new());
+
+fn known() -> MutexGuard<'static, Vec<KnownCertificate>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes the certificate that is in force, and that its file has no problem.
+///
+/// The file is checked before the gateway starts, which logs a warning. So the first certificate of a file is logged a
+/// day later, a changed one at once.
+pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
+    let mut all = known();
+    if let Some(it) = all.iter_mut().find(|it| it.of == of && it.name == name) {
+        it.problem = None;
+        if it.validity != validity {
+            (it.validity, it.logged) = (validity, None);
+        }
+    } else {
+        let now = unix_now();
+        all.push(KnownCertificate {
+            of,
+            name: name.to_owned(),
+            validity,
+            problem: None,
+            logged: Some((now, validity.to < now)),
+        });
+    }
+}
+
+/// Notes why a changed file is not in force, or that it has no problem.
+pub fn note_problem(of: CertificateOf, name: &str, problem: Option<&str>) {
+    let mut all = known();
+    if let Some(it) = all.iter_mut().find(|it| it.of == of && it.name == name) {
+        it.problem = problem.map(str::to_owned);
+    }
+}
+
+/// The certificates in force, in the order in which they came.
+#[must_use]
+pub fn known_certificates() -> Vec<KnownCertificate> {
+    known().clone()
+}
+
+/// Logs which certificates expire soon or have expired: each once a day, and at once when it changes.
+pub fn log_expiring() {
+    let now = unix_now();
+    for it in known().iter_mut() {
+        let Some(words) = expiry(it.validity.to, now) else {
+            continue;
+        };
+        let has_expired = it.validity.to < now;
+        let is_known = |(at, had): (i64, bool)| now - at < DAY && had == has_expired;
+        if it.logged.is_some_and(is_known) {
+            continue;
+        }
+        it.logged = Some((now, has_expired));
+        let (of, file) = (it.of.label(), it.name.as_str());
+        if has_expired {
+            tracing::error!(of, file, "the certificate {words}; renew it");
+        } else {
+            tracing::warn!(of, file, "the certificate {words}; renew it");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_known_until_the_file_is_in_force() {
+        let name = "a file of this test alone";
+        let of_test = || {
+            let all = known_certificates();
+            all.into_iter().find(|it| it.name == name)
+        };
+        let validity = |to| Validity { from: 0, to };
+        note_problem(CertificateOf::Server, name, Some("unknown"));
+        assert!(of_test().is_none());
+        note_certificate(CertificateOf::Server, name, validity(1));
+        note_problem(CertificateOf::Server, name, Some("not its key"));
+        let problem = of_test().and_then(|it| it.problem);
+        assert_eq!(problem.as_deref(), Some("not its key"));
+        note_certificate(CertificateOf::Server, name, validity(2));
+        let known = of_test().expect("it is known");
+        assert_eq!((known.problem, known.validity.to), (None, 2));
+        assert_eq!(known.logged, None);
+        log_expiring();
+        assert!(of_test().is_some_and(|it| it.logged.is_some()));
+    }
+}

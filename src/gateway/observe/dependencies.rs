@@ -1,0 +1,274 @@
+//! What libraries log: one line a second for each of them.
+//!
+//! A client can make a library warn as often as it sends something, for example `h2` of frames.
+//!
+//! The library of the admin port does not say what helps if it has no descriptor for a connection:
+//! its message is replaced, and shown once a minute.
+
+use std::collections::HashMap;
+use std::fmt::{self, Debug, Write as _};
+use std::num::NonZeroU64;
+use std::sync::{Mutex, PoisonError};
+
+use config::Format;
+use limit::Moment;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::FmtContext;
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::registry::LookupSpan;
+
+use super::throttle::Throttle;
+use crate::time::clock;
+
+/// How the names of this program's crates begin, which are the targets of its events.
+pub(super) const OWN: &str = "drip";
+
+/// The library that accepts the connections of the admin port, and how its messages of a failure
+/// begin and, if there is no descriptor for a connection, end.
+const ADMIN_SERVER: &str = "actix_server";
+const NOT_ACCEPTED: &str = "Error accepting connection: ";
+const NO_DESCRIPTOR: [&str; 2] = ["(os error 23)", "(os error 24)"];
+
+/// What is shown for such a message.
+const SHORTAGE: &str = "the admin port cannot accept connections: there is no file descriptor for them; raise the limit of the process (LimitNOFILE= in systemd, ulimit -n), or lower max_connections";
+
+/// How often it is shown, in seconds.
+const SHORTAGE_PERIOD: NonZeroU64 = NonZeroU64::new(60).expect("a period");
+
+/// Writes events as the format inside does; of each library at most one a second.
+///
+/// A line has the number of those before it that were left out, as `hidden`.
+pub(super) struct ThrottledLibraries<F> {
+    inner: F,
+    format: Format,
+    libraries: Libraries,
+}
+
+impl<F> ThrottledLibraries<F> {
+    pub(super) fn new(inner: F, format: Format) -> Self {
+        Self {
+            inner,
+            format,
+            libraries: Libraries::default(),
+        }
+    }
+}
+
+impl<S, N, F> FormatEvent<S, N> for ThrottledLibraries<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut to: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let library = library(event.metadata().target());
+        if library.starts_with(OWN) {
+            return self.inner.format_event(context, to, event);
+        }
+        let shortage = shortage(library, event);
+        let Some(hidden) = self
+            .libraries
+            .show(library, shortage.is_some(), clock::now())
+        else {
+            return Ok(());
+        };
+        let mut line = String::new();
+        self.inner
+            .format_event(context, Writer::new(&mut line), event)?;
+        if let Some(message) = shortage {
+            // Neither text has what JSON escapes.
+            line = line.replacen(&message, SHORTAGE, 1);
+        }
+        match (self.format, line.trim_end().strip_suffix('}')) {
+            (Format::Json, Some(object)) => {
+                writeln!(
+                    to,
+                    "{object},\"library\":\"{library}\",\"hidden\":{hidden}}}"
+                )
+            }
+            _ => writeln!(to, "{} library={library} hidden={hidden}", line.trim_end()),
+        }
+    }
+}
+
+/// The name of the crate that an event comes from.
+fn library(target: &str) -> &str {
+    target
+        .split_once("::")
+        .map_or(target, |(library, _)| library)
+}
+
+/// The message of an event about a connection to the admin port for which there is no descriptor.
+fn shortage(library: &str, event: &Event<'_>) -> Option<String> {
+    let mut message = Message::default();
+    if library == ADMIN_SERVER {
+        event.record(&mut message);
+    }
+    let Message(message) = message;
+    let lacks_one = message.starts_with(NOT_ACCEPTED)
+        && NO_DESCRIPTOR.iter().any(|error| message.ends_with(error));
+    lacks_one.then_some(message)
+}
+
+/// The message of an event.
+#[derive(Default)]
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            // Writing to a string does not fail.
+            let _ = write!(self.0, "{value:?}");
+        }
+    }
+}
+
+/// The libraries that have logged something: as many as are part of the program.
+struct Libraries {
+    each: Mutex<HashMap<String, Throttle>>,
+    shortage: Throttle,
+}
+
+impl Default for Libraries {
+    fn default() -> Self {
+        Self {
+            each: Mutex::default(),
+            shortage: Throttle::every(SHORTAGE_PERIOD),
+        }
+    }
+}
+
+impl Libraries {
+    /// Whether to show an event of `library` now. If so, returns how many were hidden since the
+    /// last.
+    fn show(&self, library: &str, is_shortage: bool, now: Moment) -> Option<u64> {
+        if is_shortage {
+            return self.shortage.show(now);
+        }
+        let mut known = self.each.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(throttle) = known.get(library) {
+            return throttle.show(now);
+        }
+        known.entry(library.to_owned()).or_default().show(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use tracing_subscriber::fmt::layer as fmt_layer;
+    use tracing_subscriber::layer::SubscriberExt;
+    use tracing_subscriber::{Layer, registry};
+
+    use super::*;
+
+    #[test]
+    fn each_library_has_a_line_a_second() {
+        let libraries = Libraries::default();
+        let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
+        let shown = [
+            ("h2", 1_000),
+            ("h2", 1_100),
+            ("rustls", 1_200),
+            ("h2", 2_000),
+        ]
+        .map(|(library, millis)| libraries.show(library, false, at(millis)));
+        assert_eq!(shown, [Some(0), None, Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn a_shortage_of_descriptors_has_a_line_a_minute_and_hides_nothing_else() {
+        let libraries = Libraries::default();
+        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
+        let shown = [
+            (true, 60),
+            (true, 61),
+            (false, 61),
+            (true, 119),
+            (true, 120),
+        ]
+        .map(|(is_shortage, seconds)| libraries.show("actix_server", is_shortage, at(seconds)));
+        assert_eq!(shown, [Some(0), None, Some(0), None, Some(2)]);
+    }
+
+    /// What a format writes of an error of this target.
+    fn line(format: Format, show: impl FnOnce()) -> String {
+        let written = Arc::<Mutex<Vec<u8>>>::default();
+        let to = Arc::clone(&written);
+        let lines = fmt_layer()
+            .with_ansi(false)
+            .with_writer(move || Lines(Arc::clone(&to)));
+        let layer = match format {
+            Format::Json => lines
+                .json()
+                .flatten_event(true)
+                .map_event_format(|inner| ThrottledLibraries::new(inner, format))
+                .boxed(),
+            Format::Text => lines
+                .map_event_format(|inner| ThrottledLibraries::new(inner, format))
+                .boxed(),
+        };
+        tracing::subscriber::with_default(registry().with(layer), show);
+        let written = written.lock().expect("no panic");
+        String::from_utf8(written.clone()).expect("text")
+    }
+
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_shortage_of_descriptors_at_the_admin_port_has_the_remedy() {
+        let failed = |errno| {
+            move || {
+                let error = io::Error::from_raw_os_error(errno);
+                tracing::error!(target: "actix_server::accept", "Error accepting connection: {}", error);
+            }
+        };
+        for format in [Format::Text, Format::Json] {
+            for errno in [23, 24] {
+                let told = line(format, failed(errno));
+                assert!(
+                    told.contains(SHORTAGE) && told.contains("LimitNOFILE="),
+                    "{told}"
+                );
+                assert!(
+                    told.contains("ERROR") && !told.contains("os error"),
+                    "{told}"
+                );
+                assert_eq!(told.lines().count(), 1, "{told}");
+                if matches!(format, Format::Json) {
+                    let object: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+                    assert_eq!(object["message"], SHORTAGE);
+                }
+            }
+            let other = line(format, failed(12));
+            assert!(
+                other.contains("Error accepting connection: ") && !other.contains(SHORTAGE),
+                "{other}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_library_is_the_crate_of_the_target() {
+        assert_eq!(library("h2::proto::streams"), "h2");
+        assert_eq!(library("rustls"), "rustls");
+    }
+}

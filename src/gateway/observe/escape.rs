@@ -1,0 +1,171 @@
+//! Untrusted bytes as text that cannot break out of its line or its quotes.
+
+use std::fmt::Write;
+
+use config::{is_printable, put_escaped};
+
+/// Escapes bytes so that the text cannot break out of its line or its quotes.
+///
+/// As in nginx: each byte that is not printable becomes `\xNN`, a backslash `\\`, and a quote
+/// `\x22`.
+#[must_use]
+pub fn escape(bytes: &[u8]) -> String {
+    escape_but(bytes, |c| c != '"')
+}
+
+/// Escapes like [`escape`], but leaves quotes unchanged.
+///
+/// For places where a quote does not end the text.
+#[must_use]
+pub fn escape_unquoted(bytes: &[u8]) -> String {
+    escape_but(bytes, |_| true)
+}
+
+/// Longest name of a key in a label, a sample or a log event, in characters.
+///
+/// A key may be as long as the head of a request.
+const MAX_NAME: usize = 128;
+
+/// Bytes from outside as text for people, escaped like [`escape_unquoted`] and of bounded length.
+///
+/// Keys are shown by [`KeyNames`](super::key_names::KeyNames).
+#[must_use]
+pub fn cut(bytes: &[u8]) -> String {
+    // A character comes from at most four bytes, so the rest of a long text is not needed.
+    let begin = &bytes[..bytes.len().min(4 * MAX_NAME)];
+    let text = escape_unquoted(begin);
+    match text.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None if begin.len() < bytes.len() => format!("{text}…"),
+        None => text,
+    }
+}
+
+/// As [`cut`], escaped like [`escape`]: for a text between quotes.
+#[must_use]
+pub fn cut_quoted(bytes: &[u8]) -> String {
+    in_quotes(&cut(bytes))
+}
+
+/// A text that is escaped like [`escape_unquoted`], escaped like [`escape`].
+pub(super) fn in_quotes(text: &str) -> String {
+    text.replace('"', "\\x22")
+}
+
+/// The bytes of a text that [`escape`] or [`escape_unquoted`] wrote.
+///
+/// Returns `None` if the text contains an escape that they never write.
+#[must_use]
+pub fn unescape(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    loop {
+        rest = match rest {
+            [] => return Some(bytes),
+            [b'\\', b'\\', behind @ ..] => {
+                bytes.push(b'\\');
+                behind
+            }
+            [b'\\', b'x', high, low, behind @ ..] => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                bytes.push(u8::try_from(digit(high)? * 16 + digit(low)?).ok()?);
+                behind
+            }
+            [b'\\', ..] => return None,
+            [byte, behind @ ..] => {
+                bytes.push(*byte);
+                behind
+            }
+        };
+    }
+}
+
+fn escape_but(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\\' => text.push_str("\\\\"),
+                c if !is_printable(c) || !stays(c) => {
+                    escape_bytes(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                c => text.push(c),
+            }
+        }
+        escape_bytes(&mut text, chunk.invalid());
+    }
+    text
+}
+
+/// JSON in which characters that are not printable are escaped, as `\u202e`. Its meaning stays.
+///
+/// Programs that write JSON leave those as they are that do not break it. In JSON on one line only
+/// strings have such characters.
+#[must_use]
+pub(super) fn in_json(json: String) -> String {
+    with_escapes(json, |text, c| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(text, "\\u{unit:04x}");
+        }
+    })
+}
+
+/// Lines in which characters are escaped that are not printable, all but line feeds.
+#[must_use]
+pub fn in_lines(lines: String) -> String {
+    with_escapes(lines, |text, c| match c {
+        '\n' => text.push(c),
+        c => escape_bytes(text, c.encode_utf8(&mut [0; 4]).as_bytes()),
+    })
+}
+
+fn with_escapes(text: String, put: impl Fn(&mut String, char)) -> String {
+    // Most texts are of these alone.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len());
+    put_escaped(&mut escaped, text.chars(), put);
+    escaped
+}
+
+fn escape_bytes(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        let _ = write!(text, "\\x{byte:02X}");
+    }
+}
+
+#[cfg(test)]
+mod properties;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_json_have_only_printable_characters_and_json_keeps_its_meaning() {
+        let nasty = "a\u{9b}31m\u{7f}\u{202e}b\u{2028}c\u{feff}é😀\n";
+        let json = serde_json::to_string(nasty).unwrap();
+        let shown = in_json(json.clone());
+        assert_eq!(shown, r#""a\u009b31m\u007f\u202eb\u2028c\ufeffé😀\n""#);
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), nasty);
+        assert_eq!(
+            in_lines(nasty.to_owned()),
+            "a\\xC2\\x9B31m\\x7F\\xE2\\x80\\xAEb\\xE2\\x80\\xA8c\\xEF\\xBB\\xBFé😀\n"
+        );
+        assert_eq!(in_lines("plain\n".to_owned()), "plain\n");
+    }
+
+    #[test]
+    fn names_are_of_bounded_length() {
+        assert_eq!(cut(&[b'a'; 128]), "a".repeat(128));
+        assert_eq!(cut(&vec![b'a'; 60_000]), format!("{}…", "a".repeat(128)));
+        assert_eq!(
+            cut("é".repeat(60_000).as_bytes()),
+            format!("{}…", "é".repeat(128))
+        );
+        assert_eq!(
+            cut("😀".repeat(200).as_bytes()),
+            format!("{}…", "😀".repeat(128))
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! Properties of escaping for any bytes.
+
+use proptest::prelude::*;
+use testing::{bytes, config, replay};
+
+use super::*;
+
+fn escape_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let escaped = escape(bytes);
+    prop_assert!(
+        !escaped.contains(|c: char| c.is_control() || c == '"'),
+        "{}",
+        escaped
+    );
+    prop_assert!(
+        !escaped.contains(['\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}']),
+        "{}",
+        escaped
+    );
+    // Unescaping gives the same bytes, so different bytes never have the same escaped text.
+    prop_assert_eq!(unescape(&escaped), Some(bytes.to_vec()), "{}", escaped);
+    let unquoted = escape_unquoted(bytes);
+    prop_assert_eq!(unescape(&unquoted), Some(bytes.to_vec()), "{}", unquoted);
+    prop_assert_eq!(unquoted.replace('"', "\\x22"), escaped);
+    Ok(())
+}
+
+#[test]
+fn the_corpus_holds() {
+    replay("bytes", escape_holds);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_bytes_are_told_on_one_line_and_apart_from_others(bytes in bytes("bytes")) {
+        escape_holds(&bytes)?;
+    }
+}

@@ -1,0 +1,187 @@
+//! What becomes of requests at their limits, as lines of the log.
+//!
+//! The access log has a line for each request. These lines show that limiting happens, to
+//! which keys and why, and stay few however many requests come.
+
+use std::error::Error;
+use std::time::Duration;
+
+use limit::{Excess, Moment};
+use tracing::field::display;
+
+use crate::observe::forwarders::Forwarders;
+use crate::observe::key_names::KeyNames;
+use crate::observe::networks::Networks;
+use crate::observe::summary::Summary;
+use crate::observe::throttle::Throttle;
+
+/// A request that waited, was rejected, or would have been in a dry run.
+#[derive(Debug)]
+pub struct Limiting<'r> {
+    /// The zone.
+    pub zone: &'r str,
+    /// The key of the request there.
+    pub key: &'r [u8],
+    /// How its keys are shown.
+    pub names: KeyNames<'r>,
+    /// The `limit_status` of the access log.
+    pub status: &'static str,
+    /// The level of the bucket with the request.
+    pub excess: Excess,
+}
+
+/// The log events of one zone: at most one a second for rejections, and one for delays.
+#[derive(Debug)]
+pub struct Events {
+    /// Peers of its limited requests that name clients.
+    pub forwarders: Forwarders,
+    rejections: Summary<Rejection>,
+    delays: Throttle,
+}
+
+/// A rejected request, as its line describes it.
+#[derive(Debug)]
+struct Rejection {
+    zone: String,
+    key: String,
+    status: &'static str,
+    reason: &'static str,
+    route: String,
+    excess: f64,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            forwarders: Forwarders::default(),
+            rejections: Summary::new(|rejection: &Rejection, count| {
+                tracing::info!(
+                    zone = rejection.zone,
+                    count,
+                    key = %rejection.key,
+                    reason = rejection.reason,
+                    route = rejection.route,
+                    status = rejection.status,
+                    excess = rejection.excess,
+                    "limiting requests"
+                );
+            }),
+            delays: Throttle::default(),
+        }
+    }
+}
+
+impl Events {
+    /// Logs a request that was rejected for this reason, or would have been in a dry run.
+    pub fn rejected(&self, what: &Limiting, reason: &'static str, route: impl FnOnce() -> String) {
+        self.rejections.first(|| Rejection {
+            zone: what.zone.to_owned(),
+            key: what.names.short_quoted(what.key),
+            status: what.status,
+            reason,
+            route: route(),
+            excess: short(what.excess),
+        });
+    }
+
+    /// Logs a request that waited, or would have in a dry run: ordinary work, told at `debug`.
+    pub fn delayed(&self, what: &Limiting, now: Moment) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        if let Some(hidden) = self.delays.show(now) {
+            tracing::debug!(
+                zone = what.zone,
+                key = %what.names.short_quoted(what.key),
+                status = what.status,
+                excess = short(what.excess),
+                hidden,
+                "delaying requests"
+            );
+        }
+    }
+}
+
+/// The level of a bucket in requests, with one decimal.
+fn short(excess: Excess) -> f64 {
+    (excess.requests() * 10.0).round() / 10.0
+}
+
+/// The log events of the gate of one origin: of each kind at most one a second.
+#[derive(Debug)]
+pub struct GateEvents {
+    /// Clients of its requests that waited or were rejected, if keys do not share it.
+    pub networks: Networks,
+    rejections: Summary<RejectionAtGate>,
+    outages: Throttle,
+    recoveries: Throttle,
+}
+
+/// A request that a gate rejected, as its line describes it.
+#[derive(Debug)]
+pub struct RejectionAtGate {
+    /// The origin.
+    pub origin: String,
+    /// The name of the key by which the request shares the gate, for a text between quotes; `None`
+    /// if all requests share it alike.
+    pub key: Option<String>,
+    /// The reason, as in the metrics.
+    pub reason: &'static str,
+    /// The name of the route.
+    pub route: String,
+}
+
+impl Default for GateEvents {
+    fn default() -> Self {
+        let rejections = Summary::new(|rejection: &RejectionAtGate, count| {
+            let RejectionAtGate {
+                origin,
+                key,
+                reason,
+                route,
+            } = rejection;
+            let key = key.as_ref().map(display);
+            tracing::info!(
+                origin,
+                count,
+                key,
+                reason,
+                route,
+                "the origin's gate rejects requests"
+            );
+        });
+        Self {
+            networks: Networks::default(),
+            rejections,
+            outages: Throttle::default(),
+            recoveries: Throttle::default(),
+        }
+    }
+}
+
+impl GateEvents {
+    /// Logs a request that the gate rejected.
+    pub fn rejected(&self, describe: impl FnOnce() -> RejectionAtGate) {
+        self.rejections.first(describe);
+    }
+
+    /// Logs that the origin cannot be reached, and that its requests wait.
+    pub fn outage_began(&self, origin: &str, error: &dyn Error, now: Moment) {
+        if let Some(hidden) = self.outages.show(now) {
+            tracing::warn!(origin, %error, hidden, "the origin cannot be reached: its requests wait");
+        }
+    }
+
+    /// Logs that the origin can be reached again, after how long, and how many wait.
+    pub fn outage_over(&self, origin: &str, lasted: Duration, waiting: usize, now: Moment) {
+        if let Some(hidden) = self.recoveries.show(now) {
+            tracing::info!(
+                origin,
+                ?lasted,
+                waiting,
+                hidden,
+                "the origin can be reached again"
+            );
+        }
+    }
+}

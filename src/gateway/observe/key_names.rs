@@ -1,0 +1,109 @@
+//! The names by which keys are shown to people: on the page, in the API, metrics and logs.
+
+use config::{Zone, mask_key};
+
+use super::escape::{cut, escape, escape_unquoted, in_quotes};
+
+/// What the bucket that requests of unknown keys share is called in place of a key.
+///
+/// No escaped key looks so: there a backslash is followed by another one or by `xNN`.
+pub const NEW_KEYS_NAME: &str = "\\(new keys)";
+
+/// How the keys of a zone are shown: as they are, or masked.
+///
+/// Whatever shows a key of a request asks here for its name.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyNames<'z>(Of<'z>);
+
+#[derive(Clone, Copy, Debug)]
+enum Of<'z> {
+    /// No zone.
+    None,
+    Zone(&'z Zone),
+    /// A zone that has left the file, by its name.
+    Former(&'z str),
+}
+
+impl<'z> KeyNames<'z> {
+    /// The names of the keys of this zone.
+    #[must_use]
+    pub fn of(zone: &'z Zone) -> Self {
+        Self(Of::Zone(zone))
+    }
+
+    /// The names of the keys at a gate, which are those of the zone that shares it.
+    ///
+    /// Without such a zone, all requests have the empty key there.
+    #[must_use]
+    pub fn at_gate(share: Option<&'z Zone>) -> Self {
+        Self(share.map_or(Of::None, Of::Zone))
+    }
+
+    /// The names of the keys of a zone that has left the file: they are masked, because nothing
+    /// says any more whether they are secret.
+    #[must_use]
+    pub fn of_former_zone(name: &'z str) -> Self {
+        Self(Of::Former(name))
+    }
+
+    /// A key, escaped like [`escape_unquoted`], or its masked name.
+    ///
+    /// The empty key is the bucket that requests of unknown keys share.
+    #[must_use]
+    pub fn full(self, key: &[u8]) -> String {
+        self.shared_or_masked(key)
+            .unwrap_or_else(|| escape_unquoted(key))
+    }
+
+    /// As [`full`](Self::full), for a text between quotes.
+    #[must_use]
+    pub fn full_quoted(self, key: &[u8]) -> String {
+        match self.masked(key) {
+            Some(name) => name,
+            None => escape(key),
+        }
+    }
+
+    /// As [`full`](Self::full), of bounded length.
+    #[must_use]
+    pub fn short(self, key: &[u8]) -> String {
+        self.shared_or_masked(key).unwrap_or_else(|| cut(key))
+    }
+
+    /// As [`short`](Self::short), for a text between quotes.
+    #[must_use]
+    pub fn short_quoted(self, key: &[u8]) -> String {
+        in_quotes(&self.short(key))
+    }
+
+    /// The masked name of a key, if the zone masks its keys.
+    #[must_use]
+    pub fn masked(self, key: &[u8]) -> Option<String> {
+        match self.0 {
+            Of::None => None,
+            Of::Zone(zone) => zone.masked(key),
+            Of::Former(zone) => Some(mask_key(zone, key)),
+        }
+    }
+
+    fn shared_or_masked(self, key: &[u8]) -> Option<String> {
+        if key.is_empty() {
+            return Some(NEW_KEYS_NAME.to_owned());
+        }
+        self.masked(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::escape::unescape;
+
+    #[test]
+    fn no_key_of_a_client_is_written_like_the_bucket_of_unknown_keys() {
+        let names = KeyNames::at_gate(None);
+        assert_eq!(names.short(b""), NEW_KEYS_NAME);
+        assert_ne!(names.short(NEW_KEYS_NAME.as_bytes()), NEW_KEYS_NAME);
+        assert_eq!(unescape(NEW_KEYS_NAME), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! The log of the process: its level, its form, and where its lines go.
+
+use std::fmt::Display;
+use std::io;
+use std::sync::Arc;
+
+use config::{Format, Level, Log};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::field::MakeExt;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::{FormatFields, debug_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{self, Handle};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, fmt, registry};
+
+use super::dependencies::{OWN, ThrottledLibraries};
+use super::journal::{self, WithPriority};
+use super::panics::log_panics;
+use super::stderr::Stderr;
+
+/// The log of this process. Its level can change.
+///
+/// When it is dropped, it waits for lines that are not written yet, but not for long.
+#[derive(Debug)]
+pub struct Logging {
+    level: Handle<Targets, Registry>,
+    stderr: Arc<Stderr>,
+}
+
+impl Logging {
+    /// Starts the log to standard error with the settings of the file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the thread that writes cannot be started.
+    pub fn start(log: &Log) -> io::Result<Self> {
+        let stderr = Arc::new(Stderr::start(log.format)?);
+        let (filter, level) = reload::Layer::new(wanted(log.level));
+        let to_stderr = fmt::layer()
+            .with_writer(Arc::clone(&stderr))
+            .with_target(false)
+            .with_ansi(false)
+            // It would tell a failed write on standard error, which has failed.
+            .log_internal_errors(false);
+        let written = match (log.format, journal::is_stderr()) {
+            (Format::Text, false) => to_stderr
+                .fmt_fields(fields_as_text())
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
+                .boxed(),
+            (Format::Text, true) => to_stderr
+                .fmt_fields(fields_as_text())
+                .without_time()
+                .map_event_format(WithPriority)
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
+                .boxed(),
+            (Format::Json, false) => to_stderr
+                .json()
+                .flatten_event(true)
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
+                .boxed(),
+            (Format::Json, true) => to_stderr
+                .json()
+                .flatten_event(true)
+                .map_event_format(WithPriority)
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
+                .boxed(),
+        };
+        // Fails only if a log was started before in this process; then that log stays.
+        let _started = registry().with(written.with_filter(filter)).try_init();
+        log_panics();
+        Ok(Self { level, stderr })
+    }
+
+    /// Prints a line after those of the log.
+    pub fn complain(&self, what: impl Display) {
+        self.stderr.print(what);
+    }
+
+    /// From now on leaves out what a module logs.
+    pub fn leave_out(&self, module: &'static str) {
+        let without = |filter: Targets| filter.with_target(module, LevelFilter::OFF);
+        // Fails only if the log has ended, and then nothing reads it.
+        let _ended = (self.level).modify(|filter| *filter = without(std::mem::take(filter)));
+    }
+
+    /// From now on logs only messages at least as severe as `level`.
+    pub fn set_level(&self, level: Level) {
+        // Fails only if the log has ended, and then nothing reads it.
+        let _ended = self.level.reload(wanted(level));
+    }
+}
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        Stderr::finish();
+    }
+}
+
+/// Writes the fields of an event.
+///
+/// As usual, but for `key` and `server_name`: their text is escaped for a place between quotes
+/// already, and would be escaped twice if it were written as any text.
+fn fields_as_text() -> impl for<'writer> FormatFields<'writer> + 'static {
+    debug_fn(|to, field, value| match field.name() {
+        "message" => write!(to, "{value:?}"),
+        name @ ("key" | "server_name") => write!(to, "{name}=\"{value:?}\""),
+        name => write!(to, "{name}={value:?}"),
+    })
+    .delimited(" ")
+}
+
+/// The filter for a level.
+///
+/// Libraries log errors and warnings only. Reports of clients that send invalid HTTP are left out,
+/// because they would fill a disk.
+fn wanted(level: Level) -> Targets {
+    let level = match level {
+        Level::Error => LevelFilter::ERROR,
+        Level::Warn => LevelFilter::WARN,
+        Level::Info => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+        Level::Trace => LevelFilter::TRACE,
+    };
+    Targets::new()
+        .with_target(OWN, level)
+        .with_target("actix_http", LevelFilter::OFF)
+        .with_default(level.min(LevelFilter::WARN))
+}

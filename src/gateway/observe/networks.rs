@@ -1,0 +1,170 @@
+//! Networks whose clients crowd a gate.
+//!
+//! At a gate whose keys do not share it, all clients are one. A crawler with hundreds of addresses is
+//! seen there only by the network that these have in common.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use config::cut;
+use limit::Moment;
+
+/// How many clients are remembered.
+const CLIENTS: usize = 256;
+/// How long a client is remembered.
+const KEPT_FOR: Duration = Duration::from_secs(10);
+/// A crowd of which nobody came for longer is over.
+const LASTS: Duration = Duration::from_secs(2);
+/// Fewer addresses are no crowd.
+const FEW: usize = 20;
+/// Bits of an address that name its network.
+const IPV4_BITS: u8 = 24;
+const IPV6_BITS: u8 = 48;
+
+/// The clients of the last requests that waited at a gate, or that it rejected.
+#[derive(Debug, Default)]
+pub struct Networks(Mutex<VecDeque<(IpAddr, Moment)>>);
+
+/// A network that has at least half of these requests, of many addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// Such as `192.0.2.0/24`.
+    pub network: String,
+    /// How many of its addresses sent these requests.
+    pub addresses: usize,
+    /// How many requests are of the network.
+    pub requests: usize,
+    /// How many requests are remembered of all clients.
+    pub of: usize,
+}
+
+impl Networks {
+    /// Notes the client of a request that waits or was rejected.
+    ///
+    /// Clients of a private network are not noted: there may be many in an office.
+    pub fn note(&self, client: Option<IpAddr>, now: Moment) {
+        let Some(client) = client.filter(|client| !is_private(*client)) else {
+            return;
+        };
+        // Another thread notes one just now.
+        let Ok(mut clients) = self.0.try_lock() else {
+            return;
+        };
+        if clients.len() >= CLIENTS {
+            clients.pop_front();
+        }
+        clients.push_back((client, now));
+    }
+
+    /// The network that crowds the gate, if one does.
+    #[must_use]
+    pub fn crowd(&self, now: Moment) -> Option<Crowd> {
+        let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = clients.iter().filter(|(_, at)| now.since(*at) < KEPT_FOR);
+        let mut of = 0;
+        let mut networks: HashMap<IpAddr, (usize, HashSet<IpAddr>)> = HashMap::new();
+        for (client, _) in known {
+            let (requests, addresses) = networks.entry(network(*client)).or_default();
+            *requests += 1;
+            addresses.insert(*client);
+            of += 1;
+        }
+        let largest = networks.into_iter().max_by_key(|(_, (count, _))| *count);
+        let (network, (requests, addresses)) = largest?;
+        let mut newest = clients.iter().rev();
+        let newest = newest.find(|(client, _)| self::network(*client) == network);
+        if newest.is_none_or(|(_, at)| now.since(*at) >= LASTS) {
+            return None;
+        }
+        let bits = if network.is_ipv4() {
+            IPV4_BITS
+        } else {
+            IPV6_BITS
+        };
+        (addresses.len() >= FEW && requests * 2 >= of).then(|| Crowd {
+            network: format!("{network}/{bits}"),
+            addresses: addresses.len(),
+            requests,
+            of,
+        })
+    }
+}
+
+/// The first address of the network of a client.
+fn network(client: IpAddr) -> IpAddr {
+    match cut(client, IPV6_BITS) {
+        IpAddr::V4(client) => {
+            let mask = u32::MAX << (32 - IPV4_BITS);
+            Ipv4Addr::from(u32::from(client) & mask).into()
+        }
+        network @ IpAddr::V6(_) => network,
+    }
+}
+
+fn is_private(client: IpAddr) -> bool {
+    match client {
+        IpAddr::V4(client) => client.is_private(),
+        IpAddr::V6(client) => client.is_unique_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(100_000_000_000 + millis * 1_000_000)
+    }
+
+    /// What is known of so many addresses of a network beside as many requests of others.
+    fn crowd(network: [u8; 3], addresses: u8, others: u8) -> Option<Crowd> {
+        let networks = Networks::default();
+        for nth in 0..addresses {
+            let [a, b, c] = network;
+            networks.note(Some([a, b, c, nth].into()), at(0));
+        }
+        for nth in 0..others {
+            networks.note(Some([198, 51, nth, 1].into()), at(0));
+        }
+        networks.crowd(at(1_000))
+    }
+
+    #[test]
+    fn many_addresses_of_one_network_are_a_crowd() {
+        let found = crowd([192, 0, 2], 40, 10).unwrap();
+        assert_eq!(found.network, "192.0.2.0/24");
+        assert_eq!((found.addresses, found.requests, found.of), (40, 40, 50));
+        for (network, addresses, others) in [
+            ([192, 0, 2], 19, 0),
+            ([192, 0, 2], 40, 41),
+            ([192, 168, 2], 40, 0),
+            ([10, 0, 2], 40, 0),
+        ] {
+            assert_eq!(crowd(network, addresses, others), None, "{network:?}");
+        }
+    }
+
+    #[test]
+    fn one_client_with_many_requests_is_no_crowd_and_one_that_is_over_is_forgotten() {
+        let networks = Networks::default();
+        for _ in 0..1_000 {
+            networks.note(Some([192, 0, 2, 1].into()), at(0));
+            networks.note(None, at(0));
+        }
+        assert_eq!(networks.crowd(at(0)), None);
+        for nth in 0..1_000_u16 {
+            let client = Ipv6Addr::new(0x2001, 0xdb8, 1, nth, 0, 0, 0, 1);
+            networks.note(Some(client.into()), at(20));
+        }
+        let found = networks.crowd(at(2_000)).unwrap();
+        assert_eq!(found.network, "2001:db8:1::/48");
+        assert_eq!((found.addresses, found.of), (256, 256));
+        // Another client that still waits is none of them.
+        networks.note(Some([192, 0, 2, 1].into()), at(2_010));
+        assert_eq!(networks.crowd(at(2_020)), None);
+    }
+}

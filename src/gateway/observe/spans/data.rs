@@ -1,0 +1,118 @@
+//! The spans of a request, as the crates of OpenTelemetry hold them.
+
+use std::time::{Duration, SystemTime};
+
+use limit::Moment;
+use opentelemetry::trace::{SpanContext, SpanKind, Status, TraceFlags, TraceState};
+use opentelemetry::{InstrumentationScope, KeyValue, SpanId, TraceId};
+use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SpanData, SpanEvents, SpanLinks};
+
+use super::{OriginSpan, RequestSpans, Time, Trace};
+use crate::time::clock;
+
+/// The methods that a span names; others are `_OTHER`, as the conventions of OpenTelemetry ask.
+const METHODS: [&str; 9] = [
+    "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
+];
+
+/// The status in the log if the client left before a response began.
+const CLIENT_GONE: u16 = 499;
+
+/// A new id for a span; never zero.
+pub(super) fn new_id() -> u64 {
+    let id = RandomIdGenerator::default().new_span_id();
+    u64::from_be_bytes(id.to_bytes()).max(1)
+}
+
+/// The spans of a request: `queued`, and `origin` if a server was asked.
+pub(super) fn of(request: RequestSpans<'_>) -> impl Iterator<Item = SpanData> {
+    let known = METHODS.into_iter().find(|known| *known == request.method);
+    let mut shared = vec![KeyValue::new(
+        "http.request.method",
+        known.unwrap_or("_OTHER"),
+    )];
+    if let Some(route) = request.route {
+        shared.push(KeyValue::new("http.route", route));
+    }
+    let (trace, status) = (request.trace, request.status);
+    let mut queued = span(trace, new_id(), "queued", request.queued, shared.clone());
+    if let Some((zone, status)) = request.limited {
+        let attributes = [
+            KeyValue::new("drip.zone", zone.to_owned()),
+            KeyValue::new("drip.limit_status", status.label()),
+        ];
+        queued.attributes.extend(attributes);
+    }
+    if let Some(reason) = request.rejected {
+        queued.attributes.push(KeyValue::new("drip.reason", reason));
+    }
+    if request.origin.is_none() {
+        queued.attributes.push(status_code(status));
+        if status != CLIENT_GONE {
+            queued.status = Status::error(request.rejected.unwrap_or_default());
+        }
+    }
+    let origin = request.origin.map(|origin| {
+        let mut span = span(trace, trace.origin, "origin", origin.time, shared);
+        span.span_kind = SpanKind::Client;
+        span.status = status_at(&origin, status);
+        let attributes = [
+            KeyValue::new("drip.origin", origin.name.to_owned()),
+            KeyValue::new("drip.server", origin.server),
+        ];
+        span.attributes.extend(attributes);
+        if origin.is_answered {
+            span.attributes.push(status_code(status));
+        }
+        span
+    });
+    [queued].into_iter().chain(origin)
+}
+
+/// Whether the origin failed.
+fn status_at(origin: &OriginSpan<'_>, status: u16) -> Status {
+    match (origin.is_answered, status) {
+        (true, 500..) => Status::error(""),
+        (true, _) | (false, CLIENT_GONE) => Status::Unset,
+        (false, _) => Status::error("no response"),
+    }
+}
+
+fn status_code(status: u16) -> KeyValue {
+    KeyValue::new("http.response.status_code", i64::from(status))
+}
+
+fn span(
+    trace: &Trace,
+    id: u64,
+    name: &'static str,
+    time: Time,
+    attributes: Vec<KeyValue>,
+) -> SpanData {
+    SpanData {
+        span_context: SpanContext::new(
+            TraceId::from(trace.parent.trace),
+            SpanId::from(id),
+            TraceFlags::new(trace.parent.flags),
+            false,
+            TraceState::NONE,
+        ),
+        parent_span_id: SpanId::from(trace.parent.span),
+        parent_span_is_remote: true,
+        span_kind: SpanKind::Internal,
+        name: name.into(),
+        start_time: at(time.0),
+        end_time: at(time.1),
+        attributes,
+        dropped_attributes_count: 0,
+        events: SpanEvents::default(),
+        links: SpanLinks::default(),
+        status: Status::Unset,
+        instrumentation_scope: InstrumentationScope::builder("drip").build(),
+    }
+}
+
+/// The time of the wall clock at `moment`.
+fn at(moment: Moment) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::to_wall(moment).as_nanos())
+}

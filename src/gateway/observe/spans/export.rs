@@ -1,0 +1,226 @@
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use config::Settings;
+use futures_util::FutureExt;
+use http::Uri;
+use metrics::Counter;
+use opentelemetry::KeyValue;
+use opentelemetry_otlp::{Protocol, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use tokio::sync::oneshot;
+
+use super::collector::Collector;
+use super::{Parent, RequestSpans, Trace, data};
+use crate::observe::metrics::dropped_spans;
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+
+/// Most spans that wait for the collector; more are dropped and counted.
+const QUEUE: usize = 4096;
+
+/// Most spans in one request to the collector.
+const BATCH: usize = 512;
+
+/// How long spans wait for others to be sent with them.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How long the last spans may take at the end.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Sends spans to a collector, from a thread of its own.
+///
+/// The crate's own processor is not used: it panics if it gets no thread, tells nobody which spans
+/// it dropped, and waits for the collector when it is dropped.
+#[derive(Debug)]
+pub struct Spans {
+    queue: SyncSender<SpanData>,
+    /// Asks the thread to send what waits, to say so, and to end.
+    end: SyncSender<oneshot::Sender<()>>,
+    waiting: Arc<Waiting>,
+}
+
+/// The spans that the collector does not have yet.
+#[derive(Debug)]
+struct Waiting {
+    count: AtomicUsize,
+    dropped: Counter,
+}
+
+impl Spans {
+    /// Starts the thread that sends spans to the collector of these settings, if they have one.
+    ///
+    /// If that fails there are no spans, and the log says why.
+    #[must_use]
+    pub fn start(settings: &Settings) -> Option<Self> {
+        let collector = settings.log.otlp.as_ref()?;
+        Self::to(collector, &settings.server.name)
+            .inspect_err(|error| tracing::error!(%collector, %error, "spans cannot be sent"))
+            .ok()
+    }
+
+    fn to(collector: &Uri, name: &str) -> io::Result<Self> {
+        let waiting = Arc::new(Waiting {
+            count: AtomicUsize::new(0),
+            dropped: dropped_spans(),
+        });
+        let mut exporter = Exporter::new(collector, name, Arc::clone(&waiting))?;
+        let (queue, spans) = sync_channel(QUEUE);
+        let (end, asked_to_end) = sync_channel(1);
+        thread::Builder::new()
+            .name("spans".to_owned())
+            .spawn(move || exporter.run(&spans, &asked_to_end))?;
+        Ok(Self {
+            queue,
+            end,
+            waiting,
+        })
+    }
+
+    /// Returns the trace of a request that has these `traceparent` fields, if it is sampled.
+    #[must_use]
+    pub fn trace<'f>(&self, fields: impl Iterator<Item = &'f [u8]>) -> Option<Trace> {
+        let parent = Parent::sampled(fields)?;
+        let origin = data::new_id();
+        Some(Trace { parent, origin })
+    }
+
+    /// Hands the spans of a request to the thread. Never waits: if too many wait, they are dropped.
+    pub fn send(&self, request: RequestSpans<'_>) {
+        for span in data::of(request) {
+            self.waiting.count.fetch_add(1, Ordering::Relaxed);
+            if self.queue.try_send(span).is_err() {
+                self.waiting.lose(1);
+            }
+        }
+    }
+
+    /// Waits until all spans are sent, for a second at most, and returns how many are lost.
+    ///
+    /// From then on nothing is sent.
+    pub async fn finish(&self) -> usize {
+        let (tell, told) = oneshot::channel();
+        if self.end.try_send(tell).is_ok() {
+            // The rest is lost, whether the time is over or the thread is gone.
+            let _done = tokio::time::timeout(LAST, told).await;
+        }
+        let lost = self.waiting.count.swap(0, Ordering::Relaxed);
+        self.waiting.dropped.increment(lost as u64);
+        lost
+    }
+}
+
+impl Waiting {
+    fn lose(&self, count: usize) {
+        if self.settle(count) {
+            self.dropped.increment(count as u64);
+        }
+    }
+
+    /// Takes spans out of the count. Returns whether they were in it: at the end they may have been
+    /// counted as lost before.
+    fn settle(&self, count: usize) -> bool {
+        let less = |waiting: usize| waiting.checked_sub(count);
+        let settled = self
+            .count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        settled.is_ok()
+    }
+}
+
+/// Sends batches, counts what is lost, and logs when the collector fails and when it is back.
+struct Exporter {
+    otlp: opentelemetry_otlp::SpanExporter,
+    collector: Collector,
+    waiting: Arc<Waiting>,
+    failures: Throttle,
+    /// How many spans were lost since the log said that the collector fails.
+    lost: Option<usize>,
+}
+
+impl Exporter {
+    fn new(collector: &Uri, name: &str, waiting: Arc<Waiting>) -> io::Result<Self> {
+        let url = format!("{}/v1/traces", collector.to_string().trim_end_matches('/'));
+        let collector = Collector::default();
+        let mut otlp = opentelemetry_otlp::SpanExporter::builder()
+            .with_http()
+            .with_http_client(collector.clone())
+            .with_endpoint(url)
+            // Else a variable of the environment may ask for one that this build does not speak.
+            .with_protocol(Protocol::HttpBinary)
+            .build()
+            .map_err(io::Error::other)?;
+        let resource = Resource::builder_empty().with_attributes([
+            KeyValue::new("service.name", "drip"),
+            KeyValue::new("service.instance.id", name.to_owned()),
+            KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
+        ]);
+        otlp.set_resource(&resource.build());
+        Ok(Self {
+            otlp,
+            collector,
+            waiting,
+            failures: Throttle::new(),
+            lost: None,
+        })
+    }
+
+    fn run(&mut self, spans: &Receiver<SpanData>, end: &Receiver<oneshot::Sender<()>>) {
+        loop {
+            let asked = end.recv_timeout(PAUSE);
+            loop {
+                let batch: Vec<_> = spans.try_iter().take(BATCH).collect();
+                if batch.is_empty() {
+                    break;
+                }
+                self.export(batch);
+            }
+            match asked {
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+                Ok(done) => {
+                    // Who asked may not have waited so long.
+                    let _late = done.send(());
+                    return;
+                }
+            }
+        }
+    }
+
+    fn export(&mut self, batch: Vec<SpanData>) {
+        let count = batch.len();
+        // The collector's client blocks, so its future is ready at once.
+        let sent = self.otlp.export(batch).now_or_never();
+        let sent = match sent {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(match self.collector.take_failure() {
+                Some(failure) => failure,
+                None => io::Error::other(error),
+            }),
+            None => Err(io::Error::other("the client did not block")),
+        };
+        match sent {
+            Ok(()) => {
+                self.waiting.settle(count);
+                if let Some(lost) = self.lost.take() {
+                    tracing::info!(lost, "the collector takes spans again");
+                }
+            }
+            Err(error) => {
+                self.waiting.lose(count);
+                if self.lost.is_none() && self.failures.show(clock::now()).is_some() {
+                    tracing::warn!(%error, "the collector takes no spans; they are lost");
+                    self.lost = Some(0);
+                }
+                if let Some(lost) = &mut self.lost {
+                    *lost += count;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Standard error, written by a thread of its own.
+//!
+//! It may be a pipe that nobody reads. Then no request, no signal and no probe may wait for it.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use config::Format;
+
+use super::backlog::{Backlog, Outcome, Waiting};
+use super::escape::{in_json, in_lines};
+use super::metrics::count_dropped_stderr_line;
+use super::stream;
+
+/// Bytes that may wait. Further lines are dropped and counted.
+const MAX_BYTES: usize = 1024 * 1024;
+
+/// Time that the reader gets to take the last lines at the end of the process.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+static WAITING: Waiting = Waiting::new(
+    "log",
+    MAX_BYTES,
+    Outcome {
+        lost: count_lost,
+        // There is no other place to tell it.
+        failed: |_| {},
+        caught_up: tell_lost,
+    },
+);
+
+/// Lines lost since the last line that told so.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+fn count_lost() {
+    LOST.fetch_add(1, Ordering::Relaxed);
+    count_dropped_stderr_line();
+}
+
+/// Says how many lines are missing before this one, once there is room for it.
+fn tell_lost() {
+    let lost = LOST.swap(0, Ordering::Relaxed);
+    if lost > 0 {
+        tracing::warn!(
+            lost,
+            "lines of this log are lost: standard error was not read, or failed"
+        );
+    }
+}
+
+/// Takes lines for standard error, and never waits.
+///
+/// What is not printable is escaped: a message may quote a client, an origin or the store.
+#[derive(Debug)]
+pub(super) struct Stderr {
+    backlog: Backlog,
+    /// The format of the lines that are written.
+    format: Format,
+}
+
+impl Stderr {
+    /// Starts the thread that writes lines of this format.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no thread can be started.
+    pub(super) fn start(format: Format) -> io::Result<Self> {
+        let backlog = Backlog::new(&WAITING, stream::stderr()?)?;
+        Ok(Self { backlog, format })
+    }
+
+    /// Writes one line.
+    pub(super) fn print(&self, line: impl Display) {
+        self.backlog.push(in_lines(format!("{line}\n")));
+    }
+
+    /// Waits for lines that are not written yet, but not for long.
+    pub(super) fn finish() {
+        let _lost = WAITING.finish_blocking(LAST_LINES);
+    }
+}
+
+/// Each write is a whole line.
+impl Write for &Stderr {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line).into_owned();
+        self.backlog
+            .push(match (self.format, text.strip_suffix('\n')) {
+                (Format::Json, Some(object)) => in_json(object.to_owned()) + "\n",
+                _ => in_lines(text),
+            });
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

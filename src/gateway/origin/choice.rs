@@ -1,0 +1,139 @@
+//! Which server of several gets a request: arithmetic alone.
+
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+
+use limit::mixed;
+
+/// The whole weight of a server of weight 1: weights are in thousandths, for servers that have
+/// come back lately.
+pub(super) const WHOLE: u64 = 1000;
+
+/// A server that may be chosen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    /// Whether requests may be sent to it.
+    pub(super) is_in: bool,
+    pub(super) is_backup: bool,
+    /// In thousandths, above zero.
+    pub(super) weight: u64,
+    /// Requests at it.
+    pub(super) in_flight: usize,
+    /// Requests at it at once; `None`: no limit.
+    pub(super) max_in_flight: Option<usize>,
+    /// What tells it from others when keys are hashed: [`hash`] of its URL.
+    pub(super) id: u64,
+}
+
+/// Why no server can take a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoServer {
+    /// None is in.
+    Out,
+    /// Those that are in have as many requests as they may have.
+    Full,
+}
+
+/// The turns of servers with equally few requests: nginx's smooth weighted round robin.
+///
+/// Each server that could be next gains its weight, and the one that has most loses the sum of
+/// what all have gained. So of weights 5, 1 and 1 the first is not chosen five times in a row
+/// (`ngx_http_upstream_get_peer` in nginx's `ngx_http_upstream_round_robin.c`).
+#[derive(Debug)]
+pub(super) struct Turns(Vec<i64>);
+
+impl Turns {
+    pub(super) fn new(servers: usize) -> Self {
+        Self(vec![0; servers])
+    }
+
+    /// Chooses the server with the fewest requests relative to its weight, or for a key, if there
+    /// is a `hash` of one, the server that has that key.
+    ///
+    /// A backup is chosen only if nothing else can be.
+    pub(super) fn choose(
+        &mut self,
+        servers: &[Candidate],
+        hash: Option<u64>,
+    ) -> Result<usize, NoServer> {
+        for is_backup in [false, true] {
+            let can_take = |it: &Candidate| it.is_backup == is_backup && it.has_room();
+            let chosen = match hash {
+                Some(hash) => of_key(servers, hash, can_take),
+                None => self.least(servers, can_take),
+            };
+            if let Some(chosen) = chosen {
+                return Ok(chosen);
+            }
+        }
+        Err(if servers.iter().any(|it| it.is_in) {
+            NoServer::Full
+        } else {
+            NoServer::Out
+        })
+    }
+
+    /// As nginx's `least_conn`: the turns decide between those that have equally few.
+    fn least(
+        &mut self,
+        servers: &[Candidate],
+        can_take: impl Fn(&Candidate) -> bool,
+    ) -> Option<usize> {
+        let able = servers.iter().filter(|it| can_take(it));
+        let lowest = able.min_by(|one, other| one.compare_load(other))?;
+        let equal = |it: &Candidate| can_take(it) && it.compare_load(lowest) == Ordering::Equal;
+        let (mut sum, mut chosen): (i64, Option<usize>) = (0, None);
+        for (nth, it) in servers.iter().enumerate().filter(|(_, it)| equal(it)) {
+            let weight = i64::try_from(it.weight).unwrap_or(i64::MAX);
+            sum = sum.saturating_add(weight);
+            self.0[nth] = self.0[nth].saturating_add(weight);
+            if chosen.is_none_or(|known| self.0[nth] > self.0[known]) {
+                chosen = Some(nth);
+            }
+        }
+        let chosen = chosen?;
+        self.0[chosen] = self.0[chosen].saturating_sub(sum);
+        Some(chosen)
+    }
+}
+
+impl Candidate {
+    fn has_room(&self) -> bool {
+        self.is_in && self.max_in_flight.is_none_or(|most| self.in_flight < most)
+    }
+
+    /// Compares the requests relative to the weights, without a division.
+    fn compare_load(&self, other: &Self) -> Ordering {
+        let load = |it: &Self, weight: u64| it.in_flight as u128 * u128::from(weight);
+        load(self, other.weight).cmp(&load(other, self.weight))
+    }
+}
+
+/// The server that has a key: weighted rendezvous hashing.
+///
+/// Each server draws a number for the key, and the highest wins. A server that leaves takes no
+/// part: its keys go to the second highest, and no other key moves. Of drawn numbers `u` between 0
+/// and 1, the highest `weight / -ln(u)` is that of each server as often as its weight says
+/// (Schindelhauer and Schomaker, Weighted Distributed Hash Tables, 2005).
+fn of_key(
+    servers: &[Candidate],
+    hash: u64,
+    can_take: impl Fn(&Candidate) -> bool,
+) -> Option<usize> {
+    let able = servers.iter().enumerate().filter(|(_, it)| can_take(it));
+    let scores = able.map(|(nth, it)| (nth, score(hash, it)));
+    let chosen = scores.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    Some(chosen.0)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "53 bits are exact, and weights are far below them"
+)]
+fn score(hash: u64, server: &Candidate) -> f64 {
+    let drawn = mixed(hash ^ server.id) >> 11;
+    let drawn = (drawn as f64 + 0.5) / (1_u64 << 53) as f64;
+    server.weight as f64 / -drawn.ln()
+}

@@ -1,0 +1,304 @@
+//! What one request holds of a connection to its server, over either version of HTTP.
+
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use config::Origin;
+use limit::Moment;
+
+use super::http1::Http1Connection;
+use super::http2::Http2Exchange;
+use super::in_flight::InFlight;
+use super::stream::OriginStream;
+use super::tied::TiedConnections;
+use crate::http::message::sender::Then;
+use crate::http::message::{
+    BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Trailers,
+};
+use crate::time::deadline::Deadline;
+
+/// A connection in use by one request: a whole one over HTTP/1, a stream of one over HTTP/2.
+///
+/// When dropped, it closes, or resets its stream. When [given back](Connection::give_back), the
+/// connection serves another request.
+#[derive(Debug)]
+pub enum Connection {
+    /// A connection over HTTP/1. Boxed, as its pool keeps it.
+    Http1(Box<Http1Connection>),
+    /// A stream of a connection over HTTP/2. Boxed, because most origins speak HTTP/1.
+    Http2(Box<Http2Exchange>),
+}
+
+impl Connection {
+    /// Keeps the connection for its client alone, which may be logged in on it.
+    ///
+    /// Over HTTP/2 such requests have a connection of their own.
+    pub fn tie(&mut self) {
+        if let Self::Http1(connection) = self {
+            connection.tie();
+        }
+    }
+
+    /// Returns the connection to its pool, if it can carry another request, or to its client.
+    ///
+    /// `now`: when the last bytes of the response arrived. `client`: the connections that are
+    /// [tied](Self::tie) to the client.
+    pub fn give_back<'c>(
+        self,
+        settings: &Origin,
+        now: Moment,
+        in_flight: &InFlight<'_>,
+        client: impl FnOnce() -> &'c TiedConnections,
+    ) {
+        match self {
+            Self::Http1(mut connection) => match connection.rest(&settings.reuse_limits(), now) {
+                true if connection.is_tied() => client().keep(in_flight.at(), connection),
+                true => connection.give_back(settings.keep_alive),
+                false => {}
+            },
+            // The others that use it keep it.
+            Self::Http2(exchange) => drop(exchange),
+        }
+    }
+
+    /// Notes how long the server keeps the connection open while it is idle, if it says so.
+    pub fn note_server_idle(&mut self, seconds: u32) {
+        if let Self::Http1(connection) = self {
+            connection.note_server_idle(seconds);
+        }
+    }
+
+    /// Returns whether it has carried a request before.
+    ///
+    /// If so, the server may just be closing it.
+    #[must_use]
+    pub fn is_reused(&self) -> bool {
+        match self {
+            Self::Http1(connection) => connection.is_reused(),
+            Self::Http2(exchange) => exchange.is_reused(),
+        }
+    }
+
+    /// Returns whether the server has told that it did nothing with the request.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        match self {
+            Self::Http1(_) => false,
+            Self::Http2(exchange) => exchange.is_refused(),
+        }
+    }
+
+    /// Returns whether the whole connection has ended, and not only one stream of it.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        match self {
+            Self::Http1(_) => true,
+            Self::Http2(exchange) => !exchange.is_reset(),
+        }
+    }
+
+    /// Returns whether the server has certainly seen nothing of the request.
+    pub fn is_unseen(&mut self) -> bool {
+        match self {
+            Self::Http1(connection) => connection.sender().is_untouched(),
+            Self::Http2(exchange) => exchange.is_unseen(),
+        }
+    }
+
+    /// Takes over the body that another connection has begun to send, for a server that did nothing
+    /// with it. The head is to be written anew.
+    ///
+    /// Returns whether that was possible: only over HTTP/2, and only if little was sent of it.
+    pub fn take_over_body(&mut self, other: &mut Self) -> bool {
+        match (self, other) {
+            (Self::Http2(exchange), Self::Http2(other)) => exchange.take_over(other),
+            _ => false,
+        }
+    }
+
+    /// Takes over a request of which another connection has written nothing.
+    ///
+    /// Returns whether that was possible: only over HTTP/1.
+    pub fn take_over(&mut self, other: &mut Self) -> bool {
+        match (self, other) {
+            (Self::Http1(connection), Self::Http1(other)) => {
+                connection.take_over(other);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives no more requests to the connection: its server has been silent for too long.
+    pub fn distrust(&mut self) {
+        if let Self::Http2(exchange) = self {
+            exchange.distrust();
+        }
+    }
+
+    /// Sends all bytes that wait to be sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the connection fails.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Http1(connection) => connection.poll_flush(cx),
+            Self::Http2(exchange) => exchange.poll_flush(cx),
+        }
+    }
+
+    /// Sends a piece of the request's body.
+    ///
+    /// Ready when all bytes are written; the piece is empty then. Until then the caller must pass
+    /// the same piece.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the connection fails.
+    pub fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Self::Http1(connection) => connection.poll_send(cx, piece, then),
+            Self::Http2(exchange) => exchange.poll_send(cx, piece, then),
+        }
+    }
+
+    /// Returns whether anything of a response, or of the next head of one, is here.
+    #[must_use]
+    pub fn has_received(&self) -> bool {
+        match self {
+            Self::Http1(connection) => !connection.received().is_empty(),
+            Self::Http2(exchange) => exchange.has_head(),
+        }
+    }
+
+    /// Returns the head that is here and its size; `None` while it is not complete.
+    ///
+    /// `table`: room for its fields. `to_head`: it is the response to a `HEAD` request. `limit`: most
+    /// bytes of a head.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the head is malformed or larger than `limit`.
+    pub fn head<'a>(
+        &'a mut self,
+        table: &'a mut FieldTable,
+        to_head: bool,
+        limit: usize,
+    ) -> Result<Option<(ResponseHead<'a>, usize)>, InvalidResponse> {
+        match self {
+            Self::Http1(connection) => connection.head(table, to_head, limit),
+            Self::Http2(exchange) => exchange.head(table, to_head),
+        }
+    }
+
+    /// Removes the head of this size, which a body of this length follows.
+    pub fn take_head(&mut self, size: usize, length: BodyLength) {
+        match self {
+            Self::Http1(connection) => connection.take_head(size, length),
+            Self::Http2(exchange) => exchange.take_head(length),
+        }
+    }
+
+    /// Receives more of a head. Zero means that the server has closed the connection.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the connection fails.
+    pub fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Http1(connection) => connection.poll_receive(cx),
+            Self::Http2(exchange) => exchange.poll_receive(cx).map_ok(|()| 1),
+        }
+    }
+
+    /// Returns the next piece of the response's body, which is empty only at the end.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the connection fails, or if the body is invalid:
+    /// [`io::ErrorKind::InvalidData`].
+    pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
+        match self {
+            Self::Http1(connection) => connection.poll_body(cx),
+            Self::Http2(exchange) => exchange.poll_body(cx),
+        }
+    }
+
+    /// Takes what has arrived of the response, while the client takes nothing of it.
+    ///
+    /// Over HTTP/1 it stays in the kernel; over HTTP/2 it would be in the way of other requests.
+    pub fn poll_ahead(&mut self, cx: &mut Context<'_>) {
+        if let Self::Http2(exchange) = self {
+            exchange.poll_ahead(cx);
+        }
+    }
+
+    /// Returns whether the whole body of the response was taken.
+    #[must_use]
+    pub fn body_is_over(&self) -> bool {
+        match self {
+            Self::Http1(connection) => connection.body_is_over(),
+            Self::Http2(exchange) => exchange.body_is_over(),
+        }
+    }
+
+    /// Returns the trailer fields of the response.
+    #[must_use]
+    pub fn trailers(&self) -> Option<&Trailers> {
+        match self {
+            Self::Http1(connection) => connection.trailers(),
+            Self::Http2(exchange) => exchange.trailers(),
+        }
+    }
+
+    /// Ready when the server has sent nothing for `limit`, counted from `since`.
+    pub fn poll_silence(
+        &mut self,
+        cx: &mut Context<'_>,
+        since: Moment,
+        limit: Duration,
+    ) -> Poll<()> {
+        let silence = self.silence();
+        silence.set(since + limit);
+        silence.poll(cx)
+    }
+
+    /// Ready when no bytes have moved for `limit`.
+    ///
+    /// The time counts from the first call after [`Self::moved`].
+    pub fn poll_stall(&mut self, cx: &mut Context<'_>, limit: Duration) -> Poll<()> {
+        let silence = self.silence();
+        silence.start(limit);
+        silence.poll(cx)
+    }
+
+    /// Notes that bytes have moved.
+    pub fn moved(&mut self) {
+        self.silence().stop();
+    }
+
+    fn silence(&mut self) -> &mut Deadline {
+        match self {
+            Self::Http1(connection) => connection.silence(),
+            Self::Http2(exchange) => exchange.silence(),
+        }
+    }
+
+    /// Returns the received bytes and the stream of a connection that has switched protocols.
+    ///
+    /// Returns `None` over HTTP/2, which does not switch.
+    #[must_use]
+    pub fn into_tunnel(self) -> Option<(Option<Buffer>, OriginStream)> {
+        match self {
+            Self::Http1(connection) => Some(connection.into_tunnel()),
+            Self::Http2(_) => None,
+        }
+    }
+}

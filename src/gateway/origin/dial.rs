@@ -1,0 +1,303 @@
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use config::{Host, OriginTls, Scheme, ServerUrl};
+use rustix::io::Errno;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::dns::Names;
+use super::error::OriginError;
+use super::stream::OriginStream;
+use super::tls::Tls;
+use crate::http::tcp::set_keepalive;
+
+/// Time that an address has before the next address of the same name is tried beside it.
+///
+/// The value is that of RFC 8305.
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Interval between attempts while the backlog of a unix socket is full.
+const FULL: Duration = Duration::from_millis(5);
+
+/// Opens connections to servers, for all workers.
+#[derive(Clone, Debug, Default)]
+pub struct Dialer {
+    known: Arc<Known>,
+    tls: Arc<Tls>,
+}
+
+/// What the dialers of all origins share.
+#[derive(Debug, Default)]
+struct Known {
+    names: Names,
+    /// `tcp_keepalive` in milliseconds; zero means off.
+    keepalive: AtomicU64,
+}
+
+impl Dialer {
+    /// Sets `tcp_keepalive` for connections that are opened from now on.
+    pub fn set_keepalive(&self, idle: Option<Duration>) {
+        let millis = idle.map_or(0, |idle| idle.as_millis());
+        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
+        self.known.keepalive.store(millis, Ordering::Relaxed);
+    }
+
+    /// The same dialer with this TLS. If that is what it has, sessions of TLS go on.
+    #[must_use]
+    pub(super) fn with_tls(&self, tls: &OriginTls) -> Self {
+        let mut dialer = self.clone();
+        if self.tls.settings() != tls {
+            dialer.tls = Arc::new(Tls::new(tls.clone()));
+        }
+        dialer
+    }
+
+    /// Looks up a name, and returns its addresses in order.
+    pub(crate) async fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let found = self.known.names.refreshed(name).await?;
+        let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+        addresses.sort();
+        addresses.dedup();
+        Ok(addresses)
+    }
+
+    /// Returns the addresses to which connections to `server` go; `None` if it is no name.
+    ///
+    /// Old ones are looked up again meanwhile.
+    pub(super) async fn addresses(&self, server: &ServerUrl) -> Option<Arc<[SocketAddr]>> {
+        match server {
+            ServerUrl::Tcp {
+                host: Host::Name(name),
+                address: None,
+                ..
+            } => self.known.names.addresses(name).await.ok(),
+            ServerUrl::Tcp { .. } | ServerUrl::Unix(_) => None,
+        }
+    }
+
+    /// Whether another dialer has the same TLS.
+    pub(super) fn has_tls_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tls, &other.tls)
+    }
+
+    /// Opens a connection to `server`.
+    ///
+    /// `http2`: a server over TLS may choose HTTP/2.
+    pub(super) async fn open(&self, server: &ServerUrl, http2: bool) -> io::Result<OriginStream> {
+        let (scheme, host, port, address) = match server {
+            ServerUrl::Unix(path) => return through(path).await.map(OriginStream::Unix),
+            ServerUrl::Tcp {
+                scheme,
+                host,
+                port,
+                address,
+            } => (scheme, host, port.get(), address.as_ref()),
+        };
+        let tcp = match (address, host) {
+            (Some(address), _) | (None, Host::Address(address)) => {
+                connect((*address, port).into()).await?
+            }
+            (None, Host::Name(name)) => {
+                let addresses = self.known.names.addresses(name).await?;
+                let at_port = |mut address: SocketAddr| {
+                    address.set_port(port);
+                    connect(address)
+                };
+                first_of(&addresses, at_port).await?
+            }
+        };
+        tcp.set_nodelay(true)?;
+        let keepalive = Duration::from_millis(self.known.keepalive.load(Ordering::Relaxed));
+        set_keepalive(&tcp, Some(keepalive).filter(|idle| !idle.is_zero()));
+        match scheme {
+            Scheme::Http | Scheme::H2c => Ok(OriginStream::Tcp(tcp)),
+            Scheme::Https => {
+                let tls = self.tls.connect(host, tcp, http2).await?;
+                Ok(OriginStream::Tls(Box::new(tls)))
+            }
+        }
+    }
+}
+
+/// Connects to a TCP server.
+async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let connected = TcpStream::connect(address).await;
+    connected.map_err(|error| told_apart(error, address))
+}
+
+/// The error of a connection to this address, told apart from a shortage.
+///
+/// The kernel has one error for no free port and for no address of the host from which the server can be reached, such
+/// as `::1` on a host without IPv6. UDP has ports of its own, so it only meets the second.
+fn told_apart(error: io::Error, address: SocketAddr) -> io::Error {
+    if Errno::from_io_error(&error) != Some(Errno::ADDRNOTAVAIL) {
+        return error;
+    }
+    let any: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let has_address = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(address));
+    match has_address {
+        Err(other) if Errno::from_io_error(&other) == Some(Errno::ADDRNOTAVAIL) => {
+            io::Error::new(io::ErrorKind::AddrNotAvailable, error.to_string())
+        }
+        _ => error,
+    }
+}
+
+/// Waits for `opening`, which opens a connection to `server`, for its `connect_timeout` at most.
+pub(super) async fn within<T>(
+    connect_timeout: Duration,
+    server: &ServerUrl,
+    opening: impl Future<Output = io::Result<T>>,
+) -> Result<T, OriginError> {
+    let url = || server.to_string();
+    let opened = timeout(connect_timeout, opening).await;
+    let opened = opened.map_err(|_| OriginError::ConnectTimeout {
+        server: url(),
+        limit: connect_timeout,
+    })?;
+    opened.map_err(|source| OriginError::Connect {
+        server: url(),
+        source,
+    })
+}
+
+/// Connects to a unix socket, and waits while its backlog is full.
+///
+/// Over TCP the kernel waits. For a unix socket it returns an error at once, so the wait is here.
+async fn through(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(full) if full.kind() == io::ErrorKind::WouldBlock => sleep(FULL).await,
+            done => return done,
+        }
+    }
+}
+
+/// Returns the first connection that succeeds.
+///
+/// The addresses are tried in order. The next one is tried if one refuses, or does not respond for
+/// a while.
+async fn first_of<T, C>(
+    addresses: &[SocketAddr],
+    connect: impl Fn(SocketAddr) -> C,
+) -> io::Result<T>
+where
+    T: Send + 'static,
+    C: Future<Output = io::Result<T>> + Send + 'static,
+{
+    let mut untried = addresses.iter();
+    let mut trying = JoinSet::new();
+    let mut refused = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    loop {
+        if let Some(address) = untried.next() {
+            trying.spawn(connect(*address));
+        }
+        tokio::select! {
+            tried = trying.join_next() => match tried {
+                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Err(error))) => refused = error,
+                Some(Err(error)) => refused = io::Error::other(error),
+                None => return Err(refused),
+            },
+            () = sleep(HEAD_START), if untried.len() > 0 => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// Returns an IPv4 and an IPv6 address with the same port, and a listener on only one of them.
+    async fn one_of_two(listens: &str) -> (Vec<SocketAddr>, TcpListener) {
+        let both = ["[::1]:0", "127.0.0.1:0"];
+        let listener = TcpListener::bind(format!("{listens}:0")).await.unwrap();
+        (
+            both.map(|address| address.parse().unwrap()).into(),
+            listener,
+        )
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_where_one_refuses_in_either_order() {
+        for listens in ["[::1]", "127.0.0.1"] {
+            let (mut addresses, listener) = one_of_two(listens).await;
+            let wanted = listener.local_addr().unwrap();
+            for _ in 0..2 {
+                let connect = |it: SocketAddr| TcpStream::connect((it.ip(), wanted.port()));
+                let stream = first_of(&addresses, connect).await.unwrap();
+                assert_eq!(stream.peer_addr().unwrap(), wanted);
+                addresses.reverse();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_backlog_of_a_socket_file_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.sock");
+        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 1).unwrap();
+        let mut opening = JoinSet::new();
+        for _ in 0..20 {
+            let path = path.clone();
+            opening.spawn(async move { through(&path).await });
+        }
+        sleep(FULL * 4).await;
+        for _ in 0..20 {
+            listener.accept().await.unwrap();
+        }
+        assert!(opening.join_all().await.iter().all(Result::is_ok));
+    }
+
+    #[tokio::test]
+    async fn where_all_refuse_the_error_says_so() {
+        let (addresses, listener) = one_of_two("127.0.0.1").await;
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let connect = |it: SocketAddr| TcpStream::connect((it.ip(), port));
+        let error = first_of(&addresses, connect).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let error = first_of(&[], connect).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+    }
+
+    #[test]
+    fn only_where_the_host_has_an_address_a_local_port_is_missing() {
+        let missing = |error: &io::Error| Errno::from_io_error(error) == Some(Errno::ADDRNOTAVAIL);
+        let error = || io::Error::from(Errno::ADDRNOTAVAIL);
+        assert!(missing(&told_apart(
+            error(),
+            "127.0.0.1:9".parse().unwrap()
+        )));
+        let refused = told_apart(Errno::CONNREFUSED.into(), "127.0.0.1:9".parse().unwrap());
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_never_answers_costs_a_head_start() {
+        let address = |last| SocketAddr::from(([10, 0, 0, last], 0));
+        let addresses = [1, 2, 3].map(address);
+        let began = Instant::now();
+        let connected = first_of(&addresses, |address| async move {
+            if address.ip() != addresses[2].ip() {
+                sleep(HEAD_START * 100).await;
+            }
+            Ok(address)
+        });
+        assert_eq!(connected.await.unwrap(), addresses[2]);
+        assert!(began.elapsed() < HEAD_START * 3);
+    }
+}

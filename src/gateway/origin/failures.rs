@@ -1,0 +1,189 @@
+//! What counts as a failure of a server, and how many servers such failures take out.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use config::{self, FailOn};
+use limit::Moment;
+
+use super::error::OriginError;
+use super::good_answers::Client;
+use super::health::MaxFails;
+use super::server::Server;
+use crate::observe::metrics::Outcome;
+
+/// Upper bound of the duration for which one answer shows that a server works.
+///
+/// `fail_timeout` counts if it is shorter.
+const WORKS_FOR: Duration = Duration::from_secs(10);
+/// Divides that duration: within the result, a server that is in again gives its first answer.
+const FIRST_ANSWER: u32 = 10;
+
+/// The rules by which failed requests take the servers of an origin out.
+///
+/// A failure is *in doubt* if the server had the request: the request itself may be the cause, and
+/// a client could take all servers out by sending it again and again.
+///
+/// Failing answers and timeouts of one client are doubtful, too. While the server answers other
+/// clients, those of each client count once in a row, and it takes two clients to take it out.
+#[derive(Debug)]
+pub(super) struct Failures {
+    max_fails: MaxFails,
+    /// The answers that count as failures. Empty if there is no other server.
+    fail_on: Vec<FailOn>,
+    servers: Vec<Arc<Server>>,
+    /// Held while a server is taken out.
+    ///
+    /// Without it, the last two servers could go at once, each because the other is in. Reloads
+    /// keep it.
+    one_goes: Arc<Mutex<()>>,
+}
+
+impl Failures {
+    pub(super) fn of(
+        settings: &config::Origin,
+        servers: &[Arc<Server>],
+        before: Option<&Self>,
+    ) -> Self {
+        let alone = servers.len() < 2;
+        Self {
+            max_fails: MaxFails {
+                in_a_row: settings.max_fails,
+                fail_timeout: settings.fail_timeout,
+                alone,
+            },
+            fail_on: if alone {
+                Vec::new()
+            } else {
+                settings.fail_on.clone()
+            },
+            servers: servers.to_vec(),
+            one_goes: before.map_or_else(Arc::default, |it| Arc::clone(&it.one_goes)),
+        }
+    }
+
+    pub(super) fn max_fails(&self) -> MaxFails {
+        self.max_fails
+    }
+
+    /// Returns why an answer counts as a failure; `None`: it does not.
+    ///
+    /// `waited` is called only if some answers count.
+    pub(super) fn reason(&self, status: u16, waited: impl FnOnce() -> Duration) -> Option<String> {
+        if self.fail_on.is_empty() {
+            return None;
+        }
+        let took = waited();
+        let failed = self.fail_on.iter().find(|it| it.has(status, took))?;
+        Some(match failed {
+            FailOn::Status(_) => format!("it answered {status}"),
+            FailOn::Slow(_) => format!("it answered after {took:?}"),
+        })
+    }
+
+    /// Counts an answer to `client` as a failure of `server`, for this reason.
+    pub(super) fn answered(&self, server: &Arc<Server>, client: Client, reason: &str, now: Moment) {
+        let Some(max_fails) = self.by_client(server, client, now) else {
+            return server.note_failed_answer(reason, now);
+        };
+        self.in_doubt(server, max_fails, now, |max_fails| {
+            server.failed_by_answer(reason, max_fails, now);
+        });
+    }
+
+    /// Records that an attempt for `client` got no response after `took`.
+    ///
+    /// A failure in doubt counts only if the server does not answer other requests either.
+    pub(super) fn unanswered(
+        &self,
+        server: &Arc<Server>,
+        client: Client,
+        error: &OriginError,
+        took: Duration,
+        now: Moment,
+    ) {
+        let is_timeout = error.outcome() == Outcome::Timeout;
+        // A few clients can have timeouts at all servers at once, while these answer all others.
+        let is_in_doubt =
+            error.is_in_doubt() || is_timeout && self.has_answered(server, Some(client), now);
+        let max_fails = if error.is_in_doubt() {
+            Some(self.max_fails).filter(|_| !self.works(server, now))
+        } else if is_timeout {
+            self.by_client(server, client, now)
+        } else {
+            Some(self.max_fails)
+        };
+        match max_fails {
+            None => server.note_unanswered(error, took, now),
+            Some(max_fails) if is_in_doubt => {
+                self.in_doubt(server, max_fails, now, |max_fails| {
+                    server.failed(error, max_fails, took, now);
+                });
+            }
+            Some(max_fails) => server.failed(error, max_fails, took, now),
+        }
+    }
+
+    /// Returns how a failure counts that a request of `client` may have caused by itself.
+    ///
+    /// `None`: not at all.
+    fn by_client(&self, server: &Server, client: Client, now: Moment) -> Option<MaxFails> {
+        if self.max_fails.alone || !self.has_answered(server, Some(client), now) {
+            return Some(self.max_fails);
+        }
+        server.fails_first(client).then(|| MaxFails {
+            in_a_row: self.max_fails.in_a_row.max(2),
+            ..self.max_fails
+        })
+    }
+
+    /// The duration for which one answer shows that a server works.
+    fn works_for(&self) -> Duration {
+        self.max_fails.fail_timeout.min(WORKS_FOR)
+    }
+
+    /// Returns whether a server has given a good answer within [`works_for`](Self::works_for).
+    ///
+    /// `besides`: answers to this client do not count.
+    fn has_answered(&self, server: &Server, besides: Option<Client>, now: Moment) -> bool {
+        let answered_at = server.answered_at(besides);
+        answered_at.is_some_and(|at| now < at + self.works_for())
+    }
+
+    /// Returns whether a server has given a good answer recently, or has only just come in again.
+    fn works(&self, server: &Server, now: Moment) -> bool {
+        let first_answer = self.works_for() / FIRST_ANSWER;
+        let is_back = server.back_for(now).is_some_and(|back| back < first_answer);
+        self.has_answered(server, None, now) || is_back
+    }
+
+    /// Counts a failure in doubt, by the bounds for such failures.
+    ///
+    /// Such failures take no more than half of the servers out, and never the last one that is in:
+    /// while all answer 503, half of them are better than none.
+    fn in_doubt(
+        &self,
+        server: &Arc<Server>,
+        max_fails: MaxFails,
+        now: Moment,
+        count: impl FnOnce(MaxFails),
+    ) {
+        if max_fails.alone {
+            return count(max_fails);
+        }
+        let _alone = self.one_goes.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = || self.servers.iter().filter(|it| !Arc::ptr_eq(it, server));
+        let out = others().filter(|it| it.is_out_in_doubt(now)).count();
+        let may_go = 2 * (out + 1) <= self.servers.len() && others().any(|it| it.is_in(false, now));
+        if may_go {
+            server.note_in_doubt(true);
+        }
+        count(MaxFails {
+            in_a_row: if may_go { max_fails.in_a_row } else { u32::MAX },
+            ..max_fails
+        });
+    }
+}

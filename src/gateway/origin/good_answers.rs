@@ -1,0 +1,110 @@
+//! The clients to which a server last gave a good answer, and when.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use limit::Moment;
+
+/// Resolution of the instants, in nanoseconds.
+///
+/// A good answer within it of the client's recorded one is not recorded.
+const APART: u64 = 10_000_000;
+
+/// A client, identified by its address. All IPv6 addresses of a /64 network are one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Client(u64);
+
+impl Client {
+    pub(super) fn of(address: Option<IpAddr>) -> Self {
+        Self(match address.map(|it| it.to_canonical()) {
+            None => 0,
+            Some(IpAddr::V4(address)) => address.to_bits().into(),
+            Some(IpAddr::V6(address)) => u64::try_from(address.to_bits() >> 64).unwrap_or_default(),
+        })
+    }
+}
+
+/// The last good answer to each of the two clients that got one from a server most recently.
+#[derive(Debug, Default)]
+pub(super) struct GoodAnswers([GoodAnswer; 2]);
+
+#[derive(Debug, Default)]
+struct GoodAnswer {
+    client: AtomicU64,
+    /// The instant in nanoseconds, up to [`APART`] early. Zero: no answer.
+    at: AtomicU64,
+}
+
+impl GoodAnswer {
+    fn is_to(&self, client: Client) -> bool {
+        self.client.load(Ordering::Relaxed) == client.0
+    }
+
+    fn at(&self) -> u64 {
+        self.at.load(Ordering::Relaxed)
+    }
+}
+
+impl GoodAnswers {
+    /// Records a good answer.
+    pub(super) fn note(&self, client: Client, at: Moment) {
+        let [first, second] = &self.0;
+        let answer = if first.is_to(client) {
+            first
+        } else if second.is_to(client) || second.at() < first.at() {
+            second
+        } else {
+            first
+        };
+        // All workers read it, so it is seldom written.
+        if at.as_nanos().saturating_sub(answer.at()) >= APART {
+            answer.client.store(client.0, Ordering::Relaxed);
+            answer.at.store(at.as_nanos(), Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the instant of the last good answer, up to 10 ms early.
+    ///
+    /// `besides`: answers to this client do not count.
+    pub(super) fn last(&self, besides: Option<Client>) -> Option<Moment> {
+        let answers = self.0.iter();
+        let others = answers.filter(|it| !besides.is_some_and(|client| it.is_to(client)));
+        let at = others.map(GoodAnswer::at).max().filter(|at| *at > 0);
+        at.map(Moment::from_nanos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_good_answer_to_another_client_is_known_whoever_asks_most() {
+        let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
+        let [often, seldom, third] = [1, 2, 3].map(Client);
+        let answers = GoodAnswers::default();
+        assert_eq!(answers.last(None), None);
+        answers.note(seldom, at(1000));
+        for millis in 1000..3000 {
+            answers.note(often, at(millis));
+        }
+        assert_eq!(answers.last(None), Some(at(2990)));
+        assert_eq!(answers.last(Some(seldom)), Some(at(2990)));
+        assert_eq!(answers.last(Some(often)), Some(at(1000)));
+        answers.note(third, at(2995));
+        assert_eq!(answers.last(Some(often)), Some(at(2995)));
+        for millis in 3000..4000 {
+            answers.note([often, seldom][usize::from(millis % 7 == 0)], at(millis));
+        }
+        assert!(answers.last(Some(often)) > Some(at(3980)));
+    }
+
+    #[test]
+    fn networks_of_ipv6_are_clients() {
+        let client = |text: &str| Client::of(text.parse().ok());
+        assert_eq!(client("2001:db8::1"), client("2001:db8::2"));
+        assert_ne!(client("2001:db8::1"), client("2001:db8:0:1::1"));
+        assert_eq!(client("10.0.0.1"), client("::ffff:10.0.0.1"));
+        assert_ne!(client("10.0.0.1"), client("10.0.0.2"));
+    }
+}

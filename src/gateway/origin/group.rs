@@ -1,0 +1,153 @@
+//! Servers of which the file says more than their URLs: how strong each is now, and which one gets
+//! a request.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use config::{self, Balance};
+use limit::{Moment, stable_hash};
+use smallvec::SmallVec;
+
+use super::choice::{Candidate, NoServer, Turns, WHOLE};
+use super::server::Server;
+
+/// The servers of an origin, with what the file says of them.
+#[derive(Debug)]
+pub(super) struct Group {
+    members: Vec<Member>,
+    /// The sum of `max_in_flight` over servers that are no backups, if each server has one.
+    bound: Option<usize>,
+    /// How long a server that comes back gets less; zero: it does not.
+    slow_start: Duration,
+    /// One choice at a time, so that no server gets more requests than it may have.
+    turns: Mutex<Turns>,
+}
+
+#[derive(Debug)]
+struct Member {
+    server: Arc<Server>,
+    settings: config::OriginServer,
+    /// The hash of its URL.
+    id: u64,
+}
+
+type Candidates = SmallVec<[Candidate; 8]>;
+
+impl Group {
+    /// The group of an origin's servers; `None` if the file says nothing but their URLs.
+    pub(super) fn of(settings: &config::Origin, servers: &[Arc<Server>]) -> Option<Arc<Self>> {
+        let is_plain = settings.servers.iter().all(config::OriginServer::is_plain)
+            && settings.balance == Balance::LeastInFlight
+            && settings.slow_start.is_zero();
+        if is_plain {
+            return None;
+        }
+        let member = |(server, settings): (&Arc<Server>, &config::OriginServer)| Member {
+            server: Arc::clone(server),
+            settings: settings.clone(),
+            id: stable_hash(settings.to_string().as_bytes()),
+        };
+        let members = servers.iter().zip(&settings.servers).map(member);
+        let places = settings.servers.iter().map(|it| {
+            let most = it.max_in_flight?.get();
+            Some(if it.backup { 0 } else { most })
+        });
+        let bound = places.sum::<Option<usize>>();
+        Some(Arc::new(Self {
+            members: members.collect(),
+            bound,
+            slow_start: settings.slow_start,
+            turns: Mutex::new(Turns::new(servers.len())),
+        }))
+    }
+
+    /// Chooses one of the servers that `may_be` chosen, and gives `take` its index.
+    ///
+    /// `hash`: that of the request's key, if its server is to be found by it.
+    pub(super) fn choose<T>(
+        &self,
+        may_be: impl Fn(&Arc<Server>) -> bool,
+        hash: Option<u64>,
+        now: Moment,
+        take: impl FnOnce(usize) -> T,
+    ) -> Result<T, NoServer> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut candidates = self.candidates(now);
+        for (candidate, member) in candidates.iter_mut().zip(&self.members) {
+            candidate.is_in &= may_be(&member.server);
+        }
+        turns.choose(&candidates, hash).map(take)
+    }
+
+    /// How many requests may have left the origin's gate before another one leaves; `None`: any
+    /// number.
+    ///
+    /// Those at servers that are out have places, too, and take none from the others. Backups add
+    /// no places to those of the other servers, but stand in for them.
+    pub(super) fn room(&self, now: Moment) -> Option<usize> {
+        let (mut room, mut is_any_in) = (0_usize, false);
+        for it in self.candidates(now) {
+            let most = if it.is_in {
+                is_any_in = true;
+                it.max_in_flight?
+            } else {
+                0
+            };
+            room = room.saturating_add(most.max(it.in_flight));
+        }
+        // If none is in, those that wait leave, to be told so.
+        is_any_in.then(|| self.bound.map_or(room, |bound| room.min(bound)))
+    }
+
+    /// What each server can take now.
+    ///
+    /// The number of requests at one that came back lately grows with its weight, but not while all
+    /// that are in came back lately: then there is no other that could take its part.
+    fn candidates(&self, now: Moment) -> Candidates {
+        let alone = self.members.len() == 1;
+        let candidate = |member: &Member| Candidate {
+            is_in: member.server.is_in(alone, now),
+            is_backup: member.settings.backup,
+            weight: u64::from(member.settings.weight) * self.strength(member, now),
+            in_flight: member.server.in_flight(),
+            max_in_flight: member.settings.max_in_flight.map(Into::into),
+            id: member.id,
+        };
+        let mut candidates: Candidates = self.members.iter().map(candidate).collect();
+        if !self.slow_start.is_zero() {
+            self.lower_places(&mut candidates);
+        }
+        candidates
+    }
+
+    /// Lowers `max_in_flight` of servers that came back lately, if another one is as it always is.
+    fn lower_places(&self, candidates: &mut [Candidate]) {
+        let whole = |member: &Member| u64::from(member.settings.weight) * WHOLE;
+        let mut all = self.members.iter().zip(candidates.iter());
+        if !all.any(|(member, it)| it.is_in && it.weight >= whole(member)) {
+            return;
+        }
+        for (member, it) in self.members.iter().zip(candidates) {
+            let (part, of) = (u128::from(it.weight), u128::from(whole(member)));
+            let lowered = |most: usize| usize::try_from(most as u128 * part / of).unwrap_or(most);
+            it.max_in_flight = it.max_in_flight.map(|most| lowered(most).max(1));
+        }
+    }
+
+    /// The part of its weight that a server has now, in thousandths.
+    fn strength(&self, member: &Member, now: Moment) -> u64 {
+        if self.slow_start.is_zero() || self.members.len() == 1 {
+            return WHOLE;
+        }
+        match member.server.back_for(now) {
+            Some(back) if back < self.slow_start => {
+                let part = back.as_nanos() * u128::from(WHOLE) / self.slow_start.as_nanos();
+                u64::try_from(part).unwrap_or(WHOLE).max(1)
+            }
+            _ => WHOLE,
+        }
+    }
+}

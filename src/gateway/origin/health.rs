@@ -1,0 +1,406 @@
+//! Which servers get requests.
+//!
+//! A server is *out* by failed requests until a time or a response, and *ill* by failed checks until
+//! enough succeed. The only server of an origin is never out; it is shown as *dead*.
+
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use config::{Health, ServerUrl};
+use limit::Moment;
+
+use super::good_answers::{Client, GoodAnswers};
+use crate::observe::summary::Summary;
+use crate::time::clock;
+
+/// Maximum number of clients that are told apart in a row of failures.
+const MAX_CLIENTS: usize = 64;
+
+/// Whether requests may be sent to a server.
+///
+/// They may if neither failed requests nor health checks have taken it out.
+#[derive(Debug)]
+pub(super) struct ServerHealth {
+    /// The name of its origin, for the log.
+    origin: Box<str>,
+    /// Number of requests that failed since the last response.
+    failures: AtomicU32,
+    /// Whether the last of them got no connection. If so, one shows that the server is back.
+    was_unreachable: AtomicBool,
+    /// The moment, in nanoseconds, until which failed requests keep the server out.
+    ///
+    /// Zero while they do not.
+    out_until: AtomicU64,
+    /// Whether failures in doubt have taken it out: requests that it had may be their cause.
+    in_doubt: AtomicBool,
+    /// Its last good answers.
+    pub(super) good_answers: GoodAnswers,
+    /// The clients whose requests failed since the last good answer, where that counts once for each.
+    failed_clients: Mutex<Vec<Client>>,
+    /// The moment, in nanoseconds, at which it was last in again, or was new; zero: never.
+    returned: AtomicU64,
+    /// As `out_until`, for a server without others, which is asked all the same.
+    dead_until: AtomicU64,
+    /// Number of health checks in a row that contradict `ill`.
+    against: AtomicU32,
+    /// Whether the health checks have found the server unhealthy; `false` before the first check.
+    ill: AtomicBool,
+    /// Limits the log events: a server may come and go many times a second.
+    log: Summary<Change>,
+}
+
+/// When failures count against a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MaxFails {
+    /// So many failures in a row take it out.
+    pub in_a_row: u32,
+    /// For so long.
+    pub fail_timeout: Duration,
+    /// Whether the origin has no other server. If so, it is asked all the same, and only shown as
+    /// dead.
+    pub alone: bool,
+}
+
+/// A change of a server's state, as its line in the log describes it.
+#[derive(Debug)]
+struct Change {
+    origin: Box<str>,
+    server: ServerUrl,
+    in_a_row: u32,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// Its requests failed, the last one for this reason. It is out for this time.
+    Failed(Duration, String),
+    Answered,
+    /// Its health checks failed, and why.
+    Unhealthy(String),
+    Healthy,
+}
+
+impl Change {
+    /// Writes the last of so many changes.
+    fn log(&self, changes: u64) {
+        let Self {
+            origin,
+            server,
+            in_a_row,
+            what,
+        } = self;
+        match what {
+            What::Failed(fail_timeout, reason) => {
+                tracing::warn!(origin, %server, changes, in_a_row, reason, ?fail_timeout, "the server is taken out");
+            }
+            What::Answered => tracing::info!(origin, %server, changes, "the server answers again"),
+            What::Unhealthy(reason) => {
+                tracing::warn!(origin, %server, changes, in_a_row, reason, "the server is unhealthy: it is taken out");
+            }
+            What::Healthy => {
+                tracing::info!(origin, %server, changes, in_a_row, "the server is healthy again");
+            }
+        }
+    }
+}
+
+impl ServerHealth {
+    pub(super) fn new(origin: &str) -> Self {
+        Self {
+            origin: origin.into(),
+            failures: AtomicU32::new(0),
+            was_unreachable: AtomicBool::new(false),
+            out_until: AtomicU64::new(0),
+            in_doubt: AtomicBool::new(false),
+            good_answers: GoodAnswers::default(),
+            failed_clients: Mutex::default(),
+            returned: AtomicU64::new(0),
+            dead_until: AtomicU64::new(0),
+            against: AtomicU32::new(0),
+            ill: AtomicBool::new(false),
+            log: Summary::new(Change::log),
+        }
+    }
+
+    pub(super) fn out_until(&self) -> Moment {
+        Moment::from_nanos(self.out_until.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn passes_checks(&self) -> bool {
+        !self.ill.load(Ordering::Relaxed)
+    }
+
+    /// Whether the last request at the server got no response.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failures.load(Ordering::Relaxed) > 0
+    }
+
+    /// Records that a request got a response.
+    pub(super) fn answered(&self, url: &ServerUrl) {
+        // Loads are cheap and shared between workers. Stores are not, and after most responses
+        // nothing changes.
+        if self.failures.load(Ordering::Relaxed) > 0 {
+            self.failures.store(0, Ordering::Relaxed);
+        }
+        if self.dead_until.load(Ordering::Relaxed) > 0 {
+            self.dead_until.store(0, Ordering::Relaxed);
+        }
+        let until = self.out_until();
+        if until > Moment::default() {
+            self.note_return(until.min(clock::now()));
+            self.out_until.store(0, Ordering::Relaxed);
+            self.note(url, 1, What::Answered);
+        }
+    }
+
+    /// Notes that it is in again, or new beside others.
+    pub(super) fn note_return(&self, at: Moment) {
+        self.returned.store(at.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// When it was last in again, or was new; zero: never.
+    pub(super) fn returned(&self, now: Moment) -> Moment {
+        // Nobody is there to note that `fail_timeout` is over.
+        let in_since = Some(self.out_until()).filter(|until| *until <= now);
+        let returned = Moment::from_nanos(self.returned.load(Ordering::Relaxed));
+        in_since.map_or(returned, |since| since.max(returned))
+    }
+
+    /// Whether a failure of `client` is its first one in the row, among those that are asked for.
+    pub(super) fn fails_first(&self, client: Client) -> bool {
+        let clients = self.failed_clients.lock();
+        let mut clients = clients.unwrap_or_else(PoisonError::into_inner);
+        if self.failures.load(Ordering::Relaxed) == 0 {
+            clients.clear();
+        }
+        let is_first = !clients.contains(&client);
+        if is_first && clients.len() < MAX_CLIENTS {
+            clients.push(client);
+        }
+        is_first
+    }
+
+    /// Notes whether the failures that take it out next are in doubt.
+    pub(super) fn note_in_doubt(&self, in_doubt: bool) {
+        self.in_doubt.store(in_doubt, Ordering::Relaxed);
+    }
+
+    /// Whether failures in doubt keep it out.
+    pub(super) fn is_out_in_doubt(&self, now: Moment) -> bool {
+        self.in_doubt.load(Ordering::Relaxed) && self.out_until() > now
+    }
+
+    /// Leaves a change to the log.
+    fn note(&self, url: &ServerUrl, in_a_row: u32, what: What) {
+        self.log.last(Change {
+            origin: self.origin.clone(),
+            server: url.clone(),
+            in_a_row,
+            what,
+        });
+    }
+
+    /// Notes why the last request failed: whether it got no connection.
+    pub(super) fn note_unreachable(&self, unreachable: bool) {
+        self.was_unreachable.store(unreachable, Ordering::Relaxed);
+    }
+
+    /// Whether the last request that failed got no connection.
+    pub(super) fn was_unreachable(&self) -> bool {
+        self.was_unreachable.load(Ordering::Relaxed)
+    }
+
+    /// Records that a request got no response.
+    ///
+    /// `reason`: why there was none, for the log. Returns whether this failure took it out: it was
+    /// in before.
+    pub(super) fn failed(
+        &self,
+        url: &ServerUrl,
+        max_fails: MaxFails,
+        reason: &dyn Display,
+        now: Moment,
+    ) -> bool {
+        let in_a_row = self
+            .failures
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1);
+        if in_a_row < max_fails.in_a_row {
+            return false;
+        }
+        let fail_timeout = max_fails.fail_timeout;
+        let until = (now + fail_timeout).as_nanos();
+        if max_fails.alone {
+            self.dead_until.store(until, Ordering::Relaxed);
+            return false;
+        }
+        let before = self.out_until.swap(until, Ordering::Relaxed);
+        // The failures of requests that were under way say nothing new.
+        if before <= now.as_nanos() {
+            self.note(
+                url,
+                in_a_row,
+                What::Failed(fail_timeout, reason.to_string()),
+            );
+        }
+        // It is zero from a response or recovery until the next outage.
+        before == 0
+    }
+
+    /// Records the result of a health check: healthy, or why not.
+    ///
+    /// Only one check runs at a time.
+    pub(super) fn checked(
+        &self,
+        url: &ServerUrl,
+        found: Result<(), String>,
+        health: &Health,
+        now: Moment,
+    ) {
+        let ill = self.ill.load(Ordering::Relaxed);
+        if found.is_err() == ill {
+            self.against.store(0, Ordering::Relaxed);
+            return;
+        }
+        let in_a_row = self
+            .against
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1);
+        let enough = if ill {
+            health.healthy_after
+        } else {
+            health.unhealthy_after
+        };
+        if in_a_row < enough {
+            return;
+        }
+        self.against.store(0, Ordering::Relaxed);
+        self.ill.store(!ill, Ordering::Relaxed);
+        if ill {
+            // The failures that keep it out until `fail_timeout` happened before its recovery.
+            self.failures.store(0, Ordering::Relaxed);
+            self.out_until.store(0, Ordering::Relaxed);
+            self.dead_until.store(0, Ordering::Relaxed);
+            self.note_return(now);
+        }
+        let what = found.map_or_else(What::Unhealthy, |()| What::Healthy);
+        self.note(url, in_a_row, what);
+    }
+
+    /// Ends the health checks: from now on they do not keep the server out.
+    pub(super) fn unchecked(&self, now: Moment) {
+        self.against.store(0, Ordering::Relaxed);
+        if self.ill.swap(false, Ordering::Relaxed) {
+            self.note_return(now);
+        }
+    }
+
+    /// Returns whether requests may be sent to the server, and it answers.
+    ///
+    /// `alone`: the origin has no other server, so what failures with others did does not count.
+    pub(super) fn is_healthy(&self, alone: bool, now: Moment) -> bool {
+        let until = if alone {
+            &self.dead_until
+        } else {
+            &self.out_until
+        };
+        self.passes_checks() && until.load(Ordering::Relaxed) <= now.as_nanos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::num::NonZeroU16;
+
+    use super::*;
+    use config::{Host, Scheme};
+
+    fn server() -> (ServerHealth, ServerUrl) {
+        let url = ServerUrl::Tcp {
+            scheme: Scheme::Http,
+            host: Host::Address(Ipv4Addr::LOCALHOST.into()),
+            port: NonZeroU16::MIN,
+            address: None,
+        };
+        (ServerHealth::new("app"), url)
+    }
+
+    fn after(in_a_row: u32, fail_timeout: Duration) -> MaxFails {
+        MaxFails {
+            in_a_row,
+            fail_timeout,
+            alone: false,
+        }
+    }
+
+    const HEALTH: Health = Health {
+        path: None,
+        grpc: None,
+        interval: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
+        unhealthy_after: 3,
+        healthy_after: 2,
+    };
+
+    #[test]
+    fn checks_take_it_out_and_bring_it_in_after_so_many_in_a_row() {
+        let (condition, url) = server();
+        let script = "+ - - + - - - - + - + +";
+        let passes: String = script
+            .split(' ')
+            .map(|check| {
+                let found = if check == "+" {
+                    Ok(())
+                } else {
+                    Err("500".to_owned())
+                };
+                condition.checked(&url, found, &HEALTH, Moment::default());
+                if condition.passes_checks() { '1' } else { '0' }
+            })
+            .collect();
+        assert_eq!(passes, "111111000001");
+    }
+
+    #[test]
+    fn whom_nobody_checks_any_more_passes() {
+        let (condition, url) = server();
+        for _ in 0..3 {
+            condition.checked(&url, Err("500".to_owned()), &HEALTH, Moment::default());
+        }
+        assert!(!condition.passes_checks());
+        condition.unchecked(Moment::default());
+        assert!(condition.passes_checks());
+    }
+
+    #[test]
+    fn recovery_found_by_checks_ends_fail_timeout_and_the_count_of_failures() {
+        let (condition, url) = server();
+        let now = Moment::from_nanos(1);
+        let max_fails = after(2, Duration::from_secs(3600));
+        condition.failed(&url, max_fails, &"refused", now);
+        condition.failed(&url, max_fails, &"refused", now);
+        for _ in 0..3 {
+            condition.checked(&url, Err("500".to_owned()), &HEALTH, Moment::default());
+        }
+        condition.checked(&url, Ok(()), &HEALTH, now);
+        assert!(condition.out_until() > now && !condition.passes_checks());
+        condition.checked(&url, Ok(()), &HEALTH, now);
+        assert!(condition.out_until() <= now && condition.passes_checks());
+        condition.failed(&url, max_fails, &"refused", now);
+        assert!(condition.out_until() <= now, "one failure, not three");
+    }
+
+    #[test]
+    fn a_good_check_does_not_bring_in_whom_requests_keep_out() {
+        let (condition, url) = server();
+        let now = Moment::from_nanos(1);
+        condition.failed(&url, after(1, Duration::from_secs(10)), &"refused", now);
+        condition.checked(&url, Ok(()), &HEALTH, now);
+        assert!(condition.out_until() > now);
+        condition.answered(&url);
+        assert!(condition.out_until() <= now);
+    }
+}

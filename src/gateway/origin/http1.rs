@@ -1,0 +1,308 @@
+//! One connection to a server over HTTP/1: a request out, its response in, and then the next.
+
+use std::io;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker, ready};
+
+use limit::{Moment, ReuseLimits, Usage};
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::addresses::{Compared, KnownAddresses};
+use super::idle::{IdleConnections, Reusable};
+use super::stream::OriginStream;
+use crate::http::message::lines::end_of_head;
+use crate::http::message::sender::Then;
+use crate::http::message::{
+    BodyDecoder, BodyError, BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Sender,
+    Trailers,
+};
+use crate::time::deadline::Deadline;
+
+/// A connection in use.
+///
+/// When dropped, it closes. When given back, it serves another request.
+#[derive(Debug)]
+pub struct Http1Connection {
+    stream: OriginStream,
+    sender: Sender,
+    /// Bytes that are received but not used yet.
+    received: Option<Buffer>,
+    /// How many of them were searched for the end of a head.
+    searched: usize,
+    decoder: BodyDecoder,
+    /// The deadline for the server to send something.
+    ///
+    /// It outlives each request, because arming a timer is expensive.
+    silence: Deadline,
+    reused: bool,
+    /// Whether its client may be logged in on it, so that it serves no other.
+    is_tied: bool,
+    usage: Usage,
+    /// Until when it may be used while it is idle.
+    usable_until: Moment,
+    compared: Compared,
+    /// Whether the rest of the response's body is invalid.
+    is_broken: bool,
+    pool: Weak<IdleConnections<Self>>,
+}
+
+impl Http1Connection {
+    pub(super) fn new(
+        stream: OriginStream,
+        pool: &Rc<IdleConnections<Self>>,
+        usage: Usage,
+    ) -> Self {
+        Self {
+            stream,
+            sender: Sender::default(),
+            received: None,
+            searched: 0,
+            decoder: BodyDecoder::new(BodyLength::None),
+            silence: Deadline::default(),
+            reused: false,
+            is_tied: false,
+            usage,
+            usable_until: Moment::default(),
+            compared: Compared::default(),
+            is_broken: false,
+            pool: Rc::downgrade(pool),
+        }
+    }
+
+    /// Keeps the connection for its client alone.
+    pub fn tie(&mut self) {
+        self.is_tied = true;
+    }
+
+    /// Returns whether its client may be logged in on it.
+    pub(super) fn is_tied(&self) -> bool {
+        self.is_tied
+    }
+
+    /// Makes the connection ready for its next request. Returns whether it may carry one.
+    ///
+    /// Not if bytes arrived after its last response, or if its address has left the server's name.
+    /// `now`: when the last bytes of the response arrived.
+    pub(super) fn rest(&mut self, limits: &ReuseLimits, now: Moment) -> bool {
+        let Some(pool) = self.pool.upgrade().filter(|_| self.received.is_none()) else {
+            return false;
+        };
+        self.sender = Sender::default();
+        self.decoder = BodyDecoder::new(BodyLength::None);
+        self.silence.stop();
+        self.reused = true;
+        self.usage.count();
+        // The login of a client lasts as long as the connection.
+        let until = if self.is_tied {
+            self.usage.idle_end(limits, now)
+        } else {
+            self.usage.idle_until(limits, now)
+        };
+        self.usable_until = until.unwrap_or_default();
+        until.is_some() && !self.has_left(&pool.addresses)
+    }
+
+    /// Returns whether its address has left the name of the server.
+    pub(super) fn has_left(&mut self, known: &KnownAddresses) -> bool {
+        let address = || self.stream.peer();
+        known.is_left(&mut self.compared, address)
+    }
+
+    /// Notes how long the server keeps the connection open while it is idle, if it says so.
+    pub(super) fn note_server_idle(&mut self, seconds: u32) {
+        self.usage.note_server_idle(seconds);
+    }
+
+    /// Returns the connection to its pool, which keeps `most` idle ones.
+    pub(super) fn give_back(self: Box<Self>, most: usize) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.keep(self, most);
+        }
+    }
+
+    /// Returns whether it has carried a request before.
+    ///
+    /// If so, the server may just be closing it.
+    pub(super) fn is_reused(&self) -> bool {
+        self.reused
+    }
+
+    /// Returns the sender for the request.
+    pub fn sender(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+
+    /// Takes over a request of which another connection has written nothing.
+    pub(super) fn take_over(&mut self, other: &mut Self) {
+        self.sender = std::mem::take(&mut other.sender);
+        self.is_tied |= other.is_tied;
+    }
+
+    /// Sends all bytes that wait to be sent.
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sender.poll_flush(cx, &mut self.stream)
+    }
+
+    /// Sends a piece of the request's body, as [`Sender::poll_send`] does.
+    pub(super) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.sender.poll_send(cx, &mut self.stream, piece, then)
+    }
+
+    /// Returns the bytes that are received but not used yet.
+    pub(super) fn received(&self) -> &[u8] {
+        self.received.as_ref().map_or(&[], Buffer::filled)
+    }
+
+    /// Returns the head at the start of the received bytes and its size, if it is complete.
+    ///
+    /// A head that arrives in pieces is parsed when it is complete, and whenever it is twice as
+    /// long: so what is no head is found early, and the time is in proportion to the bytes.
+    pub(super) fn head<'a>(
+        &'a mut self,
+        table: &'a mut FieldTable,
+        to_head: bool,
+        limit: usize,
+    ) -> Result<Option<(ResponseHead<'a>, usize)>, InvalidResponse> {
+        let received = self.received.as_ref().map_or(&[][..], Buffer::filled);
+        let is_longer = received.len().checked_ilog2() > self.searched.checked_ilog2();
+        let parsed = if is_longer || end_of_head(received, self.searched).is_some() {
+            ResponseHead::parse(received, table, to_head)?
+        } else {
+            None
+        };
+        if parsed.is_none() {
+            self.searched = received.len();
+        }
+        let size = parsed.as_ref().map_or(received.len(), |(_, end)| *end);
+        if size > limit {
+            return Err(InvalidResponse::HeadTooLarge);
+        }
+        Ok(parsed)
+    }
+
+    /// Removes the head of a response from the received bytes.
+    ///
+    /// `length`: the length of the body that follows.
+    pub(super) fn take_head(&mut self, size: usize, length: BodyLength) {
+        self.decoder = BodyDecoder::new(length);
+        self.searched = 0;
+        if let Some(received) = &mut self.received {
+            received.consume(size);
+            if received.is_empty() {
+                self.received = None;
+            }
+        }
+    }
+
+    /// Receives more of a head. Zero means that the server has closed the connection.
+    pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.stream.is_silent(cx) {
+            return Poll::Pending;
+        }
+        let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
+        let read = buffer.poll_fill(cx, &mut self.stream, usize::MAX);
+        if !buffer.is_empty() {
+            self.received = Some(buffer);
+        }
+        read
+    }
+
+    /// Returns the next piece of the response's body, which is empty only at the end.
+    pub(super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
+        if self.is_broken {
+            return Poll::Ready(Err(into_io(BodyError::Chunks)));
+        }
+        if self.decoder.is_over() {
+            // Received bytes belong to no response.
+            return Poll::Ready(Ok(Buffer::take()));
+        }
+        let mut piece = self.received.take().unwrap_or_else(|| {
+            let mut fresh = Buffer::take();
+            fresh.clear_for_body();
+            fresh
+        });
+        loop {
+            if self.decoder.is_over() {
+                return Poll::Ready(Ok(piece));
+            }
+            if piece.is_empty() {
+                let limit = self.decoder.read_limit();
+                if ready!(piece.poll_fill(cx, &mut self.stream, limit))? == 0 {
+                    self.decoder.end_of_connection().map_err(into_io)?;
+                    continue;
+                }
+            }
+            let (data, used) = match self.decoder.decode(piece.filled_mut()) {
+                Ok(decoded) => decoded,
+                // The data before the error is forwarded first.
+                Err(_) if self.decoder.salvaged() > 0 => {
+                    self.is_broken = true;
+                    (self.decoder.salvaged(), piece.len())
+                }
+                Err(error) => return Poll::Ready(Err(into_io(error))),
+            };
+            if used < piece.len() {
+                // Bytes after the response belong to no request.
+                let mut rest = Buffer::take();
+                rest.put(&piece.filled()[used..]);
+                self.received = Some(rest);
+            }
+            piece.truncate(data);
+            if !piece.is_empty() {
+                return Poll::Ready(Ok(piece));
+            }
+            piece.clear_for_body();
+        }
+    }
+
+    /// Returns whether the whole body of the response was taken.
+    pub(super) fn body_is_over(&self) -> bool {
+        self.decoder.is_over()
+    }
+
+    /// Returns the trailer fields of the response.
+    pub(super) fn trailers(&self) -> Option<&Trailers> {
+        self.decoder.trailers()
+    }
+
+    /// The deadline for the server to send something.
+    pub(super) fn silence(&mut self) -> &mut Deadline {
+        &mut self.silence
+    }
+
+    /// Returns the received bytes and the stream of a connection that has switched protocols.
+    pub(super) fn into_tunnel(self) -> (Option<Buffer>, OriginStream) {
+        (self.received, self.stream)
+    }
+}
+
+impl Reusable for Http1Connection {
+    fn is_usable(&mut self, now: Moment, surely: bool) -> bool {
+        if now >= self.usable_until || surely && self.stream.has_news() {
+            return false;
+        }
+        let mut byte = [0];
+        let mut byte = ReadBuf::new(&mut byte);
+        let mut cx = Context::from_waker(Waker::noop());
+        Pin::new(&mut self.stream)
+            .poll_read(&mut cx, &mut byte)
+            .is_pending()
+    }
+}
+
+fn into_io(error: BodyError) -> io::Error {
+    let kind = match error {
+        BodyError::Chunks => io::ErrorKind::InvalidData,
+        BodyError::CutShort => io::ErrorKind::UnexpectedEof,
+    };
+    io::Error::new(kind, error)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Whether a server that sends nothing while it has requests is still there.
+//!
+//! Without this, a connection that the network has lost takes requests until they time out. Servers
+//! of gRPC end a connection that pings more than twice in five minutes while they send nothing, so
+//! pings without another sign of life become rare.
+
+use std::time::Duration;
+
+use limit::Moment;
+
+/// Silence after which a server with requests is pinged.
+const SILENCE: Duration = Duration::from_secs(5);
+/// Time that it has to answer.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// Factor by which the silence before the next ping grows while a server sends nothing but answers
+/// to pings, and its longest value.
+const SLOWER: u32 = 8;
+const MAX_SILENCE: Duration = Duration::from_secs(320);
+/// Longest time between two looks that counts: the process may have been stopped.
+const MAX_STEP: Duration = Duration::from_secs(2);
+
+/// What a server has sent on a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Received {
+    pub(super) bytes: u64,
+    /// Frames other than pings and their answers.
+    pub(super) frames: u64,
+}
+
+/// What is known of a connection, looked at again and again.
+#[derive(Debug)]
+pub(super) struct Liveness {
+    received: Received,
+    looked: Moment,
+    /// Time since the last byte, or since the ping that waits for its answer.
+    silent: Duration,
+    /// Silence before the next ping.
+    patience: Duration,
+    is_pinged: bool,
+}
+
+/// What to do with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    Alive,
+    /// Send a ping.
+    Ping,
+    /// A ping has no answer yet: requests that come now should use another connection.
+    Suspect,
+    /// A ping has no answer for too long.
+    Lost,
+}
+
+impl Liveness {
+    pub(super) fn new(now: Moment) -> Self {
+        Self {
+            received: Received::default(),
+            looked: now,
+            silent: Duration::ZERO,
+            patience: SILENCE,
+            is_pinged: false,
+        }
+    }
+
+    /// Looks at a connection. `in_use`: whether the server has any request.
+    pub(super) fn look(&mut self, received: Received, in_use: bool, now: Moment) -> Finding {
+        let step = now.since(self.looked).min(MAX_STEP);
+        self.looked = now;
+        let before = std::mem::replace(&mut self.received, received);
+        if received.frames != before.frames {
+            self.patience = SILENCE;
+        } else if self.is_pinged && received.bytes != before.bytes {
+            self.patience = MAX_SILENCE.min(self.patience * SLOWER);
+        }
+        if received.bytes != before.bytes || !in_use {
+            (self.silent, self.is_pinged) = (Duration::ZERO, false);
+            return Finding::Alive;
+        }
+        self.silent += step;
+        match self.is_pinged {
+            true if self.silent >= PING_TIMEOUT => Finding::Lost,
+            true => Finding::Suspect,
+            false if self.silent >= self.patience => {
+                (self.silent, self.is_pinged) = (Duration::ZERO, true);
+                Finding::Ping
+            }
+            false => Finding::Alive,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection at which is looked every second.
+    struct Watch {
+        liveness: Liveness,
+        received: Received,
+        second: u64,
+    }
+
+    impl Watch {
+        fn new() -> Self {
+            Self {
+                liveness: Liveness::new(Moment::default()),
+                received: Received::default(),
+                second: 0,
+            }
+        }
+
+        fn look(&mut self, in_use: bool) -> Finding {
+            self.second += 1;
+            let now = Moment::default() + Duration::from_secs(self.second);
+            self.liveness.look(self.received, in_use, now)
+        }
+
+        /// Seconds until it is pinged; nothing comes meanwhile.
+        fn pinged_after(&mut self) -> u64 {
+            let before = self.second;
+            while self.look(true) != Finding::Ping {
+                assert!(self.second < before + 1000, "no ping");
+            }
+            self.second - before
+        }
+    }
+
+    #[test]
+    fn a_server_that_answers_no_ping_is_lost_ten_seconds_later() {
+        let mut watch = Watch::new();
+        assert_eq!(watch.pinged_after(), 5);
+        for _ in 0..9 {
+            assert_eq!(watch.look(true), Finding::Suspect);
+        }
+        assert_eq!(watch.look(true), Finding::Lost);
+    }
+
+    #[test]
+    fn a_connection_without_requests_is_not_pinged() {
+        let mut watch = Watch::new();
+        for _ in 0..100 {
+            assert_eq!(watch.look(false), Finding::Alive);
+        }
+        assert_eq!(watch.pinged_after(), 5);
+        assert_eq!(watch.look(false), Finding::Alive);
+    }
+
+    #[test]
+    fn a_byte_that_comes_in_time_ends_the_suspicion() {
+        let mut watch = Watch::new();
+        watch.pinged_after();
+        assert_eq!(watch.look(true), Finding::Suspect);
+        watch.received.bytes += 1;
+        assert_eq!(watch.look(true), Finding::Alive);
+    }
+
+    #[test]
+    fn pings_become_rare_while_only_their_answers_come() {
+        let mut watch = Watch::new();
+        for expected in [5, 40, 320, 320] {
+            assert_eq!(watch.pinged_after(), expected);
+            watch.received.bytes += 17;
+            assert_eq!(watch.look(true), Finding::Alive);
+        }
+        watch.received.frames += 1;
+        watch.received.bytes += 17;
+        assert_eq!(watch.look(true), Finding::Alive);
+        assert_eq!(watch.pinged_after(), 5);
+    }
+
+    #[test]
+    fn time_in_which_the_process_stood_still_does_not_count() {
+        let mut watch = Watch::new();
+        watch.pinged_after();
+        watch.second += 1000;
+        assert_eq!(watch.look(true), Finding::Suspect);
+    }
+}

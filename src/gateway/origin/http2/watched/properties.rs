@@ -1,0 +1,121 @@
+//! Properties of what h2 sees of a connection, wherever its reads begin and end.
+
+use proptest::prelude::*;
+use testing::config;
+use tokio::net::UnixStream;
+use tokio::runtime::Builder;
+
+use super::*;
+
+/// A frame: its type, its flags, its stream and the length of its payload.
+type Frame = (u8, u8, u8, usize);
+
+fn frame() -> impl Strategy<Value = Frame> {
+    let length = prop_oneof![3 => Just(0), 3 => 1..300usize, 1 => Just(16_384)];
+    let kind = prop_oneof![4 => Just(DATA), 1 => Just(HEADERS), 1 => Just(8)];
+    let flags = prop_oneof![3 => Just(0), 1 => Just(END_STREAM)];
+    (kind, flags, 0..3u8, length)
+}
+
+/// The bytes of frames, and where the types of the empty pieces are.
+fn bytes(frames: &[Frame]) -> (Vec<u8>, Vec<usize>) {
+    let (mut bytes, mut empty) = (Vec::new(), Vec::new());
+    for (kind, flags, stream, length) in frames {
+        if (*kind, *flags, *length) == (DATA, 0, 0) && *stream > 0 {
+            empty.push(bytes.len() + 3);
+        }
+        let size = u32::try_from(*length).expect("a short frame");
+        bytes.extend(&size.to_be_bytes()[1..]);
+        bytes.extend([*kind, *flags, 0, 0, 0, *stream]);
+        // What a payload is made of looks like frames.
+        bytes.extend(std::iter::repeat_n(0, *length));
+    }
+    (bytes, empty)
+}
+
+/// What h2 sees of these bytes, which come in reads of these sizes, again and again.
+fn seen(mut bytes: Vec<u8>, reads: &[usize]) -> io::Result<Vec<u8>> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let _inside = runtime.enter();
+    let (stream, _) = UnixStream::pair()?;
+    let budget = Rc::<Budget>::default();
+    (0..10).for_each(|_| budget.begin());
+    let mut watched = Watched::new(OriginStream::Unix(stream), budget);
+    let (mut rest, mut reads) = (&mut bytes[..], reads.iter().cycle());
+    while let Some(size) = reads.next().filter(|_| !rest.is_empty()) {
+        let (read, behind) = rest.split_at_mut(rest.len().min(*size));
+        watched.watch(read)?;
+        rest = behind;
+    }
+    Ok(bytes)
+}
+
+/// A connection with this budget.
+fn watched(budget: &Rc<Budget>) -> io::Result<Watched> {
+    let (stream, _) = UnixStream::pair()?;
+    Ok(Watched::new(OriginStream::Unix(stream), Rc::clone(budget)))
+}
+
+#[tokio::test]
+async fn pieces_with_padding_alone_take_nothing_of_the_window_of_others() -> io::Result<()> {
+    let budget = Rc::<Budget>::default();
+    let mut watched = watched(&budget)?;
+    budget.begin();
+    for _ in 0..20_000 {
+        budget.begin();
+        // Its head; the length of its padding and a byte of it, twice.
+        let (mut head, _) = bytes(&[(HEADERS, 0, 3, 1)]);
+        watched.watch(&mut head)?;
+        for flags in [PADDED, PADDED | END_STREAM] {
+            let mut piece = [0, 0, 2, DATA, flags, 0, 0, 0, 3, 1, 0];
+            let (first, second) = piece.split_at_mut(9);
+            watched.watch(first)?;
+            watched.watch(second)?;
+        }
+        watched.empty = 0;
+        budget.end(true, 1);
+    }
+    let (mut window, _) = bytes(&[(DATA, 0, 1, WINDOW)]);
+    watched.watch(&mut window)?;
+    let (mut more, _) = bytes(&[(DATA, 0, 1, 1)]);
+    assert!(watched.watch(&mut more).is_err());
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_cancelled_request_leaves_room_for_its_head_and_its_end() -> io::Result<()> {
+    let budget = Rc::<Budget>::default();
+    let mut watched = watched(&budget)?;
+    for _ in 0..MAX_CANCELLED {
+        budget.begin();
+        budget.end(false, 0);
+    }
+    let (mut heads, _) = bytes(&vec![(HEADERS, 0, 1, 1); 2 * MAX_CANCELLED + MAX_LATE]);
+    watched.watch(&mut heads)?;
+    let (mut more, _) = bytes(&[(HEADERS, 0, 1, 1)]);
+    assert!(watched.watch(&mut more).is_err());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn empty_pieces_are_unknown_frames_and_nothing_else_is_changed(
+        frames in prop::collection::vec(frame(), 0..40),
+        reads in prop::collection::vec(1..2000usize, 1..5),
+    ) {
+        let (bytes, empty) = bytes(&frames);
+        let whole = seen(bytes.clone(), &[usize::MAX]).expect("few heads");
+        let mut wanted = bytes.clone();
+        for at in &empty {
+            wanted[*at] = UNKNOWN;
+        }
+        prop_assert_eq!(&whole, &wanted);
+        // Where a read ends within the head of an empty piece, that piece stays as it is.
+        let in_parts = seen(bytes.clone(), &reads).expect("few heads");
+        for (at, byte) in in_parts.iter().enumerate() {
+            prop_assert!(*byte == bytes[at] || *byte == UNKNOWN && empty.contains(&at));
+        }
+    }
+}

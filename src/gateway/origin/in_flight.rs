@@ -1,0 +1,201 @@
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::ServerUrl;
+use limit::{Cost, Moment, OriginTime};
+
+use super::error::OriginError;
+use super::failures::Failures;
+use super::good_answers::Client;
+use super::in_flight_table::{Entry, Part, Phase, Sender};
+use super::server::Server;
+use crate::gate::{InvalidRetryAfter, Load, Place};
+
+/// A request at one of the servers, counted until this is dropped.
+#[derive(Debug)]
+pub struct InFlight<'o> {
+    server: &'o Arc<Server>,
+    /// `None` while it waits for the origin to come back.
+    counted: Option<Counted<'o>>,
+    failures: &'o Failures,
+    place: Option<Place>,
+    sender: Sender,
+    left: Moment,
+    /// Whether the head of an answer has come, or need not come soon.
+    has_begun: Cell<bool>,
+    /// What was noted last, so that the table is written to only if it changes.
+    noted: Cell<(Phase, Moment)>,
+}
+
+/// Counts a request at a server until this is dropped.
+#[derive(Debug)]
+struct Counted<'o> {
+    part: &'o Part,
+    entry: Option<Entry<'o>>,
+}
+
+impl<'o> InFlight<'o> {
+    pub(super) fn new(server: &'o Arc<Server>, failures: &'o Failures) -> Self {
+        let part = server.in_flight_table().enter();
+        Self {
+            server,
+            counted: Some(Counted { part, entry: None }),
+            failures,
+            place: None,
+            sender: Sender::default(),
+            left: Moment::default(),
+            has_begun: Cell::new(false),
+            noted: Cell::default(),
+        }
+    }
+
+    /// The same request with its place at the origin, written down as that of `sender`, which leaves `now`.
+    #[must_use]
+    pub fn with(self, place: Option<Place>, sender: Sender, now: Moment) -> Self {
+        let mut here = self;
+        here.place = place;
+        here.sender = sender;
+        here.left = now;
+        here.noted = Cell::new((Phase::default(), now));
+        if let Some(counted) = &mut here.counted {
+            counted.entry = Some(counted.part.list(sender, now));
+        }
+        here
+    }
+
+    /// The same request in place of that at another server.
+    pub(super) fn in_place_of(self, other: &mut Self, now: Moment) -> Self {
+        self.with(other.place.take(), other.sender, now)
+    }
+
+    /// Whether the request may be sent now: the gateway may have stood still since it got its place.
+    #[must_use]
+    pub fn may_start(&self) -> bool {
+        self.place.as_ref().is_none_or(Place::may_start)
+    }
+
+    /// Leaves the server, which it did not reach, and returns its place at the origin.
+    #[must_use]
+    pub fn leave(&mut self) -> Option<Place> {
+        self.counted = None;
+        self.place.take()
+    }
+
+    /// Returns the server that the request is at.
+    #[must_use]
+    pub fn server(&self) -> &'o ServerUrl {
+        self.server.url()
+    }
+
+    pub(crate) fn at(&self) -> &'o Arc<Server> {
+        self.server
+    }
+
+    pub(super) fn is_at(&self, server: &Arc<Server>) -> bool {
+        Arc::ptr_eq(self.server, server)
+    }
+
+    /// Notes how much of the time at the origin was the client's so far.
+    pub fn note_time(&self, time: OriginTime) {
+        if let Some(place) = &self.place {
+            place.note_time(time);
+        }
+        let phase = match (self.has_begun.get(), time.is_stopped()) {
+            (false, true) => Phase::Upload,
+            (false, false) => Phase::Answer,
+            (true, true) => Phase::Reader,
+            (true, false) => Phase::End,
+        };
+        let since = match phase {
+            // Each piece of a slow upload would begin the time anew.
+            Phase::Upload => self.left,
+            _ => time.began(self.left),
+        };
+        self.note(phase, since);
+    }
+
+    /// Notes that an answer has begun and goes on, or need not come soon, as that to a call of gRPC.
+    pub fn note_begun(&self) {
+        self.has_begun.set(true);
+        self.note(Phase::End, self.noted.get().1);
+    }
+
+    fn note(&self, phase: Phase, since: Moment) {
+        if self.noted.replace((phase, since)) != (phase, since)
+            && let Some(entry) = self.counted.as_ref().and_then(|it| it.entry.as_ref())
+        {
+            entry.note(phase, since);
+        }
+    }
+
+    /// Records that the head of a response arrived `now`, after `took` of the origin's time.
+    ///
+    /// `retry_after` is asked only if the gate wants to know it, `waited` only if slow answers may
+    /// count as failures: how long the server had the whole request.
+    pub fn answered(
+        &self,
+        took: Duration,
+        status: u16,
+        retry_after: impl FnOnce() -> Result<Option<Duration>, InvalidRetryAfter>,
+        waited: impl FnOnce() -> Duration,
+        now: Moment,
+    ) {
+        if let Some(place) = &self.place {
+            place.answered(status, retry_after);
+        }
+        // Most answers are whole then, so this alone is no reason to write to the table.
+        self.has_begun.set(true);
+        self.server.metrics().count_response(status, took);
+        let client = Client::of(self.sender.client);
+        match self.failures.reason(status, waited) {
+            Some(reason) => (self.failures).answered(self.server, client, &reason, now),
+            None => self.server.answered(client, now),
+        }
+    }
+
+    /// Records that the last byte of the response has arrived.
+    pub fn ended(&self) {
+        if let Some(place) = &self.place {
+            place.ended();
+        }
+    }
+
+    /// What the origin had to do while the request was there.
+    pub(crate) fn load(&self) -> Load {
+        self.place.as_ref().map(Place::load).unwrap_or_default()
+    }
+
+    /// Changes what the request was charged at the gate to what it turned out to cost.
+    pub fn settle(&self, cost: Cost) {
+        if let Some(place) = &self.place {
+            place.settle(cost);
+        }
+    }
+
+    /// Records that no response came, for all of `took` of the origin's time.
+    ///
+    /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
+    /// further failure takes it out again, until it responds. A failure that the request itself may
+    /// have caused does not count, or only once for its client, while the server answers others.
+    ///
+    /// What is the gateway's own fault counts against no server, and does not lower the gate.
+    pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
+        if error.is_own() {
+            return;
+        }
+        if let Some(place) = &self.place {
+            place.failed(error.outcome());
+        }
+        let client = Client::of(self.sender.client);
+        (self.failures).unanswered(self.server, client, error, took, now);
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        // It leaves the table before it is counted no more.
+        self.entry = None;
+        self.part.leave();
+    }
+}

@@ -1,0 +1,210 @@
+//! The idle connections of a worker, by server. The connection used last is used next.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::io;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::{Http2, Origin};
+use foldhash::fast::RandomState;
+use limit::{Moment, Usage};
+
+use super::connection::Connection;
+use super::dial::Dialer;
+use super::error::OriginError;
+use super::http1::Http1Connection;
+use super::http2::Http2Connections;
+use super::idle::IdleConnections;
+use super::server::Server;
+use super::shortage;
+use super::stream::OriginStream;
+use crate::time::clock;
+
+/// Interval between looks at the connections to a server.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// The idle connections of a worker, by server.
+#[derive(Debug, Default)]
+pub struct Pools(Rc<RefCell<ByServer>>);
+
+/// Keyed by the server's address in memory, which stays unique because each pool holds its server.
+type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
+
+/// The connections to one server: idle ones over HTTP/1, and shared ones over HTTP/2.
+#[derive(Debug)]
+pub struct Pool {
+    server: Arc<Server>,
+    idle: Rc<IdleConnections<Http1Connection>>,
+    shared: Rc<Http2Connections>,
+    is_swept: Cell<bool>,
+}
+
+/// What a request needs of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Any version of HTTP.
+    Any,
+    /// HTTP/1, to switch to another protocol.
+    Http1,
+    /// A connection that no other request shares, because the client logs in on it.
+    Own,
+}
+
+impl Pools {
+    /// Returns the pool of a server. The pool is dropped when the server leaves the file.
+    pub(crate) fn of(&self, server: &Arc<Server>) -> Rc<Pool> {
+        let key = Arc::as_ptr(server);
+        let mut pools = self.0.borrow_mut();
+        if let Some(pool) = pools.get(&key) {
+            return Rc::clone(pool);
+        }
+        let pool = Rc::new(Pool {
+            server: Arc::clone(server),
+            idle: Rc::default(),
+            shared: Rc::default(),
+            is_swept: Cell::new(false),
+        });
+        // A request that was waiting when its server left the file may still use the pool, but no
+        // connection is kept for others.
+        if !server.is_retired() {
+            pools.insert(key, Rc::clone(&pool));
+            let (retirement, pools) = (server.retirement(), Rc::downgrade(&self.0));
+            actix_rt::spawn(async move {
+                retirement.await;
+                if let Some(pools) = pools.upgrade() {
+                    pools.borrow_mut().remove(&key);
+                }
+            });
+        }
+        pool
+    }
+}
+
+impl Pool {
+    /// Takes a place on a shared connection, or the idle connection used last.
+    ///
+    /// The server is least likely to have closed that one. `surely`: asks the kernel whether it is
+    /// still open, because the request cannot be sent twice.
+    pub(crate) fn take(
+        &self,
+        settings: &Origin,
+        needs: Needs,
+        now: Moment,
+        surely: bool,
+    ) -> Option<Connection> {
+        if needs == Needs::Any
+            && let Some(exchange) = self.shared.take(settings, now)
+        {
+            return Some(Connection::Http2(Box::new(exchange)));
+        }
+        self.idle.take(now, surely).map(Connection::Http1)
+    }
+
+    /// Opens a new connection, within `connect_timeout`.
+    pub(crate) async fn connect(
+        self: &Rc<Self>,
+        settings: &Origin,
+        dialer: &Dialer,
+        needs: Needs,
+    ) -> Result<Connection, OriginError> {
+        let (limit, url) = (settings.connect_timeout, self.server.url());
+        let opened = shortage::open_within(limit, url, async || {
+            self.open(settings, dialer, needs).await
+        })
+        .await;
+        if opened.is_ok() && !self.is_swept.replace(true) {
+            actix_rt::spawn(sweep(Rc::downgrade(self), dialer.clone()));
+        }
+        opened
+    }
+
+    fn http1(&self, stream: OriginStream, settings: &Origin) -> Connection {
+        let usage = Usage::new(&settings.reuse_limits(), clock::now());
+        Connection::Http1(Box::new(Http1Connection::new(stream, &self.idle, usage)))
+    }
+
+    /// Returns whether there is no connection to the server, in use or idle.
+    fn is_empty(&self) -> bool {
+        // Each connection over HTTP/1 refers to the idle ones.
+        Rc::weak_count(&self.idle) == 0 && self.shared.is_empty()
+    }
+
+    async fn open(
+        &self,
+        settings: &Origin,
+        dialer: &Dialer,
+        needs: Needs,
+    ) -> io::Result<Connection> {
+        let url = self.server.url();
+        if needs == Needs::Own && url.is_h2c() {
+            let stream = self.server.opened(dialer.open(url, false).await)?;
+            let exchange = Box::pin(self.shared.begin_own(stream, settings)).await?;
+            return Ok(Connection::Http2(Box::new(exchange)));
+        }
+        let may_choose = url.is_encrypted() && settings.http2 == Http2::Auto;
+        if needs != Needs::Any || !(may_choose || url.is_h2c()) {
+            let stream = self.server.opened(dialer.open(url, false).await)?;
+            return Ok(self.http1(stream, settings));
+        }
+        // Boxed: few origins speak HTTP/2, and the state of a waiting request should be small.
+        Box::pin(self.open_shared(settings, dialer)).await
+    }
+
+    /// Opens a connection whose server may speak HTTP/2.
+    ///
+    /// If many requests need one, one of them opens it for all.
+    async fn open_shared(&self, settings: &Origin, dialer: &Dialer) -> io::Result<Connection> {
+        let url = self.server.url();
+        let _opening = loop {
+            if let Some(opening) = self.shared.opening().await {
+                break opening;
+            }
+            if let Some(exchange) = self.shared.take(settings, clock::now()) {
+                return Ok(Connection::Http2(Box::new(exchange)));
+            }
+        };
+        let stream = match self.server.opened(dialer.open(url, true).await) {
+            Ok(stream) => stream,
+            // A congested connection is better than none.
+            Err(error) => {
+                let exchange = self.shared.take_any(settings, clock::now()).ok_or(error)?;
+                return Ok(Connection::Http2(Box::new(exchange)));
+            }
+        };
+        if !url.is_h2c() && !stream.chose_http2() {
+            self.shared.note_http1();
+            return Ok(self.http1(stream, settings));
+        }
+        let exchange = self.shared.begin(stream, settings).await?;
+        Ok(Connection::Http2(Box::new(exchange)))
+    }
+}
+
+/// Closes connections that should carry no more requests, and those that are dead.
+///
+/// Idle ones that their server has closed or whose time is over, those to addresses that have left
+/// the server's name, and all idle ones if a request needs a descriptor. Ends when none is left.
+async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
+    loop {
+        tokio::time::sleep(SWEEP_EVERY).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let known = &pool.idle.addresses;
+        if let Some(found) = dialer.addresses(pool.server.url()).await {
+            known.note(&found);
+        }
+        let now = clock::coarse_now();
+        pool.idle
+            .sweep(now, |connection| !connection.has_left(known));
+        let lost = pool.shared.sweep(now, |address| known.has_left(address));
+        if lost > 0 {
+            let server = pool.server.url();
+            tracing::warn!(%server, lost, "connection lost: no answer to a ping over HTTP/2");
+        }
+        if pool.is_empty() {
+            pool.is_swept.set(false);
+            return;
+        }
+    }
+}

@@ -1,0 +1,290 @@
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
+use actix_web::dev::fn_service;
+use awc::http::Uri;
+use awc::{Client, Connector};
+use bytes::Bytes;
+use config::{Health, HostRule, Http2, ServerUrl};
+use h2::RecvStream;
+use http::HeaderMap;
+use http::header::HOST;
+use http::uri::PathAndQuery;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::dial::Dialer;
+use super::grpc_health::{self, GRPC_CHECK};
+use super::server::Server;
+use super::shortage;
+use super::stream::OriginStream;
+use crate::time::clock;
+
+/// A health check of one server, repeated at an interval.
+#[derive(Clone, Debug)]
+pub(super) struct Check {
+    server: Arc<Server>,
+    health: Health,
+    http2: Http2,
+    /// The value of `Host` in the check.
+    host: String,
+    dialer: Dialer,
+}
+
+impl Check {
+    pub(super) fn new(
+        server: &Arc<Server>,
+        health: &Health,
+        host: &HostRule,
+        http2: Http2,
+        dialer: &Dialer,
+    ) -> Self {
+        Self {
+            server: Arc::clone(server),
+            health: health.clone(),
+            http2,
+            host: match host {
+                // A check has no client whose `Host` could be preserved.
+                HostRule::Preserve | HostRule::Origin => server.url().authority(),
+                HostRule::Literal(name) => name.clone(),
+            },
+            dialer: dialer.clone(),
+        }
+    }
+
+    /// Returns whether `other` is the same check of the same server.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.server, &other.server)
+            && self.health == other.health
+            && self.host == other.host
+            && self.http2 == other.http2
+            && self.dialer.has_tls_of(&other.dialer)
+    }
+
+    /// Repeats the check and records each result.
+    ///
+    /// Ends only when it is dropped.
+    pub(super) async fn run(self) {
+        let client = client(&self.dialer, self.server.url(), &self.health);
+        let mut ticks = interval(self.health.interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let answer = timeout(self.health.timeout, self.ask(&client)).await;
+            let found = answer
+                .unwrap_or_else(|_| Err(format!("no answer within {:?}", self.health.timeout)));
+            // A check that could not be made says nothing of the server.
+            let is_unmade = client.is_unmade.take();
+            if found.is_err() && (is_unmade || shortage::none_is_left()) {
+                continue;
+            }
+            self.server.checked(found, &self.health, clock::now());
+        }
+    }
+
+    async fn ask(&self, client: &CheckClient) -> Result<String, String> {
+        let url = self.server.url();
+        if let Some(service) = &self.health.grpc {
+            let stream = client.note(self.dialer.open(url, !url.is_h2c()).await)?;
+            if !url.is_h2c() && !stream.chose_http2() {
+                return Err("it does not speak HTTP/2, which gRPC needs".to_owned());
+            }
+            return self.ask_grpc(stream, service).await;
+        }
+        let may_choose = url.is_encrypted() && self.http2 == Http2::Auto;
+        if may_choose || url.is_h2c() {
+            let stream = client.note(self.dialer.open(url, may_choose).await)?;
+            if url.is_h2c() || stream.chose_http2() {
+                return judged(self.ask_http2(stream).await?);
+            }
+            client.opened.replace(Some(stream));
+        }
+        // The name has no meaning: the connector knows the server's address, and `Host` has its
+        // own value.
+        let url = format!("http://server{}", self.path());
+        let request = client
+            .awc
+            .get(url)
+            .insert_header((HOST.as_str(), self.host.as_str()))
+            .insert_header(("user-agent", "drip"))
+            // Each check also tests whether the server accepts connections.
+            .force_close();
+        let answer = request.send().await.map_err(|error| error.to_string())?;
+        judged(answer.status().as_u16())
+    }
+
+    /// What is asked for.
+    fn path(&self) -> PathAndQuery {
+        let path = self.health.path.clone();
+        path.unwrap_or_else(|| PathAndQuery::from_static(GRPC_CHECK))
+    }
+
+    fn uri(&self) -> Result<http::Uri, String> {
+        let uri = http::Uri::builder()
+            .scheme(if self.server.url().is_encrypted() {
+                "https"
+            } else {
+                "http"
+            })
+            .authority(self.host.as_str())
+            .path_and_query(self.path())
+            .build();
+        uri.map_err(|error| error.to_string())
+    }
+
+    /// Asks by gRPC's health protocol (`grpc.health.v1`) how a service is.
+    async fn ask_grpc(&self, stream: OriginStream, service: &str) -> Result<String, String> {
+        let text = |error: &dyn Error| error.to_string();
+        let handshake = h2::client::handshake(stream).await;
+        let (mut send, connection) = handshake.map_err(|error| text(&error))?;
+        let request = http::Request::post(self.uri()?)
+            .header("user-agent", "drip")
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(());
+        let request = request.map_err(|error| text(&error))?;
+        let begun = send.send_request(request, false);
+        let (answer, mut body) = begun.map_err(|error| text(&error))?;
+        let asked = body.send_data(grpc_health::request(service).into(), true);
+        asked.map_err(|error| text(&error))?;
+        let exchange = async {
+            let (head, body) = answer.await.map_err(|error| text(&error))?.into_parts();
+            if head.status != http::StatusCode::OK {
+                return Err(format!("it answered {}", head.status));
+            }
+            // A server that has no message to send ends with its head.
+            if let Some(status) = grpc_health::call_status(&head.headers) {
+                return grpc_health::judged(status, &[]);
+            }
+            let (message, trailers) = read_whole(body).await.map_err(|error| text(&error))?;
+            let status = trailers.as_ref().and_then(grpc_health::call_status);
+            let status = status.ok_or("its answer has no grpc-status")?;
+            grpc_health::judged(status, &message)
+        };
+        before_end(connection, exchange).await
+    }
+
+    /// Asks over HTTP/2, and returns the status.
+    async fn ask_http2(&self, stream: OriginStream) -> Result<u16, String> {
+        let text = |error: &dyn Error| error.to_string();
+        let handshake = h2::client::handshake(stream).await;
+        let (send, connection) = handshake.map_err(|error| text(&error))?;
+        let request = http::Request::get(self.uri()?)
+            .header("user-agent", "drip")
+            .body(());
+        let request = request.map_err(|error| text(&error))?;
+        let mut send: h2::client::SendRequest<Bytes> = send;
+        let (answer, _) = send
+            .send_request(request, true)
+            .map_err(|error| text(&error))?;
+        let status = async {
+            let answer = answer.await.map_err(|error| text(&error))?;
+            Ok(answer.status().as_u16())
+        };
+        before_end(connection, status).await
+    }
+}
+
+/// Returns what comes of `exchange` on this connection, or that the connection ended before.
+async fn before_end<T>(
+    connection: impl Future<Output = Result<(), h2::Error>>,
+    exchange: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    tokio::select! {
+        found = exchange => found,
+        ended = connection => Err(match ended {
+            Ok(()) => "it closed the connection".to_owned(),
+            Err(error) => error.to_string(),
+        }),
+    }
+}
+
+/// Most bytes of an answer by gRPC. A right one has 7.
+const MAX_MESSAGE: usize = 1024;
+
+/// The body of an answer and its trailers.
+async fn read_whole(mut body: RecvStream) -> Result<(Vec<u8>, Option<HeaderMap>), h2::Error> {
+    let mut message = Vec::new();
+    while let Some(piece) = body.data().await {
+        let piece = piece?;
+        let _reset = body.flow_control().release_capacity(piece.len());
+        if message.len() < MAX_MESSAGE {
+            message.extend_from_slice(&piece);
+        }
+    }
+    Ok((message, body.trailers().await?))
+}
+
+/// Returns what a status says of its server.
+fn judged(status: u16) -> Result<String, String> {
+    let told = format!(
+        "it answered {}",
+        http::StatusCode::from_u16(status).unwrap_or_default()
+    );
+    match status {
+        200..400 => Ok(told),
+        _ => Err(told),
+    }
+}
+
+/// A client for checks over HTTP/1.
+struct CheckClient {
+    awc: Client,
+    /// The connection for the next check, if it is open already.
+    opened: Rc<RefCell<Option<OriginStream>>>,
+    /// Whether the last connection lacked a descriptor or a local port.
+    is_unmade: Rc<Cell<bool>>,
+}
+
+impl CheckClient {
+    /// Notes whether a connection lacked something of this host.
+    fn note<T>(&self, opened: io::Result<T>) -> Result<T, String> {
+        opened.map_err(|error| {
+            self.is_unmade.set(shortage::of(&error).is_some());
+            error.to_string()
+        })
+    }
+}
+
+/// Creates an awc client over the gateway's own connections.
+///
+/// It reaches unix sockets and TLS in the same way as requests, with the same addresses and roots.
+/// The flaws of awc as a proxy's client do no harm here, where only the status counts. After an
+/// interim response the status would be the wrong one, but servers send none to a health check.
+fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> CheckClient {
+    let (dialer, server) = (dialer.clone(), server.clone());
+    let opened = Rc::<RefCell<Option<OriginStream>>>::default();
+    let to_use = Rc::clone(&opened);
+    let is_unmade = Rc::<Cell<bool>>::default();
+    let to_note = Rc::clone(&is_unmade);
+    let open = fn_service(move |to: ConnectInfo<Uri>| {
+        let (dialer, server) = (dialer.clone(), server.clone());
+        let (opened, to_note) = (to_use.take(), Rc::clone(&to_note));
+        async move {
+            let stream = match opened {
+                Some(stream) => Ok(stream),
+                None => dialer.open(&server, false).await,
+            };
+            let stream = stream.map_err(|error: io::Error| {
+                to_note.set(shortage::of(&error).is_some());
+                ConnectError::Io(error)
+            })?;
+            Ok(Connection::new(to.request().clone(), stream))
+        }
+    });
+    let connector = Connector::new().connector(open).timeout(health.timeout);
+    let awc = Client::builder()
+        .connector(connector)
+        .no_default_headers()
+        .disable_redirects()
+        .disable_timeout()
+        .finish();
+    CheckClient {
+        awc,
+        opened,
+        is_unmade,
+    }
+}

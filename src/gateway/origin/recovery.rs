@@ -1,0 +1,130 @@
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Http2;
+use foldhash::fast::RandomState;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::time::sleep;
+
+use super::dial::Dialer;
+use super::error::OriginError;
+use super::health::MaxFails;
+use super::server::Server;
+use super::shortage;
+use crate::gate::OriginGate;
+use crate::time::clock;
+
+/// The time before the first try, on average.
+const FIRST: Duration = Duration::from_millis(100);
+/// The longest time between two tries, on average.
+const MAX_PAUSE: Duration = Duration::from_millis(500);
+
+/// Tries to reach an origin again and again while requests wait for it.
+///
+/// There is one of it for each outage of an origin, however many requests wait. When it is
+/// dropped, the outage is over: the next request finds out for itself.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    /// The name of the origin.
+    pub(super) origin: String,
+    pub(super) gate: Arc<OriginGate>,
+    /// The number of the outage at the gate.
+    pub(super) outage: u64,
+    pub(super) servers: Vec<Arc<Server>>,
+    pub(super) dialer: Dialer,
+    pub(super) connect_timeout: Duration,
+    pub(super) http2: Http2,
+    pub(super) max_fails: MaxFails,
+}
+
+impl Recovery {
+    /// Runs until the outage is over, or no request waits for its end.
+    pub(super) async fn run(self) {
+        let mut pause = FIRST;
+        loop {
+            sleep(jittered(pause)).await;
+            pause = (pause * 3 / 2).min(MAX_PAUSE);
+            // Nothing is tried for nobody.
+            if !self.gate.is_still_out(self.outage, None) {
+                return;
+            }
+            let error = match self.try_all().await {
+                Ok(()) => return self.reached(),
+                Err(error) => error,
+            };
+            if !self.gate.is_still_out(self.outage, error) {
+                return;
+            }
+        }
+    }
+
+    fn reached(&self) {
+        if let Some((lasted, waiting)) = self.gate.end_outage(self.outage) {
+            let events = self.gate.events();
+            events.outage_over(&self.origin, lasted, waiting, clock::now());
+        }
+    }
+
+    /// Tries all servers that may be back, at once, until one is reached.
+    ///
+    /// A failure counts like that of a request, since no request counts any meanwhile. Returns why
+    /// the last one was not reached; `None` if none may be back.
+    async fn try_all(&self) -> Result<(), Option<OriginError>> {
+        let (alone, now) = (self.servers.len() == 1, clock::now());
+        let servers = self.servers.iter();
+        let servers = servers.filter(|server| server.may_be_back(alone, now));
+        let attempt = async |server: &Server| {
+            let (began, limit) = (clock::now(), self.connect_timeout);
+            let may_choose = server.url().is_encrypted() && self.http2 == Http2::Auto;
+            let open = async || self.dialer.open(server.url(), may_choose).await;
+            let opened = shortage::open_within(limit, server.url(), open).await;
+            let now = clock::now();
+            match &opened {
+                Ok(_) => server.reached(),
+                Err(error) if error.is_own() => {}
+                Err(error) => server.failed(error, self.max_fails, now.since(began), now),
+            }
+            opened.map(drop)
+        };
+        let mut attempts: FuturesUnordered<_> = servers.map(|it| attempt(it)).collect();
+        let mut last = None;
+        while let Some(tried) = attempts.next().await {
+            match tried {
+                Ok(()) => return Ok(()),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last)
+    }
+}
+
+impl Drop for Recovery {
+    fn drop(&mut self) {
+        self.gate.end_outage(self.outage);
+    }
+}
+
+/// A time within a fifth of `pause`, so that many gateways do not try at once.
+fn jittered(pause: Duration) -> Duration {
+    let random = RandomState::default().hash_one(0_u8) % 401;
+    let random = u32::try_from(random).unwrap_or_default();
+    pause * (800 + random) / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_are_up_to_a_fifth_early_or_late_and_not_all_alike() {
+        let pauses: Vec<_> = (0..200).map(|_| jittered(FIRST)).collect();
+        let (least, most) = (pauses.iter().min().unwrap(), pauses.iter().max().unwrap());
+        assert!(
+            *least >= FIRST * 4 / 5 && *most <= FIRST * 6 / 5,
+            "{least:?} {most:?}"
+        );
+        assert!(*most > *least + FIRST / 10, "{least:?} {most:?}");
+    }
+}

@@ -1,0 +1,291 @@
+use std::fmt::Display;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use config::{Health, ServerUrl};
+use limit::Moment;
+use tokio::sync::watch;
+
+use super::error::OriginError;
+use super::failure_kind::FailureKind;
+use super::good_answers::Client;
+use super::health::{MaxFails, ServerHealth};
+use super::in_flight_table::InFlightTable;
+use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage, Past};
+use super::shown_certificate::ShownCertificate;
+use super::stream::OriginStream;
+use crate::observe::metrics::{Outcome, ServerMetrics};
+
+/// One server of an origin, as long as it is in the file. Reloads keep it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    url: ServerUrl,
+    in_flight: InFlightTable,
+    health: ServerHealth,
+    incidents: Incidents,
+    certificate: ShownCertificate,
+    metrics: ServerMetrics,
+    /// Every request reads this, and a channel's lock would be too expensive for that.
+    is_retired: AtomicBool,
+    retirement: watch::Sender<()>,
+}
+
+impl Server {
+    pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
+        Self {
+            url: url.clone(),
+            in_flight: InFlightTable::default(),
+            health: ServerHealth::new(origin),
+            incidents: Incidents::default(),
+            certificate: ShownCertificate::new(origin),
+            metrics: ServerMetrics::default(),
+            is_retired: AtomicBool::new(false),
+            retirement: watch::Sender::new(()),
+        }
+    }
+
+    pub(super) fn url(&self) -> &ServerUrl {
+        &self.url
+    }
+
+    pub(super) fn metrics(&self) -> &ServerMetrics {
+        &self.metrics
+    }
+
+    /// Returns whether it gets requests and answers. `alone`: the origin has no other server.
+    pub(super) fn is_healthy(&self, alone: bool, now: Moment) -> bool {
+        self.health.is_healthy(alone, now)
+    }
+
+    /// Whether it gets requests. `alone`: the origin has no other server.
+    pub(super) fn availability(&self, alone: bool, now: Moment) -> Availability {
+        let past = self.incidents.lock();
+        let out = |since: Option<Moment>, by| {
+            let since = since.unwrap_or(now);
+            Availability::Out(Outage { since, by })
+        };
+        if !self.health.passes_checks() {
+            return out(past.out_by_checks, OutBy::Checks);
+        }
+        if !self.is_in(alone, now) {
+            let until = self.health.out_until();
+            return out(past.out_by_failures, OutBy::Failures(until));
+        }
+        let check = past.last_check.as_ref();
+        let is_failing = self.health.has_failed() || check.is_some_and(|it| it.found.is_err());
+        if is_failing {
+            Availability::Failing
+        } else {
+            Availability::InUse
+        }
+    }
+
+    /// The last request that it did not answer.
+    pub(super) fn last_failure(&self) -> Option<Failure> {
+        self.incidents.lock().last_failure.clone()
+    }
+
+    /// Its last health check.
+    pub(super) fn last_check(&self) -> Option<LastCheck> {
+        self.incidents.lock().last_check.clone()
+    }
+
+    /// The requests at it.
+    pub(super) fn in_flight_table(&self) -> &InFlightTable {
+        &self.in_flight
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.count()
+    }
+
+    /// Returns whether requests may be sent to it. `alone`: the origin has no other server.
+    pub(super) fn is_in(&self, alone: bool, now: Moment) -> bool {
+        self.health.passes_checks() && (alone || self.out_for(now).is_zero())
+    }
+
+    /// Returns the time until it may be asked again. `check`: the interval between its checks.
+    pub(super) fn back_in(&self, check: Duration, now: Moment) -> Duration {
+        if self.health.passes_checks() {
+            self.out_for(now)
+        } else {
+            self.out_for(now).max(check)
+        }
+    }
+
+    /// Returns the time for which failed requests still keep it out.
+    fn out_for(&self, now: Moment) -> Duration {
+        self.health.out_until().since(now)
+    }
+
+    /// Returns whether it is worth a try in an outage: nothing but failed connections is known
+    /// against it. `alone`: the origin has no other server.
+    pub(super) fn may_be_back(&self, alone: bool, now: Moment) -> bool {
+        let is_in = self.is_in(alone, now);
+        is_in || (self.health.passes_checks() && self.health.was_unreachable())
+    }
+
+    /// Notes that it was reached in an outage. If failed connections had taken it out, it is in.
+    pub(super) fn reached(&self) {
+        if self.health.was_unreachable() {
+            self.health.answered(&self.url);
+        }
+    }
+
+    /// Notes that it answered a client as it should.
+    pub(super) fn answered(&self, client: Client, now: Moment) {
+        self.health.answered(&self.url);
+        self.health.good_answers.note(client, now);
+    }
+
+    /// When it last answered as it should, up to 10 ms early; `None`: never. `besides`: not this client.
+    pub(super) fn answered_at(&self, besides: Option<Client>) -> Option<Moment> {
+        self.health.good_answers.last(besides)
+    }
+
+    /// Whether a failure of `client` is its first one in the row, among those that are asked for.
+    pub(super) fn fails_first(&self, client: Client) -> bool {
+        self.health.fails_first(client)
+    }
+
+    /// Records that its answer counts as a failure, and why.
+    pub(super) fn failed_by_answer(&self, reason: &str, max_fails: MaxFails, now: Moment) {
+        self.health.note_unreachable(false);
+        let text = format!("{}: {reason}", self.url);
+        self.note_failure(&reason, max_fails, FailureKind::Other, text, now);
+    }
+
+    /// Records that its answer is a failure which does not count, and why.
+    pub(super) fn note_failed_answer(&self, reason: &str, now: Moment) {
+        let text = format!("{}: {reason}", self.url);
+        let mut past = self.incidents.lock();
+        self.set_last_failure(&mut past, FailureKind::Other, text, now);
+    }
+
+    /// Whether failures in doubt keep it out.
+    pub(super) fn is_out_in_doubt(&self, now: Moment) -> bool {
+        self.health.is_out_in_doubt(now)
+    }
+
+    /// Notes whether the failures that take it out next are in doubt.
+    pub(super) fn note_in_doubt(&self, in_doubt: bool) {
+        self.health.note_in_doubt(in_doubt);
+    }
+
+    /// Notes that it is new beside other servers.
+    pub(super) fn note_new(&self, now: Moment) {
+        self.health.note_return(now);
+    }
+
+    /// How long it has been in again, or there at all; `None`: it never came back.
+    pub(super) fn back_for(&self, now: Moment) -> Option<Duration> {
+        let returned = self.health.returned(now);
+        (returned > Moment::default()).then(|| now.since(returned))
+    }
+
+    /// Records that an attempt after `took` got no response.
+    pub(super) fn failed(
+        &self,
+        error: &OriginError,
+        max_fails: MaxFails,
+        took: Duration,
+        now: Moment,
+    ) {
+        let outcome = error.outcome();
+        self.health
+            .note_unreachable(outcome == Outcome::Unreachable);
+        self.metrics.count(outcome, took);
+        if !error.is_in_doubt() {
+            self.note_in_doubt(false);
+        }
+        let kind = FailureKind::of(error);
+        self.note_failure(error, max_fails, kind, error.to_string(), now);
+    }
+
+    /// Records that an attempt after `took` got no response, which does not count as a failure.
+    pub(super) fn note_unanswered(&self, error: &OriginError, took: Duration, now: Moment) {
+        self.metrics.count(error.outcome(), took);
+        let mut past = self.incidents.lock();
+        self.set_last_failure(&mut past, FailureKind::of(error), error.to_string(), now);
+    }
+
+    fn note_failure(
+        &self,
+        reason: &dyn Display,
+        max_fails: MaxFails,
+        kind: FailureKind,
+        text: String,
+        now: Moment,
+    ) {
+        let mut past = self.incidents.lock();
+        if self.health.failed(&self.url, max_fails, reason, now) {
+            past.out_by_failures = Some(now);
+        }
+        self.set_last_failure(&mut past, kind, text, now);
+    }
+
+    /// Sets the last failure. It goes on with the one before if that is of the same kind and no good answer came since.
+    fn set_last_failure(&self, past: &mut Past, kind: FailureKind, text: String, now: Moment) {
+        let answered = self.answered_at(None);
+        let goes_on = |it: &&Failure| it.kind == kind && answered.is_none_or(|at| at <= it.since);
+        let before = past.last_failure.as_ref().filter(goes_on);
+        past.last_failure = Some(Failure {
+            at: now,
+            since: before.map_or(now, |it| it.since),
+            kind,
+            text,
+        });
+    }
+
+    /// Notes the certificate of a new connection, and returns the connection.
+    pub(super) fn opened(&self, opened: io::Result<OriginStream>) -> io::Result<OriginStream> {
+        self.certificate.note(&self.url, &opened);
+        opened
+    }
+
+    /// When the certificate that it showed last expires, in Unix time; `None`: it has shown none.
+    pub(super) fn certificate_expires(&self) -> Option<i64> {
+        self.certificate.expires()
+    }
+
+    /// Records the result of a health check: what was answered, or why it is not healthy.
+    pub(super) fn checked(&self, found: Result<String, String>, health: &Health, now: Moment) {
+        let mut past = self.incidents.lock();
+        let passed = self.health.passes_checks();
+        let is_good = found.as_ref().map(drop).map_err(String::clone);
+        self.health.checked(&self.url, is_good, health, now);
+        if passed && !self.health.passes_checks() {
+            past.out_by_checks = Some(now);
+        }
+        past.last_check = Some(LastCheck { at: now, found });
+    }
+
+    /// Notes that no health check runs any more.
+    pub(super) fn unchecked(&self, now: Moment) {
+        self.health.unchecked(now);
+        self.incidents.lock().last_check = None;
+    }
+
+    /// Notes that it has left the file.
+    pub(super) fn retire(&self) {
+        self.is_retired.store(true, Ordering::Relaxed);
+        self.retirement.send_replace(());
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it leaves the file.
+    pub(super) fn retirement(&self) -> impl Future<Output = ()> + use<> {
+        let mut retirement = self.retirement.subscribe();
+        let is_retired = self.is_retired();
+        async move {
+            if !is_retired {
+                // If every other holder is gone, it has left the file, too.
+                let _gone = retirement.changed().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The choice of a server for a request.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use config::{Balance, ServerUrl};
+use limit::Moment;
+
+use super::Origin;
+use crate::origin::choice::NoServer;
+use crate::origin::connection::Connection;
+use crate::origin::error::OriginError;
+use crate::origin::group::Group;
+use crate::origin::in_flight::InFlight;
+use crate::origin::server::Server;
+use crate::origin::tied::TiedConnections;
+
+impl Origin {
+    /// Returns an error if requests may be sent to no server.
+    ///
+    /// # Errors
+    ///
+    /// It says when the first server that is out may be asked again.
+    pub fn check_in(&self, now: Moment) -> Result<(), OriginError> {
+        if self.has_server_in(now) {
+            return Ok(());
+        }
+        Err(self.all_out(now))
+    }
+
+    /// Moves the request to another server than the one that it `tried`.
+    ///
+    /// It keeps its place at the origin.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no other server is in.
+    pub fn another<'o>(
+        &'o self,
+        tried: &mut InFlight<'o>,
+        now: Moment,
+        hash: impl FnOnce() -> Option<u64>,
+    ) -> Result<(), OriginError> {
+        let other = self.pick(Some(tried), now, hash)?;
+        *tried = other.in_place_of(tried, now);
+        Ok(())
+    }
+
+    /// Moves the request to a server that is not among those that it `tried`.
+    ///
+    /// It keeps its place at the origin.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if none of them is in, or if those that are in are full.
+    pub fn untried<'o>(
+        &'o self,
+        tried: &[&ServerUrl],
+        request: &mut InFlight<'o>,
+        now: Moment,
+        hash: impl FnOnce() -> Option<u64>,
+    ) -> Result<(), OriginError> {
+        let untried = |server: &Arc<Server>| !tried.contains(&server.url());
+        let other = self.pick_of(untried, now, hash)?;
+        *request = other.in_place_of(request, now);
+        Ok(())
+    }
+
+    /// Picks the server with the fewest requests in flight.
+    ///
+    /// Servers that are out or that were `tried` are skipped. Several with equally few requests take
+    /// turns, in the order of the file. `hash`: that of the request's key, for an origin that hashes
+    /// keys; `None`: it has none. Nothing else asks for it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no server is left. It says when the first server that is out may be
+    /// asked again.
+    pub fn pick(
+        &self,
+        tried: Option<&InFlight<'_>>,
+        now: Moment,
+        hash: impl FnOnce() -> Option<u64>,
+    ) -> Result<InFlight<'_>, OriginError> {
+        let untried = |server: &Arc<Server>| tried.is_none_or(|tried| !tried.is_at(server));
+        self.pick_of(untried, now, hash)
+    }
+
+    /// Takes a connection that is tied to the client, with its server, if that is in.
+    ///
+    /// `surely`: asks the kernel whether it is still open.
+    #[must_use]
+    pub fn pick_tied(
+        &self,
+        tied: &TiedConnections,
+        now: Moment,
+        surely: bool,
+    ) -> Option<(Connection, InFlight<'_>)> {
+        let mut servers = self.servers.iter();
+        let (server, connection) =
+            servers.find_map(|it| Some((it, tied.take(it, now, surely)?)))?;
+        let is_same = |it: &Arc<Server>| Arc::ptr_eq(it, server);
+        if let Ok(picked) = self.pick_of(is_same, now, || None) {
+            return Some((Connection::Http1(connection), picked));
+        }
+        tied.keep(server, connection);
+        None
+    }
+
+    fn pick_of(
+        &self,
+        may_be: impl Fn(&Arc<Server>) -> bool,
+        now: Moment,
+        hash: impl FnOnce() -> Option<u64>,
+    ) -> Result<InFlight<'_>, OriginError> {
+        if let Some(group) = &self.group {
+            return self.choose(group, may_be, now, hash);
+        }
+        let alone = self.is_alone();
+        let count = self.servers.len();
+        let next = self.next.load(Ordering::Relaxed).min(count);
+        let candidates = (next..count)
+            .chain(0..next)
+            .map(|nth| (nth, &self.servers[nth]))
+            .filter(|(_, server)| may_be(server))
+            .filter(|(_, server)| server.is_in(alone, now));
+        let Some((nth, server)) = candidates.min_by_key(|(_, server)| server.in_flight()) else {
+            return Err(self.all_out(now));
+        };
+        if !alone {
+            // Workers that pick at the same moment may move it once for both.
+            self.next.store((nth + 1) % count, Ordering::Relaxed);
+        }
+        Ok(self.begin(server))
+    }
+
+    fn begin<'o>(&'o self, server: &'o Arc<Server>) -> InFlight<'o> {
+        InFlight::new(server, &self.failures)
+    }
+
+    /// Picks a server where the file says more than their URLs.
+    fn choose(
+        &self,
+        group: &Group,
+        may_be: impl Fn(&Arc<Server>) -> bool,
+        now: Moment,
+        hash: impl FnOnce() -> Option<u64>,
+    ) -> Result<InFlight<'_>, OriginError> {
+        let hash = match &self.settings.balance {
+            Balance::Hash(_) => hash(),
+            Balance::LeastInFlight => None,
+        };
+        let take = |nth: usize| self.begin(&self.servers[nth]);
+        let chosen = group.choose(may_be, hash, now, take);
+        chosen.map_err(|why| match why {
+            NoServer::Out => self.all_out(now),
+            NoServer::Full => OriginError::AllFull {
+                origin: self.settings.name.clone(),
+            },
+        })
+    }
+
+    /// Returns the error that no server is left.
+    fn all_out(&self, now: Moment) -> OriginError {
+        // A server that fails its checks can be in again after the next check at the earliest.
+        let check = self.settings.health.as_ref();
+        let check = check.map_or(Duration::ZERO, |health| health.interval);
+        let back = self.servers.iter().map(|server| server.back_in(check, now));
+        OriginError::AllOut {
+            origin: self.settings.name.clone(),
+            retry_after: back.min().unwrap_or_default(),
+        }
+    }
+}

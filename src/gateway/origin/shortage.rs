@@ -1,0 +1,175 @@
+//! No file descriptor, or no local port, for a new connection to a server.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use config::ServerUrl;
+use rustix::io::Errno;
+use tokio::time::sleep;
+
+use super::dial::within;
+use super::error::OriginError;
+use crate::observe::metrics::{ShortageWait, count_shortage};
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+
+/// What is missing for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shortage {
+    /// A file descriptor, of the process or of the system.
+    Descriptor,
+    /// A port of this host towards the address of the server.
+    LocalPort,
+}
+
+/// Interval between attempts while there is none.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// How many requests wait for a descriptor, on all workers.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// A request that waits.
+struct Waiting(Shortage);
+
+impl Waiting {
+    fn begin(shortage: Shortage) -> Self {
+        match shortage {
+            Shortage::Descriptor => {
+                WAITING.fetch_add(1, Ordering::Relaxed);
+                count_shortage(ShortageWait::Descriptor);
+            }
+            Shortage::LocalPort => count_shortage(ShortageWait::LocalPort),
+        }
+        Self(shortage)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.0 == Shortage::Descriptor {
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether a request waits for a descriptor. Then no idle connection should keep one.
+///
+/// A local port is not free for another connection to the same server when one is closed.
+pub(super) fn is_short() -> bool {
+    WAITING.load(Ordering::Relaxed) > 0
+}
+
+/// Opens a connection to `server` by `open`, for its `connect_timeout` at most.
+///
+/// Tries again while there is no descriptor or no local port for it. That is not the server's failure: another
+/// server could not be asked either.
+pub(super) async fn open_within<T>(
+    connect_timeout: Duration,
+    server: &ServerUrl,
+    open: impl AsyncFn() -> io::Result<T>,
+) -> Result<T, OriginError> {
+    let missing = Cell::new(None);
+    let opened = within(connect_timeout, server, wait_out(&missing, open)).await;
+    opened.map_err(|error| {
+        let (server, limit) = (server.to_string(), connect_timeout);
+        match missing.get() {
+            None => error,
+            Some(Shortage::Descriptor) => {
+                count_shortage(ShortageWait::DescriptorInVain);
+                OriginError::NoDescriptor { server, limit }
+            }
+            Some(Shortage::LocalPort) => {
+                count_shortage(ShortageWait::LocalPortInVain);
+                OriginError::NoLocalPort { server, limit }
+            }
+        }
+    })
+}
+
+/// `missing`: what is missing now.
+async fn wait_out<T>(
+    missing: &Cell<Option<Shortage>>,
+    open: impl AsyncFn() -> io::Result<T>,
+) -> io::Result<T> {
+    let mut waiting = None;
+    loop {
+        let opened = open().await;
+        missing.set(opened.as_ref().err().and_then(of));
+        let Some(shortage) = missing.get() else {
+            return opened;
+        };
+        tell(shortage, opened.as_ref().err());
+        if !matches!(&waiting, Some(Waiting(known)) if *known == shortage) {
+            waiting = Some(Waiting::begin(shortage));
+        }
+        sleep(RETRY).await;
+    }
+}
+
+/// What was missing for a connection that failed; `None`: nothing was.
+pub(super) fn of(error: &io::Error) -> Option<Shortage> {
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE | Errno::NFILE) => Some(Shortage::Descriptor),
+        Some(Errno::ADDRNOTAVAIL) => Some(Shortage::LocalPort),
+        Some(_) => None,
+        // A lookup of a name says only that it failed.
+        None => {
+            let may_be = error.kind() != io::ErrorKind::InvalidData;
+            (may_be && none_is_left()).then_some(Shortage::Descriptor)
+        }
+    }
+}
+
+/// Whether no file can be opened now, because there is no descriptor for it.
+pub(super) fn none_is_left() -> bool {
+    let opened = File::open("/dev/null");
+    let error = opened.as_ref().err().and_then(Errno::from_io_error);
+    matches!(error, Some(Errno::MFILE | Errno::NFILE))
+}
+
+fn tell(shortage: Shortage, error: Option<&io::Error>) {
+    static TOLD: [Throttle; 2] = [Throttle::new(), Throttle::new()];
+    let Some((hidden, error)) = TOLD[shortage as usize].show(clock::now()).zip(error) else {
+        return;
+    };
+    match shortage {
+        Shortage::Descriptor => {
+            tracing::error!(%error, hidden, "a request waits for a file descriptor for its connection to the origin");
+        }
+        Shortage::LocalPort => {
+            tracing::error!(%error, hidden, "a request waits for a local port for its connection to the origin: all of net.ipv4.ip_local_port_range are in use towards it; widen that range, or raise keep_alive of the origin");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn opened(failures: u32, limit: Duration) -> Result<(), OriginError> {
+        let server = ServerUrl::Unix("/run/app.sock".into());
+        let left = Cell::new(failures);
+        open_within(limit, &server, async || {
+            if left.get() == 0 {
+                return Ok(());
+            }
+            left.set(left.get() - 1);
+            Err(Errno::ADDRNOTAVAIL.into())
+        })
+        .await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_local_port_is_waited_for_and_is_no_failure_of_the_server() {
+        let limit = Duration::from_secs(1);
+        assert!(opened(0, limit).await.is_ok());
+        assert!(opened(9, limit).await.is_ok());
+        let error = opened(u32::MAX, limit).await.unwrap_err();
+        assert!(matches!(error, OriginError::NoLocalPort { .. }), "{error}");
+        assert!(error.is_own() && !error.is_unreachable());
+        assert_eq!((error.status(), error.retry_after()), (503, Some(limit)));
+    }
+}

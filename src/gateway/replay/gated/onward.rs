@@ -1,0 +1,180 @@
+//! The way of a request from its zones to its origin: its turns, its places, its gate.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use config::Route;
+use limit::{Moment, Share};
+
+use super::origin_gates::Joined;
+use super::{GatedSimulator, Waiting};
+use crate::observe::metrics::{GateRejected, LimitStatus};
+use crate::replay::outcome::{AtGate, Outcome};
+
+impl<'a> GatedSimulator<'a> {
+    /// A zone gives a request its turn. With the last one it goes on to the gate.
+    pub(super) fn turn(&mut self, number: u64) {
+        let Some(request) = self.waiting.get_mut(&number) else {
+            return;
+        };
+        request.joined.turns -= 1;
+        if request.joined.turns > 0 {
+            return;
+        }
+        let Some(request) = self.waiting.remove(&number) else {
+            return;
+        };
+        self.zones.end(&request.joined.charges);
+        let outcome = self.go_on(number, request);
+        self.known.extend(outcome.map(|outcome| (number, outcome)));
+    }
+
+    /// Requests that were given a place go on.
+    pub(super) fn run_granted(&mut self) {
+        while let Some(number) = self.granted.pop() {
+            if let Some(mut request) = self.waiting.remove(&number) {
+                if let Some(place) = request.joined.wanted.pop()
+                    && !request
+                        .joined
+                        .wanted
+                        .iter()
+                        .all(|it| self.places.is_free(it))
+                {
+                    // It takes all places or none.
+                    self.granted.extend(self.places.give_back(&place, number));
+                    request.joined.wanted.insert(0, place);
+                }
+                let outcome = self.go_on(number, request);
+                self.known.extend(outcome.map(|outcome| (number, outcome)));
+            }
+        }
+    }
+
+    /// A request that has all its turns takes its places, all or none, and goes to its gate. Returns
+    /// its outcome unless it waits.
+    pub(super) fn go_on(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
+        let time = request.outcome.time;
+        let wanted = &mut request.joined.wanted;
+        if let Some(full) = wanted.iter().rposition(|it| !self.places.is_free(it)) {
+            wanted[full..].rotate_left(1);
+        }
+        while let Some(place) = wanted.last() {
+            if !self.places.take(place, number, time) {
+                self.waiting.insert(number, request);
+                return None;
+            }
+            wanted.pop();
+        }
+        let span = self.now.since(time);
+        if !span.is_zero() && request.outcome.status == LimitStatus::Passed {
+            request.outcome.status = LimitStatus::Delayed;
+        }
+        request.outcome.departure = Some(self.now);
+        request.since = self.now;
+        match self.predict(request.route, &request.share, span) {
+            Ok(()) => self.join_gate(number, request),
+            Err(reason) => Some(self.reject(number, &request, reason)),
+        }
+    }
+
+    /// Whether a request that has waited so long may wait at its gate as well.
+    pub(super) fn predict(
+        &self,
+        route: &Route,
+        share: &Share<Rc<[u8]>>,
+        waited: Duration,
+    ) -> Result<(), GateRejected> {
+        let Some(origin) = route.origin().filter(|origin| self.gates.has_gate(*origin)) else {
+            return Ok(());
+        };
+        // A dry run waits as long as the gate lets it.
+        let most = route.max_wait.filter(|_| !route.dry_run);
+        let most = most.map(|most| most.saturating_sub(waited));
+        self.gates.predict(origin, share, most, self.now)
+    }
+
+    /// A request comes to its gate. Returns its outcome unless it waits there.
+    fn join_gate(&mut self, number: u64, request: Waiting<'a>) -> Option<Outcome> {
+        let now = self.now;
+        let origin = request.route.origin();
+        let Some(origin) = origin.filter(|origin| self.gates.has_gate(*origin)) else {
+            self.places.end_at(number, now + request.holds);
+            return Some(request.outcome);
+        };
+        let joined = self.gates.join(
+            origin,
+            &request.share,
+            request.cost,
+            number,
+            request.holds,
+            now,
+        );
+        match joined {
+            Ok(Joined::Passed) => {
+                self.places.end_at(number, now + request.holds);
+                Some(released(&request, now))
+            }
+            Ok(Joined::Waits) => {
+                self.waiting.insert(number, request);
+                None
+            }
+            Err(reason) => Some(self.reject(number, &request, reason)),
+        }
+    }
+
+    /// The gate rejects a request. Its zones get their charges and places back.
+    pub(super) fn reject(
+        &mut self,
+        number: u64,
+        request: &Waiting,
+        reason: GateRejected,
+    ) -> Outcome {
+        self.give_back(number, request);
+        rejected(request.outcome, request.since, reason, self.now)
+    }
+
+    pub(super) fn give_back(&mut self, number: u64, request: &Waiting) {
+        self.zones.refund(&request.joined.charges, self.now);
+        self.granted.extend(self.places.end(number));
+    }
+}
+
+/// The outcome of a request that leaves its gate.
+pub(super) fn released(request: &Waiting, now: Moment) -> Outcome {
+    let since = request.since;
+    let status = match request.outcome.status {
+        LimitStatus::Passed if now > since => LimitStatus::Delayed,
+        status => status,
+    };
+    let at_gate = AtGate {
+        since,
+        until: now,
+        rejected: None,
+    };
+    Outcome {
+        status,
+        departure: Some(now),
+        at_gate: Some(at_gate),
+        ..request.outcome
+    }
+}
+
+/// The outcome of a request that its gate rejects.
+pub(super) fn rejected(
+    outcome: Outcome,
+    since: Moment,
+    reason: GateRejected,
+    now: Moment,
+) -> Outcome {
+    let at_gate = AtGate {
+        since,
+        until: now,
+        rejected: Some(reason),
+    };
+    Outcome {
+        status: LimitStatus::Rejected,
+        departure: None,
+        at_gate: Some(at_gate),
+        ..outcome
+    }
+}

@@ -1,0 +1,184 @@
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::rc::Rc;
+use std::time::Duration;
+
+use config::{Origin, Settings};
+use limit::{Admission, Cost, Full, Gate, GatePosition, InVain, Moment, Share, WaitLimits};
+
+use crate::observe::metrics::GateRejected;
+
+/// The gates in front of all origins, with those who wait there.
+pub(super) struct OriginGates<'a> {
+    origins: &'a [Origin],
+    /// `None` for an origin without a gate.
+    gates: Vec<Option<Gate<Rc<[u8]>, Waiter>>>,
+    /// When waiters give up, with their numbers; and where they wait.
+    timeouts: BTreeMap<(Moment, u64), (usize, GatePosition)>,
+    /// When places at which origin come free.
+    returns: BinaryHeap<Reverse<(Moment, usize)>>,
+}
+
+struct Waiter {
+    number: u64,
+    gives_up: Moment,
+    holds: Duration,
+}
+
+/// Whether a request that joined a gate left it at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Joined {
+    Passed,
+    Waits,
+}
+
+impl<'a> OriginGates<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Self {
+        let gate = |origin: &Origin| {
+            let mut gate = Gate::new(origin.gate_limits()?);
+            gate.set_classes(&origin.classes);
+            Some(gate)
+        };
+        Self {
+            origins: &settings.origins,
+            gates: settings.origins.iter().map(gate).collect(),
+            timeouts: BTreeMap::new(),
+            returns: BinaryHeap::new(),
+        }
+    }
+
+    pub(super) fn has_gate(&self, origin: usize) -> bool {
+        self.gates[origin].is_some()
+    }
+
+    /// The zone whose key shares the gate of an origin.
+    pub(super) fn share(&self, origin: usize) -> Option<usize> {
+        let share = self.origins[origin].share;
+        share.filter(|_| self.has_gate(origin))
+    }
+
+    /// Whether an origin takes only so many requests at once.
+    pub(super) fn has_places(&self, origin: usize) -> bool {
+        self.origins[origin].places().is_some()
+    }
+
+    /// Returns an error if a request that may wait for `most` would wait in vain.
+    pub(super) fn predict(
+        &self,
+        origin: usize,
+        share: &Share<Rc<[u8]>>,
+        most: Option<Duration>,
+        now: Moment,
+    ) -> Result<(), GateRejected> {
+        let Some(gate) = &self.gates[origin] else {
+            return Ok(());
+        };
+        let limits = WaitLimits {
+            queue_timeout: self.origins[origin].queue_timeout,
+            hold: Duration::ZERO,
+            most,
+        };
+        let checked = gate.check_wait(share, &limits, now);
+        checked.map_err(|in_vain| match in_vain {
+            InVain::Full(full) => reason(full),
+            InVain::MaxWait(_) => GateRejected::MaxWait,
+            InVain::QueueTimeout(_) => GateRejected::Timeout,
+        })
+    }
+
+    /// A request joins a gate. At an origin without one it passes.
+    pub(super) fn join(
+        &mut self,
+        origin: usize,
+        share: &Share<Rc<[u8]>>,
+        cost: Cost,
+        number: u64,
+        holds: Duration,
+        now: Moment,
+    ) -> Result<Joined, GateRejected> {
+        let Some(gate) = &mut self.gates[origin] else {
+            return Ok(Joined::Passed);
+        };
+        let gives_up = now + self.origins[origin].queue_timeout;
+        let waiter = || Waiter {
+            number,
+            gives_up,
+            holds,
+        };
+        match gate.join(share, cost, now, waiter) {
+            Admission::Passed => {
+                self.hold(origin, holds, now);
+                Ok(Joined::Passed)
+            }
+            Admission::Waiting(position) => {
+                self.timeouts.insert((gives_up, number), (origin, position));
+                Ok(Joined::Waits)
+            }
+            Admission::Rejected(full) => Err(reason(full)),
+        }
+    }
+
+    /// When the next place comes free, request leaves or waiter gives up.
+    pub(super) fn due(&self) -> Option<Moment> {
+        let gates = self.gates.iter().flatten().filter_map(Gate::due);
+        let timeout = self.timeouts.first_key_value();
+        let timeout = timeout.map(|((gives_up, _), _)| *gives_up);
+        let place = self.returns.peek().map(|Reverse((at, _))| *at);
+        gates.chain(timeout).chain(place).min()
+    }
+
+    /// Takes the next request that leaves by `now`: its number.
+    pub(super) fn take(&mut self, now: Moment) -> Option<u64> {
+        while let Some(Reverse((at, origin))) = self.returns.peek().copied()
+            && at <= now
+        {
+            self.returns.pop();
+            self.give_back(origin, at);
+        }
+        let mut gates = self.gates.iter_mut().enumerate();
+        let (origin, waiter) = gates.find_map(|(origin, gate)| {
+            let release = gate.as_mut()?.take(now)?;
+            Some((origin, release.waiter))
+        })?;
+        self.timeouts.remove(&(waiter.gives_up, waiter.number));
+        self.hold(origin, waiter.holds, now);
+        Some(waiter.number)
+    }
+
+    /// Takes the next request that gives up by `now`: its number.
+    pub(super) fn take_timeout(&mut self, now: Moment) -> Option<u64> {
+        let first = self.timeouts.first_entry()?;
+        let (gives_up, number) = *first.key();
+        if gives_up > now {
+            return None;
+        }
+        let (origin, position) = first.remove();
+        if let Some(gate) = &mut self.gates[origin] {
+            gate.leave(&position);
+        }
+        Some(number)
+    }
+
+    /// A request that has left a gate holds its place for so long.
+    fn hold(&mut self, origin: usize, holds: Duration, now: Moment) {
+        if holds.is_zero() || !self.has_places(origin) {
+            self.give_back(origin, now);
+        } else {
+            self.returns.push(Reverse((now + holds, origin)));
+        }
+    }
+
+    fn give_back(&mut self, origin: usize, now: Moment) {
+        if let Some(gate) = &mut self.gates[origin] {
+            gate.give_back(now);
+        }
+    }
+}
+
+fn reason(full: Full) -> GateRejected {
+    if full.for_all {
+        GateRejected::MaxQueue
+    } else {
+        GateRejected::Queue
+    }
+}

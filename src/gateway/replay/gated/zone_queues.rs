@@ -1,0 +1,211 @@
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use config::{RouteLimit, Settings, Zone};
+use limit::{Account, Charge, Excess, Moment, Queue, Ticket, Verdict};
+
+use super::super::zone_keys::ZoneKeys;
+
+/// The zones with their waiters, whose charges can be given back.
+pub(super) struct ZoneQueues<'a> {
+    zones: &'a [Zone],
+    keys: Vec<ZoneKeys<Known>>,
+    /// The next departure of each key that has waiters, by zone.
+    due: BTreeSet<(Moment, usize, Rc<[u8]>)>,
+}
+
+/// What a zone knows of a key.
+struct Known {
+    counter: Counter,
+    /// Requests that hold a charge and have not left all zones yet.
+    waiting: u32,
+    /// Its entry in `due`.
+    due: Option<Moment>,
+}
+
+/// What a key was charged, and who waits for it.
+enum Counter {
+    /// For an algorithm that makes requests wait.
+    Queue(Box<Queue<u64>>),
+    /// For all others.
+    Account(Account),
+}
+
+/// What a request was charged by a zone.
+#[derive(Debug)]
+pub(super) struct Charged {
+    zone: usize,
+    key: Rc<[u8]>,
+    charge: Charge,
+}
+
+impl<'a> ZoneQueues<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Self {
+        Self {
+            zones: &settings.zones,
+            keys: settings.zones.iter().map(ZoneKeys::new).collect(),
+            due: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn zone(&self, zone: usize) -> &'a Zone {
+        &self.zones[zone]
+    }
+
+    /// Marks a key as used. `false` if all keys of the full zone have waiters.
+    pub(super) fn remember(&mut self, zone: usize, key: &[u8], now: Moment) -> bool {
+        let settings = &self.zones[zone];
+        self.keys[zone].remember(
+            key,
+            |oldest| oldest.waiting > 0,
+            || Known::new(settings, key, now),
+        )
+    }
+
+    /// The level at which a request would be rejected, if it would.
+    pub(super) fn refuses(&self, wanted: RouteLimit, key: &[u8], now: Moment) -> Option<Excess> {
+        let rate = self.zones[wanted.zone].rate_of(key);
+        let refusal = match &self.keys[wanted.zone].peek(key)?.counter {
+            Counter::Queue(queue) => queue.bucket().refuses(rate, wanted.limit, now),
+            Counter::Account(account) => account.refuses(rate, wanted.limit, now),
+        };
+        refusal.map(|refusal| refusal.excess)
+    }
+
+    /// Whether a request would wait for its time, how many of its key do, and the level with it.
+    pub(super) fn outlook(
+        &self,
+        wanted: RouteLimit,
+        key: &[u8],
+        now: Moment,
+    ) -> (bool, usize, Excess) {
+        let known = self.keys[wanted.zone].peek(key);
+        let Some(Counter::Queue(queue)) = known.map(|known| &known.counter) else {
+            return (false, 0, Excess::default());
+        };
+        let rate = self.zones[wanted.zone].rate_of(key);
+        let (waits, excess) = match queue.bucket().decide(rate, wanted.limit, now) {
+            Verdict::Pass { excess } => (false, excess),
+            Verdict::Delay { excess, .. } => (true, excess),
+            Verdict::Reject(refusal) => (true, refusal.excess),
+        };
+        (waits, queue.depth(), excess)
+    }
+
+    /// Charges a request that is not refused. It waits for its turn unless `passes`.
+    pub(super) fn join(
+        &mut self,
+        wanted: RouteLimit,
+        key: &Rc<[u8]>,
+        number: u64,
+        passes: bool,
+        now: Moment,
+    ) -> Option<(Verdict, Charged)> {
+        let RouteLimit { zone, limit } = wanted;
+        let rate = self.zones[zone].rate_of(key);
+        let known = self.keys[zone].peek_mut(key)?;
+        let (verdict, charge) = match &mut known.counter {
+            Counter::Queue(queue) if passes => queue.charge(limit, now),
+            Counter::Queue(queue) => queue.join(limit, Ticket(number), now, || number),
+            Counter::Account(account) => {
+                let verdict = account.decide(rate, limit, now);
+                (verdict, Some(Charge::of_passing(now, limit.cost)))
+            }
+        };
+        self.reschedule(zone, key);
+        let key = Rc::clone(key);
+        let charged = charge.map(|charge| Charged { zone, key, charge })?;
+        Some((verdict, charged))
+    }
+
+    /// Counts a request as waiting for all its turns. Its keys are not evicted.
+    pub(super) fn begin(&mut self, charges: &[Charged]) {
+        for Charged { zone, key, .. } in charges {
+            if let Some(known) = self.keys[*zone].peek_mut(key) {
+                known.waiting += 1;
+            }
+        }
+    }
+
+    /// The request has all its turns.
+    pub(super) fn end(&mut self, charges: &[Charged]) {
+        for Charged { zone, key, .. } in charges {
+            if let Some(known) = self.keys[*zone].peek_mut(key) {
+                known.waiting = known.waiting.saturating_sub(1);
+            }
+        }
+    }
+
+    /// When the next turn is due.
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.due.first().map(|(due, ..)| *due)
+    }
+
+    /// Takes all turns that are due by `now`: the numbers of their requests, in order of arrival.
+    pub(super) fn take_due(&mut self, now: Moment) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        while let Some((due, ..)) = self.due.first()
+            && *due <= now
+            && let Some((_, zone, key)) = self.due.pop_first()
+        {
+            let Some(known) = self.keys[zone].peek_mut(&key) else {
+                continue;
+            };
+            known.due = None;
+            if let Counter::Queue(queue) = &mut known.counter {
+                let departures = std::iter::from_fn(|| queue.take_due(now));
+                numbers.extend(departures.map(|departure| departure.waiter));
+            }
+            self.reschedule(zone, &key);
+        }
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Gives the charges of a request back. The waiters behind it move up.
+    pub(super) fn refund(&mut self, charges: &[Charged], now: Moment) {
+        for Charged { zone, key, charge } in charges {
+            let rate = self.zones[*zone].rate_of(key);
+            let Some(known) = self.keys[*zone].peek_mut(key) else {
+                continue;
+            };
+            match &mut known.counter {
+                Counter::Queue(queue) => queue.refund(*charge, now),
+                Counter::Account(account) => account.refund(rate, *charge, now),
+            }
+            self.reschedule(*zone, key);
+        }
+    }
+
+    fn reschedule(&mut self, zone: usize, key: &Rc<[u8]>) {
+        let Some(known) = self.keys[zone].peek_mut(key) else {
+            return;
+        };
+        let due = match &known.counter {
+            Counter::Queue(queue) => queue.due(),
+            Counter::Account(_) => None,
+        };
+        if due != known.due {
+            if let Some(before) = known.due {
+                self.due.remove(&(before, zone, Rc::clone(key)));
+            }
+            known.due = due;
+            self.due.extend(due.map(|due| (due, zone, Rc::clone(key))));
+        }
+    }
+}
+
+impl Known {
+    fn new(zone: &Zone, key: &[u8], now: Moment) -> Self {
+        let rate = zone.rate_of(key);
+        let counter = match Account::new(zone.algorithm) {
+            Account::Bucket(bucket) => Counter::Queue(Box::new(Queue::new(rate, bucket, now))),
+            meter @ Account::Meter(_) => Counter::Account(meter),
+        };
+        Self {
+            counter,
+            waiting: 0,
+            due: None,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Traces as CSV: `time_seconds,key[,route_path[,cost]]`.
+
+use std::borrow::Cow;
+
+use limit::{Cost, Moment};
+
+use super::{Line, LineError, shown, time};
+
+pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
+    let (time, rest) = field(line);
+    let rest = rest.ok_or(LineError::Csv)?;
+    let nanos = time::seconds(&time).ok_or_else(|| LineError::Seconds(shown(&time)))?;
+    let (key, rest) = field(rest);
+    let rest = rest.map(str::trim).unwrap_or_default();
+    let (path, cost) = if rest.starts_with('"') {
+        field(rest)
+    } else {
+        // A path may have commas without quotes. A number behind the last one is a cost.
+        let split = rest.rsplit_once(',');
+        let split = split.filter(|(_, cost)| cost.trim().parse::<f64>().is_ok());
+        split.map_or((rest.into(), None), |(path, cost)| {
+            (path.trim().into(), Some(cost))
+        })
+    };
+    let cost = cost.map(str::trim).filter(|cost| !cost.is_empty());
+    let cost = cost.map(|cost| {
+        let number = cost.parse().ok().and_then(Cost::new);
+        number.ok_or_else(|| LineError::Cost(shown(cost)))
+    });
+    Ok(Line {
+        time: Moment::from_nanos(nanos),
+        key: Some(match key {
+            Cow::Borrowed(key) => Cow::Borrowed(key.as_bytes()),
+            Cow::Owned(key) => Cow::Owned(key.into_bytes()),
+        }),
+        path: if path.is_empty() { "/".into() } else { path },
+        cost: cost.transpose()?,
+        recorded: None,
+    })
+}
+
+/// The first field of a CSV line, and the text after its comma, if there is one.
+///
+/// A quoted field may have commas and doubled quotes (RFC 4180). If the quotes are not closed, or
+/// other text follows them, they are ordinary characters.
+pub(super) fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
+    if let Some(quoted) = line.trim_start().strip_prefix('"')
+        && let Some(end) = closing(quoted)
+    {
+        let behind = quoted[end + 1..].trim_start();
+        let rest = behind.strip_prefix(',');
+        if rest.is_some() || behind.is_empty() {
+            let field = &quoted[..end];
+            let field = if field.contains('"') {
+                field.replace("\"\"", "\"").into()
+            } else {
+                field.into()
+            };
+            return (field, rest);
+        }
+    }
+    let (field, rest) = match line.split_once(',') {
+        Some((field, rest)) => (field, Some(rest)),
+        None => (line, None),
+    };
+    (field.trim().into(), rest)
+}
+
+/// The end of a quoted field: the first quote that is not doubled.
+fn closing(quoted: &str) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let quote = from + quoted[from..].find('"')?;
+        if !quoted[quote + 1..].starts_with('"') {
+            return Some(quote);
+        }
+        from = quote + 2;
+    }
+}

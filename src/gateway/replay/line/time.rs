@@ -1,0 +1,179 @@
+//! The times of access logs.
+
+use jiff::civil::DateTime;
+use jiff::fmt::strtime;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::Offset;
+use limit::Moment;
+
+use jiff::Timestamp;
+
+const MONTHS: [&[u8; 3]; 12] = [
+    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
+];
+
+/// nginx's `$time_local`, such as `21/Nov/2026:03:33:47 +0000`, and its offset from UTC in seconds.
+pub(super) fn local(text: &str) -> Option<(Moment, i32)> {
+    plain(text.as_bytes()).or_else(|| {
+        let read = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?;
+        let offset = read.offset()?;
+        Some((moment(read.to_timestamp().ok()?)?, offset.seconds()))
+    })
+}
+
+/// A fast path for nginx's fixed widths. It takes a tenth of the time.
+fn plain(text: &[u8]) -> Option<(Moment, i32)> {
+    let text: &[u8; 26] = text.try_into().ok()?;
+    let marks = [
+        (2, b'/'),
+        (6, b'/'),
+        (11, b':'),
+        (14, b':'),
+        (17, b':'),
+        (20, b' '),
+    ];
+    if marks.iter().any(|(at, mark)| text[*at] != *mark) {
+        return None;
+    }
+    let month = MONTHS.iter().position(|name| **name == text[3..6])?;
+    let two = |at: usize| {
+        let (tens, ones) = (text[at], text[at + 1]);
+        let both = tens.is_ascii_digit() && ones.is_ascii_digit();
+        both.then(|| i8::try_from((tens - b'0') * 10 + (ones - b'0')).unwrap_or(0))
+    };
+    let year = i16::from(two(7)?) * 100 + i16::from(two(9)?);
+    let month = i8::try_from(month + 1).ok()?;
+    let date = DateTime::new(year, month, two(0)?, two(12)?, two(15)?, two(18)?, 0).ok()?;
+    let ahead = i32::from(two(22)?) * 3600 + i32::from(two(24)?) * 60;
+    let ahead = match text[21] {
+        b'+' => ahead,
+        b'-' => -ahead,
+        _ => return None,
+    };
+    let offset = Offset::from_seconds(ahead).ok()?;
+    Some((moment(offset.to_timestamp(date).ok()?)?, ahead))
+}
+
+/// The moment of a time; `None` before 1970 and after 2554, which must be a mistake.
+fn moment(time: Timestamp) -> Option<Moment> {
+    u64::try_from(time.as_nanosecond())
+        .ok()
+        .map(Moment::from_nanos)
+}
+
+/// A time of a JSON log, and its offset from UTC in seconds.
+///
+/// The time is in RFC 3339, as nginx's `$time_local`, or in seconds.
+pub(super) fn any(text: &str) -> Option<(Moment, i32)> {
+    if let Some(nanos) = seconds(text) {
+        return Some((Moment::from_nanos(nanos), 0));
+    }
+    let Ok(time) = text.parse() else {
+        return local(text);
+    };
+    let ahead = if text.ends_with(['Z', 'z']) {
+        None
+    } else {
+        let pieces = Pieces::parse(text).ok();
+        pieces.and_then(|pieces| pieces.to_numeric_offset())
+    };
+    Some((moment(time)?, ahead.map_or(0, Offset::seconds)))
+}
+
+/// A time as Caddy's `wall` formats have it, such as `2026/11/21 03:33:47.250`, read as UTC.
+pub(super) fn wall(text: &str) -> Option<(Moment, i32)> {
+    let (date, clock) = text.split_once(' ')?;
+    let time: DateTime = format!("{}T{clock}", date.replace('/', "-")).parse().ok()?;
+    Some((moment(Offset::UTC.to_timestamp(time).ok()?)?, 0))
+}
+
+/// Decimal seconds as nanoseconds. Finer digits are cut off.
+pub(super) fn seconds(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(decimals) {
+        return None;
+    }
+    let mut nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
+    let mut unit = 100_000_000;
+    for digit in decimals.bytes().take(9) {
+        nanos = nanos.checked_add(u64::from(digit - b'0') * unit)?;
+        unit /= 10;
+    }
+    Some(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_way_is_the_long_way() {
+        for text in [
+            "21/Nov/2026:03:33:47 +0000",
+            "29/Feb/2024:23:59:59 -1130",
+            "01/Jan/1970:00:00:00 -0100",
+            "31/Dec/1999:12:00:00 +1400",
+        ] {
+            let read = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).unwrap();
+            let long = moment(read.to_timestamp().unwrap()).unwrap();
+            let ahead = read.offset().unwrap().seconds();
+            assert_eq!(plain(text.as_bytes()), Some((long, ahead)), "{text}");
+        }
+        for text in [
+            "29/Feb/2023:00:00:00 +0000",
+            "21/Nov/2026:24:00:00 +0000",
+            "21/Nov/2026:03:33:47 *0000",
+            "21/nov/2026:03:33:47 +0000",
+            "2x/Nov/2026:03:33:47 +0000",
+            "21/Nov/2026:03:33:47 +9900",
+            "21/Nov/2026:03:33:47",
+            "",
+            "01/Jan/1970:00:00:00 +0100",
+            "01/Jan/2555:00:00:00 +0000",
+        ] {
+            assert_eq!(plain(text.as_bytes()), None, "{text}");
+        }
+    }
+    #[test]
+    fn a_time_of_json_may_be_written_in_any_way() {
+        let nine = 1_793_523_600_000_000_000;
+        for (text, nanos, ahead) in [
+            ("2026-11-01T09:00:00Z", nine, 0),
+            ("2026-11-01T10:00:00.250+01:00", nine + 250_000_000, 3600),
+            ("01/Nov/2026:08:00:00 -0100", nine, -3600),
+            ("1793523600.5", nine + 500_000_000, 0),
+        ] {
+            assert_eq!(
+                any(text),
+                Some((Moment::from_nanos(nanos), ahead)),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "-",
+            "now",
+            "9999-01-01T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "-1",
+        ] {
+            assert_eq!(any(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_the_wall_is_read_as_utc() {
+        let nine = 1_793_523_600_000_000_000;
+        for (text, nanos) in [
+            ("2026/11/01 09:00:00", nine),
+            ("2026/11/01 09:00:00.250", nine + 250_000_000),
+            ("2026/11/01 09:00:00.000000001", nine + 1),
+        ] {
+            assert_eq!(wall(text), Some((Moment::from_nanos(nanos), 0)), "{text}");
+        }
+        for text in ["", " ", "2026/11/01", "2026/13/01 09:00:00", "1/2/3 4:5:6"] {
+            assert_eq!(wall(text), None, "{text}");
+        }
+    }
+}

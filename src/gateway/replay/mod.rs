@@ -1,0 +1,26 @@
+//! Replays recorded traffic by the gateway's own rules, without a server or a clock.
+
+#[cfg(test)]
+mod access_log;
+mod collapse;
+mod gated;
+mod key;
+mod line;
+mod lines;
+mod outcome;
+mod request_keys;
+mod simulator;
+mod spread;
+mod timeline;
+mod trace;
+mod zone_keys;
+
+pub use collapse::{Collapse, Sharing};
+pub use gated::{GatedSimulator, ReplayAdmission};
+pub use key::add as add_to_key;
+pub use line::{Form, Line, LineError, Recorded, UnknownForm};
+pub use outcome::{AtGate, Outcome};
+pub use simulator::Simulator;
+pub use spread::Spread;
+pub use timeline::{Join, Timeline};
+pub use trace::Trace;

@@ -1,0 +1,107 @@
+use std::collections::BTreeSet;
+
+use config::target;
+use config::{MAX_KEY_SIZE, Matcher, MatcherInput, Route, Settings, Variable, Zone};
+
+use super::key::add;
+use super::line::Line;
+
+/// Finds the route and the keys of the requests of a trace.
+pub(super) struct RequestKeys<'a> {
+    settings: &'a Settings,
+    /// Variables that keys need and the trace does not contain.
+    untold: BTreeSet<String>,
+}
+
+impl<'a> RequestKeys<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Self {
+        Self {
+            settings,
+            untold: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn untold(&self) -> impl Iterator<Item = &str> {
+        self.untold.iter().map(String::as_str)
+    }
+
+    /// The route of a request; `None` if no route takes it, or if it is refused: by the route, or
+    /// because its method is not in capitals, or because it has an argument twice that is read.
+    pub(super) fn route(&self, line: &Line) -> Option<&'a Route> {
+        let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
+        if method.is_some_and(is_lowercase_word) {
+            return None;
+        }
+        let (_, route) =
+            self.settings
+                .route(&target::path(line.path.as_bytes()), None, method, |route| {
+                    meets(route, line)
+                })?;
+        let is_twice = |name: &String| {
+            let recorded = line.recorded.as_ref();
+            let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
+            query.is_some_and(|(_, query)| target::has_several(query.as_bytes(), name))
+        };
+        let is_ambiguous = route.inputs.arguments().iter().any(is_twice);
+        route.origin().filter(|_| !is_ambiguous).map(|_| route)
+    }
+
+    /// The key that a zone limits; `None` if it is empty or the client is exempt.
+    pub(super) fn limited(&mut self, zone: &Zone, route: &Route, line: &Line) -> Option<Box<[u8]>> {
+        let client = line.recorded.as_ref().and_then(|recorded| recorded.client);
+        if line.key.is_none() && client.is_some_and(|client| zone.is_exempt(client)) {
+            return None;
+        }
+        let key = self.of(zone, route, line);
+        (!key.is_empty()).then(|| key.into_boxed_slice())
+    }
+
+    /// The value of a zone's key, whether the zone limits the client or not. A long one is cut, as in
+    /// the gateway.
+    pub(super) fn of(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
+        let mut key = self.whole(zone, route, line);
+        key.truncate(MAX_KEY_SIZE);
+        key
+    }
+
+    fn whole(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
+        match (&line.key, &line.recorded) {
+            (Some(key), _) => key.to_vec(),
+            (None, Some(recorded)) => match recorded.decided() {
+                Some((decided, key)) if *decided == zone.name => key.into_owned(),
+                _ => zone.key.fill(|variable, key| {
+                    if let Variable::Path(group) = variable {
+                        let path = target::path(line.path.as_bytes());
+                        key.extend_from_slice(route.path.capture(&path, group));
+                    } else if !add(key, variable, zone.ipv6_prefix, line, recorded) {
+                        self.untold.insert(variable.to_string());
+                    }
+                }),
+            },
+            (None, None) => Vec::new(),
+        }
+    }
+}
+
+/// Whether the request of a line is known to meet the conditions of a route: a log has the query,
+/// but no other field, no cookie, and not the address that the client connected to.
+fn meets(route: &Route, line: &Line) -> bool {
+    let recorded = line.recorded.as_ref();
+    let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
+    let query = query.map_or("", |(_, query)| query).as_bytes();
+    let is_met = |condition: &Matcher| match &condition.input {
+        // As for a request: one that has it twice is refused by the route.
+        MatcherInput::Query(name) => {
+            condition.is_met_by(target::given_argument(query, name).as_deref())
+                || target::has_several(query, name)
+        }
+        MatcherInput::Header(_) | MatcherInput::Cookie(_) => false,
+    };
+    route.listen.is_none() && route.conditions.iter().all(is_met)
+}
+
+/// Whether this is a method with lower-case letters, and not part of a request that was not HTTP.
+fn is_lowercase_word(method: &str) -> bool {
+    let is_word = method.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_word && method.bytes().any(|byte| byte.is_ascii_lowercase())
+}

@@ -1,0 +1,68 @@
+use config::{Zone, short_key};
+use foldhash::fast::RandomState;
+use lru::LruCache;
+
+/// The keys that a zone remembers: at most `max_keys`, of which long ones are kept short.
+pub(super) struct ZoneKeys<S> {
+    known: LruCache<Box<[u8]>, S, RandomState>,
+    most: usize,
+}
+
+impl<S> ZoneKeys<S> {
+    pub(super) fn new(zone: &Zone) -> Self {
+        Self {
+            known: LruCache::unbounded_with_hasher(RandomState::default()),
+            most: zone.max_keys.get(),
+        }
+    }
+
+    pub(super) fn peek(&self, key: &[u8]) -> Option<&S> {
+        self.known.peek(&*short_key(key))
+    }
+
+    pub(super) fn peek_mut(&mut self, key: &[u8]) -> Option<&mut S> {
+        self.known.peek_mut(&*short_key(key))
+    }
+
+    /// Marks a key as used. `false` if all keys of the full zone are busy.
+    ///
+    /// `is_busy` says whether requests of a key wait. Such a key is not evicted.
+    pub(super) fn remember(
+        &mut self,
+        key: &[u8],
+        is_busy: impl Fn(&S) -> bool,
+        new: impl FnOnce() -> S,
+    ) -> bool {
+        let key = &*short_key(key);
+        if self.known.get(key).is_some() {
+            return true;
+        }
+        let has_room = self.make_room(is_busy);
+        if has_room {
+            self.known.put(key.into(), new());
+        }
+        has_room
+    }
+
+    /// Makes room for one more key, as the gateway does.
+    ///
+    /// Evicts the least recently used key without waiters.
+    fn make_room(&mut self, is_busy: impl Fn(&S) -> bool) -> bool {
+        if self.known.len() < self.most {
+            return true;
+        }
+        for _ in 0..self.known.len() {
+            match self.known.peek_lru() {
+                Some((_, oldest)) if !is_busy(oldest) => {
+                    return self.known.pop_lru().is_some();
+                }
+                Some((key, _)) => {
+                    let key = key.clone();
+                    self.known.promote(&key);
+                }
+                None => break,
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,313 @@
+//! Tickets and sessions: what visitors keep, signed so that only the room makes them.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use limit::{LotteryKeys, Moment};
+use ring::hmac;
+
+use crate::time::clock;
+
+/// A number in line, as its visitor keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// The number.
+    pub number: u64,
+    /// When it was drawn, in whole seconds.
+    pub drawn: Moment,
+    /// The wait that its visitor was told then, in whole seconds; `None`: none was.
+    pub told: Option<Duration>,
+}
+
+/// What a visitor presents, and which secret signed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signed<T> {
+    /// It is signed with the secret in force.
+    Current(T),
+    /// It is signed with an older secret: its visitor should get a new one.
+    Older(T),
+}
+
+impl<T> Signed<T> {
+    /// What it says.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Current(it) | Self::Older(it) => it,
+        }
+    }
+
+    /// Whether its visitor should get a new one.
+    pub fn is_older(&self) -> bool {
+        matches!(self, Self::Older(_))
+    }
+}
+
+/// Signs tickets and sessions of one room, and verifies them.
+#[derive(Debug)]
+pub(super) struct Signer {
+    /// Each for a secret; the first one signs.
+    keys: Vec<hmac::Key>,
+    /// What precedes all that is signed: the room, and its life.
+    context: Vec<u8>,
+}
+
+/// Bytes of a signature that are kept: nobody guesses 128 bits.
+const SIGNATURE: usize = 16;
+/// Bytes of a ticket: number, moment, told wait.
+const TICKET: usize = 8 + 4 + 4;
+/// Bytes of a session: its number.
+const SESSION: usize = 8;
+/// Longest text of either, in bytes.
+const MAX_TEXT: usize = 64;
+
+/// What is signed, so that no one is taken for another.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Ticket = 1,
+    Session = 2,
+    Lottery = 3,
+}
+
+impl Signer {
+    /// `life`: differs between two rooms of the same name that know nothing of each other.
+    pub(super) fn new<'s>(secrets: impl Iterator<Item = &'s [u8]>, room: &str, life: u64) -> Self {
+        let mut context = life.to_be_bytes().to_vec();
+        put_counted(&mut context, room.as_bytes());
+        Self {
+            keys: secrets
+                .map(|it| hmac::Key::new(hmac::HMAC_SHA256, it))
+                .collect(),
+            context,
+        }
+    }
+
+    /// The text of a ticket, for visitors with the same value of `bind`.
+    pub(super) fn ticket(&self, ticket: &Ticket, bind: &[u8]) -> String {
+        let mut body = [0; TICKET];
+        // Other gateways of a shared room read it.
+        let seconds = clock::to_wall(ticket.drawn).as_nanos() / 1_000_000_000;
+        let told = ticket.told.map_or(u32::MAX, |told| bounded(told.as_secs()));
+        body[..8].copy_from_slice(&ticket.number.to_be_bytes());
+        body[8..12].copy_from_slice(&bounded(seconds).to_be_bytes());
+        body[12..].copy_from_slice(&told.to_be_bytes());
+        self.text(Purpose::Ticket, &body, bind)
+    }
+
+    /// Reads a ticket; `None` if this room did not sign it for such a visitor.
+    pub(super) fn read_ticket(&self, text: &[u8], bind: &[u8]) -> Option<Signed<Ticket>> {
+        let read = self.read::<TICKET>(Purpose::Ticket, text, bind)?;
+        let ticket = |body: [u8; TICKET]| {
+            let (number, rest) = body.split_first_chunk()?;
+            let (drawn, told) = rest.split_first_chunk()?;
+            let told = u32::from_be_bytes(told.try_into().ok()?);
+            let drawn = Duration::from_secs(u32::from_be_bytes(*drawn).into());
+            Some(Ticket {
+                number: u64::from_be_bytes(*number),
+                drawn: clock::from_wall(Moment::default() + drawn),
+                told: (told != u32::MAX).then(|| Duration::from_secs(told.into())),
+            })
+        };
+        Some(match read {
+            Signed::Current(body) => Signed::Current(ticket(body)?),
+            Signed::Older(body) => Signed::Older(ticket(body)?),
+        })
+    }
+
+    /// The text of a session, for visitors with the same value of `bind`.
+    pub(super) fn session(&self, number: u64, bind: &[u8]) -> String {
+        self.text(Purpose::Session, &number.to_be_bytes(), bind)
+    }
+
+    /// Reads the number of a session; `None` if this room did not sign it for such a visitor.
+    pub(super) fn read_session(&self, text: &[u8], bind: &[u8]) -> Option<Signed<u64>> {
+        let read = self.read::<SESSION>(Purpose::Session, text, bind)?;
+        Some(match read {
+            Signed::Current(body) => Signed::Current(u64::from_be_bytes(body)),
+            Signed::Older(body) => Signed::Older(u64::from_be_bytes(body)),
+        })
+    }
+
+    /// The keys of the random order in which visitors are called who came before `opens`.
+    ///
+    /// Each is the beginning of the HMAC of the room and the number of the round, so whoever has
+    /// the secret can check the order.
+    pub(super) fn lottery_keys(&self, opens: Moment) -> LotteryKeys {
+        std::array::from_fn(|round| {
+            let (round, opens) = ([u8::try_from(round).unwrap_or(0)], opens.as_nanos());
+            let key = self.keys.first();
+            let tag = key.map(|key| self.sign(key, Purpose::Lottery, &round, &opens.to_be_bytes()));
+            let begin = tag.as_ref().and_then(|tag| tag.as_ref().first_chunk());
+            begin.map_or(0, |bytes| u64::from_be_bytes(*bytes))
+        })
+    }
+
+    fn sign(&self, key: &hmac::Key, purpose: Purpose, body: &[u8], bind: &[u8]) -> hmac::Tag {
+        let mut signed = hmac::Context::with_key(key);
+        signed.update(&[purpose as u8]);
+        signed.update(&self.context);
+        signed.update(body);
+        // Last, so that no length is needed: all before it have a known one.
+        signed.update(bind);
+        signed.sign()
+    }
+
+    fn text(&self, purpose: Purpose, body: &[u8], bind: &[u8]) -> String {
+        let Some(key) = self.keys.first() else {
+            return String::new();
+        };
+        let tag = self.sign(key, purpose, body, bind);
+        let mut bytes = [0; TICKET + SIGNATURE];
+        let (all, end) = (&mut bytes[..body.len() + SIGNATURE], body.len());
+        all[..end].copy_from_slice(body);
+        all[end..].copy_from_slice(&tag.as_ref()[..SIGNATURE]);
+        BASE64.encode(all)
+    }
+
+    fn read<const SIZE: usize>(
+        &self,
+        purpose: Purpose,
+        text: &[u8],
+        bind: &[u8],
+    ) -> Option<Signed<[u8; SIZE]>> {
+        if text.len() > MAX_TEXT {
+            return None;
+        }
+        let mut bytes = [0; MAX_TEXT];
+        let length = BASE64.decode_slice(text, &mut bytes).ok()?;
+        let (body, signature) = bytes[..length].split_first_chunk::<SIZE>()?;
+        if signature.len() != SIGNATURE {
+            return None;
+        }
+        let nth = self.keys.iter().position(|key| {
+            let tag = self.sign(key, purpose, body, bind);
+            bool::from(subtle::ConstantTimeEq::ct_eq(
+                &tag.as_ref()[..SIGNATURE],
+                signature,
+            ))
+        })?;
+        Some(if nth == 0 {
+            Signed::Current(*body)
+        } else {
+            Signed::Older(*body)
+        })
+    }
+}
+
+fn put_counted(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(&(text.len() as u64).to_be_bytes());
+    out.extend_from_slice(text);
+}
+
+fn bounded(seconds: u64) -> u32 {
+    u32::try_from(seconds).unwrap_or(u32::MAX - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signer(secrets: &[&str], room: &str, life: u64) -> Signer {
+        Signer::new(secrets.iter().map(|it| it.as_bytes()), room, life)
+    }
+
+    const TICKET: Ticket = Ticket {
+        number: 1234,
+        drawn: Moment::from_nanos(1_800_000_000_000_000_000),
+        told: Some(Duration::from_secs(90)),
+    };
+
+    #[test]
+    fn a_ticket_and_a_session_are_read_as_they_were_signed() {
+        let signer = signer(&["a secret of 16 b"], "shop", 7);
+        let text = signer.ticket(&TICKET, b"192.0.2.1");
+        assert_eq!(text.len(), 43);
+        let read = signer.read_ticket(text.as_bytes(), b"192.0.2.1");
+        assert_eq!(read, Some(Signed::Current(TICKET)));
+        let silent = Ticket {
+            told: None,
+            ..TICKET
+        };
+        let text = signer.ticket(&silent, b"");
+        assert_eq!(
+            signer.read_ticket(text.as_bytes(), b""),
+            Some(Signed::Current(silent))
+        );
+        let text = signer.session(99, b"x");
+        assert_eq!(
+            signer.read_session(text.as_bytes(), b"x"),
+            Some(Signed::Current(99))
+        );
+    }
+
+    #[test]
+    fn what_this_room_did_not_sign_for_this_visitor_is_nothing() {
+        let made = signer(&["a secret of 16 b"], "shop", 7);
+        let ticket = made.ticket(&TICKET, b"192.0.2.1");
+        for (secret, room, life, bind) in [
+            ("another of 16 by", "shop", 7, &b"192.0.2.1"[..]),
+            ("a secret of 16 b", "shoq", 7, b"192.0.2.1"),
+            ("a secret of 16 b", "shop", 8, b"192.0.2.1"),
+            ("a secret of 16 b", "shop", 7, b"192.0.2.2"),
+            ("a secret of 16 b", "shop", 7, b""),
+        ] {
+            let other = signer(&[secret], room, life);
+            assert_eq!(
+                other.read_ticket(ticket.as_bytes(), bind),
+                None,
+                "{room} {life}"
+            );
+        }
+        let bind = &b"192.0.2.1"[..];
+        assert_eq!(
+            made.read_session(ticket.as_bytes(), bind),
+            None,
+            "it is no session"
+        );
+        let session = made.session(1234, bind);
+        assert_eq!(
+            made.read_ticket(session.as_bytes(), bind),
+            None,
+            "it is no ticket"
+        );
+        // Any change of any sign.
+        for nth in 0..ticket.len() {
+            for other in [b'A', b'z', b'=', b' ', b'%'] {
+                let mut edited = ticket.clone().into_bytes();
+                if edited[nth] != other {
+                    edited[nth] = other;
+                    assert_eq!(made.read_ticket(&edited, bind), None);
+                }
+            }
+        }
+        for text in [
+            "",
+            "A",
+            &ticket[1..],
+            &format!("{ticket}AAAA"),
+            &"A".repeat(10_000),
+        ] {
+            assert_eq!(made.read_ticket(text.as_bytes(), bind), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_secret_signs_and_all_verify() {
+        let (old, new) = ("the older secret", "the newer secret");
+        let ticket = signer(&[old], "shop", 7).ticket(&TICKET, b"");
+        let both = signer(&[new, old], "shop", 7);
+        let read = both.read_ticket(ticket.as_bytes(), b"").unwrap();
+        assert!(read.is_older());
+        let again = both.ticket(&read.into_inner(), b"");
+        let read = signer(&[new], "shop", 7).read_ticket(again.as_bytes(), b"");
+        assert_eq!(read, Some(Signed::Current(TICKET)));
+    }
+
+    #[test]
+    fn another_opening_has_another_order() {
+        let signer = signer(&["a secret of 16 b"], "shop", 7);
+        let keys = [1, 2].map(|at| signer.lottery_keys(Moment::from_nanos(at)));
+        assert_ne!(keys[0], keys[1]);
+        assert_eq!(keys[0], signer.lottery_keys(Moment::from_nanos(1)));
+    }
+}

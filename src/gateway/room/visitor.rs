@@ -1,0 +1,353 @@
+//! A visitor's request, from what it presents to what it gets.
+
+use std::sync::MutexGuard;
+use std::time::Duration;
+
+use limit::{Call, Drawn, MirrorPoll, MirrorTouch, Moment, Polled, Waiting};
+
+use super::presented::{Answered, Presented, SessionText, TicketText};
+use super::shared::SharedRoom;
+use super::ticket::{Signed, Ticket};
+use super::{Kept, OriginRoom, State};
+use crate::observe::metrics::RoomRequest;
+use crate::store::{RoomDone, RoomOp};
+
+impl OriginRoom {
+    /// Answers a request to a room in memory by what it presents; `None`: it is in the store.
+    #[must_use]
+    pub fn answer_at_once(
+        &self,
+        presented: Presented,
+        bind: &[u8],
+        now: Moment,
+    ) -> Option<Answered> {
+        let mut state = self.lock();
+        state.advance(now);
+        let (keys, is_handed_over) = (state.lottery, state.is_handed_over);
+        let Kept::Here(room) = &mut state.kept else {
+            return None;
+        };
+        let Presented {
+            session, ticket, ..
+        } = presented;
+        if let Some(session) = session
+            && room.touch(session.into_inner(), keys, now)
+        {
+            let again = session.is_older();
+            let again = again.then(|| state.session(session.into_inner(), bind));
+            drop(state);
+            self.metrics.count(RoomRequest::Session);
+            return Some(Answered::Inside(again));
+        }
+        if is_handed_over {
+            return Some(Answered::NoNumber);
+        }
+        let number = match (ticket, session) {
+            (Some(ticket), _) => ticket.into_inner().number,
+            (None, Some(session)) => session.into_inner(),
+            (None, None) => return Some(Answered::MustDraw),
+        };
+        let polled = room.poll(number, keys, now);
+        Some(match ticket {
+            Some(ticket) => {
+                let is_new = ticket.is_older();
+                self.polled_with(state, polled, ticket.into_inner(), is_new, bind)
+            }
+            None => self.resumed(state, polled, number, bind, now),
+        })
+    }
+
+    /// Answers a request by what it presents.
+    pub async fn answer(&self, presented: Presented, bind: &[u8], now: Moment) -> Answered {
+        if let Some(answered) = self.answer_at_once(presented, bind, now) {
+            return answered;
+        }
+        let Presented {
+            session, ticket, ..
+        } = presented;
+        if let Some(session) = session
+            && self.is_inside(session.into_inner(), now).await
+        {
+            self.metrics.count(RoomRequest::Session);
+            let again = session.is_older();
+            let again = again.then(|| self.lock().session(session.into_inner(), bind));
+            return Answered::Inside(again);
+        }
+        if let Some(ticket) = ticket {
+            return self.poll(ticket, bind, now).await;
+        }
+        if session.is_some() {
+            self.metrics.count(RoomRequest::Ended);
+        }
+        Answered::MustDraw
+    }
+
+    /// Records that a visitor with a session asks. Returns whether it is inside.
+    async fn is_inside(&self, number: u64, now: Moment) -> bool {
+        let is_sure = {
+            let mut state = self.lock();
+            let Kept::Shared(shared) = &mut state.kept else {
+                return false;
+            };
+            match shared.mirror.touch(number, now) {
+                MirrorTouch::Inside => return true,
+                MirrorTouch::Tell => true,
+                MirrorTouch::Ask => false,
+            }
+        };
+        let op = RoomOp::Touch {
+            number,
+            is_sure,
+            ago: Duration::ZERO,
+        };
+        if is_sure {
+            self.tell(op);
+            return true;
+        }
+        let done = self.ask(op).await;
+        let mut state = self.lock();
+        let Kept::Shared(shared) = &mut state.kept else {
+            return false;
+        };
+        match done {
+            Some(RoomDone::Count(Some(1))) => shared.mirror.begin(number, now),
+            Some(_) => {
+                shared.mirror.end(number);
+                return false;
+            }
+            // Those with a session go on while the store is out.
+            None => {}
+        }
+        true
+    }
+
+    async fn poll(&self, signed: Signed<Ticket>, bind: &[u8], now: Moment) -> Answered {
+        let mut ticket = signed.into_inner();
+        let mut is_new = signed.is_older();
+        let Some(number) = self.number(ticket.number).await else {
+            self.metrics.count(RoomRequest::Ended);
+            return Answered::MustDraw;
+        };
+        is_new |= number != ticket.number;
+        ticket.number = number;
+        let polled = self.polled(ticket.number, now).await;
+        self.polled_with(self.lock(), polled, ticket, is_new, bind)
+    }
+
+    /// The answer to a visitor with a ticket. `is_new`: whether it should get another text of it.
+    fn polled_with(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        polled: Polled,
+        ticket: Ticket,
+        is_new: bool,
+        bind: &[u8],
+    ) -> Answered {
+        let (answered, counted) = match polled {
+            Polled::Inside(call) => {
+                let waited = call.at.since(ticket.drawn);
+                self.metrics.waited(waited, ticket.told);
+                state.front_wait = Some(waited);
+                let session = state.session(ticket.number, bind);
+                (Answered::Inside(Some(session)), RoomRequest::Came)
+            }
+            Polled::Waits(waiting) => {
+                let again = is_new.then(|| TicketText(state.signer.ticket(&ticket, bind)));
+                (Answered::Waits(waiting, again), RoomRequest::Poll)
+            }
+            Polled::TooOften(waiting) => (Answered::TooOften(waiting), RoomRequest::TooOften),
+            Polled::SentAway => (Answered::SentAway, RoomRequest::Ended),
+            Polled::Void => (Answered::MustDraw, RoomRequest::Ended),
+        };
+        drop(state);
+        self.metrics.count(counted);
+        answered
+    }
+
+    /// The answer to a visitor with a session that is not inside: it has ended, or it began in the
+    /// second before the process was killed, so that its number is still called, or waits.
+    fn resumed(
+        &self,
+        state: MutexGuard<'_, State>,
+        polled: Polled,
+        number: u64,
+        bind: &[u8],
+        now: Moment,
+    ) -> Answered {
+        let (answered, counted) = match polled {
+            Polled::Inside(_) => {
+                let session = state.session(number, bind);
+                (Answered::Inside(Some(session)), RoomRequest::Came)
+            }
+            Polled::Waits(waiting) => {
+                let text = state.ticket(number, &waiting, bind, now);
+                (Answered::Waits(waiting, Some(text)), RoomRequest::Poll)
+            }
+            Polled::TooOften(waiting) => (Answered::TooOften(waiting), RoomRequest::TooOften),
+            Polled::SentAway | Polled::Void => (Answered::MustDraw, RoomRequest::Ended),
+        };
+        drop(state);
+        self.metrics.count(counted);
+        answered
+    }
+
+    /// The number of a ticket by now; `None`: it has none.
+    async fn number(&self, number: u64) -> Option<u64> {
+        let known = self.lock().number(number);
+        let Err(outage) = known else {
+            return known.ok();
+        };
+        match self.ask(RoomOp::Marked(outage)).await {
+            Some(RoomDone::Count(Some(first))) => {
+                let mut state = self.lock();
+                state.know_outage(outage, first);
+                state.number(number).ok()
+            }
+            Some(_) => None,
+            // The outage goes on.
+            None => Some(number),
+        }
+    }
+
+    async fn polled(&self, number: u64, now: Moment) -> Polled {
+        let place = {
+            let mut state = self.lock();
+            let Kept::Shared(shared) = &mut state.kept else {
+                return Polled::Void;
+            };
+            match shared.mirror.poll(number, now) {
+                MirrorPoll::Answer(polled, told) => {
+                    if let Some((place, after)) = told {
+                        self.tell(RoomOp::Told { place, after });
+                    }
+                    return polled;
+                }
+                MirrorPoll::Ask(place) => place,
+            }
+        };
+        let done = self.ask(RoomOp::Come {
+            place,
+            number,
+            is_again: false,
+        });
+        let done = done.await;
+        let mut state = self.lock();
+        let Kept::Shared(shared) = &mut state.kept else {
+            return Polled::Void;
+        };
+        match done {
+            Some(RoomDone::Came(Some(at))) => {
+                shared.mirror.begin(number, now);
+                Polled::Inside(Call { at, until: at })
+            }
+            Some(_) => shared.mirror.not_called(number, now),
+            None => {
+                shared.mirror.lose();
+                match shared.mirror.poll(number, now) {
+                    MirrorPoll::Answer(polled, _) => polled,
+                    MirrorPoll::Ask(_) => Polled::Waits(shared.mirror.tell(number, now)),
+                }
+            }
+        }
+    }
+
+    /// Lets a visitor in who has no ticket, or gives it a number, if the room is in memory.
+    #[must_use]
+    pub fn draw_at_once(&self, bind: &[u8], now: Moment) -> Option<Answered> {
+        let mut state = self.lock();
+        state.advance(now);
+        let keys = state.lottery;
+        let is_handed_over = state.is_handed_over;
+        let Kept::Here(room) = &mut state.kept else {
+            return None;
+        };
+        if is_handed_over {
+            return Some(Answered::NoNumber);
+        }
+        let drawn = room.draw(keys, now);
+        Some(self.drawn_with(state, drawn, bind, now))
+    }
+
+    /// Lets a visitor in who has no ticket, or gives it a number.
+    pub async fn draw(&self, bind: &[u8], now: Moment) -> Answered {
+        if let Some(answered) = self.draw_at_once(bind, now) {
+            return answered;
+        }
+        let drawn = self.drawn(now).await;
+        self.drawn_with(self.lock(), drawn, bind, now)
+    }
+
+    fn drawn_with(
+        &self,
+        state: MutexGuard<'_, State>,
+        drawn: Drawn,
+        bind: &[u8],
+        now: Moment,
+    ) -> Answered {
+        let (answered, counted) = match drawn {
+            Drawn::Inside(number) => {
+                let session = state.session(number, bind);
+                (Answered::Inside(Some(session)), RoomRequest::WalkedIn)
+            }
+            Drawn::Waits(number, waiting) => {
+                let text = state.ticket(number, &waiting, bind, now);
+                (Answered::Waits(waiting, Some(text)), RoomRequest::Drew)
+            }
+            Drawn::NoNumber => (Answered::NoNumber, RoomRequest::NoNumber),
+        };
+        drop(state);
+        self.metrics.count(counted);
+        answered
+    }
+
+    async fn drawn(&self, now: Moment) -> Drawn {
+        {
+            let mut state = self.lock();
+            if let Kept::Shared(shared) = &mut state.kept
+                && shared.mirror.is_out()
+            {
+                return shared.draw_alone(now);
+            }
+        }
+        let done = self.ask(RoomOp::Draw).await;
+        let mut state = self.lock();
+        let Kept::Shared(shared) = &mut state.kept else {
+            return Drawn::NoNumber;
+        };
+        let Some(RoomDone::Drawn(number, is_inside)) = done else {
+            return shared.draw_alone(now);
+        };
+        if is_inside {
+            shared.mirror.begin(number, now);
+            return Drawn::Inside(number);
+        }
+        let waiting = shared.mirror.tell(number, now);
+        let after = Duration::from_secs(waiting.retry_after);
+        let place = shared.mirror.place(number);
+        self.tell(RoomOp::Told { place, after });
+        Drawn::Waits(number, waiting)
+    }
+}
+
+impl SharedRoom {
+    /// Draws a number while the store is out.
+    fn draw_alone(&mut self, now: Moment) -> Drawn {
+        let (number, nth) = self.marks.draw();
+        Drawn::Waits(number, self.mirror.tell_behind(nth, number, now))
+    }
+}
+
+impl State {
+    fn ticket(&self, number: u64, waiting: &Waiting, bind: &[u8], now: Moment) -> TicketText {
+        let ticket = Ticket {
+            number,
+            drawn: now,
+            told: waiting.wait,
+        };
+        TicketText(self.signer.ticket(&ticket, bind))
+    }
+
+    fn session(&self, number: u64, bind: &[u8]) -> SessionText {
+        SessionText(self.signer.session(number, bind))
+    }
+}

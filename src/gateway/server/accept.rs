@@ -1,0 +1,307 @@
+use std::io;
+use std::num::NonZeroU16;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_rt::{Arbiter, ArbiterHandle};
+use config::{self, Listen, ListenService};
+use futures_util::FutureExt;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
+
+use super::acceptor::{Accepted, Acceptor};
+use super::descriptors;
+use super::full;
+use super::kernel_queue::KernelQueue;
+use super::listeners::{AcceptedSocket, Listener};
+use super::proxy_protocol::tell_no_header;
+use super::tls::{tell_failed, tls_servers};
+use crate::http::downstream::{
+    self, Peek, Peer, PeerFacts, Socket, Timeouts, TlsServer, read_proxy_header,
+};
+use crate::http::exchange::Worker;
+use crate::http::gateway::Gateway;
+use crate::http::tcp::set_keepalive;
+use crate::observe::connections::{ClientConnections, ConnectionPlace};
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+
+/// Time that the workers get to end after their last connection has ended.
+const LAST_TASKS: Duration = Duration::from_secs(1);
+
+/// The gateway in force, once there is one.
+type GatewayWatch = watch::Receiver<Option<Arc<Gateway>>>;
+
+/// Accepts client connections and serves them on the workers. Each worker is a thread.
+pub(super) struct Accepting {
+    acceptor: Acceptor,
+    workers: Vec<Arbiter>,
+    connections: ClientConnections,
+}
+
+impl Accepting {
+    /// Listens at all addresses of `server`. Clients are served once `gateway` holds a gateway.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if an address cannot be listened on, a certificate cannot be read, or a
+    /// thread cannot be started.
+    pub(super) async fn start(
+        server: &config::Server,
+        gateway: GatewayWatch,
+        connections: ClientConnections,
+    ) -> io::Result<Self> {
+        let limit = descriptors::raise_limit();
+        let entries = ListenEntry::of(server)?;
+        let listeners = Listener::open_all(&server.listen)?;
+        let mut workers = Vec::new();
+        let mut inboxes = Vec::new();
+        for _ in 0..server.workers.get() {
+            let (worker, inbox) = start_worker(gateway.clone(), entries.clone()).await?;
+            workers.push(worker);
+            inboxes.push(inbox);
+        }
+        let max_connections = server.max_connections.get();
+        connections.allow(
+            max_connections,
+            descriptors::clients(max_connections, limit),
+        );
+        actix_rt::spawn(clock::follow_wall());
+        actix_rt::spawn(full::watch(
+            connections.clone(),
+            KernelQueue::of(&listeners),
+        ));
+        Ok(Self {
+            acceptor: Acceptor::start(listeners, inboxes, connections.clone())?,
+            workers,
+            connections,
+        })
+    }
+
+    pub(super) fn workers(&self) -> Vec<ArbiterHandle> {
+        self.workers.iter().map(Arbiter::handle).collect()
+    }
+
+    /// All threads on which connections are accepted and served.
+    pub(super) fn threads(&self) -> Vec<ArbiterHandle> {
+        let mut threads = self.workers();
+        threads.push(self.acceptor.thread());
+        threads
+    }
+
+    /// Completes only when no more connections are accepted, and returns the cause.
+    pub(super) async fn failure(&mut self) -> io::Error {
+        let ended = self.acceptor.end().await;
+        ended
+            .err()
+            .unwrap_or_else(|| io::Error::other("connections are no longer accepted"))
+    }
+
+    /// Closes the listening sockets, as [`Acceptor::close`] does.
+    pub(super) async fn close(&mut self) {
+        // If accepting had already failed, there is nothing to close.
+        let _failed = self.acceptor.close().await;
+    }
+
+    /// Waits until no connection is left. Call it after the sockets are closed.
+    pub(super) async fn all_gone(&self) {
+        self.connections.all_gone().await;
+    }
+
+    /// Stops the workers and whatever their connections still have to do.
+    pub(super) async fn end(self) {
+        let (done, ended) = oneshot::channel();
+        std::thread::spawn(move || {
+            for worker in &self.workers {
+                worker.stop();
+            }
+            for worker in self.workers {
+                // A worker that panicked has ended too.
+                let _panicked = worker.join();
+            }
+            let _late = done.send(());
+        });
+        // A DNS lookup that is still running may block a worker for long.
+        let _late = timeout(LAST_TASKS, ended).await;
+    }
+}
+
+/// Starts a worker thread. Returns it with the channel that passes connections to it.
+async fn start_worker(
+    gateway: GatewayWatch,
+    entries: Vec<ListenEntry>,
+) -> io::Result<(Arbiter, UnboundedSender<Accepted>)> {
+    let thread = Arbiter::try_new()?;
+    let (inbox, accepted) = mpsc::unbounded_channel();
+    let (start, started) = oneshot::channel();
+    thread.spawn_fn(move || {
+        let worker = Worker::new(gateway);
+        actix_rt::spawn(work(worker, accepted, entries));
+        // The receiver is gone only when the process ends anyway.
+        let _gone = start.send(());
+    });
+    match started.await {
+        Ok(()) => Ok((thread, inbox)),
+        Err(_) => Err(io::Error::other("a worker did not start")),
+    }
+}
+
+/// Serves the connections that this worker receives, until no more can come.
+async fn work(
+    worker: Rc<Worker>,
+    mut accepted: UnboundedReceiver<Accepted>,
+    entries: Vec<ListenEntry>,
+) {
+    static UNWATCHED: Throttle = Throttle::new();
+    while let Some(accepted) = accepted.recv().await {
+        let Accepted {
+            stream,
+            listener,
+            place,
+        } = accepted;
+        let Some(entry) = entries.get(listener) else {
+            continue;
+        };
+        let gateway = worker.gateway().await;
+        let server = &gateway.settings().server;
+        let connection = NewConnection {
+            timeouts: gateway.timeouts(),
+            worker: Rc::clone(&worker),
+            entry: entry.clone(),
+            place,
+        };
+        let begin = || connection.begin(stream, server);
+        // A panic costs this connection only: the worker goes on to take others.
+        if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(begin))
+            && let Some(hidden) = UNWATCHED.show(clock::now())
+        {
+            tracing::error!(%error, hidden, "a connection cannot be watched; it is closed");
+        }
+    }
+}
+
+/// A connection that was just accepted.
+struct NewConnection {
+    worker: Rc<Worker>,
+    timeouts: Rc<Timeouts>,
+    entry: ListenEntry,
+    place: ConnectionPlace,
+}
+
+/// What clients get at one address.
+#[derive(Clone)]
+struct ListenEntry {
+    /// `None` where clients get no TLS.
+    tls_server: Option<TlsServer>,
+    redirect: Option<NonZeroU16>,
+    /// `None`: the address has no name.
+    facts: Option<Arc<PeerFacts>>,
+}
+
+impl ListenEntry {
+    /// Those of all addresses, in the order of `listen`.
+    fn of(server: &config::Server) -> io::Result<Vec<Self>> {
+        let entry = |(listen, tls_server): (&Listen, Option<TlsServer>)| Self {
+            tls_server,
+            redirect: match listen.service {
+                ListenService::Redirect(port) => Some(port),
+                ListenService::Plain | ListenService::Tls => None,
+            },
+            facts: listen.name.as_ref().map(|name| {
+                Arc::new(PeerFacts {
+                    listener: Some(Arc::clone(name)),
+                    certificate: None,
+                })
+            }),
+        };
+        let entries = server.listen.iter().zip(tls_servers(server)?);
+        Ok(entries.map(entry).collect())
+    }
+
+    /// A client at this address.
+    fn peer(&self) -> Peer {
+        Peer {
+            redirect: self.redirect,
+            facts: self.facts.clone(),
+            ..Peer::default()
+        }
+    }
+}
+
+impl NewConnection {
+    fn begin(self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
+        match stream {
+            AcceptedSocket::Tcp(tcp) => {
+                let socket = TcpStream::from_std(tcp)?;
+                // A client without an address has disconnected already.
+                let Ok(address) = socket.peer_addr() else {
+                    return Ok(());
+                };
+                set_keepalive(&socket, server.tcp_keepalive);
+                // If the client disconnects meanwhile, the first read reports it.
+                let _gone = socket.set_nodelay(true);
+                let peer = Peer {
+                    address: Some(address.into()),
+                    local_port: socket.local_addr().map_or(0, |local| local.port()),
+                    ..self.entry.peer()
+                };
+                self.serve_peer(socket, peer, server, Self::serve_tcp);
+            }
+            AcceptedSocket::Unix(unix) => {
+                let peer = self.entry.peer();
+                self.serve_peer(UnixStream::from_std(unix)?, peer, server, Self::serve);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `serve`, after the header of the PROXY protocol if the peer must send one.
+    fn serve_peer<S: Peek>(
+        self,
+        socket: S,
+        peer: Peer,
+        server: &config::Server,
+        serve: fn(Self, S, Peer),
+    ) {
+        if !server.proxy_protocol.contain(peer.ip()) {
+            return self.serve_listed(socket, peer, serve);
+        }
+        actix_rt::spawn(async move {
+            let stop = self.worker.stop_signal();
+            match read_proxy_header(&socket, &self.timeouts, &stop).await {
+                Ok(header) => self.serve_listed(socket, peer.behind_proxy(header), serve),
+                Err(error) => tell_no_header(peer.address.map(Into::into), &error),
+            }
+        });
+    }
+
+    /// Calls `serve` once it is known whose connection it is.
+    fn serve_listed<S>(mut self, socket: S, peer: Peer, serve: fn(Self, S, Peer)) {
+        let connection = self.place.list(peer.ip());
+        serve(self, socket, Peer { connection, ..peer });
+    }
+
+    fn serve_tcp(self, socket: TcpStream, peer: Peer) {
+        let Some(tls_server) = self.entry.tls_server.clone() else {
+            return self.serve(socket, peer);
+        };
+        let (stop, place, address) = (self.worker.stop_signal(), self.place, peer.address);
+        let serving = tls_server.serve(socket, peer, self.timeouts, stop, self.worker);
+        actix_rt::spawn(serving.map(move |served| {
+            drop(place);
+            if let Err(error) = served {
+                tell_failed(address.map(Into::into), &error);
+            }
+        }));
+    }
+
+    fn serve(self, socket: impl Socket, peer: Peer) {
+        let (stop, place) = (self.worker.stop_signal(), self.place);
+        let serving = downstream::serve(socket, peer, self.timeouts, &stop, self.worker);
+        actix_rt::spawn(serving.map(|()| drop(place)));
+    }
+}

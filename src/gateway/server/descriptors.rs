@@ -1,0 +1,147 @@
+//! How many client connections the limit of file descriptors leaves room for.
+
+use std::{fs, io};
+
+use config;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Descriptors that a start opens: for signals, the watch of the file, and the threads that do not
+/// serve clients.
+const START: u64 = 15;
+/// The same for the admin port, and for each worker.
+const ADMIN: u64 = 7;
+const WORKER: u64 = 5;
+/// The least for some clients, their connections to origins, and log files.
+const FIRST: u64 = 12;
+
+/// Descriptors for files, Redis and the admin port.
+const OWN: u64 = 128;
+/// Descriptors for connections to origins while there are as many clients as may be.
+///
+/// Most clients wait or are idle, and few requests are at an origin at once. A request that finds
+/// no descriptor waits for one.
+const ORIGINS: u64 = 256;
+
+const FEWER: &str = "fewer clients than max_connections are accepted at once: each needs a file descriptor; raise the limit (LimitNOFILE= in systemd, ulimit -n) to the number needed, or lower max_connections";
+
+/// Raises the limit of this process to what it may be, and returns it; `None`: no limit.
+///
+/// The lower, soft limit exists for programs that use select(2), which takes no more than 1024.
+pub(super) fn raise_limit() -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    if current == maximum || setrlimit(Resource::Nofile, raised).is_err() {
+        return current;
+    }
+    maximum
+}
+
+/// Raises the limit, and checks that the gateway can start under it.
+///
+/// Threads that find no descriptor at their start panic.
+///
+/// # Errors
+///
+/// Returns an error that names the limit and how many descriptors are needed at least.
+pub fn check_limit(server: &config::Server) -> io::Result<()> {
+    let Some(limit) = raise_limit() else {
+        return Ok(());
+    };
+    // Usually the three standard streams.
+    let needed = needed(server, open().unwrap_or(3));
+    if limit >= needed {
+        return Ok(());
+    }
+    let workers = server.workers;
+    Err(io::Error::other(format!(
+        "the limit of file descriptors is {limit}, and the gateway needs at least {needed} with workers = {workers}; raise the limit (LimitNOFILE= in systemd, ulimit -n)"
+    )))
+}
+
+/// How many descriptors the gateway needs at least, if `open` are open before it starts.
+fn needed(server: &config::Server, open: u64) -> u64 {
+    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let workers = count(server.workers.get()).saturating_mul(WORKER);
+    let admin = server.admin.map_or(0, |_| ADMIN);
+    let own = open + START + admin + count(server.listen.len()) + FIRST;
+    own.saturating_add(workers)
+}
+
+/// How many clients may be connected, at most `max_connections`, under this limit.
+///
+/// If these are fewer, the log says so. Call it when the sockets and threads of the start are open.
+pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
+    let Some(limit) = limit else {
+        return max_connections;
+    };
+    let open = usually_open();
+    let fit = fitting(limit, open);
+    if fit >= max_connections {
+        return max_connections;
+    }
+    let wanted = u64::try_from(max_connections).unwrap_or(u64::MAX);
+    let needed = wanted.saturating_add(open + OWN + ORIGINS);
+    // Those who left the default as it is have no need of as many.
+    if fit < max_connections / 2 {
+        tracing::warn!(clients = fit, max_connections, limit, needed, "{FEWER}");
+    } else {
+        tracing::info!(clients = fit, max_connections, limit, needed, "{FEWER}");
+    }
+    fit
+}
+
+/// Why so many clients do not fit the hard limit of this process, if they do not.
+pub(super) fn too_many(max_connections: usize) -> Option<String> {
+    let limit = getrlimit(Resource::Nofile).maximum?;
+    let fit = fitting(limit, usually_open());
+    (fit < max_connections).then(|| {
+        format!(
+            "under a limit of {limit} file descriptors, as here, only {fit} clients are connected at once; raise the limit of the service, or lower this"
+        )
+    })
+}
+
+/// How many clients fit beside `open` descriptors and a reserve; at least one.
+fn fitting(limit: u64, open: u64) -> usize {
+    // Under a low limit a reserve must not take all of it.
+    let own = OWN.min(limit / 8);
+    let shared = limit.saturating_sub(open + own);
+    let clients = shared - ORIGINS.min(shared / 2);
+    usize::try_from(clients).unwrap_or(usize::MAX).max(1)
+}
+
+/// Number of descriptors that this process has open, or some dozens if that cannot be found out.
+fn usually_open() -> u64 {
+    const USUAL: u64 = 64;
+    open().unwrap_or(USUAL)
+}
+
+/// Number of descriptors that this process has open; `None` if that cannot be found out.
+fn open() -> Option<u64> {
+    let open = fs::read_dir("/proc/self/fd").ok()?;
+    Some(u64::try_from(open.count()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_for_clients_with_a_reserve_for_origins() {
+        for (limit, open, clients) in [
+            (1_048_576, 30, 1_048_162),
+            (20_000, 30, 19_586),
+            (1024, 30, 610),
+            (256, 30, 97),
+            (64, 30, 13),
+            (32, 30, 1),
+            (20, 30, 1),
+            (0, 0, 1),
+        ] {
+            assert_eq!(fitting(limit, open), clients, "{limit}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use config::tls::{Validity, expiry, unix_now};
+use config::{self, Access, CertPair, ClientAuth, FileField, LoadError, Server, Settings};
+use jiff::Timestamp;
+
+use super::descriptors;
+use crate::http::downstream::{
+    CertificateError, Certificates, ClientTrustError, check_client_trust,
+};
+
+/// What the process starts with.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The absolute path of the file.
+    pub file: PathBuf,
+    /// The text of the file, which the watcher starts from.
+    pub text: String,
+    /// Its settings.
+    pub settings: Settings,
+}
+
+/// Reads the file, and looks at the certificates and the access log that it names.
+///
+/// An access log without a place is a warning, and so is a certificate whose folder is not there:
+/// the file may be checked on another machine.
+///
+/// # Errors
+///
+/// Returns an error if the file cannot be read, or if it or its certificates are not valid.
+pub fn load(file: &Path) -> Result<Loaded, LoadError> {
+    read(file, false)
+}
+
+/// The same for a start, which fails without these.
+///
+/// # Errors
+///
+/// As [`load`], and if the access log has no place or a certificate is not there.
+pub fn load_to_start(file: &Path) -> Result<Loaded, LoadError> {
+    read(file, true)
+}
+
+fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
+    let text = config::read(file)?;
+    let mut settings = config::parse(&text, file, config::has_admin_token())?;
+    let tls = settings.server.tls.as_ref();
+    let pairs = tls.map_or(&[][..], |tls| &tls.pairs);
+    let (mut unusable, mut doubtful) = (Vec::new(), Vec::new());
+    for (index, pair) in pairs.iter().enumerate() {
+        match Certificates::load(std::slice::from_ref(pair)) {
+            Err(error) if !is_start && is_unmounted(&error) => {
+                let what =
+                    format!("{error}; its folder is not on this machine, and a start needs it");
+                doubtful.push((field(&error, pair, index), what));
+            }
+            Err(error) => unusable.push((field(&error, pair, index), error.to_string())),
+            Ok(certificates) => {
+                let warning = certificates.first_validity().and_then(of_validity);
+                doubtful.extend(warning.map(|what| (FileField::Cert(index), what)));
+            }
+        }
+    }
+    for (field, auth) in client_auths(&settings.server) {
+        match check_client_trust(auth) {
+            Ok(validity) => {
+                let expiry = validity.and_then(|it| expiry(it.to, unix_now()));
+                let warning = expiry.map(|it| format!("an authority of clients {it}; renew it"));
+                doubtful.extend(warning.map(|what| (FileField::ClientCa(field), what)));
+            }
+            Err(error) => {
+                let field = match error {
+                    ClientTrustError::Ca { .. } => FileField::ClientCa(field),
+                    ClientTrustError::Crl { .. } => FileField::ClientCrl(field),
+                };
+                unusable.push((field, error.to_string()));
+            }
+        }
+    }
+    if let Access::File(log) = &settings.log.access
+        && let Err(why) = has_place(log)
+    {
+        let told = if is_start {
+            &mut unusable
+        } else {
+            &mut doubtful
+        };
+        told.push((FileField::AccessLog, why.to_owned()));
+    }
+    // A start raises its limit, and says what fits.
+    if !is_start && let Some(why) = descriptors::too_many(settings.server.max_connections.get()) {
+        doubtful.push((FileField::MaxConnections, why));
+    }
+    if !unusable.is_empty() {
+        return Err(config::unusable_files(&text, file, &unusable).into());
+    }
+    let warnings = config::warnings_of_files(&text, file, &doubtful);
+    settings.warnings.extend(warnings);
+    Ok(Loaded {
+        file: file.to_owned(),
+        text,
+        settings,
+    })
+}
+
+/// The settings for certificates of clients: those of `[server.tls]`, and those of entries of
+/// `listen` that have others, with their place there.
+fn client_auths(server: &Server) -> impl Iterator<Item = (Option<usize>, &ClientAuth)> {
+    let usual = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
+    let entries = server.listen.iter().enumerate();
+    let own = entries.filter_map(move |(nth, listen)| {
+        let auth = listen.client_auth.as_ref()?;
+        (Some(auth) != usual).then_some((Some(nth), auth))
+    });
+    usual.map(|auth| (None, auth)).into_iter().chain(own)
+}
+
+/// The field that names the file at fault.
+fn field(error: &CertificateError, pair: &CertPair, index: usize) -> FileField {
+    let of_cert = match error {
+        CertificateError::Unreadable { file, .. } => *file == pair.cert.display().to_string(),
+        // Both fields may name the same file.
+        CertificateError::NotPem { what, .. } => what.contains("certificate"),
+        CertificateError::OldVersion { .. } => true,
+        CertificateError::NoPair { .. } => false,
+    };
+    if of_cert {
+        FileField::Cert(index)
+    } else {
+        FileField::Key(index)
+    }
+}
+
+/// Whether a file is missing because its folder is, such as a Secret that is mounted elsewhere.
+fn is_unmounted(error: &CertificateError) -> bool {
+    let CertificateError::Unreadable { file, source } = error else {
+        return false;
+    };
+    let folder = Path::new(file).parent();
+    source.kind() == io::ErrorKind::NotFound && folder.is_some_and(|folder| !folder.exists())
+}
+
+/// What clients will mind about the time in which a certificate is valid.
+fn of_validity(validity: Validity) -> Option<String> {
+    let now = unix_now();
+    let date = |at| Timestamp::from_second(at).ok();
+    if now > validity.to {
+        let at = date(validity.to)?;
+        Some(format!(
+            "the certificate expired at {at}, so clients refuse it; renew it"
+        ))
+    } else if now < validity.from {
+        let at = date(validity.from)?;
+        Some(format!(
+            "the certificate is valid from {at} on, and clients refuse it until then"
+        ))
+    } else {
+        expiry(validity.to, now).map(|it| format!("the certificate {it}; renew it"))
+    }
+}
+
+/// Whether a log may be at `path`; what only the user of the service can tell counts as so.
+fn has_place(path: &Path) -> Result<(), &'static str> {
+    if path.is_dir() {
+        return Err("this is a folder; name a file in it");
+    }
+    let folder = path.parent().unwrap_or(path);
+    match fs::metadata(folder) {
+        Ok(folder) if !folder.is_dir() => Err("what should be the folder of this file is a file"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err("the folder of this file does not exist; make it, or name another file")
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err("what should be the folder of this file is a file")
+        }
+        _ => Ok(()),
+    }
+}

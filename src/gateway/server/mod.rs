@@ -1,0 +1,30 @@
+//! The life of the gateway's process: listening, accepting, reloading, stopping.
+
+mod accept;
+mod acceptor;
+mod address;
+mod descriptors;
+mod drain;
+mod full;
+mod kernel_queue;
+mod listeners;
+mod load;
+mod logs;
+mod memory;
+mod names;
+mod notify;
+mod proxy_protocol;
+mod reload;
+mod rooms;
+mod serve;
+pub mod signals;
+mod state;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod watchdog;
+
+pub use address::{live_page, reachable};
+pub use descriptors::check_limit;
+pub use load::{Loaded, load, load_to_start};
+pub use serve::serve;

@@ -1,0 +1,157 @@
+//! Tells the service manager how the gateway is, by the protocol of `sd_notify(3)`.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+use config::{Server, Settings};
+
+use crate::time::clock;
+
+/// The service manager that started this process.
+///
+/// Without `NOTIFY_SOCKET` there is none, and what it is told goes nowhere.
+#[derive(Debug)]
+pub(super) struct ServiceManager {
+    socket: Option<UnixDatagram>,
+}
+
+impl ServiceManager {
+    /// The one that listens at `NOTIFY_SOCKET`.
+    pub(super) fn from_env() -> Self {
+        let name = env::var_os("NOTIFY_SOCKET");
+        let socket = name.and_then(|name| match connect(&name) {
+            Ok(socket) => Some(socket),
+            Err(error) => {
+                tracing::warn!(%error, "cannot connect to NOTIFY_SOCKET: the service manager gets no messages");
+                None
+            }
+        });
+        Self { socket }
+    }
+
+    /// The gateway serves with `settings`.
+    pub(super) fn ready(&self, settings: &Settings) {
+        self.tell(&format!("READY=1\nSTATUS={}", serving(&settings.server)));
+    }
+
+    /// The file is read again. [`Self::ready`] or [`Self::refused`] must follow.
+    pub(super) fn reloading(&self) {
+        self.tell(&format!(
+            "RELOADING=1\nMONOTONIC_USEC={}",
+            clock::monotonic_micros()
+        ));
+    }
+
+    /// The file has errors, and the gateway serves as before.
+    pub(super) fn refused(&self) {
+        self.tell("READY=1\nSTATUS=The file has errors: the settings before it stay in force");
+    }
+
+    /// The gateway stops within `limit` and the time for last answers.
+    pub(super) fn stopping(&self, limit: Duration) {
+        self.tell(&format!(
+            "STOPPING=1\nSTATUS=Stopping: waiting requests leave at their pace for at most {limit:?}"
+        ));
+    }
+
+    /// The gateway works.
+    pub(super) fn alive(&self) {
+        self.tell("WATCHDOG=1");
+    }
+
+    fn tell(&self, what: &str) {
+        if let Some(socket) = &self.socket {
+            // A manager that does not listen cannot be helped; it acts on what it does not hear.
+            let _lost = socket.send(what.as_bytes());
+        }
+    }
+}
+
+/// Connects to a socket file, or to an abstract name if it begins with `@`.
+fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
+    let address = match name.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+        [b'/', ..] => SocketAddr::from_pathname(name)?,
+        _ => return Err(io::Error::other("expected a path or @NAME")),
+    };
+    let socket = UnixDatagram::unbound()?;
+    socket.connect_addr(&address)?;
+    // Nobody waits for a manager that does not read.
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Says in one line where clients and operators reach the gateway.
+fn serving(server: &Server) -> String {
+    let listen = server.listen.iter().map(ToString::to_string);
+    let listen = listen.collect::<Vec<_>>().join(", ");
+    let page = server.admin.map_or(String::new(), |admin| {
+        format!("; live page at http://{admin}/")
+    });
+    // A line break in the name of a socket file would begin another assignment.
+    format!("Serving at {listen}{page}").replace(char::is_control, "?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(manager: &UnixDatagram) -> String {
+        let mut buffer = [0; 512];
+        let length = manager.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..length].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_socket_file_and_an_abstract_name_are_reached() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("notify");
+        let unnamed = format!("drip-test-{}", std::process::id());
+        let named = SocketAddr::from_abstract_name(&unnamed).unwrap();
+        for (manager, name) in [
+            (UnixDatagram::bind(&file).unwrap(), file.into_os_string()),
+            (
+                UnixDatagram::bind_addr(&named).unwrap(),
+                format!("@{unnamed}").into(),
+            ),
+        ] {
+            let socket = Some(connect(&name).unwrap());
+            ServiceManager { socket }.alive();
+            assert_eq!(told(&manager), "WATCHDOG=1");
+        }
+        assert!(connect(OsStr::new("vsock:2:1")).is_err());
+    }
+
+    #[test]
+    fn a_reload_is_told_with_the_monotonic_time() {
+        let (ours, manager) = UnixDatagram::pair().unwrap();
+        ServiceManager { socket: Some(ours) }.reloading();
+        let told = told(&manager);
+        let time = told.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap();
+        let time: u64 = time.parse().unwrap();
+        assert!((1..=clock::monotonic_micros()).contains(&time), "{told}");
+    }
+
+    #[test]
+    fn a_status_is_one_line() {
+        let settings = |text: &str| {
+            let text = format!(
+                "{text}\n[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"app\""
+            );
+            config::parse(&text, std::path::Path::new("/x/gateway.toml"), false).unwrap()
+        };
+        let plain = settings("");
+        assert_eq!(
+            serving(&plain.server),
+            "Serving at 127.0.0.1:8080; live page at http://127.0.0.1:9090/"
+        );
+        let odd = settings("[server]\nlisten = [\"unix:a\\nMAINPID=1\"]\nadmin = \"off\"");
+        let told = serving(&odd.server);
+        assert!(told.ends_with("a?MAINPID=1"), "{told}");
+    }
+}

@@ -1,0 +1,269 @@
+//! A reload: a file that was read is checked, and its gateway comes into force on all workers.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use actix_rt::ArbiterHandle;
+use config::{
+    self, ChangedBy, FileKind, FileState, History, LastChange, LoadError, LostKeys, NamedFile,
+    Problem, Settings,
+};
+use tokio::sync::watch;
+
+use super::load::Loaded;
+use super::state::StateFile;
+use crate::admin::MaintenanceChange;
+use crate::http::gateway::{Addresses, Gateway};
+use crate::observe::access::AccessLog;
+use crate::observe::metrics::ConfigMetrics;
+use crate::origin::Prober;
+use crate::time::clock;
+
+/// Logs what is legal in the file and probably a mistake.
+fn warn(settings: &Settings, file: &Path) {
+    for warning in &settings.warnings {
+        tracing::warn!("{}", warning.as_warning(file));
+    }
+}
+
+/// Logs that a plan lost most of its keys.
+fn warn_of_lost_keys(keys: &LostKeys) {
+    let LostKeys {
+        zone,
+        plan,
+        file,
+        lost,
+        had,
+    } = keys;
+    let (plan, file) = (&**plan, file.as_deref());
+    tracing::warn!(
+        zone,
+        plan,
+        file,
+        "the plan has lost {lost} of {had} keys: they have the limit of the zone now"
+    );
+}
+
+/// Puts a changed file into force.
+#[derive(Debug)]
+pub(super) struct Reloader {
+    file: PathBuf,
+    workers: Vec<ArbiterHandle>,
+    in_force: RefCell<Arc<Gateway>>,
+    tell: watch::Sender<Option<Arc<Gateway>>>,
+    metrics: ConfigMetrics,
+    prober: Prober,
+    /// The files that the last text names, if it has errors.
+    named: RefCell<Vec<NamedFile>>,
+    /// The state of the file, for the admin port.
+    state: watch::Sender<FileState>,
+    /// The settings that the process was started with.
+    ///
+    /// A change to some settings waits for a restart.
+    started_with: Settings,
+    /// The text that was read last; `None` after an error.
+    text: RefCell<Option<String>>,
+    history: History,
+}
+
+impl Reloader {
+    /// Starts the gateway on `workers` and publishes it on `tell`.
+    ///
+    /// It goes on from what `left` has of the process before.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the access log cannot be opened.
+    pub(super) fn start(
+        loaded: Loaded,
+        workers: Vec<ArbiterHandle>,
+        tell: watch::Sender<Option<Arc<Gateway>>>,
+        state: watch::Sender<FileState>,
+        history: History,
+        left: Option<&mut StateFile>,
+    ) -> io::Result<Self> {
+        let Loaded {
+            file,
+            text,
+            settings,
+        } = loaded;
+        let started_with = settings.clone();
+        warn(&settings, &file);
+        let access = AccessLog::open(&settings)?;
+        let since = clock::changed(&file).unwrap_or_else(clock::wall);
+        let gateway = Arc::new(Gateway::start(settings, &workers, access, since));
+        let prober = Prober::default();
+        prober.follow(gateway.origins());
+        if let Some(left) = left {
+            left.restore(&gateway);
+            if let Some(rooms) = left.rooms() {
+                rooms.restore(&gateway);
+            }
+        }
+        tell.send_replace(Some(Arc::clone(&gateway)));
+        let metrics = ConfigMetrics::of_this_process();
+        metrics.loaded();
+        state.send_replace(FileState::loaded(clock::now()));
+        Ok(Self {
+            file,
+            workers,
+            in_force: RefCell::new(gateway),
+            named: RefCell::default(),
+            tell,
+            metrics,
+            prober,
+            state,
+            started_with,
+            text: RefCell::new(Some(text)),
+            history,
+        })
+    }
+
+    /// The gateway in force.
+    pub(super) fn gateway(&self) -> Arc<Gateway> {
+        Arc::clone(&self.in_force.borrow())
+    }
+
+    /// The files that a reload reads besides the file itself: a change of one is a reason for it.
+    ///
+    /// If the file has errors, these are those in force and those that it names: one that was
+    /// missing may come.
+    pub(super) fn other_files(&self) -> Vec<NamedFile> {
+        let mut files = self.named.borrow().clone();
+        files.extend(self.gateway().settings().named.iter().cloned());
+        files
+    }
+
+    /// Releases the gateway, also for the receivers of `tell`.
+    pub(super) fn end(self) {
+        self.tell.send_replace(None);
+    }
+
+    /// Puts the text that was read from the file into force. `by` is why it was read.
+    ///
+    /// If it has an error, the old settings stay. Returns whether the text is in force.
+    pub(super) fn take(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
+        let known = self.text.replace(read.as_ref().ok().cloned());
+        // A saved file whose text is the same is read for another that it names.
+        let is_same = known.is_some() && *self.text.borrow() == known;
+        let old = self.gateway();
+        let parse = |text: String| {
+            config::parse_after(old.settings(), &text, &self.file, config::has_admin_token())
+        };
+        match read.map(parse) {
+            Ok(Ok(settings)) => {
+                let broken = self.named.take();
+                let by = match by {
+                    ChangedBy::File if is_same => self.other_file(&broken, &settings),
+                    by => by,
+                };
+                self.adopt(settings, by)
+            }
+            Ok(Err(wrong)) => {
+                self.named.replace(wrong.named.clone());
+                self.refuse(&wrong, wrong.problems.clone())
+            }
+            Err(error) => self.refuse(&error, error.problems()),
+        }
+    }
+
+    /// Which other file than the file itself has changed, since `broken` or the settings in force.
+    ///
+    /// `broken` has the files that the text before named, if it had errors.
+    fn other_file(&self, broken: &[NamedFile], new: &Settings) -> ChangedBy {
+        fn of(named: &[NamedFile], kind: FileKind) -> impl Iterator<Item = &NamedFile> {
+            named.iter().filter(move |file| file.kind == kind)
+        }
+        let gateway = self.gateway();
+        let before = match broken {
+            [] => &gateway.settings().named,
+            _ => broken,
+        };
+        let mut kinds = FileKind::ALL.into_iter();
+        let changed = kinds.find(|kind| !of(before, *kind).eq(of(&new.named, *kind)));
+        changed.map_or(ChangedBy::File, ChangedBy::Named)
+    }
+
+    fn adopt(&self, settings: Settings, by: ChangedBy) -> bool {
+        // The log is opened again at each reload, so that a reload follows a rotated log.
+        let access = match AccessLog::open(&settings) {
+            Ok(access) => access,
+            Err(error) => {
+                return self.refuse(&error, vec![Problem::of_file(error.to_string())]);
+            }
+        };
+        let needs_restart = settings.needing_restart(&self.started_with);
+        for setting in &needs_restart {
+            tracing::warn!(setting, "a change of this setting needs a restart");
+        }
+        let old = self.gateway();
+        let lost_keys = config::lost_keys(old.settings(), &settings);
+        lost_keys.iter().for_each(warn_of_lost_keys);
+        let mut what = config::changes(old.settings(), &settings, &self.started_with);
+        let is_change = !what.is_empty();
+        if !is_change {
+            what.push("no setting changed".to_owned());
+        }
+        self.switch_to(old.reload(settings, &self.workers, access));
+        self.metrics.reloaded(needs_restart.len());
+        let now = clock::now();
+        let change = is_change.then(|| LastChange::of(&what, lost_keys, now));
+        // First: who sees that there was a reload finds what it changed.
+        self.history.add(now, by, what.clone());
+        self.state
+            .send_modify(|state| state.reloaded(is_change, change.flatten(), needs_restart, now));
+        warn(self.gateway().settings(), &self.file);
+        tracing::info!(
+            file = %self.file.display(),
+            by = by.label(),
+            what = config::in_one_line(what),
+            "the changed file is in force"
+        );
+        true
+    }
+
+    /// Puts other addresses of names into force.
+    pub(super) fn take_addresses(&self, found: Addresses) {
+        let old = self.gateway();
+        let known = old.addresses();
+        for (name, addresses) in &found {
+            if known.get(name) != Some(addresses) {
+                let addresses = addresses.iter().map(ToString::to_string);
+                let addresses = addresses.collect::<Vec<_>>().join(", ");
+                tracing::info!(name, addresses, "a name has other addresses");
+            }
+        }
+        self.switch_to(old.with_addresses(found, &self.workers));
+    }
+
+    /// Puts a change of what is in maintenance into force.
+    pub(super) fn maintain(&self, change: MaintenanceChange) {
+        let old = self.gateway();
+        let mut maintenances = old.maintenances().clone();
+        change(&mut maintenances);
+        if maintenances != *old.maintenances() {
+            self.switch_to(old.with_maintenances(maintenances, &self.workers));
+        }
+    }
+
+    fn switch_to(&self, gateway: Gateway) {
+        let new = Arc::new(gateway);
+        self.prober.follow(new.origins());
+        self.in_force.replace(Arc::clone(&new));
+        self.tell.send_replace(Some(new));
+    }
+
+    fn refuse(&self, error: &impl Display, problems: Vec<Problem>) -> bool {
+        self.metrics.failed();
+        self.state
+            .send_modify(|state| state.refused(problems, clock::now()));
+        for line in error.to_string().lines() {
+            tracing::error!("{line}");
+        }
+        tracing::error!(file = %self.file.display(), "the file has errors; the settings in force stay");
+        false
+    }
+}

@@ -1,0 +1,231 @@
+//! The process's life: it starts, serves, reads the file again, and stops.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use config::{self, AdminTokens, ChangedBy, FileState, History, LoadError, Watcher};
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use super::accept::Accepting;
+use super::address::live_page;
+use super::drain::drain;
+use super::listeners::in_use;
+use super::load::Loaded;
+use super::names::NameWatch;
+use super::notify::ServiceManager;
+use super::reload::Reloader;
+use super::signals::{SignalRequest, Signals};
+use super::state::StateFile;
+use super::watchdog::Watchdog;
+use super::{logs, memory, rooms};
+use crate::admin::{self, Admin, CurrentMetricsAccess, Experiments, Health, Order};
+use crate::http::gateway::Gateway;
+use crate::observe::connections::ClientConnections;
+use crate::status::{RecentStatus, Recorder};
+use crate::time::clock;
+
+/// Serves until the process is told to stop and all requests have been answered.
+///
+/// Sends each gateway that comes into force on `tell`.
+///
+/// # Errors
+///
+/// Returns an error if an address cannot be listened on.
+pub async fn serve(
+    loaded: Loaded,
+    tokens: AdminTokens,
+    tell: watch::Sender<Option<Arc<Gateway>>>,
+) -> io::Result<()> {
+    let mut signals = Signals::listen()?;
+    let recorder = Recorder::install()?;
+    let watcher = Watcher::start(loaded.file.clone(), loaded.text.clone());
+    let health = Health::of(tell.subscribe());
+    let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
+    let history = History::default();
+    let connections = ClientConnections::default();
+    let (order, orders) = mpsc::channel(1);
+
+    let server = &loaded.settings.server;
+    if let Some(address) = server.admin {
+        let admin = Admin {
+            health: health.clone(),
+            recorder,
+            gateway: tell.subscribe(),
+            file: file_name(&loaded.file),
+            file_state,
+            history: history.clone(),
+            orders: order,
+            recent: RecentStatus::default(),
+            connections: connections.clone(),
+            tokens,
+            metrics_access: CurrentMetricsAccess::new(server.metrics),
+            experiments: Experiments::default(),
+        };
+        let admin = admin::listen(address, admin);
+        actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
+    }
+    let mut kept = tokio::select! {
+        kept = StateFile::open(server.state.as_deref()) => kept,
+        () = signals.stop() => {
+            tracing::info!("stopped before the gateway listens");
+            return Ok(());
+        }
+    };
+    let accepting = Accepting::start(server, tell.subscribe(), connections).await?;
+    log_the_start(server);
+    let workers = accepting.workers();
+    let names = NameWatch::new(tell.subscribe());
+    let rooms = rooms::keep(tell.subscribe(), kept.as_ref().and_then(StateFile::rooms));
+    let reloader = Reloader::start(loaded, workers, tell, state, history, kept.as_mut())?;
+    health.set_accepting(true);
+
+    let (manager, watchdog) = (ServiceManager::from_env(), Watchdog::from_env());
+    let threads = accepting.threads();
+    let mut running = Running {
+        signals,
+        watcher,
+        orders,
+        accepting,
+        reloader,
+        names,
+        manager: &manager,
+    };
+    running.watcher.follow(running.reloader.other_files());
+    manager.ready(running.reloader.gateway().settings());
+    tokio::select! {
+        ended = running.until_drain(&health) => ended?,
+        never = watchdog.while_all_answer(&manager, &threads) => match never {},
+        never = memory::give_back() => match never {},
+        never = rooms => match never {},
+    }
+    tokio::select! {
+        () = running.stop(kept) => Ok(()),
+        never = watchdog.while_stopping(&manager) => match never {},
+    }
+}
+
+fn log_the_start(server: &config::Server) {
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(gateway = server.name, version, "the gateway starts");
+    let addresses: Vec<_> = server.listen.iter().map(ToString::to_string).collect();
+    let (address, live_page) = (addresses.join(", "), server.admin.map(live_page));
+    tracing::info!(address, live_page = live_page.as_deref(), "listening");
+}
+
+/// What a gateway that accepts connections reacts to.
+struct Running<'a> {
+    signals: Signals,
+    watcher: Watcher,
+    /// What requests to the admin port want to be done here.
+    orders: mpsc::Receiver<Order>,
+    accepting: Accepting,
+    reloader: Reloader,
+    names: NameWatch,
+    manager: &'a ServiceManager,
+}
+
+impl Running<'_> {
+    /// Serves until the drain has to begin: `stop_delay` after a request to stop, or at the second request.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if connections can no longer be accepted.
+    async fn until_drain(&mut self, health: &Health) -> io::Result<()> {
+        self.until_stop().await?;
+        health.set_accepting(false);
+        let gateway = self.reloader.gateway();
+        let server = &gateway.settings().server;
+        let stop_delay = server.stop_delay;
+        if stop_delay.is_zero() {
+            return Ok(());
+        }
+        self.manager.stopping(stop_delay + server.shutdown_timeout);
+        drop(gateway);
+        tracing::info!(
+            ?stop_delay,
+            "not ready: connections are accepted for stop_delay, then the stop begins"
+        );
+        // An error is the end of accepting.
+        timeout(stop_delay, self.until_stop())
+            .await
+            .unwrap_or(Ok(()))
+    }
+
+    /// Reads the file again when it changes and when that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if connections can no longer be accepted.
+    async fn until_stop(&mut self) -> io::Result<()> {
+        loop {
+            tokio::select! {
+                asked = self.signals.next() => match asked {
+                    SignalRequest::Reload => {
+                        let read = self.watcher.read();
+                        // A reload opens the logs; a file with errors must not keep them from it.
+                        if !self.reload(read, ChangedBy::Signal) {
+                            logs::reopen(&self.reloader.gateway());
+                        }
+                    }
+                    SignalRequest::ReopenLogs => logs::reopen(&self.reloader.gateway()),
+                    SignalRequest::Ignored => logs::ignored_signal(),
+                    SignalRequest::Stop => return Ok(()),
+                },
+                changed = self.watcher.changed() => {
+                    self.reload(changed, ChangedBy::File);
+                }
+                found = self.names.changed() => self.reloader.take_addresses(found),
+                Some(order) = self.orders.recv() => self.obey(order),
+                failed = self.accepting.failure() => return Err(failed),
+            }
+            self.watcher.follow(self.reloader.other_files());
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        // The caller may have gone; then nothing needs the answer.
+        let _gone = match order {
+            Order::Read { done } => {
+                let read = self.watcher.read();
+                self.reload(read, ChangedBy::Api);
+                done.send(()).is_err()
+            }
+            Order::Maintain { change, done } => {
+                self.reloader.maintain(change);
+                done.send(()).is_err()
+            }
+        };
+    }
+
+    /// Returns whether what was read is in force.
+    fn reload(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
+        self.manager.reloading();
+        let is_in_force = self.reloader.take(read, by);
+        if is_in_force {
+            self.manager.ready(self.reloader.gateway().settings());
+        } else {
+            self.manager.refused();
+        }
+        is_in_force
+    }
+
+    /// Stops accepting, lets the queues drain, and leaves `kept` for the next process.
+    async fn stop(mut self, kept: Option<StateFile>) {
+        // The kernel may need seconds to end the watch: it does so while the queues drain.
+        drop(self.watcher);
+        // The file is not read any more. Closing the channel tells callers that ask for a reload.
+        drop(self.orders);
+        let gateway = self.reloader.gateway();
+        let shutdown_timeout = gateway.settings().server.shutdown_timeout;
+        self.manager.stopping(shutdown_timeout);
+        drop(gateway);
+        drain(self.reloader, self.accepting, kept, &mut self.signals).await;
+    }
+}
+
+fn file_name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    name.to_string_lossy().into_owned()
+}

@@ -1,0 +1,197 @@
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use limit::{Moment, Rate};
+
+use super::cost_record::CostRecord;
+use super::format::{Reader, Unusable};
+use super::record::{Record, ZoneRecord};
+use super::{READING, StateFile};
+use crate::http::gateway::Gateway;
+use crate::origin::Origin;
+use crate::time::clock;
+use crate::zone::{SavedKey, Zone};
+
+/// How many of the zones that are left out are named.
+const NAMED: usize = 5;
+/// How many keys are handed to a zone at once.
+const BATCH: usize = 1000;
+
+/// What was restored.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Restored {
+    pub(super) keys: usize,
+    pub(super) zones: usize,
+    pub(super) gates: usize,
+    /// The zones with keys that were left out, the first of them by name, and their keys.
+    pub(super) zones_left_out: usize,
+    pub(super) names_left_out: Vec<String>,
+    pub(super) keys_left_out: usize,
+    /// How long ago it was written.
+    pub(super) age: Duration,
+    /// Whether reading it took too long, so that some keys start empty.
+    pub(super) is_cut_short: bool,
+}
+
+impl StateFile {
+    /// Lets `gateway` go on from what the process before has left. Its first request must not have
+    /// come.
+    pub(in crate::server) fn restore(&mut self, gateway: &Gateway) {
+        let Some(left) = self.left.take() else {
+            return;
+        };
+        match restore(left, gateway, clock::now() + READING) {
+            Ok(Restored {
+                keys,
+                zones,
+                gates,
+                zones_left_out,
+                names_left_out,
+                keys_left_out,
+                age,
+                is_cut_short,
+            }) => {
+                tracing::info!(
+                    file = %self.path.display(),
+                    keys,
+                    zones,
+                    gates,
+                    written_ago = ?age,
+                    "the state of the process before is read"
+                );
+                if zones_left_out > 0 {
+                    tracing::warn!(
+                        file = %self.path.display(),
+                        zones = zones_left_out,
+                        keys = keys_left_out,
+                        first = ?names_left_out,
+                        "zones of the process before are left out: the file has no such zone in memory with the same name, key, algorithm and ipv6_prefix"
+                    );
+                }
+                if is_cut_short {
+                    tracing::warn!(
+                        file = %self.path.display(),
+                        "reading the state takes too long: the keys that are left start empty"
+                    );
+                }
+            }
+            Err(why) => tell_ignored(&self.path, &why),
+        }
+    }
+}
+
+pub(super) fn tell_ignored(path: &Path, why: &Unusable) {
+    tracing::warn!(file = %path.display(), %why, "the state file is ignored: all levels start empty");
+}
+
+/// Hands what was left to the zones that are still there, as far as it can be read by `deadline`.
+fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Restored, Unusable> {
+    let Some(Record::Written(stamp)) = left.next()? else {
+        return Err(Unusable::Other);
+    };
+    let (at, age) = stamp.moment().ok_or(Unusable::Future)?;
+    let mut restored = Restored {
+        age,
+        ..Restored::default()
+    };
+    let mut batch: Option<Batch> = None;
+    // The zone that is left out, until its first key.
+    let mut left_out: Option<String> = None;
+    let mut lines = 0;
+    while let Some(record) = left.next()? {
+        match record {
+            Record::Written(_) => return Err(Unusable::Other),
+            Record::Gate(record) => {
+                let named = |origin: &Origin| origin.settings().name == record.origin;
+                let index = gateway.origins().iter().position(named);
+                if let Some(index) = index
+                    && let Some(gate) = gateway.origin(index).gate()
+                {
+                    gate.restore(&record.saved(), at);
+                    restored.gates += 1;
+                    let costs = record.costs.into_iter().map(CostRecord::into_saved);
+                    gateway.restore_costs(index, &costs.collect::<Vec<_>>());
+                }
+            }
+            Record::Zone(record) => {
+                restored.keys += batch.map_or(0, Batch::finish);
+                let is_same = |zone: &&Arc<Zone>| zone.is_in_memory() && record.is(zone.settings());
+                let zone = gateway.zones().iter().find(is_same);
+                restored.zones += usize::from(zone.is_some());
+                if let Some(zone) = zone {
+                    zone.restore_new_keys(at + record.new_keys());
+                }
+                batch = zone.map(|zone| Batch::of(zone, &record, at));
+                left_out = batch.is_none().then_some(record.name);
+            }
+            Record::Key(key) => {
+                if let Some(batch) = &mut batch {
+                    batch.add(key.into_key(batch.rate));
+                } else {
+                    restored.keys_left_out += 1;
+                }
+                if let Some(name) = left_out.take() {
+                    restored.zones_left_out += 1;
+                    if restored.names_left_out.len() < NAMED {
+                        restored.names_left_out.push(name);
+                    }
+                }
+                lines += 1;
+                if lines % BATCH == 0 && clock::now() > deadline {
+                    restored.is_cut_short = true;
+                    break;
+                }
+            }
+        }
+    }
+    restored.keys += batch.map_or(0, Batch::finish);
+    Ok(restored)
+}
+
+/// Keys on their way to their zone.
+struct Batch<'g> {
+    zone: &'g Zone,
+    /// The rate of the zone when they were written.
+    rate: Rate,
+    at: Moment,
+    keys: Vec<SavedKey>,
+    count: usize,
+}
+
+impl<'g> Batch<'g> {
+    fn of(zone: &'g Zone, record: &ZoneRecord, at: Moment) -> Self {
+        Self {
+            zone,
+            rate: record.rate,
+            at,
+            keys: Vec::new(),
+            count: 0,
+        }
+    }
+
+    fn add(&mut self, key: Option<SavedKey>) {
+        self.keys.extend(key);
+        if self.keys.len() >= BATCH {
+            self.hand_on();
+        }
+    }
+
+    fn hand_on(&mut self) {
+        // More than the zone may know are not even sent.
+        let room = self
+            .zone
+            .settings()
+            .max_keys
+            .get()
+            .saturating_sub(self.count);
+        self.keys.truncate(room);
+        self.count += self.keys.len();
+        self.zone.restore(std::mem::take(&mut self.keys), self.at);
+    }
+
+    fn finish(mut self) -> usize {
+        self.hand_on();
+        self.count
+    }
+}

@@ -1,0 +1,122 @@
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use config::{ClientAuth, ListenService, Server};
+use tokio_rustls::rustls::{AlertDescription, Error, InvalidMessage, PeerMisbehaved};
+
+use crate::http::downstream::{Certificates, HandshakeError, TlsServer};
+use crate::observe::metrics::{HandshakeFailure, count_handshake_failure, show_handshake_failures};
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+
+/// Builds the TLS of each address for clients; `None` where there is none. From here on renewed
+/// certificates are reloaded.
+pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>> {
+    let failed = |error: &dyn std::error::Error| io::Error::other(format!("server.tls: {error}"));
+    let Some(tls) = &server.tls else {
+        return Ok(server.listen.iter().map(|_| None).collect());
+    };
+    let certificates = Arc::new(Certificates::load(&tls.pairs).map_err(|error| failed(&error))?);
+    certificates.note();
+    show_handshake_failures();
+    actix_rt::spawn(Arc::clone(&certificates).follow());
+    // Addresses with the same settings share one.
+    let mut made: Vec<(Option<&ClientAuth>, TlsServer)> = Vec::new();
+    let mut servers = Vec::new();
+    for listen in &server.listen {
+        let clients = listen.client_auth.as_ref();
+        if listen.service != ListenService::Tls {
+            servers.push(None);
+            continue;
+        }
+        if let Some((_, known)) = made.iter().find(|(known, _)| *known == clients) {
+            servers.push(Some(known.clone()));
+            continue;
+        }
+        let new = TlsServer::new(Arc::clone(&certificates), clients.cloned());
+        let new = new.map_err(|error| failed(&error))?;
+        actix_rt::spawn(new.clone().follow());
+        made.push((clients, new.clone()));
+        servers.push(Some(new));
+    }
+    Ok(servers)
+}
+
+/// Counts and logs why a handshake failed, each kind of reason once a second at most.
+///
+/// A client that speaks TLS and gets no connection is worth a look. Scans, and clients that leave
+/// or send something else, are not: those are seen at level `debug`.
+pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
+    static REFUSALS: Throttle = Throttle::new();
+    static OTHERS: Throttle = Throttle::new();
+    count_handshake_failure(reason(error));
+    let now = clock::now();
+    let client = client.map(tracing::field::display);
+    match error {
+        error if speaks_tls(error) => {
+            if let Some(hidden) = REFUSALS.show(now) {
+                tracing::info!(client, %error, hidden, "a TLS handshake failed");
+            }
+        }
+        error => {
+            if let Some(hidden) = OTHERS.show(now) {
+                tracing::debug!(client, %error, hidden, "a TLS handshake failed");
+            }
+        }
+    }
+}
+
+/// Why a handshake failed, for the metrics.
+fn reason(error: &HandshakeError) -> HandshakeFailure {
+    use AlertDescription as Alert;
+    use HandshakeFailure as Reason;
+    let error = match error {
+        HandshakeError::NoCertificate(_) => return Reason::NoCertificate,
+        HandshakeError::Certificate(_) => return Reason::ClientCertificate,
+        HandshakeError::Tls(error) => error,
+        HandshakeError::TimedOut | HandshakeError::Connection(_) => return Reason::Other,
+    };
+    match error {
+        Error::AlertReceived(Alert::CertificateExpired) => Reason::Expired,
+        Error::AlertReceived(
+            Alert::UnknownCA
+            | Alert::BadCertificate
+            | Alert::CertificateUnknown
+            | Alert::CertificateRevoked
+            | Alert::UnsupportedCertificate,
+        ) => Reason::Untrusted,
+        Error::NoCertificatesPresented => Reason::NoCertificate,
+        Error::InvalidCertificate(_) => Reason::ClientCertificate,
+        Error::InvalidMessage(InvalidMessage::InvalidServerName)
+        | Error::PeerMisbehaved(PeerMisbehaved::ServerNameMustContainOneHostName) => {
+            Reason::ServerName
+        }
+        Error::PeerIncompatible(_)
+        | Error::NoApplicationProtocol
+        | Error::AlertReceived(
+            Alert::HandshakeFailure | Alert::ProtocolVersion | Alert::InsufficientSecurity,
+        ) => Reason::Incompatible,
+        _ => Reason::Other,
+    }
+}
+
+/// Whether an error is one of a client that speaks TLS.
+fn speaks_tls(error: &HandshakeError) -> bool {
+    let HandshakeError::Tls(error) = error else {
+        return matches!(
+            error,
+            HandshakeError::Certificate(_) | HandshakeError::NoCertificate(_)
+        );
+    };
+    matches!(
+        error,
+        Error::AlertReceived(_)
+            | Error::PeerIncompatible(_)
+            | Error::PeerMisbehaved(_)
+            | Error::NoCertificatesPresented
+            | Error::InvalidCertificate(_)
+            | Error::InvalidMessage(InvalidMessage::InvalidServerName)
+            | Error::NoApplicationProtocol
+    )
+}

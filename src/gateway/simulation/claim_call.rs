@@ -1,0 +1,172 @@
+//! A claim of slots and its reply, read as `grid.lua` documents them.
+
+use std::fmt;
+
+use limit::{KeyChange, Rate};
+
+use super::redis::Reply;
+use super::script_call::Packed;
+
+/// What a gateway claimed, and what it was granted. Times are nanoseconds on the store's clock.
+#[derive(Debug)]
+pub(super) struct ClaimCall {
+    /// The number of the origin.
+    pub(super) origin: usize,
+    /// Which process it is.
+    pub(super) gateway: Vec<u8>,
+    /// Since when its file has had its rate, in microseconds on its own clock, and this rate.
+    pub(super) since: f64,
+    pub(super) rate: Rate,
+    pub(super) wanted: f64,
+    pub(super) part_taken: f64,
+    pub(super) lead: f64,
+    /// The name's hash, the weight, and the weights of keys that wait.
+    pub(super) classes: Vec<(u32, f64, f64)>,
+    /// The generation of keys that it knows, the numbers of the claim and of the last one that was
+    /// answered.
+    pub(super) known: f64,
+    pub(super) number: f64,
+    pub(super) answered: f64,
+    pub(super) changes: Vec<KeyChange>,
+    pub(super) now: i64,
+    pub(super) gateways: f64,
+    pub(super) part: f64,
+    /// The first free slot, and when another claim would be granted more.
+    pub(super) free: i64,
+    pub(super) again: i64,
+    pub(super) in_force: Rate,
+    pub(super) pieces: u32,
+    pub(super) slots: Vec<i64>,
+    /// Whether the changes were noted, and the generation of keys from now on.
+    pub(super) is_noted: bool,
+    pub(super) generation: f64,
+    /// Keys, and at how many gateways they wait.
+    pub(super) news: Vec<(u64, u16)>,
+}
+
+impl ClaimCall {
+    /// Reads a claim; `None` if the command is none, or has failed.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the claim or the reply has another form.
+    pub(super) fn read(command: &[Vec<u8>], reply: &Reply) -> Result<Option<Self>, String> {
+        let [name, _, _, key, packed] = command else {
+            return Ok(None);
+        };
+        let key = String::from_utf8_lossy(key);
+        let origin = key.split_once(":gate:origin").map(|(_, rest)| rest);
+        let origin = origin.and_then(|rest| rest.split_once('.')?.0.parse().ok());
+        match (origin, reply) {
+            (Some(origin), Reply::Text(reply)) if name.starts_with(b"EVAL") => {
+                let read = Self::read_packed(origin, Packed(packed), Packed(reply));
+                let read = read.ok_or("a claim cannot be read".to_owned());
+                read.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn read_packed(origin: usize, mut asked: Packed, mut told: Packed) -> Option<Self> {
+        // Redis's own time counts.
+        asked.double().filter(|now| *now < 0.0)?;
+        let since = asked.double()?;
+        let rate = rate(asked.text()?.get(32..)?)?;
+        let gateway = asked.take::<8>()?.to_vec();
+        let (wanted, part_taken, lead) = (asked.double()?, asked.double()?, asked.double()?);
+        let (known, number, answered) = (asked.double()?, asked.double()?, asked.double()?);
+        let mut classes = Vec::new();
+        for _ in 0..asked.byte()? {
+            classes.push((asked.long()?, asked.double()?, asked.double()?));
+        }
+        let mut changes = Vec::new();
+        for _ in 0..asked.short()? {
+            changes.push(KeyChange {
+                key: asked.take().map(u64::from_le_bytes)?,
+                class: asked.long()?,
+                weight: asked.byte()?.into(),
+            });
+        }
+        let now = time(told.double()?);
+        let (gateways, part) = (told.double()?, told.double()?);
+        let (free, again) = (time(told.double()?), time(told.double()?));
+        let in_force = match told.byte()? {
+            1 => rate,
+            2 => self::rate(told.text()?)?,
+            _ => return None,
+        };
+        let pieces = told.long()?;
+        let mut slots = Vec::new();
+        for _ in 0..told.short()? {
+            slots.push(time(told.double()?));
+        }
+        let parts = usize::from(told.byte()?);
+        (parts == classes.len()).then_some(())?;
+        (0..parts).try_for_each(|_| told.double().map(drop))?;
+        let (is_noted, generation) = (told.byte()? == 1, told.double()?);
+        let news = told.text()?.chunks_exact(10).map(|news| {
+            let mut news = Packed(news);
+            let key = news.take().map(u64::from_le_bytes)?;
+            Some((key, news.short()?))
+        });
+        let news = news.collect::<Option<_>>()?;
+        Some(Self {
+            origin,
+            gateway,
+            since,
+            rate,
+            wanted,
+            part_taken,
+            lead,
+            classes,
+            known,
+            number,
+            answered,
+            changes,
+            now,
+            gateways,
+            part,
+            free,
+            again,
+            in_force,
+            pieces,
+            slots,
+            is_noted,
+            generation,
+            news,
+        })
+    }
+}
+
+fn rate(written: &[u8]) -> Option<Rate> {
+    std::str::from_utf8(written).ok()?.parse().ok()
+}
+
+/// Nanoseconds, of microseconds with decimals.
+#[allow(clippy::cast_possible_truncation)]
+fn time(micros: f64) -> i64 {
+    micros.trunc() as i64 * 1000 + (micros.fract() * 1000.0) as i64
+}
+
+impl fmt::Display for ClaimCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let from_now = |time: &i64| (time - self.now) / 1000;
+        let slots: Vec<_> = self.slots.iter().map(from_now).collect();
+        let (origin, wanted, lead, classes) = (self.origin, self.wanted, self.lead, &self.classes);
+        let (gateways, part_taken, part) = (self.gateways, self.part_taken, self.part);
+        let (in_force, pieces) = (self.in_force, self.pieces);
+        let (free, again) = (from_now(&self.free), from_now(&self.again));
+        let changes = self.changes.iter();
+        let changes: Vec<_> = changes.map(|it| (it.key % 1000, it.weight)).collect();
+        let news = self.news.iter().map(|(key, count)| (key % 1000, count));
+        let news: Vec<_> = news.collect();
+        let (is_noted, generation) = (self.is_noted, self.generation % 1e6);
+        write!(
+            f,
+            "{wanted} of origin{origin}, {part_taken} of its part, {lead} us ahead, for {classes:?}; \
+             is 1 of {gateways}, has {part} of {in_force}, {pieces} at once; in us: {slots:?}, \
+             free {free}, again {again}; changed keys {changes:?}, noted {is_noted}, in {generation}: \
+             {news:?}"
+        )
+    }
+}

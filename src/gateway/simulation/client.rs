@@ -1,0 +1,133 @@
+//! What a client does: it joins, waits or leaves, and uses its turn or gives it back.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use limit::{Cost, Limit};
+
+use super::gateway::Gateway;
+use super::invariants::{Invariants, Request};
+use super::world::World;
+use crate::zone::{Joining, Key, Turn};
+
+/// A request, and what its client will do.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    pub(super) zone: usize,
+    pub(super) key: &'static str,
+    pub(super) limit: Limit,
+    /// How long the client waits at most.
+    pub(super) leaves_after: Option<Duration>,
+    pub(super) then: Then,
+}
+
+/// What becomes of a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Then {
+    Used,
+    /// It is dropped at once: another zone has rejected the request.
+    GivenBack,
+    /// It is used, and given back after a time.
+    Refunded(Duration),
+    /// It is used, and after a time the answer tells another cost.
+    Settled(Duration, Cost),
+}
+
+/// Joins. The task of the request then runs on the gateway's host.
+pub(super) fn visit(
+    world: &Rc<World>,
+    invariants: &Rc<Invariants>,
+    gateway: &Rc<Gateway>,
+    visit: &Visit,
+) {
+    let (world_there, invariants) = (Rc::clone(world), Rc::clone(invariants));
+    let (gateway_there, visit) = (Rc::clone(gateway), visit.clone());
+    world.spawn(gateway.host, async move {
+        let Some(zone) = gateway_there.zone(visit.zone) else {
+            return;
+        };
+        let plans = &zone.settings().plans;
+        let (plan, mut visit) = (plans.index_of(visit.key.as_bytes()), visit);
+        if zone.settings().algorithm.has_windows() {
+            // The count is part of the rate.
+            let rate = plans.of(visit.key.as_bytes()).and_then(|plan| plan.rate);
+            let rate = rate.unwrap_or(zone.settings().rate);
+            visit.limit.burst = rate.whole_count().unwrap_or(1) - 1;
+        }
+        let request = invariants.joined(&gateway_there, &visit);
+        let joining = zone.join(Key::from(visit.key.as_bytes()), plan, visit.limit, false);
+        let stays = stay(
+            &world_there,
+            &invariants,
+            &gateway_there,
+            &visit,
+            &request,
+            joining,
+        );
+        stays.await;
+    });
+}
+
+async fn stay(
+    world: &Rc<World>,
+    invariants: &Invariants,
+    gateway: &Gateway,
+    visit: &Visit,
+    request: &Request,
+    joining: Joining<'static>,
+) {
+    let Some(answer) = patiently(world, joining, visit.leaves_after).await else {
+        return invariants.left(request);
+    };
+    if gateway.is_out() {
+        invariants.is_out(gateway.number);
+    }
+    match answer {
+        Ok(turn) => depart(world, invariants, visit, request, turn).await,
+        Err(rejection) => invariants.rejected(request, &rejection),
+    }
+}
+
+/// Waits for an answer; `None` if the client leaves before it comes.
+pub(super) async fn patiently<T>(
+    world: &Rc<World>,
+    answer: impl Future<Output = T>,
+    leaves_after: Option<Duration>,
+) -> Option<T> {
+    let Some(span) = leaves_after else {
+        return Some(answer.await);
+    };
+    match select(pin!(answer), pin!(world.sleep(span))).await {
+        Either::Left((answer, _)) => Some(answer),
+        Either::Right(_) => None,
+    }
+}
+
+async fn depart(
+    world: &Rc<World>,
+    invariants: &Invariants,
+    visit: &Visit,
+    request: &Request,
+    turn: Turn<'static>,
+) {
+    invariants.departed(request, turn.grant());
+    let used = turn.used();
+    match visit.then {
+        Then::Used => _ = turn.take(),
+        Then::GivenBack => invariants.settled(request, None),
+        Then::Refunded(span) => {
+            turn.take();
+            world.sleep(span).await;
+            invariants.settled(request, None);
+            used.refund();
+        }
+        Then::Settled(span, cost) => {
+            turn.take();
+            world.sleep(span).await;
+            invariants.settled(request, Some(cost));
+            used.settle(cost);
+        }
+    }
+}

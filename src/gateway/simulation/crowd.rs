@@ -1,0 +1,195 @@
+//! What clients do at shared gates: they join, wait or leave, and are at the origin for a while.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use limit::{Cost, WaitLimits};
+
+use super::client::patiently;
+use super::gateway::Gateway;
+use super::invariants::{GateRequest, Invariants};
+use super::random::Random;
+use super::run::Simulation;
+use super::world::World;
+use crate::gate::{Admission, NoTurn, Place};
+use crate::time::pacer::Pacer;
+
+/// A request for an origin with a gate, and what its client will do.
+#[derive(Clone, Debug)]
+pub(super) struct Passage {
+    pub(super) origin: usize,
+    /// Indices of its key and its class.
+    pub(super) key: usize,
+    pub(super) class: usize,
+    pub(super) cost: Cost,
+    /// How long it may wait at most, as far as that can be foreseen.
+    pub(super) most: Option<Duration>,
+    /// How long the client waits at most.
+    pub(super) leaves_after: Option<Duration>,
+    /// How long it is at the origin, the status of the answer, and what it cost in the end.
+    pub(super) takes: Duration,
+    pub(super) status: u16,
+    pub(super) settled: Option<Cost>,
+}
+
+impl Simulation {
+    /// Sends requests to the gates of a gateway while requests come.
+    pub(super) async fn crowd(self: Rc<Self>, gateway: usize, mut random: Random) {
+        // Before its file is read, a gateway takes no requests.
+        self.world.sleep(Duration::from_millis(1)).await;
+        let scenario = Rc::clone(&self.scenario);
+        let crowd = scenario.crowd;
+        // Some gateways have only some of the keys.
+        let keys = random.number(1..5);
+        if random.chance(30) {
+            // Others were there before.
+            self.world.sleep(random.millis(0..300)).await;
+        }
+        if crowd.is_full {
+            self.fill(gateway, keys, &mut random);
+        }
+        let mut many = crowd.first.max(1);
+        while self.world.now() < scenario.lasts {
+            for _ in 0..many {
+                let there = Rc::clone(&self.gateways.borrow()[gateway]);
+                let passage = self.passage(keys, &mut random);
+                go(&self.world, &self.invariants, &there, passage);
+            }
+            many = if random.chance(crowd.bursts) {
+                random.number(1..crowd.most)
+            } else {
+                1
+            };
+            self.world
+                .sleep(scenario.pause_after(many, &mut random))
+                .await;
+        }
+    }
+
+    /// Sends enough of all keys that each waits for a while.
+    fn fill(&self, gateway: usize, keys: u64, random: &mut Random) {
+        let there = Rc::clone(&self.gateways.borrow()[gateway]);
+        for (origin, plan) in self.scenario.origins.iter().enumerate() {
+            let known = usize::try_from(keys).unwrap_or(1).min(plan.keys.len());
+            for (key, class) in (0..known).flat_map(|key| {
+                let classes = 0..plan.classes.len();
+                classes.map(move |class| (key, class))
+            }) {
+                let gateways = self.scenario.clocks.len();
+                for _ in 0..plan.enough(key, class, gateways) {
+                    let passage = Passage {
+                        origin,
+                        key,
+                        class,
+                        most: None,
+                        ..self.passage(keys, random)
+                    };
+                    go(&self.world, &self.invariants, &there, passage);
+                }
+            }
+        }
+    }
+
+    fn passage(&self, keys: u64, random: &mut Random) -> Passage {
+        let origin = random.index(self.scenario.origins.len());
+        let plan = &self.scenario.origins[origin];
+        let known = usize::try_from(keys).unwrap_or(1).min(plan.keys.len());
+        let (key, class) = (random.index(known), random.index(plan.classes.len()));
+        let crowd = self.scenario.crowd;
+        let [leaves, given_back, trouble, settled] = self.scenario.moods;
+        let cost = |random: &mut Random| Cost::new(random.small(1..6)).unwrap_or(Cost::ONE);
+        Passage {
+            origin,
+            key,
+            class,
+            cost: if random.chance(crowd.costly) {
+                cost(random)
+            } else {
+                Cost::ONE
+            },
+            most: random.chance(crowd.hurried).then(|| random.millis(0..500)),
+            leaves_after: random.chance(leaves).then(|| random.millis(0..300)),
+            takes: if random.chance(given_back) {
+                Duration::ZERO
+            } else {
+                random.millis(0..crowd.takes)
+            },
+            status: if random.chance(trouble) { 503 } else { 200 },
+            settled: (crowd.costly > 0 && random.chance(settled)).then(|| cost(random)),
+        }
+    }
+}
+
+/// Joins. The task of the request then runs on the gateway's host.
+pub(super) fn go(
+    world: &Rc<World>,
+    invariants: &Rc<Invariants>,
+    gateway: &Rc<Gateway>,
+    passage: Passage,
+) {
+    let (world_there, invariants) = (Rc::clone(world), Rc::clone(invariants));
+    let gateway_there = Rc::clone(gateway);
+    world.spawn(gateway.host, async move {
+        let (world, gateway) = (world_there, gateway_there);
+        let Some(gate) = gateway.gate(passage.origin) else {
+            return;
+        };
+        let scenario = &gateway.scenario;
+        let plan = &scenario.origins[passage.origin];
+        let share = || plan.share(passage.key, passage.class);
+        let request = invariants.comes(&gateway, &passage);
+        let limits = WaitLimits {
+            queue_timeout: plan.queue_timeout,
+            hold: Duration::ZERO,
+            most: passage.most,
+        };
+        let place = match gate.join(
+            plan.is_fair,
+            share,
+            passage.cost,
+            &limits,
+            true,
+            Duration::ZERO,
+        ) {
+            Err(rejection) => return invariants.turned_away(&request, &rejection),
+            Ok(Admission::Passed(place)) => place,
+            Ok(Admission::Waiting(waiting)) => {
+                let pacer = Pacer::here();
+                let turn = waiting.turn(limits, &pacer);
+                match patiently(&world, turn, passage.leaves_after).await {
+                    None => return invariants.goes(&request),
+                    Some(Ok(place)) => place,
+                    Some(Err(NoTurn::Rejected(rejection))) => {
+                        return invariants.turned_away(&request, &rejection);
+                    }
+                    Some(Err(NoTurn::Outage(error))) => {
+                        return world.fail(format_args!("an outage: {error}"));
+                    }
+                }
+            }
+        };
+        invariants.passes(&request, &gateway);
+        let shed = scenario.crowd.shed.filter(|shed| {
+            let during = shed.from..shed.until;
+            shed.gateway == gateway.number && during.contains(&world.now())
+        });
+        let status = shed.map_or(passage.status, |_| 503);
+        let passage = Passage { status, ..passage };
+        visit_origin(&world, &invariants, &request, &passage, place).await;
+    });
+}
+
+async fn visit_origin(
+    world: &Rc<World>,
+    invariants: &Invariants,
+    request: &GateRequest,
+    passage: &Passage,
+    place: Place,
+) {
+    world.sleep(passage.takes).await;
+    place.answered(passage.status, || Ok(None));
+    if let Some(cost) = passage.settled {
+        invariants.billed(request, cost);
+        place.settle(cost);
+    }
+}

@@ -1,0 +1,114 @@
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use limit::find::{AnswerEvent, Experiment, FindReport, Levels, Observed};
+use limit::{Moment, Rate};
+
+use super::demand::Demand;
+use super::origin::Origin;
+use crate::simulation::random::Random;
+
+/// How often the experiment is asked.
+const TICK: f64 = 0.1;
+
+/// Longest run, in seconds.
+const MAX_RUN: f64 = 20_000.0;
+
+/// What an experiment did to an origin.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub report: FindReport,
+    /// From which second on which level was set.
+    pub levels: Vec<(f64, Levels)>,
+    pub seconds: f64,
+}
+
+/// An answer on its way: nanoseconds at which it comes and at which its request left, and its status.
+type Pending = Reverse<(u64, u64, u16)>;
+
+/// Runs an experiment to its end. `change` changes what it sees.
+pub(super) fn run(
+    mut it: Experiment,
+    origin: &mut dyn Origin,
+    demand: &mut Demand,
+    random: &mut Random,
+    mut change: impl FnMut(&mut Observed, f64),
+) -> Run {
+    let mut pending: BinaryHeap<Pending> = BinaryHeap::new();
+    let mut levels = vec![(0.0, it.levels())];
+    let (mut now, mut next_tick, mut next_departure) = (0.0_f64, TICK, 0.0_f64);
+    let mut seen = Observed::default();
+    let mut last_wait = None;
+    // Levels change in a tick alone.
+    let mut set = it.levels();
+    while !it.is_over() && now < MAX_RUN {
+        let has_place = set
+            .places
+            .is_none_or(|places| pending.len() < places as usize);
+        let next_answer = pending
+            .peek()
+            .map_or(f64::MAX, |Reverse((at, ..))| seconds(*at));
+        let departs = if has_place {
+            next_departure.max(now)
+        } else {
+            f64::MAX
+        };
+        now = departs.min(next_tick).min(next_answer);
+        if next_answer <= now {
+            if let Some(Reverse((at, sent, status))) = pending.pop() {
+                let took = Duration::from_nanos(at - sent);
+                it.record(Moment::from_nanos(sent), AnswerEvent::Head { took, status });
+                it.record(
+                    Moment::from_nanos(sent),
+                    AnswerEvent::Whole { took, status },
+                );
+            }
+        } else if departs <= now {
+            let rate = set.rate.map_or(10_000.0, Rate::per_second);
+            next_departure = next_departure.max(now - 1.0 / rate) + 1.0 / rate;
+            if let Some(waited) = demand.take(now) {
+                last_wait = Some(Duration::from_secs_f64(waited));
+                let answer = origin.answer(now, random);
+                let end = nanos(now + answer.took);
+                pending.push(Reverse((end.max(nanos(now)), nanos(now), answer.status)));
+                seen.departed += 1;
+                let in_flight = u32::try_from(pending.len()).unwrap_or(u32::MAX);
+                seen.in_flight = seen.in_flight.max(in_flight);
+            }
+        } else {
+            next_tick += TICK;
+            seen.has_waited = demand.has_waited();
+            seen.wait = last_wait.take();
+            change(&mut seen, now);
+            it.tick(&seen, Moment::from_nanos(nanos(now)));
+            seen.in_flight = u32::try_from(pending.len()).unwrap_or(u32::MAX);
+            set = it.levels();
+            if levels.last().is_none_or(|(_, last)| *last != set) {
+                levels.push((now, set));
+            }
+        }
+    }
+    Run {
+        report: it.report(Moment::from_nanos(nanos(now))),
+        levels,
+        seconds: now,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "simulated times are positive and below a day"
+)]
+pub(super) fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "simulated times are below a day"
+)]
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}

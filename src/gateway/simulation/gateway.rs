@@ -1,0 +1,166 @@
+//! What a gateway does: it has zones and gates in the store, on a clock of its own.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config;
+use limit::{Moment, Rate};
+
+use super::clock::{Skew, SkewedClock};
+use super::network;
+use super::scenario::{OriginPlan, Scenario};
+use super::world::{HostId, World};
+use crate::gate::{GateSharing, OriginGate};
+use crate::time::pacer::Pacer;
+use crate::time::simulated::SimulatedTime;
+use crate::zone::{Key, StoreHealth, Waiters, Zone};
+
+/// A gateway from its start to its death.
+pub(super) struct Gateway {
+    pub(super) number: usize,
+    pub(super) host: HostId,
+    time: Rc<dyn SimulatedTime>,
+    store_health: Arc<StoreHealth>,
+    /// Leaked, so that requests that borrow them can be stored anywhere. A retune replaces them.
+    zones: RefCell<Vec<&'static Zone>>,
+    gates: RefCell<Vec<Arc<OriginGate>>>,
+    pub(super) scenario: Rc<Scenario>,
+}
+
+impl Gateway {
+    /// Starts a gateway whose file was saved just now.
+    pub(super) fn start(
+        world: &Rc<World>,
+        scenario: &Rc<Scenario>,
+        number: usize,
+        skew: Skew,
+    ) -> Rc<Self> {
+        let time: Rc<dyn SimulatedTime> = Rc::new(SkewedClock::new(world, skew));
+        let settings = config::Redis {
+            url: network::url(number),
+            timeout: scenario.timeout,
+            ..config::Redis::default()
+        };
+        let gateway = Rc::new(Self {
+            number,
+            host: world.add_host(&time),
+            time,
+            store_health: Arc::new(StoreHealth::new(settings)),
+            zones: RefCell::default(),
+            gates: RefCell::default(),
+            scenario: Rc::clone(scenario),
+        });
+        let (its, scenario) = (Rc::clone(&gateway), Rc::clone(scenario));
+        world.spawn(gateway.host, async move {
+            let pacer = Pacer::simulated(&its.time);
+            Pacer::replace_here(Some(Rc::clone(&pacer)));
+            let gates = scenario.origins.iter().map(|origin| its.open(origin));
+            its.gates.replace(gates.collect());
+            let zones = scenario.zones.iter().map(|zone| {
+                let (pacer, since) = (Rc::clone(&pacer), its.saved());
+                let store_health = Some(Arc::clone(&its.store_health));
+                let zone = Zone::start_here(zone.settings(), pacer, since, store_health);
+                &*Box::leak(Box::new(zone))
+            });
+            its.zones.replace(zones.collect());
+        });
+        gateway
+    }
+
+    /// Opens the gate of an origin. A task of this host claims its slots.
+    fn open(&self, origin: &OriginPlan) -> Arc<OriginGate> {
+        let settings = origin.settings(origin.rate);
+        let gate = OriginGate::of(&settings, None).expect("an origin with a gate");
+        let store = Some(&self.store_health);
+        if let Some(claiming) = gate.begin_sharing(&settings, store, self.saved()) {
+            actix_rt::spawn(claiming.run());
+        }
+        if let Some(learning) = gate.begin_learning(&settings, store) {
+            actix_rt::spawn(learning.run());
+        }
+        gate
+    }
+
+    /// The gate of the origin with this index, once the gateway has started.
+    pub(super) fn gate(&self, index: usize) -> Option<Arc<OriginGate>> {
+        self.gates.borrow().get(index).cloned()
+    }
+
+    /// How the gate of an origin gets its slots; `None`: there is no such origin.
+    pub(super) fn sharing(&self, index: usize) -> Option<GateSharing> {
+        self.gate(index)?.sharing()
+    }
+
+    /// Which part of an origin's rate its gate lets through; `None`: it has not started.
+    pub(super) fn lets_through(&self, index: usize) -> Option<f64> {
+        let rate = self.gate(index)?.state(0).rate?;
+        Some(rate.per_second() / self.scenario.origins[index].rate.per_second())
+    }
+
+    /// The file is saved with another rate for an origin.
+    pub(super) fn retune_origin(self: &Rc<Self>, world: &Rc<World>, index: usize, rate: Rate) {
+        let its = Rc::clone(self);
+        world.spawn(self.host, async move {
+            let Some(gate) = its.gate(index) else {
+                return;
+            };
+            let settings = its.scenario.origins[index].settings(rate);
+            gate.reload(&settings, None, true);
+            let begun = gate.begin_sharing(&settings, Some(&its.store_health), its.saved());
+            assert!(begun.is_none(), "a task claims already");
+            let begun = gate.begin_learning(&settings, Some(&its.store_health));
+            assert!(begun.is_none(), "a task asks already");
+        });
+    }
+
+    /// When a file that is saved now was saved, by the gateway's clock.
+    fn saved(&self) -> Moment {
+        self.time.now()
+    }
+
+    /// The zone with this index, once the gateway has started.
+    pub(super) fn zone(&self, index: usize) -> Option<&'static Zone> {
+        self.zones.borrow().get(index).copied()
+    }
+
+    /// The file is saved with another rate for a zone.
+    pub(super) fn retune(&self, index: usize, rate: Rate) {
+        let Some(zone) = self.zone(index) else {
+            return;
+        };
+        let settings = config::Zone {
+            rate,
+            ..zone.settings().clone()
+        };
+        let store_health = Some(Arc::clone(&self.store_health));
+        let zone = zone.retune_at(settings, Vec::new(), store_health, self.saved());
+        self.zones.borrow_mut()[index] = Box::leak(Box::new(zone));
+    }
+
+    /// An operator has a zone forget a key. Those who wait keep their times.
+    pub(super) async fn forget(&self, index: usize, key: &str) {
+        if let Some(zone) = self.zone(index) {
+            zone.forget(Key::from(key.as_bytes()), Waiters::Stay).await;
+        }
+    }
+
+    /// What it has of keys: their zones.
+    pub(super) async fn remembers(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        let zones = self.zones.borrow().clone();
+        for zone in zones {
+            let stats = zone.stats(0).await;
+            if stats.active + stats.parked + stats.depth > 0 {
+                let (number, name) = (self.number, &zone.settings().name);
+                left.push(format!("a key of {name} at gateway {number}"));
+            }
+        }
+        left
+    }
+
+    /// Whether the gateway knows that it cannot reach the store.
+    pub(super) fn is_out(&self) -> bool {
+        self.store_health.outage().is_some()
+    }
+}

@@ -1,0 +1,76 @@
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use limit::Cost;
+
+use super::{Checked, Request};
+use crate::simulation::scenario::Scenario;
+use crate::simulation::script_call::ScriptCall;
+
+/// What the store was told to charge is what was used: nothing is lost on the way.
+///
+/// It holds once all is over, if nothing has failed meanwhile. Where costs are mixed, a request may
+/// take the time of one that costs more, and the rest is lost; so it is not checked there. Places of
+/// leases may lapse: then less is used than was charged, but never more.
+pub(super) struct Books {
+    scenario: Rc<Scenario>,
+    /// What was charged in the store and not given back: of each zone.
+    charged: BTreeMap<usize, i64>,
+    /// What departed requests cost in the end: of each zone.
+    used: BTreeMap<usize, i64>,
+}
+
+impl Books {
+    pub(super) fn new(scenario: &Rc<Scenario>) -> Self {
+        Self {
+            scenario: Rc::clone(scenario),
+            charged: BTreeMap::new(),
+            used: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn store_ran(&mut self, call: &ScriptCall) {
+        for entry in &call.entries {
+            let Some((zone, _)) = entry.zone_and_key() else {
+                continue;
+            };
+            let charged = self.charged.entry(zone).or_default();
+            let cost = i64::from(entry.cost);
+            if call.is_join() {
+                *charged += i64::from(entry.done) * cost;
+            } else if call.is_refund() {
+                // Whether or not it could be given back.
+                *charged -= i64::from(entry.many) * cost;
+            }
+        }
+    }
+
+    pub(super) fn departed(&mut self, request: &Request) {
+        let used = self.used.entry(request.zone).or_default();
+        *used += i64::from(request.limit.cost.get());
+    }
+
+    pub(super) fn settled(&mut self, request: &Request, cost: Option<Cost>) {
+        let used = self.used.entry(request.zone).or_default();
+        *used += i64::from(cost.map_or(0, Cost::get)) - i64::from(request.limit.cost.get());
+    }
+
+    /// Checks that both are the same, once all is over.
+    pub(super) fn check(&self) -> Checked {
+        if !self.scenario.is_calm() {
+            return Ok(());
+        }
+        for (zone, plan) in self.scenario.zones.iter().enumerate() {
+            let of = |book: &BTreeMap<usize, i64>| book.get(&zone).copied().unwrap_or(0);
+            let (charged, used) = (of(&self.charged), of(&self.used));
+            let is_lost = charged > used && plan.leases_may_lapse();
+            if charged != used && !is_lost && !plan.has_mixed_costs() {
+                let name = &plan.name;
+                return Err(format!(
+                    "{charged} were charged for {name}, and {used} used"
+                ));
+            }
+        }
+        Ok(())
+    }
+}

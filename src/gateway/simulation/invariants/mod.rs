@@ -1,0 +1,406 @@
+//! What must hold after each step, whatever the seed.
+
+mod answers;
+mod books;
+mod fallback;
+mod gates;
+mod order;
+mod pace;
+mod places;
+mod sharing;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use limit::{Cost, Limit};
+
+use super::claim_call::ClaimCall;
+use super::client::Visit;
+use super::crowd::Passage;
+use super::gateway::Gateway;
+use super::places_call;
+use super::redis::Reply;
+use super::scenario::Scenario;
+use super::script_call::ScriptCall;
+use super::world::{HostId, World};
+use crate::gate::GateRejection;
+use crate::zone::{Charge, Grant, Rejection};
+use answers::Answers;
+use books::Books;
+use fallback::Fallback;
+use gates::Gates;
+pub(super) use gates::{ClaimId, GateRequest};
+use order::Order;
+use pace::Pace;
+use places::Places;
+use sharing::Sharing;
+
+/// A request of a client.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    /// Counts up, in the order in which requests join.
+    id: u64,
+    gateway: usize,
+    /// Tells a gateway from the one before its restart.
+    host: HostId,
+    zone: usize,
+    key: &'static str,
+    limit: Limit,
+    since: Duration,
+}
+
+/// All invariants. Each of them says what is wrong as an error.
+pub(super) struct Invariants {
+    world: Rc<World>,
+    next: Cell<u64>,
+    leased: Cell<u64>,
+    answers: RefCell<Answers>,
+    fallback: Fallback,
+    order: RefCell<Order>,
+    pace: RefCell<Pace>,
+    places: RefCell<Places>,
+    books: RefCell<Books>,
+    sharing: RefCell<Sharing>,
+    gates: RefCell<Gates>,
+    scenario_has_zones: bool,
+}
+
+/// Whether an invariant holds, or what is wrong.
+type Checked = Result<(), String>;
+
+impl Invariants {
+    pub(super) fn new(world: &Rc<World>, scenario: &Rc<Scenario>) -> Rc<Self> {
+        Rc::new(Self {
+            world: Rc::clone(world),
+            next: Cell::default(),
+            leased: Cell::default(),
+            answers: RefCell::new(Answers::new(scenario)),
+            fallback: Fallback::new(scenario),
+            order: RefCell::new(Order::new(scenario)),
+            pace: RefCell::new(Pace::new(scenario)),
+            places: RefCell::new(Places::new(scenario)),
+            books: RefCell::new(Books::new(scenario)),
+            sharing: RefCell::new(Sharing::new(scenario)),
+            gates: RefCell::new(Gates::new(scenario)),
+            scenario_has_zones: !scenario.zones.is_empty(),
+        })
+    }
+
+    /// A client joins at a gateway.
+    pub(super) fn joined(&self, gateway: &Gateway, visit: &Visit) -> Request {
+        let id = self.next.get();
+        self.next.set(id + 1);
+        let request = Request {
+            id,
+            gateway: gateway.number,
+            host: gateway.host,
+            zone: visit.zone,
+            key: visit.key,
+            limit: visit.limit,
+            since: self.world.now(),
+        };
+        self.note(&request, format_args!("joins: {}", Briefly(&visit.limit)));
+        self.answers.borrow_mut().joined(&request);
+        request
+    }
+
+    /// Its turn has come.
+    pub(super) fn departed(&self, request: &Request, grant: &Grant) {
+        let now = self.world.now();
+        self.note(request, format_args!("departs: {:?}", grant.charge));
+        if request.since == now && matches!(grant.charge, Charge::Store(_)) {
+            self.leased.set(self.leased.get() + 1);
+        }
+        self.check(self.answers.borrow_mut().answered(request, now));
+        self.check(self.fallback.departed(request, grant.charge));
+        self.check(self.order.borrow_mut().departed(request, grant));
+        self.check(self.places.borrow_mut().departed(request, grant));
+        self.books.borrow_mut().departed(request);
+        let sharing = &mut *self.sharing.borrow_mut();
+        self.check(sharing.departed(request, grant.charge, now));
+        self.check(self.pace.borrow_mut().departed(request, grant.charge, now));
+    }
+
+    /// It was rejected.
+    pub(super) fn rejected(&self, request: &Request, rejection: &Rejection) {
+        self.note(request, format_args!("is rejected: {:?}", rejection.reason));
+        let now = self.world.now();
+        self.check(self.answers.borrow_mut().answered(request, now));
+        self.check(self.fallback.rejected(request, rejection.reason));
+    }
+
+    /// Its client left while it waited.
+    pub(super) fn left(&self, request: &Request) {
+        self.note(request, format_args!("leaves"));
+        self.answers.borrow_mut().left(request);
+    }
+
+    /// What it was charged is changed to this cost; `None`: it is given back.
+    pub(super) fn settled(&self, request: &Request, cost: Option<Cost>) {
+        self.note(request, format_args!("costs {cost:?}"));
+        self.answers.borrow_mut().settled(request, cost);
+        self.places.borrow_mut().settled(request, cost);
+        self.books.borrow_mut().settled(request, cost);
+        let now = self.world.now();
+        self.pace.borrow_mut().settled(request, cost, now);
+    }
+
+    /// A request comes to a shared gate.
+    pub(super) fn comes(&self, gateway: &Gateway, passage: &Passage) -> GateRequest {
+        let now = self.world.now();
+        let request = self.gates.borrow_mut().comes(gateway, passage, now);
+        self.note_at_gate(&request, format_args!("comes: {passage:?}"));
+        request
+    }
+
+    /// It goes on to the origin.
+    pub(super) fn passes(&self, request: &GateRequest, gateway: &Gateway) {
+        let Some(sharing) = gateway.sharing(request.origin) else {
+            return;
+        };
+        self.note_at_gate(request, format_args!("goes on: {sharing:?}"));
+        let now = self.world.now();
+        self.check(self.gates.borrow_mut().passes(request, &sharing, now));
+    }
+
+    /// The gate rejected it, or it has waited too long.
+    pub(super) fn turned_away(&self, request: &GateRequest, rejection: &GateRejection) {
+        self.note_at_gate(request, format_args!("is rejected: {:?}", rejection.reason));
+        let now = self.world.now();
+        self.check(self.gates.borrow_mut().turned_away(request, now));
+    }
+
+    /// Its client left while it waited at a gate.
+    pub(super) fn goes(&self, request: &GateRequest) {
+        self.note_at_gate(request, format_args!("leaves"));
+        let now = self.world.now();
+        self.check(self.gates.borrow_mut().goes(request, now));
+    }
+
+    /// The answer of the origin tells another cost.
+    pub(super) fn billed(&self, request: &GateRequest, cost: Cost) {
+        self.note_at_gate(request, format_args!("costs {cost:?}"));
+    }
+
+    /// Somebody looks how the gates of a gateway get their slots.
+    pub(super) fn look_at_gates(&self, gateway: &Gateway) {
+        for origin in 0.. {
+            let Some(sharing) = gateway.sharing(origin) else {
+                return;
+            };
+            let (gate, now) = ((gateway.number, origin), self.world.now());
+            let mut gates = self.gates.borrow_mut();
+            self.check(gates.seen(gate, gateway.host, &sharing, now));
+        }
+    }
+
+    /// Somebody looks which part of the rate is in force at the gates of a gateway.
+    pub(super) fn look_at_backoffs(&self, gateway: &Gateway, is_over: bool) {
+        for origin in 0..gateway.scenario.origins.len() {
+            let Some(share) = gateway.lets_through(origin) else {
+                return;
+            };
+            let (gate, now) = ((gateway.number, origin), self.world.now());
+            let mut gates = self.gates.borrow_mut();
+            self.check(gates.lets_through(gate, gateway.host, share, now));
+            if is_over && share < 0.999 {
+                self.stays(&format!("a cut at gateway {}", gateway.number));
+            }
+        }
+    }
+
+    /// A gateway has got the answer to a claim, which it began to send at `sent`.
+    pub(super) fn told(&self, claim: ClaimId, sent: Duration) {
+        let now = self.world.now();
+        self.world.note(format_args!("{claim:?} is answered"));
+        self.gates.borrow_mut().told(claim, sent, now);
+    }
+
+    fn claimed(&self, gateway: usize, call: &ClaimCall) -> Option<ClaimId> {
+        self.world
+            .note(format_args!("store: gateway {gateway} claims: {call}"));
+        let now = self.world.now();
+        let claimed = self.gates.borrow_mut().claimed(gateway, call, now);
+        claimed.map_err(|wrong| self.check(Err(wrong))).ok()
+    }
+
+    /// The store has run a command of a gateway. Returns the claim of slots that it was, if any.
+    pub(super) fn store_ran(
+        &self,
+        gateway: usize,
+        command: &[Vec<u8>],
+        reply: &Reply,
+    ) -> Option<ClaimId> {
+        if let Some(call) = places_call::read(command, reply) {
+            self.world
+                .note(format_args!("store: gateway {gateway}: {call}"));
+            return None;
+        }
+        match ClaimCall::read(command, reply) {
+            Ok(Some(call)) => return self.claimed(gateway, &call),
+            Ok(None) => {}
+            Err(wrong) => self.check(Err(wrong)),
+        }
+        if self.scenario_has_zones {
+            self.store_ran_for_zones(command, reply);
+        }
+        None
+    }
+
+    fn store_ran_for_zones(&self, command: &[Vec<u8>], reply: &Reply) {
+        if let [name, keys @ ..] = command
+            && name == b"UNLINK"
+        {
+            for key in keys.iter().map(|key| String::from_utf8_lossy(key)) {
+                self.world.note(format_args!("store: {key} is deleted"));
+                self.places.borrow_mut().deleted(&key);
+            }
+        }
+        match ScriptCall::read(command, reply) {
+            Ok(None) => {}
+            Ok(Some(call)) => {
+                self.world.note(format_args!("store:{call}"));
+                let ran = self.places.borrow_mut().store_ran(&call, self.world.now());
+                self.check(ran);
+                self.books.borrow_mut().store_ran(&call);
+                self.pace.borrow_mut().store_ran(&call, self.world.now());
+            }
+            Err(wrong) => self.check(Err(wrong)),
+        }
+    }
+
+    /// The store has lost data, or an operator has it forget a key.
+    pub(super) fn store_forgot(&self) {
+        self.world.note(format_args!("store: has forgotten"));
+        self.places.borrow_mut().store_forgot();
+        self.pace.borrow_mut().store_forgot(self.world.now());
+        self.gates.borrow_mut().store_forgot();
+    }
+
+    /// The store's clock has jumped.
+    pub(super) fn jumped(&self, micros: i64) {
+        let ahead = u64::try_from(micros).unwrap_or(0);
+        self.pace.borrow_mut().jumped(Duration::from_micros(ahead));
+        let now = self.world.now();
+        self.gates.borrow_mut().jumped(micros, now);
+    }
+
+    /// A gateway goes alone from now on, or not any more.
+    pub(super) fn goes_alone(&self, gateway: usize, is_alone: bool) {
+        self.world
+            .note(format_args!("gateway {gateway}: goes alone: {is_alone}"));
+        let now = self.world.now();
+        if is_alone {
+            self.pace.borrow_mut().goes_alone(gateway, now);
+            self.sharing.borrow_mut().goes_alone(gateway);
+        } else {
+            self.pace.borrow_mut().is_back(gateway, now);
+            self.sharing.borrow_mut().is_back(gateway);
+        }
+    }
+
+    /// A gateway knows that it cannot reach the store, and may decide alone from this moment on.
+    pub(super) fn is_out(&self, gateway: usize) {
+        self.sharing.borrow_mut().goes_alone(gateway);
+    }
+
+    /// All is over: nobody waits, and the store has what it was sent.
+    pub(super) fn over(&self, gateways: &[Rc<Gateway>]) {
+        for gateway in gateways {
+            self.look_at_gates(gateway);
+            let sharing = (0..).map_while(|origin| gateway.sharing(origin));
+            if sharing.into_iter().any(|sharing| sharing.is_alone) {
+                self.stays(&format!("a gate of gateway {} is alone", gateway.number));
+            }
+        }
+        self.check(self.books.borrow().check());
+        self.check(self.places.borrow().check());
+    }
+
+    /// Something does not go away.
+    pub(super) fn stays(&self, what: &str) {
+        self.check(Err(format!("{what} long after all is over")));
+    }
+
+    /// A gateway has died: its requests get no answer.
+    pub(super) fn died(&self, gateway: usize, host: HostId) {
+        self.answers.borrow_mut().died(host);
+        self.gates.borrow_mut().died(gateway, host);
+    }
+
+    /// All faults are over, and no more requests come.
+    pub(super) fn healed(&self) {
+        self.gates.borrow_mut().healed(self.world.now());
+    }
+
+    /// How many requests wait for an answer.
+    pub(super) fn waiting(&self) -> usize {
+        self.answers.borrow().waiting() + self.gates.borrow().waiting()
+    }
+
+    /// Checks that nobody has waited too long.
+    pub(super) fn check_waiting(&self) {
+        self.check(self.answers.borrow().check(self.world.now()));
+        self.check(self.gates.borrow().check_waiting(self.world.now()));
+    }
+
+    /// How many requests departed at the moment at which they joined, with a place of the store.
+    ///
+    /// An answer of the store takes longer, so these had places of leases.
+    pub(super) fn leased(&self) -> u64 {
+        self.leased.get()
+    }
+
+    /// How many requests have joined.
+    pub(super) fn joins(&self) -> u64 {
+        self.next.get() + self.gates.borrow().count()
+    }
+
+    /// How many requests have passed shared gates in slots of the grid, how many while their gateway
+    /// was alone, and how often fairness, and gates that back off, could be checked.
+    pub(super) fn gate_counts(&self) -> [u64; 4] {
+        self.gates.borrow().counts()
+    }
+
+    fn check(&self, checked: Checked) {
+        if let Err(wrong) = checked {
+            self.world.fail(format_args!("{wrong}"));
+        }
+    }
+
+    fn note_at_gate(&self, request: &GateRequest, what: std::fmt::Arguments<'_>) {
+        let (id, gateway, origin) = (request.id, request.gateway, request.origin);
+        let (key, class) = (request.key, request.class);
+        self.world.note(format_args!(
+            "gateway {gateway}: request {id} of origin{origin}:{class}:{key} {what}"
+        ));
+    }
+
+    fn note(&self, request: &Request, what: std::fmt::Arguments<'_>) {
+        let (id, gateway) = (request.id, request.gateway);
+        let (zone, key) = (request.zone, request.key);
+        self.world.note(format_args!(
+            "gateway {gateway}: request {id} of zone{zone}:{key} {what}"
+        ));
+    }
+}
+
+/// A limit in few words.
+struct Briefly<'a>(&'a Limit);
+
+impl std::fmt::Display for Briefly<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (burst, delay) = (self.0.burst, self.0.delay);
+        let (max_wait, cost) = (self.0.max_wait, self.0.cost);
+        write!(
+            f,
+            "burst {burst}, delay {delay:?}, max_wait {max_wait:?}, cost {cost:?}"
+        )
+    }
+}
+
+/// What a charge is, as far as invariants differ.
+fn is_alone(charge: Charge) -> bool {
+    matches!(charge, Charge::Alone(_) | Charge::Own(_))
+}

@@ -1,0 +1,295 @@
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use limit::{Algorithm, Cost, Delay, Rate};
+
+use super::{Checked, Request, is_alone};
+use crate::simulation::scenario::Scenario;
+use crate::simulation::script_call::ScriptCall;
+use crate::zone::Charge;
+
+/// The limit holds over all gateways, in every window of time, and departures keep their distance.
+///
+/// What the store decided is bounded for all gateways together, what a gateway decided alone for
+/// each of them.
+pub(super) struct Pace {
+    scenario: Rc<Scenario>,
+    departures: BTreeMap<Stream, Vec<Departure>>,
+    /// The tokens that the store took back, and when: of each zone and key.
+    tokens_back: BTreeMap<(usize, &'static str), Vec<(Duration, u32)>>,
+    /// When the store has lost data.
+    forgot: Vec<Duration>,
+    /// When a gateway began to go alone, and when it ended; for ever, if it has not.
+    alone: Vec<(usize, Duration, Duration)>,
+    /// How far the store's clock has jumped ahead.
+    jumped: Duration,
+}
+
+/// A zone and a key, and the gateway if that went alone.
+type Stream = (usize, &'static str, Option<usize>);
+
+struct Departure {
+    id: u64,
+    at: Duration,
+    cost: u32,
+    /// What was given back of it, and when.
+    given_back: Option<(Duration, u32)>,
+}
+
+impl Pace {
+    pub(super) fn new(scenario: &Rc<Scenario>) -> Self {
+        Self {
+            scenario: Rc::clone(scenario),
+            departures: BTreeMap::new(),
+            tokens_back: BTreeMap::new(),
+            forgot: Vec::new(),
+            alone: Vec::new(),
+            jumped: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn store_ran(&mut self, call: &ScriptCall, now: Duration) {
+        let done = call.entries.iter().filter(|entry| entry.done > 0);
+        for entry in done.filter(|_| call.is_refund()) {
+            let Some((index, name)) = entry.zone_and_key() else {
+                continue;
+            };
+            let zone = &self.scenario.zones[index];
+            if let Some(key) = zone.keys.iter().find(|key| **key == name)
+                && zone.algorithm == Algorithm::TokenBucket
+            {
+                let back = self.tokens_back.entry((index, key)).or_default();
+                back.push((now, entry.cost));
+            }
+        }
+    }
+
+    pub(super) fn store_forgot(&mut self, now: Duration) {
+        self.forgot.push(now);
+    }
+
+    pub(super) fn goes_alone(&mut self, gateway: usize, now: Duration) {
+        self.alone.push((gateway, now, Duration::MAX));
+    }
+
+    pub(super) fn is_back(&mut self, gateway: usize, now: Duration) {
+        let own = self
+            .alone
+            .iter_mut()
+            .filter(|(other, ..)| *other == gateway);
+        own.for_each(|(.., end)| *end = (*end).min(now));
+    }
+
+    pub(super) fn jumped(&mut self, ahead: Duration) {
+        self.jumped += ahead;
+    }
+
+    pub(super) fn departed(&mut self, request: &Request, charge: Charge, now: Duration) -> Checked {
+        if charge == Charge::Nothing {
+            return Ok(());
+        }
+        let gateway = is_alone(charge).then_some(request.gateway);
+        let stream = (request.zone, request.key, gateway);
+        self.departures.entry(stream).or_default().push(Departure {
+            id: request.id,
+            at: now,
+            cost: request.limit.cost.get(),
+            given_back: None,
+        });
+        self.check_windows(stream)?;
+        self.check_distance(stream)
+    }
+
+    pub(super) fn settled(&mut self, request: &Request, cost: Option<Cost>, now: Duration) {
+        let kept = cost.map_or(0, Cost::get);
+        let all = self.departures.values_mut().flatten();
+        for departure in all.filter(|it| it.id == request.id) {
+            let less = departure.cost.saturating_sub(kept);
+            departure.given_back = Some((now, less));
+        }
+    }
+
+    /// Checks all windows that end now.
+    fn check_windows(&self, stream: Stream) -> Checked {
+        let departures = &self.departures[&stream];
+        let Some(last) = departures.last() else {
+            return Ok(());
+        };
+        let (mut sum, given_back) = (0, self.given_back(stream));
+        for (index, first) in departures.iter().enumerate().rev() {
+            sum += first.cost;
+            // Only the widest window that has these.
+            let before = index.checked_sub(1).map(|index| departures[index].at);
+            if before == Some(first.at) {
+                continue;
+            }
+            // What the store was told before the window cannot be used in it.
+            let since = first.at.saturating_sub(self.settling());
+            let within = given_back.iter().filter(|(at, _)| *at >= since);
+            let more: u32 = within.map(|(_, cost)| cost).sum();
+            let most = self.most(stream, first.at, last.at) + f64::from(more);
+            if f64::from(sum) > most {
+                let (_, key, _) = stream;
+                let span = last.at.saturating_sub(first.at);
+                return Err(format!(
+                    "{sum} of {key} departed in {span:?}, more than {most:.3}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was given back of a stream, and when.
+    ///
+    /// A token that the store took back lets one more request go, also if the bucket was full since
+    /// that token was taken: it has no places, so the store cannot know that. The one who gave it
+    /// back need not have departed: its client may have left before the answer came. So in a window
+    /// at most `burst + 1` tokens, those that came in it, and those that came back are used.
+    fn given_back(&self, stream: Stream) -> Vec<(Duration, u32)> {
+        let (index, key, gateway) = stream;
+        let is_token_bucket = self.scenario.zones[index].algorithm == Algorithm::TokenBucket;
+        if is_token_bucket && gateway.is_none() {
+            return self
+                .tokens_back
+                .get(&(index, key))
+                .cloned()
+                .unwrap_or_default();
+        }
+        let departures = self.departures[&stream].iter();
+        departures.filter_map(|it| it.given_back).collect()
+    }
+
+    /// How long it takes at most until the store has what is given back.
+    fn settling(&self) -> Duration {
+        if self.scenario.is_calm() {
+            8 * self.scenario.delay.1
+        } else {
+            Duration::from_secs(3)
+        }
+    }
+
+    /// How many requests may depart from one time to another.
+    fn most(&self, stream: Stream, from: Duration, to: Duration) -> f64 {
+        let (index, key, gateway) = stream;
+        let zone = &self.scenario.zones[index];
+        let span = (to.saturating_sub(from) + self.error() + self.jumped).as_secs_f64();
+        let rate = self.scenario.fastest(index, key);
+        let (cost, burst) = (f64::from(zone.max_cost()), f64::from(zone.max_burst()));
+        // What the store forgot is forgiven once, and what a gateway let in alone each time.
+        let waits = self.scenario.longest_wait(index, key, 0) + self.scenario.timeout;
+        let touches = |began: Duration, ended: Duration| {
+            began <= to + self.scenario.timeout && ended.saturating_add(waits) >= from
+        };
+        // Those who wait at other gateways learn of a new rate with the next request there.
+        let schedules = 1 + self.scenario.retunes(index);
+        let times = match gateway {
+            None => schedules + self.forgot.iter().filter(|at| touches(**at, **at)).count(),
+            Some(gateway) => {
+                let own = self.alone.iter().filter(|(other, ..)| *other == gateway);
+                own.filter(|(_, began, ended)| touches(*began, *ended))
+                    .count()
+                    .max(1)
+            }
+        };
+        #[allow(clippy::cast_precision_loss)]
+        let mut times = times as f64;
+        if zone.has_mixed_costs() && !self.scenario.is_calm() {
+            // The first who waits takes the first time, also that of one who costs less.
+            times *= cost;
+        }
+        let alone = if zone.algorithm.has_windows() {
+            self.most_once(stream, span)
+        } else {
+            rate.per_second() * span + burst + cost
+        };
+        let most = if gateway.is_some() {
+            alone * times
+        } else {
+            self.most_once(stream, span) * times
+        };
+        most + 1e-6
+    }
+
+    /// How many requests may depart within a span, in seconds, by one schedule that loses nothing.
+    fn most_once(&self, (index, key, _): Stream, span: f64) -> f64 {
+        let zone = &self.scenario.zones[index];
+        let by_rate = self.scenario.fastest(index, key).per_second() * span;
+        let (cost, burst) = (f64::from(zone.max_cost()), f64::from(zone.max_burst()));
+        match zone.algorithm {
+            // A gateway that learns late of a higher rate lets those go whose time has passed.
+            Algorithm::LeakyBucket if self.scenario.retunes(index) > 0 => {
+                by_rate + burst + 2.0 * cost
+            }
+            Algorithm::LeakyBucket => {
+                // Those who wait depart at the rate; where costs are mixed, in another order.
+                let delay = zone.limits.iter().map(|limit| match limit.delay {
+                    Delay::Above(delay) => delay,
+                    Delay::Never => limit.burst,
+                });
+                let delay = f64::from(delay.max().unwrap_or(0));
+                let ahead = if cost > 1.0 { 2.0 * cost } else { 1.0 };
+                by_rate + delay + ahead
+            }
+            Algorithm::TokenBucket => by_rate + burst + 1.0,
+            _ => {
+                let rates = || self.scenario.rates(index, key);
+                let period = rates().map(Rate::period).min().unwrap_or_default();
+                let count = rates().filter_map(Rate::whole_count).max();
+                let windows = span / period.as_secs_f64();
+                let touched = match zone.algorithm {
+                    Algorithm::SlidingWindowLog => windows.floor() + 1.0,
+                    _ => windows.floor() + 2.0,
+                };
+                f64::from(count.unwrap_or(0)) * touched
+            }
+        }
+    }
+
+    /// How much nearer than on the schedule two departures may be: what the clocks are wrong by.
+    fn error(&self) -> Duration {
+        let (least, most) = self.scenario.delay;
+        let spread = if self.scenario.is_calm() {
+            most.saturating_sub(least)
+        } else {
+            // Before or behind its time.
+            2 * (self.scenario.timeout + Duration::from_millis(2))
+        };
+        // A sample counts for up to twenty seconds.
+        let drift = self
+            .scenario
+            .clocks
+            .iter()
+            .map(|skew| skew.ppm.unsigned_abs())
+            .max();
+        let drift = Duration::from_micros(20 * u64::from(drift.unwrap_or(0)));
+        spread + 2 * drift + Duration::from_micros(2)
+    }
+
+    /// Where all wait in one lane, one departs an interval behind the other.
+    fn check_distance(&self, stream: Stream) -> Checked {
+        let (index, key, gateway) = stream;
+        let zone = &self.scenario.zones[index];
+        let is_spaced = zone.algorithm.queues()
+            && zone
+                .limits
+                .iter()
+                .all(|limit| limit.delay == Delay::Above(0));
+        let departures = &self.departures[&stream];
+        let [.., one, other] = departures.as_slice() else {
+            return Ok(());
+        };
+        let has_jumped = self.jumped > Duration::ZERO;
+        let is_disturbed = gateway.is_some() || !self.forgot.is_empty() || has_jumped;
+        let is_disturbed = is_disturbed || self.scenario.retunes(index) > 0;
+        if !is_spaced || is_disturbed || one.given_back.is_some() {
+            return Ok(());
+        }
+        let rate: Rate = self.scenario.fastest(index, key);
+        let gap = other.at.saturating_sub(one.at);
+        if gap + self.error() < rate.interval() {
+            return Err(format!("requests of {key} depart {gap:?} apart, at {rate}"));
+        }
+        Ok(())
+    }
+}

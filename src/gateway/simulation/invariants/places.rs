@@ -1,0 +1,221 @@
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use limit::Cost;
+
+use super::{Checked, Request};
+use crate::simulation::scenario::Scenario;
+use crate::simulation::script_call::{CallEntry, ScriptCall, zone_and_key};
+use crate::zone::{Charge, Grant};
+
+/// No place of a schedule is handed out twice, and no place is used twice.
+///
+/// If nothing fails, a place that a lease took and nobody used goes back, unless its time passed
+/// before the lease was over. Where costs are mixed or change, this is not checked: see
+/// [`Books`](super::books::Books).
+pub(super) struct Places {
+    scenario: Rc<Scenario>,
+    /// The places that are taken: of each key in the store.
+    taken: BTreeMap<String, BTreeMap<u64, Taken>>,
+    /// Who departed at a place: of each zone, key and place.
+    used: BTreeMap<(usize, &'static str, u64), u64>,
+    has_forgotten: bool,
+}
+
+/// A place that is taken.
+#[derive(Clone, Copy)]
+struct Taken {
+    /// When the store gave it.
+    at: Duration,
+    /// How many requests the bucket held before it, at least.
+    level: f64,
+    /// Whether it was asked back, but its time had passed.
+    is_returned: bool,
+}
+
+impl Places {
+    pub(super) fn new(scenario: &Rc<Scenario>) -> Self {
+        Self {
+            scenario: Rc::clone(scenario),
+            taken: BTreeMap::new(),
+            used: BTreeMap::new(),
+            has_forgotten: false,
+        }
+    }
+
+    pub(super) fn store_ran(&mut self, call: &ScriptCall, now: Duration) -> Checked {
+        for entry in call.entries.iter().filter(|entry| entry.has_places()) {
+            let taken = self.taken.entry(entry.key.clone()).or_default();
+            let given_back = entry.first..entry.first + u64::from(entry.cost);
+            if call.is_refund() && entry.done == 0 {
+                for (_, place) in taken.range_mut(given_back) {
+                    place.is_returned = true;
+                }
+            } else if entry.done == 0 {
+                // Nothing has changed.
+            } else if call.is_join() {
+                take(taken, entry, now)?;
+            } else if call.is_refund() {
+                given_back.for_each(|place| _ = taken.remove(&place));
+            } else if call.is_forget() {
+                // All behind the last who waits are handed out again.
+                taken.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// A key was deleted in the store: its places may be handed out again, also at once.
+    pub(super) fn deleted(&mut self, key: &str) {
+        self.taken.remove(key);
+    }
+
+    pub(super) fn store_forgot(&mut self) {
+        self.taken.clear();
+        self.has_forgotten = true;
+    }
+
+    /// A request departs at its place, which nobody else has used.
+    pub(super) fn departed(&mut self, request: &Request, grant: &Grant) -> Checked {
+        let Charge::Store(charge) = grant.charge else {
+            return Ok(());
+        };
+        // Other algorithms have no places. A store that has forgotten begins with any place.
+        if charge.place() == 0 || self.has_forgotten {
+            return Ok(());
+        }
+        for place in charge.place()..charge.place() + u64::from(charge.cost().get()) {
+            let seat = (request.zone, request.key, place);
+            if let Some(other) = self.used.insert(seat, request.id) {
+                let id = request.id;
+                return Err(format!(
+                    "requests {other} and {id} depart at the same place {place}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what became of the places that nobody used, once all is over.
+    pub(super) fn check(&self) -> Checked {
+        let [.., settled] = self.scenario.moods;
+        // Those who wait may pay a bill of another request with their places.
+        if !self.scenario.is_calm() || settled > 0 {
+            return Ok(());
+        }
+        for (name, taken) in &self.taken {
+            let Some((zone, key)) = zone_and_key(name) else {
+                continue;
+            };
+            let plan = &self.scenario.zones[zone];
+            // A new rate changes the times of all places.
+            if plan.has_mixed_costs() || self.scenario.retunes(zone) > 0 {
+                continue;
+            }
+            let rate = plan.rate_of(key).per_second();
+            let keys = plan.keys.iter().filter(|known| **known == key);
+            let unused = taken.iter().filter(|(place, it)| {
+                let mut seats = keys.clone().map(|key| (zone, *key, **place));
+                !it.is_returned && seats.all(|seat| !self.used.contains_key(&seat))
+            });
+            for (place, it) in unused {
+                let due = it.at + Duration::from_secs_f64(it.level.max(0.0) / rate);
+                let over = it.at + looked_for(plan.lease);
+                if plan.lease.is_zero() || due > over {
+                    return Err(format!(
+                        "place {place} of {name} was not used and not given back"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A request gives its places back, or some of them.
+    pub(super) fn settled(&mut self, request: &Request, cost: Option<Cost>) {
+        let kept = usize::try_from(cost.map_or(0, Cost::get)).unwrap_or(0);
+        let own = self.used.iter().filter(|(_, id)| **id == request.id);
+        let own: Vec<_> = own.map(|(place, _)| *place).skip(kept).collect();
+        for place in own {
+            self.used.remove(&place);
+        }
+    }
+}
+
+/// How long after the store gave a place the gateway gives it back, if it is not used.
+fn looked_for(lease: Duration) -> Duration {
+    // It looks every eighth of the lease, and tokio's timers have whole milliseconds.
+    lease + (lease / 8).max(Duration::from_millis(1)) + Duration::from_millis(2)
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn take(taken: &mut BTreeMap<u64, Taken>, entry: &CallEntry, now: Duration) -> Checked {
+    let behind = u64::from(entry.done) - entry.free.len() as u64;
+    let end = entry.end..entry.end + behind * u64::from(entry.cost);
+    for place in entry.free.iter().copied().chain(end) {
+        // Places are one request apart, also the free ones before the end.
+        let level = entry.end_level + place as f64 - entry.end as f64;
+        let new = Taken {
+            at: now,
+            level,
+            is_returned: false,
+        };
+        if taken.insert(place, new).is_some() {
+            let key = &entry.key;
+            return Err(format!("place {place} of {key} is handed out twice"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::random::Random;
+    use crate::simulation::scenario::ZonePlan;
+
+    /// Places of a bucket at 100 requests a second, whose leases are 20 ms long.
+    fn places() -> Places {
+        let mut zone = ZonePlan::of("100r/s", 20);
+        zone.lease = Duration::from_millis(20);
+        let scenario = Scenario {
+            zones: vec![zone],
+            moods: [0; 4],
+            faults: Vec::new(),
+            ..Scenario::new(&mut Random::new(0))
+        };
+        Places::new(&Rc::new(scenario))
+    }
+
+    fn take_at(level: f64, places: &mut Places) -> Checked {
+        let key = "drip:zone0:leaky_bucket.2:ada";
+        let entry = CallEntry {
+            key: key.to_owned(),
+            many: 1,
+            cost: 1,
+            first: 0,
+            done: 1,
+            end: 7,
+            end_level: level,
+            free: Vec::new(),
+        };
+        let taken = places.taken.entry(key.to_owned()).or_default();
+        take(taken, &entry, Duration::from_secs(1))
+    }
+
+    #[test]
+    fn only_a_place_whose_time_has_passed_may_be_lost() {
+        let mut passed = places();
+        take_at(2.0, &mut passed).unwrap();
+        passed.check().unwrap();
+
+        let mut lost = places();
+        take_at(3.0, &mut lost).unwrap();
+        lost.check().unwrap_err();
+
+        let mut twice = places();
+        take_at(2.0, &mut twice).unwrap();
+        take_at(2.0, &mut twice).unwrap_err();
+    }
+}

@@ -1,0 +1,107 @@
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use limit::{KeyPlaces, KeyPlacesCall, KeyPlacesReply, Moment, PlacesWanted};
+
+use crate::simulation::random::Random;
+
+/// A gateway: those who run, those who wait, and the messages between it and the store.
+pub(super) struct Gateway {
+    pub(super) id: [u8; 8],
+    places: KeyPlaces,
+    most: NonZeroU32,
+    number: u64,
+    /// When each request that runs here ends.
+    pub(super) running: Vec<Moment>,
+    /// Since when each request waits, the first one first.
+    pub(super) waiting: Vec<Moment>,
+    /// It stands still until then.
+    pub(super) stands_until: Moment,
+    /// It is split from the store until then.
+    pub(super) split_until: Moment,
+    pub(super) to_store: Vec<(Moment, KeyPlacesCall)>,
+    pub(super) from_store: Vec<(Moment, u64, Option<KeyPlacesReply>)>,
+}
+
+impl Gateway {
+    pub(super) fn new(id: u64, most: NonZeroU32) -> Self {
+        Self {
+            id: id.to_le_bytes(),
+            places: KeyPlaces::new(most),
+            most,
+            number: 0,
+            running: Vec::new(),
+            waiting: Vec::new(),
+            stands_until: Moment::default(),
+            split_until: Moment::default(),
+            to_store: Vec::new(),
+            from_store: Vec::new(),
+        }
+    }
+
+    /// Whether neither the store nor this gateway counts anything.
+    pub(super) fn is_settled(&self, now: Moment) -> bool {
+        self.places.is_settled(now) && self.running.is_empty() && self.waiting.is_empty()
+    }
+
+    fn needs(&self) -> PlacesWanted {
+        PlacesWanted {
+            running: self.running.len(),
+            waiting: self.waiting.len(),
+            coming: 0,
+            most: self.most,
+        }
+    }
+
+    /// Takes what has arrived, ends and starts requests, and calls. Returns when those that it
+    /// started end.
+    pub(super) fn step(
+        &mut self,
+        now: Moment,
+        kept: Duration,
+        longest: Duration,
+        random: &mut Random,
+    ) -> Vec<Moment> {
+        let arrived: Vec<_> = self
+            .from_store
+            .extract_if(.., |(at, ..)| *at <= now)
+            .collect();
+        for (_, number, reply) in arrived {
+            match reply {
+                Some(reply) => self.places.answer(number, reply),
+                None => self.places.fail(number),
+            }
+        }
+        while let Some(at) = self.running.iter().position(|end| *end <= now) {
+            self.running.swap_remove(at);
+            self.places.freed(self.running.len());
+        }
+        let mut started = Vec::new();
+        while !self.waiting.is_empty() && self.places.is_free(self.most, self.running.len(), now) {
+            self.waiting.remove(0);
+            let longest = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+            let ends = now + random.micros(1000..longest);
+            self.running.push(ends);
+            started.push(ends);
+        }
+        while let Some(call) = self.places.call(self.needs(), self.number + 1, kept, now) {
+            self.number += 1;
+            self.carry(call, now, random);
+        }
+        started
+    }
+
+    fn carry(&mut self, call: KeyPlacesCall, now: Moment, random: &mut Random) {
+        let timeout = Duration::from_millis(200);
+        let is_split = now < self.split_until;
+        if is_split || random.chance(1) {
+            self.from_store.push((now + timeout, call.number, None));
+            // It may come late all the same.
+            if random.chance(50) {
+                self.to_store.push((now + random.millis(1..2000), call));
+            }
+            return;
+        }
+        self.to_store.push((now + random.micros(100..3000), call));
+    }
+}

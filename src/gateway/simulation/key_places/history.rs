@@ -1,0 +1,270 @@
+use std::cell::RefCell;
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use limit::{KEY_PLACES_LEASE, KeyPlacesCall, Moment};
+use redis::{Cmd, RedisResult, Value};
+
+use super::gateway::Gateway;
+use crate::simulation::network::words;
+use crate::simulation::random::Random;
+use crate::simulation::redis::{Change, FakeRedis};
+use crate::store::simulated::{self, Wire};
+use crate::store::{InFlightCalls, Store, Url};
+
+/// In nanoseconds since the Unix epoch.
+const BEGIN: u64 = 1_800_000_000_000_000_000;
+const TICK: Duration = Duration::from_millis(1);
+const ORPHAN: Duration = Duration::from_millis(600);
+/// Faults happen until then.
+const FAULTY: Duration = Duration::from_secs(8);
+/// Requests come until then.
+const BUSY: Duration = Duration::from_secs(13);
+/// At most so long it takes until nothing is left: of four gateways, eight wait at each.
+const QUIET: Duration = Duration::from_secs(20);
+/// Within this time a gateway has told again what the store has forgotten, and what started
+/// before has ended.
+const TELLS_AGAIN: Duration = Duration::from_millis(2500);
+/// A waiter of a gateway that reaches the store waits no longer, in calm times.
+const MAX_WAIT: Duration = Duration::from_secs(3);
+
+/// The store, on a clock that the history tells.
+struct There(RefCell<(FakeRedis, u64)>);
+
+struct ThereLink(Rc<There>);
+
+impl simulated::Network for ThereLink {
+    fn dial(&self, _: &Url) -> LocalBoxFuture<'static, RedisResult<simulated::Connection>> {
+        let link = Rc::new(ThereLink(Rc::clone(&self.0))) as simulated::Connection;
+        std::future::ready(Ok(link)).boxed_local()
+    }
+}
+
+impl Wire for ThereLink {
+    fn send(
+        &self,
+        commands: Vec<Cmd>,
+    ) -> LocalBoxFuture<'static, RedisResult<Vec<RedisResult<Value>>>> {
+        let (redis, now) = &mut *self.0.0.borrow_mut();
+        let replies = commands
+            .iter()
+            .map(|command| redis.run(*now, &words(command)).read());
+        std::future::ready(Ok(replies.collect())).boxed_local()
+    }
+}
+
+/// What a history came to.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) started: usize,
+    /// The mean of what ran while somebody waited, as a part of what may, in calm times.
+    pub(super) used: Option<f64>,
+    pub(super) failure: Option<String>,
+}
+
+/// Which faults a history has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Faults {
+    /// Gateways are killed, stand still and are split from the store.
+    OfGateways,
+    /// The store forgets everything, too. What it forgets is forgiven once.
+    OfTheStore,
+    None,
+}
+
+struct History {
+    random: Random,
+    store: Store,
+    there: Rc<There>,
+    gateways: Vec<Gateway>,
+    most: NonZeroU32,
+    /// When each request at the origin ends.
+    at_origin: Vec<Moment>,
+    faults: Faults,
+    ids: u64,
+    /// Until then what the store has forgotten may be exceeded.
+    forgiven_until: Moment,
+    used: (usize, usize),
+    started: usize,
+}
+
+pub(super) fn run(seed: u64, faults: Faults, change: Change) -> Outcome {
+    let mut random = Random::new(seed);
+    let there = Rc::new(There(RefCell::new((FakeRedis::new(change), BEGIN / 1000))));
+    let guard = simulated::set_network(Rc::new(ThereLink(Rc::clone(&there))));
+    let url = "redis://127.0.0.1".parse().expect("a URL");
+    let most = NonZeroU32::new(random.small(1..5)).expect("above zero");
+    let count = random.number(1..5);
+    let mut history = History {
+        store: Store::new(url, "drip:", Duration::from_secs(1)),
+        there,
+        gateways: (1..=count).map(|id| Gateway::new(id, most)).collect(),
+        most,
+        at_origin: Vec::new(),
+        faults,
+        ids: count,
+        forgiven_until: Moment::default(),
+        used: (0, 0),
+        started: 0,
+        random,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
+    let failure = runtime.block_on(history.play());
+    drop(guard);
+    let (sum, looks) = history.used;
+    #[allow(clippy::cast_precision_loss)]
+    let used = (looks > 500).then(|| sum as f64 / (looks as f64 * f64::from(most.get())));
+    Outcome {
+        started: history.started,
+        used,
+        failure: failure.map(|it| format!("seed {seed}, {faults:?}, at most {most}: {it}")),
+    }
+}
+
+impl History {
+    async fn play(&mut self) -> Option<String> {
+        let begin = Moment::from_nanos(BEGIN);
+        let mut now = begin;
+        while now.since(begin) < BUSY + QUIET {
+            now = now + TICK;
+            let elapsed = now.since(begin);
+            if elapsed < FAULTY && self.faults != Faults::None {
+                self.fail(now);
+            }
+            if elapsed < BUSY {
+                self.come_and_leave(now);
+            }
+            self.serve(now).await;
+            self.step(now);
+            self.at_origin.retain(|end| *end > now);
+            if let Some(failure) = self.check(now, elapsed) {
+                return Some(format!("after {elapsed:?}: {failure}"));
+            }
+            if elapsed > BUSY && self.gateways.iter().all(|it| it.is_settled(now)) {
+                return None;
+            }
+        }
+        let unsettled = self.gateways.iter().position(|it| !it.is_settled(now));
+        unsettled.map(|nth| format!("gateway {nth} still counts something"))
+    }
+
+    /// Something may go wrong.
+    fn fail(&mut self, now: Moment) {
+        let at = self.random.index(self.gateways.len());
+        let gateway = &mut self.gateways[at];
+        match self.random.number(0..12_000) {
+            0..4 => {
+                // Its requests stay at the origin.
+                self.ids += 1;
+                self.gateways[at] = Gateway::new(self.ids, self.most);
+            }
+            4..8 => gateway.stands_until = now + self.random.millis(10..6000),
+            8..12 => gateway.split_until = now + self.random.millis(10..6000),
+            12..14 if self.faults == Faults::OfTheStore => {
+                self.there.0.borrow_mut().0.flush();
+                // Each tells again what it has, when it calls next.
+                self.forgiven_until = now + TELLS_AGAIN;
+            }
+            _ => {}
+        }
+    }
+
+    fn come_and_leave(&mut self, now: Moment) {
+        for gateway in &mut self.gateways {
+            if gateway.stands_until > now {
+                continue;
+            }
+            // At times nobody comes here.
+            let phase = now.as_nanos() / 700_000_000 + u64::from(gateway.id[0]);
+            let is_busy = !phase.is_multiple_of(3);
+            if is_busy && gateway.waiting.len() < 8 && self.random.chance(4) {
+                gateway.waiting.push(now);
+            }
+            if !gateway.waiting.is_empty() && self.random.number(0..1000) < 2 {
+                let at = self.random.index(gateway.waiting.len());
+                gateway.waiting.remove(at);
+            }
+        }
+    }
+
+    /// The store does what has arrived.
+    async fn serve(&mut self, now: Moment) {
+        self.there.0.borrow_mut().1 = now.as_nanos() / 1000;
+        for gateway in &mut self.gateways {
+            let arrived: Vec<(Moment, KeyPlacesCall)> = gateway
+                .to_store
+                .extract_if(.., |(at, _)| *at <= now)
+                .collect();
+            for (_, call) in arrived {
+                let asked = InFlightCalls {
+                    gateway: gateway.id,
+                    calls: &[(b"z:in_flight.1:a", kept(), call)],
+                    at: None,
+                };
+                let reply = self.store.key_places(&asked).await.remove(0);
+                // A reply to a call that was given up comes to nobody.
+                let is_given_up = gateway
+                    .from_store
+                    .iter()
+                    .any(|(_, number, reply)| *number == call.number && reply.is_none());
+                if !is_given_up {
+                    let at = now + self.random.micros(100..3000);
+                    let lost = self.random.chance(1);
+                    let reply = reply.ok().filter(|_| !lost);
+                    gateway.from_store.push((at, call.number, reply));
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, now: Moment) {
+        for gateway in &mut self.gateways {
+            if gateway.stands_until <= now {
+                let started = gateway.step(now, kept(), ORPHAN, &mut self.random);
+                self.started += started.len();
+                self.at_origin.extend(started);
+            }
+        }
+    }
+
+    fn check(&mut self, now: Moment, elapsed: Duration) -> Option<String> {
+        let most = usize::try_from(self.most.get()).unwrap_or(usize::MAX);
+        let (here, waits) = (
+            self.at_origin.len(),
+            self.gateways.iter().any(|it| !it.waiting.is_empty()),
+        );
+        let is_away = |it: &Gateway| it.stands_until.max(it.split_until) > now;
+        if now < self.forgiven_until && self.gateways.iter().any(is_away) {
+            // It can tell nothing yet.
+            self.forgiven_until = self.forgiven_until.max(now + TELLS_AGAIN);
+        }
+        if here > most && now >= self.forgiven_until {
+            return Some(format!("{here} requests at the origin"));
+        }
+        let is_calm = elapsed > FAULTY + kept() + ORPHAN || self.faults == Faults::None;
+        if is_calm {
+            if waits {
+                self.used.0 += here;
+                self.used.1 += 1;
+            }
+            let longest = self.gateways.iter().filter_map(|it| it.waiting.first());
+            let longest = longest.map(|since| now.since(*since)).max();
+            // At most four gateways with eight waiters each, one place: 32 requests.
+            let most = MAX_WAIT + ORPHAN * 32;
+            if longest.is_some_and(|it| it > most) {
+                return Some(format!("one has waited for {longest:?}"));
+            }
+        }
+        None
+    }
+}
+
+fn kept() -> Duration {
+    KEY_PLACES_LEASE + ORPHAN
+}

@@ -1,0 +1,105 @@
+//! What clients do: they join, wait or leave, and are at the origin for a while.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use limit::{Cost, Share, WaitLimits};
+use tokio::sync::oneshot;
+
+use super::run::Pool;
+use crate::gate::{Admission, KeyAtGate};
+use crate::simulation::client::patiently;
+use crate::simulation::random::Random;
+use crate::simulation::world::HostId;
+use crate::time::pacer::Pacer;
+
+impl Pool {
+    /// A client of a gateway asks again and again while requests come.
+    ///
+    /// It runs on no gateway's host: if the gateway dies, it asks the next one.
+    pub(super) async fn client(self: Rc<Self>, gateway: usize, mut random: Random) {
+        let world = &self.world;
+        world.sleep(random.millis(1..50)).await;
+        while world.now() < self.plan.lasts {
+            let there = Rc::clone(&self.gateways.borrow()[gateway]);
+            let (pool, random_there) = (Rc::clone(&self), random.fork());
+            let (ends, ended) = oneshot::channel::<()>();
+            world.spawn(there.host, async move {
+                pool.request(gateway, random_there).await;
+                drop(ends);
+            });
+            // The request is done, or its gateway has died.
+            let _closed = ended.await;
+            world.sleep(random.millis(0..2)).await;
+            if self.plan.rests > 0 {
+                world.sleep(random.millis(0..self.plan.rests)).await;
+            }
+        }
+    }
+
+    async fn request(self: &Rc<Self>, gateway: usize, mut random: Random) {
+        let world = &self.world;
+        let there = Rc::clone(&self.gateways.borrow()[gateway]);
+        let Some(gate) = there.gate() else {
+            return;
+        };
+        let leaves = random
+            .chance(self.plan.leave)
+            .then(|| random.millis(0..2000));
+        let takes = self.takes(&mut random);
+        let limits = WaitLimits {
+            queue_timeout: self.plan.queue_timeout,
+            hold: Duration::ZERO,
+            most: None,
+        };
+        let share = || Share::of(KeyAtGate::default());
+        let place = match gate.join(false, share, Cost::ONE, &limits, true, Duration::ZERO) {
+            Err(_) => return,
+            Ok(Admission::Passed(place)) => place,
+            Ok(Admission::Waiting(waiting)) => {
+                let id = self.origin.waits(gateway);
+                let pacer = Pacer::here();
+                let turn = patiently(world, waiting.turn(limits, &pacer), leaves).await;
+                let waited = self.origin.goes_on(id);
+                self.note_wait(gateway, waited);
+                match turn {
+                    Some(Ok(place)) => place,
+                    None | Some(Err(_)) => return,
+                }
+            }
+        };
+        if !self.plan.is_calm() && random.chance(20) {
+            // It has to connect.
+            let _connects = self.origin.connects();
+            world.sleep(random.millis(0..20)).await;
+        }
+        if !place.may_start() {
+            return;
+        }
+        if there.sharing().is_some_and(|it| it.alone.is_some()) {
+            self.origin.may_exceed();
+        }
+        self.origin.starts(gateway, takes);
+        world.sleep(takes).await;
+        drop(place);
+    }
+
+    fn takes(&self, random: &mut Random) -> Duration {
+        if random.chance(self.plan.long) {
+            let orphan = u64::try_from(self.plan.orphan.as_millis()).unwrap_or(1);
+            // The time to connect counts.
+            return random.millis(1..orphan - 30);
+        }
+        random.millis(self.plan.takes.0..self.plan.takes.1)
+    }
+
+    /// Starts the clients of all gateways.
+    pub(super) fn crowd(self: &Rc<Self>, random: &mut Random) {
+        for (gateway, clients) in self.plan.clients.iter().enumerate() {
+            for _ in 0..*clients {
+                let client = Rc::clone(self).client(gateway, random.fork());
+                self.world.spawn(HostId::FIRST, client);
+            }
+        }
+    }
+}

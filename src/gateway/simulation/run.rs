@@ -1,0 +1,289 @@
+//! Runs the scenario of a seed.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use limit::Cost;
+
+use super::client::{Then, Visit, visit};
+use super::gateway::Gateway;
+use super::invariants::Invariants;
+use super::network::Network;
+use super::random::Random;
+use super::redis::{Change, FakeRedis};
+use super::scenario::Scenario;
+use super::store::StoreServer;
+use super::suffer::suffer;
+use super::world::{HostId, World};
+use crate::store::simulated;
+
+/// How a seed ended.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// How many steps there were, and what they hash to.
+    pub(super) digest: (u64, u64),
+    /// How many requests joined.
+    pub(super) joins: u64,
+    /// How many of them departed at once, by a lease.
+    pub(super) leased: u64,
+    /// How many passed shared gates in slots of the grid, how many by gateways that were alone, and
+    /// how often fairness, and gates that back off, could be checked.
+    pub(super) at_gates: [u64; 4],
+    /// What was wrong, and the last steps; `None` if nothing was.
+    pub(super) failure: Option<String>,
+}
+
+/// All parts of a running simulation.
+pub(super) struct Simulation {
+    pub(super) world: Rc<World>,
+    pub(super) scenario: Rc<Scenario>,
+    pub(super) store: Rc<StoreServer>,
+    pub(super) network: Rc<Network>,
+    pub(super) invariants: Rc<Invariants>,
+    pub(super) gateways: RefCell<Vec<Rc<Gateway>>>,
+    /// Whether all requests are answered, and some time has passed.
+    pub(super) is_over: Cell<bool>,
+}
+
+/// Runs a seed with shared zones.
+pub(super) fn run(seed: u64, change: Change) -> Outcome {
+    run_of(seed, change, "zones", Scenario::new)
+}
+
+/// Runs a seed with shared gates.
+pub(super) fn run_gates(seed: u64, change: Change) -> Outcome {
+    run_of(seed, change, "gates", Scenario::of_gates)
+}
+
+/// Runs a seed with shared gates that back off.
+pub(super) fn run_backoff(seed: u64, change: Change) -> Outcome {
+    run_of(seed, change, "backoff", Scenario::of_backoff)
+}
+
+/// Runs a seed with shared zones and gates: those of a gateway share its link to the store.
+pub(super) fn run_both(seed: u64, change: Change) -> Outcome {
+    run_of(seed, change, "both", Scenario::of_both)
+}
+
+fn run_of(seed: u64, change: Change, kind: &str, new: fn(&mut Random) -> Scenario) -> Outcome {
+    let mut random = Random::new(seed);
+    let scenario = new(&mut random);
+    let outcome = run_scenario(scenario, random, change);
+    let failure = outcome.failure.map(|failure| {
+        format!(
+            "{kind}, seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation"
+        )
+    });
+    Outcome { failure, ..outcome }
+}
+
+/// Runs a scenario. `change` is what becomes of each script before it runs.
+pub(super) fn run_scenario(scenario: Scenario, mut random: Random, change: Change) -> Outcome {
+    let scenario = Rc::new(scenario);
+    let known = Rc::new(RefCell::new(None));
+    let (found, its) = (Rc::clone(&known), Rc::clone(&scenario));
+    let world = World::run(|world| {
+        let invariants = Invariants::new(world, &its);
+        let store = Rc::new(StoreServer::new(world, &invariants, FakeRedis::new(change)));
+        let network = Network::new(world, &store, random.fork());
+        let guard = simulated::set_network(Rc::new(Rc::clone(&network)));
+        found.replace(Some((Rc::clone(&invariants), guard)));
+        let simulation = Rc::new(Simulation {
+            world: Rc::clone(world),
+            scenario: its,
+            store,
+            network,
+            invariants,
+            gateways: RefCell::default(),
+            is_over: Cell::default(),
+        });
+        simulation.play(random).boxed_local()
+    });
+    let failure = world.failure().map(|failure| {
+        let last = world.trace().last();
+        format!("{failure}\n{scenario:#?}\nThe last steps, in milliseconds:\n{last}\n{failure}")
+    });
+    let known = known.take();
+    let counts = known.map(|(invariants, _)| {
+        let at_gates = invariants.gate_counts();
+        (invariants.joins(), invariants.leased(), at_gates)
+    });
+    let (joins, leased, at_gates) = counts.unwrap_or_default();
+    Outcome {
+        digest: world.trace().digest(),
+        joins,
+        leased,
+        at_gates,
+        failure,
+    }
+}
+
+impl Simulation {
+    async fn play(self: Rc<Self>, mut random: Random) {
+        let (least, most) = self.scenario.delay;
+        for (number, skew) in self.scenario.clocks.iter().enumerate() {
+            self.network.add_link(least, most);
+            let gateway = Gateway::start(&self.world, &self.scenario, number, *skew);
+            self.gateways.borrow_mut().push(gateway);
+            if !self.scenario.zones.is_empty() {
+                let traffic = Rc::clone(&self).send_requests(number, random.fork());
+                self.world.spawn(HostId::FIRST, traffic);
+            }
+            if !self.scenario.origins.is_empty() {
+                let traffic = Rc::clone(&self).crowd(number, random.fork());
+                self.world.spawn(HostId::FIRST, traffic);
+            }
+        }
+        for (at, fault) in self.scenario.faults.clone() {
+            let simulation = Rc::clone(&self);
+            self.world.spawn(HostId::FIRST, async move {
+                simulation.world.sleep_until(at).await;
+                suffer(&simulation, fault).await;
+            });
+        }
+        if self.scenario.crowd.shed.is_some() {
+            self.world
+                .spawn(HostId::FIRST, Rc::clone(&self).watch_backoffs());
+        }
+        if !self.scenario.is_calm() {
+            self.world.spawn(HostId::FIRST, Rc::clone(&self).watch());
+        }
+        self.world
+            .sleep_until(self.scenario.lasts.max(self.scenario.healed()))
+            .await;
+        self.invariants.healed();
+        while self.invariants.waiting() > 0 {
+            self.world.sleep(Duration::from_millis(100)).await;
+            self.invariants.check_waiting();
+        }
+        self.expect_nothing_left().await;
+    }
+
+    /// Notes when gateways go alone, until all is over.
+    async fn watch(self: Rc<Self>) {
+        let mut alone = vec![false; self.gateways.borrow().len()];
+        while !self.is_over.get() {
+            for (number, gateway) in self.gateways.borrow().iter().enumerate() {
+                self.invariants.look_at_gates(gateway);
+                let is_out = gateway.is_out();
+                if std::mem::replace(&mut alone[number], is_out) != is_out {
+                    self.invariants.goes_alone(number, is_out);
+                }
+            }
+            self.world.sleep(Duration::from_millis(3)).await;
+        }
+    }
+
+    /// Looks what gates let through, until all is over.
+    async fn watch_backoffs(self: Rc<Self>) {
+        while !self.is_over.get() {
+            for gateway in self.gateways.borrow().iter() {
+                let (invariants, its) = (Rc::clone(&self.invariants), Rc::clone(gateway));
+                // By the gateway's own clock.
+                self.world.spawn(gateway.host, async move {
+                    invariants.look_at_backoffs(&its, false);
+                });
+            }
+            self.world.sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Checks that all gateways reach the store again, and that keys are forgotten.
+    async fn expect_nothing_left(&self) {
+        // After five seconds, a gateway that has died does not count any more at shared gates.
+        let seconds = if self.scenario.origins.is_empty() {
+            3
+        } else if self.scenario.crowd.shed.is_some() {
+            // All have grown back.
+            100
+        } else {
+            7
+        };
+        let back = self.world.now().max(self.scenario.healed()) + Duration::from_secs(seconds);
+        self.world.sleep_until(back).await;
+        self.is_over.set(true);
+        let gateways = self.gateways.borrow().clone();
+        if self.scenario.crowd.shed.is_some() {
+            for gateway in &gateways {
+                self.invariants.look_at_backoffs(gateway, true);
+            }
+        }
+        self.invariants.over(&gateways);
+        for gateway in gateways.iter().filter(|gateway| gateway.is_out()) {
+            self.invariants
+                .stays(&format!("gateway {} is alone", gateway.number));
+        }
+        if !self.scenario.origins.is_empty() {
+            // They would tell for ever that they are there.
+            for gateway in &gateways {
+                self.world.kill(gateway.host);
+            }
+        }
+        let mut left = Vec::new();
+        for _ in 0..200 {
+            left = self.store.names();
+            for gateway in &gateways {
+                if self.scenario.origins.is_empty() {
+                    left.extend(gateway.remembers().await);
+                }
+            }
+            if left.is_empty() {
+                return;
+            }
+            self.world.sleep(Duration::from_secs(5)).await;
+        }
+        self.invariants.stays(&left.join(", "));
+    }
+
+    async fn send_requests(self: Rc<Self>, gateway: usize, mut random: Random) {
+        // Before its file is read, a gateway takes no requests.
+        self.world.sleep(Duration::from_millis(1)).await;
+        while self.world.now() < self.scenario.lasts {
+            let many = if random.chance(20) {
+                random.number(1..8)
+            } else {
+                1
+            };
+            for _ in 0..many {
+                let there = Rc::clone(&self.gateways.borrow()[gateway]);
+                let what = self.visit(&mut random);
+                visit(&self.world, &self.invariants, &there, &what);
+            }
+            self.world
+                .sleep(self.scenario.pause_after(many, &mut random))
+                .await;
+        }
+    }
+
+    fn visit(&self, random: &mut Random) -> Visit {
+        let any = random.index(self.scenario.zones.len());
+        let hot = self.scenario.hot.filter(|_| random.chance(85));
+        let zone = hot.unwrap_or(any);
+        let plan = &self.scenario.zones[zone];
+        let key = hot.map_or_else(|| random.pick(plan.keys), |_| plan.keys[0]);
+        let limit = random.pick(&plan.limits);
+        let [leaves, given_back, refunded, settled] = self.scenario.moods;
+        // Some leave while the store is being asked.
+        let soon = if random.chance(40) { 6 } else { 400 };
+        let leaves_after = random.chance(leaves).then(|| random.millis(0..soon));
+        let then = if random.chance(given_back) {
+            Then::GivenBack
+        } else if random.chance(refunded) {
+            Then::Refunded(random.millis(0..300))
+        } else if random.chance(settled) {
+            let cost = Cost::new(random.small(1..9)).unwrap_or(Cost::ONE);
+            Then::Settled(random.millis(0..300), cost)
+        } else {
+            Then::Used
+        };
+        Visit {
+            zone,
+            key,
+            limit,
+            leaves_after,
+            then,
+        }
+    }
+}

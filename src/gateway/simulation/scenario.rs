@@ -1,0 +1,335 @@
+//! What a seed makes happen: gateways, zones, traffic, and faults.
+
+mod faults;
+mod origins;
+mod zones;
+
+use std::time::Duration;
+
+use limit::Rate;
+
+pub(super) use faults::Fault;
+pub(super) use origins::OriginPlan;
+pub(super) use zones::ZonePlan;
+
+use super::clock::Skew;
+use super::random::Random;
+
+/// How requests come to shared gates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Crowd {
+    /// Whether all keys wait at the beginning, each with enough for a while.
+    pub(super) is_full: bool,
+    /// How many come to each gateway at once at the beginning.
+    pub(super) first: u64,
+    /// How many of a hundred times several come at once, and how many at most.
+    pub(super) bursts: u64,
+    pub(super) most: u64,
+    /// How many of a hundred requests cost more than one.
+    pub(super) costly: u64,
+    /// How long a request is at the origin, at most, in milliseconds.
+    pub(super) takes: u64,
+    /// How many of a hundred requests wait only for so long.
+    pub(super) hurried: u64,
+    /// The gateway that gets 503 from all origins in a span of time, if there is one.
+    pub(super) shed: Option<Shed>,
+}
+
+/// An origin answers 503 to requests of this gateway from a moment up to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shed {
+    pub(super) gateway: usize,
+    pub(super) from: Duration,
+    pub(super) until: Duration,
+}
+
+impl Crowd {
+    /// `rate`: the part of one gateway, in requests a second.
+    fn new(random: &mut Random, rate: f64, is_full: bool) -> Self {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let in_tenths = |tenths: f64| ((rate * tenths / 10.0) as u64).clamp(4, 200);
+        let some = |random: &mut Random, percent: u64, most: u64| {
+            let number = random.number(1..most);
+            if random.chance(percent) { number } else { 0 }
+        };
+        Self {
+            is_full,
+            first: some(random, 60, in_tenths(10.0)),
+            bursts: some(random, 50, 40),
+            most: random.number(2..in_tenths(2.0).min(60)),
+            costly: some(random, if is_full { 10 } else { 30 }, 60),
+            takes: random.number(1..60),
+            hurried: some(random, 30, 60),
+            shed: None,
+        }
+    }
+}
+
+/// All that a seed decides at the beginning.
+#[derive(Debug)]
+pub(super) struct Scenario {
+    pub(super) clocks: Vec<Skew>,
+    pub(super) zones: Vec<ZonePlan>,
+    /// Origins with a shared gate.
+    pub(super) origins: Vec<OriginPlan>,
+    /// How requests come to them.
+    pub(super) crowd: Crowd,
+    /// How long a message takes between a gateway and the store, at least and at most.
+    pub(super) delay: (Duration, Duration),
+    /// `redis.timeout` of all gateways.
+    pub(super) timeout: Duration,
+    /// How long requests come.
+    pub(super) lasts: Duration,
+    /// Mean time between the requests at one gateway.
+    pub(super) pause: Duration,
+    /// The zone whose first key has most of the requests, if there is one.
+    pub(super) hot: Option<usize>,
+    /// How many of a hundred requests leave early, are given back, refunded, and settled.
+    pub(super) moods: [u64; 4],
+    /// What fails, and when.
+    pub(super) faults: Vec<(Duration, Fault)>,
+}
+
+impl Scenario {
+    pub(super) fn new(random: &mut Random) -> Self {
+        let gateways = match random.number(0..10) {
+            0 => 10,
+            _ => random.number(1..6),
+        };
+        let clocks = clocks(gateways, random);
+        let zones: Vec<_> = (0..random.number(1..4))
+            .map(|index| ZonePlan::new(index, random))
+            .collect();
+        let (least, spread) = delays(random);
+        let moods = moods(random, 50);
+        let hot = zones.iter().position(|zone| !zone.lease.is_zero());
+        let hot = hot.filter(|_| random.chance(75));
+        // So many requests, at so many times the rates together.
+        let (requests, load) = (random.number(60..220), random.number(5..40));
+        let requests = hot.map_or(requests, |_| 2 * requests);
+        let rates: f64 = hot.map_or_else(
+            || zones.iter().map(ZonePlan::rates).sum(),
+            |hot| zones[hot].rate_of(zones[hot].keys[0]).per_second(),
+        );
+        #[allow(clippy::cast_precision_loss)]
+        let lasts = requests as f64 / (rates * load as f64 / 10.0);
+        let lasts = Duration::from_secs_f64(lasts.clamp(0.2, 10.0));
+        let pause = lasts * u32::try_from(gateways).unwrap_or(1)
+            / u32::try_from(requests).unwrap_or(u32::MAX);
+        let faults = Fault::plan(random, clocks.len(), zones.len(), lasts);
+        Self {
+            clocks,
+            zones,
+            origins: Vec::new(),
+            crowd: Crowd::default(),
+            delay: (least, least + spread),
+            timeout: Duration::from_millis(random.number(40..100)),
+            lasts,
+            pause,
+            hot,
+            moods,
+            faults,
+        }
+    }
+
+    /// One with shared gates.
+    pub(super) fn of_gates(random: &mut Random) -> Self {
+        let gateways = match random.number(0..15) {
+            0 => 10,
+            _ => random.number(1..6),
+        };
+        let clocks = clocks(gateways, random);
+        let count = if random.chance(75) { 1 } else { 2 };
+        let origins = (0..count).map(|index| OriginPlan::new(index, gateways, random));
+        let mut origins: Vec<_> = origins.collect();
+        let is_full = random.chance(35);
+        if is_full {
+            origins.iter_mut().for_each(OriginPlan::let_all_wait);
+        }
+        let (least, spread) = delays(random);
+        let mut moods = moods(random, 40);
+        if is_full && random.chance(80) {
+            moods = [0; 4];
+        }
+        let rates: f64 = origins.iter().map(|it| it.rate.per_second()).sum();
+        #[allow(clippy::cast_precision_loss)]
+        let crowd = Crowd::new(random, rates / gateways as f64, is_full);
+        // So many requests, at so many times the rates together.
+        let (requests, load) = (random.number(100..400), random.number(5..40));
+        #[allow(clippy::cast_precision_loss)]
+        let lasts = requests as f64 / (rates * load as f64 / 10.0);
+        let lasts = Duration::from_secs_f64(lasts.clamp(0.3, 1.5));
+        #[allow(clippy::cast_precision_loss)]
+        let pause = gateways as f64 / (rates * load as f64 / 10.0);
+        let pause = Duration::from_secs_f64(pause.max(0.001));
+        let mut faults = Fault::plan_for_gates(random, clocks.len(), origins.len(), lasts);
+        if is_full && random.chance(60) {
+            faults = Vec::new();
+        }
+        Self {
+            clocks,
+            zones: Vec::new(),
+            origins,
+            crowd,
+            delay: (least, least + spread),
+            timeout: Duration::from_millis(random.number(40..100)),
+            lasts,
+            pause,
+            hot: None,
+            moods,
+            faults,
+        }
+    }
+
+    /// One with shared gates that back off, because the origin sheds what comes by one of them.
+    pub(super) fn of_backoff(random: &mut Random) -> Self {
+        let gateways = random.number(2..5);
+        let gates = Self::of_gates(random);
+        let plan = OriginPlan::that_backs_off(gateways, random);
+        let lasts = random.millis(8000..14_000);
+        let from = random.millis(500..4000);
+        let clocks = clocks(gateways, random);
+        let shed = Shed {
+            gateway: random.index(clocks.len()),
+            from,
+            until: from + random.millis(1500..5000),
+        };
+        let mut faults = Fault::plan_for_gates(random, clocks.len(), 1, lasts);
+        // Then a part of the rate would be another one.
+        faults.retain(|(_, fault)| !matches!(fault, Fault::RetuneOrigin { .. }));
+        if random.chance(30) {
+            faults.clear();
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let pause = gateways as f64 / (plan.rate.per_second() * 0.9);
+        Self {
+            clocks,
+            origins: vec![plan],
+            crowd: Crowd {
+                takes: 20,
+                shed: Some(shed),
+                ..Crowd::default()
+            },
+            timeout: Duration::from_millis(100),
+            lasts,
+            pause: Duration::from_secs_f64(pause),
+            moods: [0; 4],
+            faults,
+            ..gates
+        }
+    }
+
+    /// One with shared gates, and with zones that come through the same links.
+    pub(super) fn of_both(random: &mut Random) -> Self {
+        let gates = Self::of_gates(random);
+        let zones = (0..random.number(1..3)).map(|index| ZonePlan::new(index, random));
+        Self {
+            zones: zones.collect(),
+            ..gates
+        }
+    }
+
+    /// All rates that an origin has in any file at any time.
+    pub(super) fn origin_rates(&self, origin: usize) -> impl Iterator<Item = Rate> {
+        let retuned = self.faults.iter();
+        let retuned = retuned.filter_map(move |(_, fault)| fault.rate_of_origin(origin));
+        std::iter::once(self.origins[origin].rate).chain(retuned)
+    }
+
+    /// The lowest rate that a key has at any time.
+    pub(super) fn slowest(&self, zone: usize, key: &str) -> Rate {
+        self.rates(zone, key)
+            .max_by_key(|rate| rate.interval())
+            .expect("one")
+    }
+
+    /// The highest rate that a key has at any time.
+    pub(super) fn fastest(&self, zone: usize, key: &str) -> Rate {
+        self.rates(zone, key)
+            .min_by_key(|rate| rate.interval())
+            .expect("one")
+    }
+
+    /// Whether nothing but the pace of an origin keeps requests from it, and each takes one slot.
+    pub(super) fn is_plain(&self, origin: usize) -> bool {
+        let plan = &self.origins[origin];
+        let is_alone_paced = plan.max_in_flight.is_none() && !plan.backs_off;
+        self.is_calm() && is_alone_paced && self.crowd.costly == 0
+    }
+
+    /// How many times the rate of a zone is changed in a file.
+    pub(super) fn retunes(&self, zone: usize) -> usize {
+        let retunes = self.faults.iter();
+        retunes
+            .filter_map(|(_, fault)| fault.rate_of_zone(zone))
+            .count()
+    }
+
+    /// How long nobody comes to a gateway after so many have come at once.
+    pub(super) fn pause_after(&self, many: u64, random: &mut Random) -> Duration {
+        let nanos = u64::try_from(self.pause.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(random.number(1..2 * nanos.max(1) * many + 1))
+    }
+
+    /// When the last fault is over.
+    pub(super) fn healed(&self) -> Duration {
+        let ends = self.faults.iter().map(|(at, fault)| *at + fault.lasts());
+        ends.max().unwrap_or_default()
+    }
+
+    /// How long a request of a key may wait at most, once it was accepted.
+    ///
+    /// `billed` is what was billed to the key, in requests.
+    pub(super) fn longest_wait(&self, zone: usize, key: &str, billed: u32) -> Duration {
+        let places = u64::from(self.zones[zone].max_burst() + 1);
+        // A bill may move a request behind all others: to the end of the schedule.
+        let mut schedules = 1 + u64::from(billed);
+        if self.moods.iter().any(|percent| *percent > 0) {
+            // Places that were given back do not count for those who come behind them.
+            schedules += 1;
+        }
+        if !self.is_calm() {
+            // Those who were let in by gateways that went alone get times one behind the other.
+            schedules *= (self.clocks.len() as u64 + 1) * (self.faults.len() as u64 + 1);
+        }
+        self.slowest(zone, key).time_for(places * schedules)
+    }
+
+    /// All rates that a key has at any time.
+    pub(super) fn rates(&self, zone: usize, key: &str) -> impl Iterator<Item = Rate> {
+        let retuned = self.faults.iter();
+        let retuned = retuned.filter_map(move |(_, fault)| fault.rate_of_zone(zone));
+        std::iter::once(self.zones[zone].rate_of(key)).chain(retuned)
+    }
+
+    /// Whether nothing fails: then all departures are on the shared schedule.
+    pub(super) fn is_calm(&self) -> bool {
+        self.faults.iter().all(|(_, fault)| fault.is_harmless())
+    }
+}
+
+/// The clock of each gateway. In half of the scenarios they drift.
+pub(super) fn clocks(gateways: u64, random: &mut Random) -> Vec<Skew> {
+    let has_drift = random.chance(50);
+    let clocks = (0..gateways).map(|_| Skew::new(random, has_drift));
+    clocks.collect()
+}
+
+/// How long a message takes at least, and by how much more it may take.
+pub(super) fn delays(random: &mut Random) -> (Duration, Duration) {
+    let least = random.micros(20..1500);
+    let spread = if random.chance(30) {
+        Duration::ZERO
+    } else {
+        random.micros(1..3000)
+    };
+    (least, spread)
+}
+
+/// Percentages of clients, each of which is above zero in `likely` percent of the scenarios.
+fn moods(random: &mut Random, likely: u64) -> [u64; 4] {
+    [(); 4].map(|()| {
+        let some = random.number(1..30);
+        if random.chance(likely) { some } else { 0 }
+    })
+}

@@ -1,0 +1,192 @@
+use std::time::Duration;
+
+use limit::Rate;
+
+use super::{origins, zones::rate};
+use crate::simulation::clock::Skew;
+use crate::simulation::random::Random;
+
+/// Something that fails or changes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::simulation) enum Fault {
+    /// A gateway's file is saved with another rate for a zone.
+    Retune {
+        gateway: usize,
+        zone: usize,
+        rate: Rate,
+    },
+    /// A gateway's file is saved with another rate for an origin.
+    RetuneOrigin {
+        gateway: usize,
+        origin: usize,
+        rate: Rate,
+    },
+    /// An operator has a zone forget a key.
+    Forget { gateway: usize, zone: usize },
+    /// Messages of a gateway take so much longer, and some are lost at first.
+    Slow {
+        gateway: usize,
+        more: Duration,
+        loss: u64,
+        lasts: Duration,
+    },
+    /// Nothing gets through between a gateway and the store.
+    Partition { gateway: usize, lasts: Duration },
+    /// Nothing gets through between all gateways and the store.
+    Island { lasts: Duration },
+    /// The connection of a gateway breaks.
+    Reset { gateway: usize },
+    /// The store takes so long for each command.
+    Busy { takes: Duration, lasts: Duration },
+    /// The store dies, starts empty, and loads for a while.
+    Death { lasts: Duration, loads: Duration },
+    /// A replica takes over that has nothing of what was written for a while before. It takes no
+    /// writes at first.
+    Failover {
+        loses: Duration,
+        read_only: Duration,
+    },
+    /// All data and scripts of the store are deleted.
+    Flush,
+    /// The clock of the store jumps.
+    Jump { micros: i64 },
+    /// A gateway loses its power. It starts again after a while, with another clock.
+    Crash {
+        gateway: usize,
+        lasts: Duration,
+        clock: Skew,
+    },
+}
+
+impl Fault {
+    /// Plans what fails while requests come.
+    pub(super) fn plan(
+        random: &mut Random,
+        gateways: usize,
+        zones: usize,
+        lasts: Duration,
+    ) -> Vec<(Duration, Self)> {
+        let (harmless, all) = match random.number(0..10) {
+            0..2 => (0, 0),
+            2..4 => (random.number(1..4), 0),
+            4..7 => (0, random.number(1..3)),
+            _ => (random.number(0..3), random.number(1..6)),
+        };
+        let kinds = (0..harmless).map(|_| 0).collect::<Vec<_>>().into_iter();
+        let kinds: Vec<u64> = kinds
+            .chain((0..all).map(|_| random.number(1..12)))
+            .collect();
+        let lasts = u64::try_from(lasts.as_millis()).unwrap_or(1).max(1);
+        let plan = kinds.into_iter().map(|kind| {
+            let at = random.millis(0..lasts);
+            (at, Self::new(kind, random, gateways, zones))
+        });
+        plan.collect()
+    }
+
+    /// Plans what fails while requests come to gates.
+    pub(super) fn plan_for_gates(
+        random: &mut Random,
+        gateways: usize,
+        origins: usize,
+        lasts: Duration,
+    ) -> Vec<(Duration, Self)> {
+        let mut plan = Self::plan(random, gateways, origins, lasts);
+        for (_, fault) in &mut plan {
+            match *fault {
+                Self::Retune { gateway, zone, .. } | Self::Forget { gateway, zone } => {
+                    *fault = Self::RetuneOrigin {
+                        gateway,
+                        origin: zone,
+                        rate: origins::rate(random),
+                    };
+                }
+                _ => {}
+            }
+        }
+        plan
+    }
+
+    fn new(kind: u64, random: &mut Random, gateways: usize, zones: usize) -> Self {
+        let (gateway, zone) = (random.index(gateways), random.index(zones));
+        let lasts = random.millis(1..1500);
+        match kind {
+            0 => Self::Retune {
+                gateway,
+                zone,
+                rate: rate(random),
+            },
+            1 => Self::Slow {
+                gateway,
+                more: random.millis(1..60),
+                loss: random.number(0..20),
+                lasts,
+            },
+            2 => Self::Partition { gateway, lasts },
+            3 => Self::Island { lasts },
+            4 => Self::Reset { gateway },
+            5 => Self::Busy {
+                takes: random.micros(10..20_000),
+                lasts,
+            },
+            6 => Self::Death {
+                lasts,
+                loads: random.millis(0..300),
+            },
+            7 => Self::Failover {
+                loses: random.millis(0..400),
+                read_only: random.millis(0..400),
+            },
+            8 => Self::Flush,
+            9 => Self::Jump {
+                micros: i64::try_from(random.number(0..4_000_000)).unwrap_or(0) - 2_000_000,
+            },
+            10 => Self::Forget { gateway, zone },
+            _ => Self::Crash {
+                gateway,
+                lasts,
+                clock: Skew::new(random, true),
+            },
+        }
+    }
+
+    /// Whether all requests are decided by one store that forgets nothing.
+    pub(super) fn is_harmless(&self) -> bool {
+        matches!(self, Self::Retune { .. } | Self::RetuneOrigin { .. })
+    }
+
+    /// The rate that a zone has in a file from then on, if that changes.
+    pub(super) fn rate_of_zone(&self, of: usize) -> Option<Rate> {
+        match *self {
+            Self::Retune { zone, rate, .. } if zone == of => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// The rate that an origin has in a file from then on, if that changes.
+    pub(super) fn rate_of_origin(&self, of: usize) -> Option<Rate> {
+        match *self {
+            Self::RetuneOrigin { origin, rate, .. } if origin == of => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// How long it lasts.
+    pub(in crate::simulation) fn lasts(&self) -> Duration {
+        match *self {
+            Self::Retune { .. }
+            | Self::RetuneOrigin { .. }
+            | Self::Forget { .. }
+            | Self::Reset { .. }
+            | Self::Flush
+            | Self::Jump { .. } => Duration::ZERO,
+            Self::Slow { lasts, .. }
+            | Self::Partition { lasts, .. }
+            | Self::Island { lasts }
+            | Self::Busy { lasts, .. }
+            | Self::Crash { lasts, .. } => lasts,
+            Self::Death { lasts, loads } => lasts + loads,
+            Self::Failover { loses, read_only } => loses + read_only,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config;
+use limit::{Rate, Share};
+
+use crate::gate::KeyAtGate;
+use crate::simulation::random::Random;
+use crate::zone::Key;
+
+/// The keys that share an origin, with their weights.
+const KEYS: [(&str, u32); 4] = [("ada", 1), ("bob", 2), ("cyd", 1), ("dan", 4)];
+
+/// An origin whose gate all gateways share, as their files have it at first.
+#[derive(Clone, Debug)]
+pub(in crate::simulation) struct OriginPlan {
+    pub(in crate::simulation) name: String,
+    pub(in crate::simulation) rate: Rate,
+    /// `gateways` in the file.
+    pub(in crate::simulation) gateways: Option<u32>,
+    /// Whether keys share the gate fairly, and not requests.
+    pub(in crate::simulation) is_fair: bool,
+    pub(in crate::simulation) keys: &'static [(&'static str, u32)],
+    pub(in crate::simulation) classes: &'static [(&'static str, u32)],
+    pub(in crate::simulation) queue: usize,
+    pub(in crate::simulation) max_queue: usize,
+    pub(in crate::simulation) max_in_flight: Option<usize>,
+    pub(in crate::simulation) queue_timeout: Duration,
+    pub(in crate::simulation) backs_off: bool,
+}
+
+impl OriginPlan {
+    pub(super) fn new(index: u64, gateways: u64, random: &mut Random) -> Self {
+        let expected = match random.number(0..3) {
+            0 => None,
+            1 => u32::try_from(gateways).ok(),
+            _ => Some(random.small(1..6)),
+        };
+        let keys = 1 + random.index(KEYS.len());
+        let is_small = random.chance(25);
+        Self {
+            name: format!("origin{index}"),
+            rate: rate(random),
+            gateways: expected,
+            is_fair: random.chance(75),
+            keys: &KEYS[..keys],
+            classes: random.pick(&[
+                &[("", 1)][..],
+                &[("", 1)],
+                &[("fast", 4), ("slow", 1)],
+                &[("a", 1), ("b", 1), ("c", 3)],
+            ]),
+            queue: if is_small { 5 } else { 1000 },
+            max_queue: if is_small { 12 } else { 2000 },
+            max_in_flight: random.chance(15).then(|| 2 + usize::from(is_small)),
+            queue_timeout: if random.chance(30) {
+                random.millis(20..600)
+            } else {
+                Duration::from_mins(1)
+            },
+            backs_off: random.chance(15),
+        }
+    }
+
+    /// Nothing but the pace keeps requests from the origin, and all may wait.
+    pub(super) fn let_all_wait(&mut self) {
+        (self.queue, self.max_queue) = (1000, 10_000);
+        (self.max_in_flight, self.backs_off) = (None, false);
+        self.is_fair = true;
+        self.queue_timeout = Duration::from_mins(1);
+    }
+
+    /// One that backs off, and whose requests wait as long as that takes.
+    pub(super) fn that_backs_off(gateways: u64, random: &mut Random) -> Self {
+        let rates = ["40r/s", "60r/s", "100r/s"];
+        Self {
+            rate: random.pick(&rates).parse().expect("a rate"),
+            queue: 1000,
+            max_queue: 2000,
+            max_in_flight: None,
+            queue_timeout: Duration::from_mins(1),
+            backs_off: true,
+            ..Self::new(0, gateways, random)
+        }
+    }
+
+    /// How many requests of a key in a class leave in a while, if all keys wait at so many gateways.
+    pub(in crate::simulation) fn enough(&self, key: usize, class: usize, gateways: usize) -> u64 {
+        let part = |all: &[(&str, u32)], nth: usize| {
+            let sum: u32 = all.iter().map(|(_, weight)| weight).sum();
+            f64::from(all[nth].1) / f64::from(sum)
+        };
+        let part = part(self.keys, key) * part(self.classes, class);
+        #[allow(clippy::cast_precision_loss)]
+        let many = self.rate.per_second().min(1000.0) * part / gateways as f64;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let many = many.ceil() as u64;
+        many + 3
+    }
+
+    /// As a gateway's file has it, at this rate.
+    pub(in crate::simulation) fn settings(&self, rate: Rate) -> config::Origin {
+        let (queue, max_queue) = (self.queue, self.max_queue);
+        let mut text = format!(
+            "[redis]\nurl = \"redis://127.0.0.1\"\n[zones.z]\nkey = \"$remote_addr\"\n\
+             rate = \"1r/s\"\n[[routes]]\npath = \"/\"\norigin = \"a\"\n[origins.a]\n\
+             servers = [\"http://127.0.0.1:1\"]\nrate = \"{rate}\"\nstore = \"redis\"\n\
+             queue = {queue}\nmax_queue = {max_queue}\nqueue_timeout = \"{}us\"\n",
+            self.queue_timeout.as_micros()
+        );
+        let mut add = |line: String| text.write_str(&line).expect("memory");
+        if self.is_fair {
+            add("share = \"z\"\n".to_owned());
+        }
+        if let Some(gateways) = self.gateways {
+            add(format!("gateways = {gateways}\n"));
+        }
+        if let Some(most) = self.max_in_flight {
+            add(format!("max_in_flight = {most}\n"));
+        }
+        if self.classes.len() > 1 {
+            let classes = self.classes.iter();
+            let classes = classes.map(|(name, weight)| format!("{name} = {weight}"));
+            let classes = classes.collect::<Vec<_>>().join(", ");
+            add(format!("classes = {{ {classes} }}\n"));
+        }
+        if self.backs_off {
+            add("backoff = { on = [\"503\"] }\n".to_owned());
+        }
+        let settings = config::parse(&text, Path::new("gateway.toml"), false).expect("a file");
+        config::Origin {
+            name: self.name.clone(),
+            ..settings.origins[0].clone()
+        }
+    }
+
+    /// The share of a key in a class.
+    pub(in crate::simulation) fn share(&self, key: usize, class: usize) -> Share<KeyAtGate> {
+        let (name, weight) = self.keys[key];
+        let key = if self.is_fair { name } else { "" };
+        Share {
+            class: Arc::from(self.classes[class].0),
+            weight,
+            ..Share::of(KeyAtGate {
+                zone: None,
+                key: Key::from(key.as_bytes()),
+            })
+        }
+    }
+}
+
+/// The rate of an origin.
+pub(super) fn rate(random: &mut Random) -> Rate {
+    let rates = [
+        "20r/s", "50r/s", "100r/s", "200r/s", "200r/s", "333r/s", "500r/s", "1000r/s", "8000r/s",
+    ];
+    random.pick(&rates).parse().expect("a rate")
+}

@@ -1,0 +1,206 @@
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+use config::OnStoreFailure::{Closed, Local, Open};
+use config::{self, OnStoreFailure};
+use limit::{Algorithm, Cost, Delay, Limit, Rate};
+
+use crate::simulation::random::Random;
+
+const KEYS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
+
+/// A zone as the files of all gateways have it at first.
+#[derive(Debug)]
+pub(in crate::simulation) struct ZonePlan {
+    pub(in crate::simulation) name: String,
+    pub(in crate::simulation) algorithm: Algorithm,
+    pub(in crate::simulation) rate: Rate,
+    /// The rate of the first key, if it has a plan.
+    plan: Option<Rate>,
+    pub(in crate::simulation) keys: &'static [&'static str],
+    /// The limits of its routes.
+    pub(in crate::simulation) limits: Vec<Limit>,
+    pub(in crate::simulation) on_store_failure: OnStoreFailure,
+    /// How long places of busy keys are taken ahead; zero: not at all.
+    pub(in crate::simulation) lease: Duration,
+}
+
+impl ZonePlan {
+    pub(super) fn new(index: u64, random: &mut Random) -> Self {
+        // Half of all zones have the default.
+        let (_, algorithm) = Algorithm::NAMED[random.pick(&[0, 0, 0, 0, 1, 2, 3, 4])];
+        let lease = lease(algorithm, random);
+        let rate = if lease.is_zero() || random.chance(30) {
+            rate(random)
+        } else {
+            fast(random)
+        };
+        let plan = random.chance(25).then(|| self::rate(random));
+        let has_costs = random.chance(25);
+        let has_one_delay = random.chance(70);
+        let first = limit(algorithm, rate, random, has_costs);
+        let mut limits = vec![first];
+        if random.chance(40) {
+            let other = limit(algorithm, rate, random, has_costs);
+            let delay = if has_one_delay {
+                first.delay
+            } else {
+                other.delay
+            };
+            limits.push(Limit { delay, ..other });
+        }
+        let on_store_failure = random.pick(&[Local, Local, Local, Open, Closed]);
+        let keys = 1 + random.index(KEYS.len());
+        Self {
+            name: format!("zone{index}"),
+            algorithm,
+            rate,
+            plan,
+            keys: &KEYS[..keys],
+            limits,
+            on_store_failure,
+            lease,
+        }
+    }
+
+    /// A leaky bucket with one key, whose requests wait.
+    pub(in crate::simulation) fn of(rate: &str, burst: u32) -> Self {
+        Self {
+            name: "zone0".to_owned(),
+            algorithm: Algorithm::LeakyBucket,
+            rate: rate.parse().expect("a rate"),
+            plan: None,
+            keys: &KEYS[..1],
+            limits: vec![Limit {
+                burst,
+                ..Limit::unlimited(Delay::Above(0), Cost::ONE)
+            }],
+            on_store_failure: Local,
+            lease: Duration::ZERO,
+        }
+    }
+
+    pub(in crate::simulation) fn rate_of(&self, key: &str) -> Rate {
+        match self.plan {
+            Some(rate) if key == self.keys[0] => rate,
+            _ => self.rate,
+        }
+    }
+
+    pub(in crate::simulation) fn max_burst(&self) -> u32 {
+        let bursts = self.limits.iter().map(|limit| limit.burst);
+        bursts.max().unwrap_or(0)
+    }
+
+    pub(in crate::simulation) fn max_cost(&self) -> u32 {
+        let costs = self.limits.iter().map(|limit| limit.cost.get());
+        costs.max().unwrap_or(1)
+    }
+
+    /// Whether not all requests cost the same.
+    pub(in crate::simulation) fn has_mixed_costs(&self) -> bool {
+        let mut costs = self.limits.iter().map(|limit| limit.cost);
+        let first = costs.next();
+        costs.any(|cost| Some(cost) != first)
+    }
+
+    /// Whether places may be taken ahead that then can neither be used nor given back.
+    ///
+    /// What came in a sliding window always goes back, as it counts in the next one, too.
+    pub(in crate::simulation) fn leases_may_lapse(&self) -> bool {
+        !self.lease.is_zero() && self.algorithm != Algorithm::SlidingWindowCounter
+    }
+
+    /// The rates of all keys together, each second.
+    pub(super) fn rates(&self) -> f64 {
+        self.keys
+            .iter()
+            .map(|key| self.rate_of(key).per_second())
+            .sum()
+    }
+
+    /// As a gateway has it.
+    pub(in crate::simulation) fn settings(&self) -> config::Zone {
+        let plan = self.plan.map(|rate| {
+            let key = self.keys[0];
+            format!("plans.gold = {{ keys = [\"{key}\"], rate = \"{rate}\" }}")
+        });
+        config::Zone {
+            name: self.name.clone(),
+            key: "$remote_addr".parse().expect("a key"),
+            algorithm: self.algorithm,
+            rate: self.rate,
+            max_keys: NonZeroUsize::new(100).expect("above zero"),
+            idle_timeout: Duration::from_secs(3),
+            ipv6_prefix: 64,
+            exempt: Vec::new(),
+            store: config::StoreKind::Redis,
+            lease: self.lease,
+            orphan: Duration::from_secs(5),
+            on_store_failure: self.on_store_failure,
+            plans: plan.map_or_else(config::Plans::default, |plan| plans(&plan)),
+            new_keys: None,
+            mask_keys: false,
+        }
+    }
+}
+
+/// A rate that all algorithms can have.
+pub(super) fn rate(random: &mut Random) -> Rate {
+    let rates = [
+        "5r/s", "10r/s", "30r/s", "100r/s", "7r/s", "20r/2s", "333r/s",
+    ];
+    random.pick(&rates).parse().expect("a rate")
+}
+
+/// A rate of a zone in which leases pay.
+fn fast(random: &mut Random) -> Rate {
+    let rates = ["100r/s", "333r/s", "1000r/s", "1500r/s"];
+    random.pick(&rates).parse().expect("a rate")
+}
+
+/// How long places are taken ahead: the check of the file allows none of a log.
+fn lease(algorithm: Algorithm, random: &mut Random) -> Duration {
+    let lease = random.pick(&[0, 0, 5, 20, 100].map(Duration::from_millis));
+    if algorithm == Algorithm::SlidingWindowLog {
+        return Duration::ZERO;
+    }
+    lease
+}
+
+fn limit(algorithm: Algorithm, rate: Rate, random: &mut Random, has_costs: bool) -> Limit {
+    let cost = if has_costs && random.chance(70) {
+        Cost::new(random.small(1..6)).unwrap_or(Cost::ONE)
+    } else {
+        Cost::ONE
+    };
+    if algorithm.has_windows() {
+        // As the check of the file has it.
+        let burst = rate.whole_count().unwrap_or(1).saturating_sub(1);
+        let unlimited = Limit::unlimited(Delay::Never, cost);
+        return Limit { burst, ..unlimited };
+    }
+    let burst = random.small(0..25);
+    let delay = match random.number(0..6) {
+        0..4 => Delay::Above(0),
+        4 => Delay::Above(random.small(0..burst + 1)),
+        _ => Delay::Never,
+    };
+    let max_wait = random.chance(20).then(|| random.millis(5..500));
+    Limit {
+        burst,
+        max_wait,
+        ..Limit::unlimited(delay, cost)
+    }
+}
+
+/// The plans of a zone with this part of a file.
+fn plans(part: &str) -> config::Plans {
+    let text = format!(
+        "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[zones.z]\nkey = \"$remote_addr\"\n\
+         rate = \"1r/s\"\n{part}\n[[routes]]\npath = \"/\"\norigin = \"a\"\n"
+    );
+    let settings = config::parse(&text, Path::new("gateway.toml"), false).expect("a file");
+    settings.zones[0].plans.clone()
+}

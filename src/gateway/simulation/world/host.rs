@@ -1,0 +1,183 @@
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures_util::FutureExt;
+use tokio::task::LocalSet;
+
+use crate::time::pacer::Pacer;
+use crate::time::simulated::{self, SimulatedTime};
+
+/// A host of the simulated network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::simulation) struct HostId(usize);
+
+impl HostId {
+    /// The host of the simulation itself: of its plan, the network and the store.
+    pub(in crate::simulation) const FIRST: Self = Self(0);
+}
+
+/// All hosts, each with its tasks.
+#[derive(Default)]
+pub(super) struct Hosts {
+    /// `None` for a host that was killed, and for the one whose tasks run.
+    tasks: RefCell<Vec<Option<LocalSet>>>,
+    /// What the thread of each host has, while none of its tasks runs.
+    threads: RefCell<Vec<Thread>>,
+    /// Hosts that stand still: their tasks do not run.
+    stopped: RefCell<BTreeSet<usize>>,
+    stirred: Arc<Stirred>,
+}
+
+/// What a real gateway has once for each thread, and here each host.
+#[derive(Default)]
+struct Thread {
+    time: Option<Rc<dyn SimulatedTime>>,
+    pacer: Option<Rc<Pacer>>,
+}
+
+impl Thread {
+    /// Exchanges this for what the thread of the simulation has.
+    fn exchange(&mut self) {
+        self.time = simulated::replace(self.time.take());
+        self.pacer = Pacer::replace_here(self.pacer.take());
+    }
+}
+
+/// Whether any task was woken.
+#[derive(Default)]
+struct Stirred {
+    is_set: AtomicBool,
+    runtime: Mutex<Option<Waker>>,
+}
+
+impl Hosts {
+    pub fn add(&self, time: Option<Rc<dyn SimulatedTime>>) -> HostId {
+        let mut tasks = self.tasks.borrow_mut();
+        tasks.push(Some(LocalSet::new()));
+        let pacer = None;
+        self.threads.borrow_mut().push(Thread { time, pacer });
+        HostId(tasks.len() - 1)
+    }
+
+    pub(super) fn spawn(&self, host: HostId, task: impl Future<Output = ()> + 'static) {
+        if let Some(tasks) = &self.tasks.borrow()[host.0] {
+            tasks.spawn_local(task);
+        } else if host == HostId::FIRST {
+            // It is the one that runs.
+            tokio::task::spawn_local(task);
+        }
+        self.stirred.is_set.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove(&self, host: HostId) {
+        let tasks = self.tasks.borrow_mut()[host.0].take();
+        // What is dropped here may look for other hosts.
+        let mut thread = std::mem::take(&mut self.threads.borrow_mut()[host.0]);
+        thread.exchange();
+        drop(tasks);
+        thread.exchange();
+    }
+
+    /// Lets a host stand still, or go on.
+    pub(super) fn stop(&self, host: HostId, is_stopped: bool) {
+        if is_stopped {
+            self.stopped.borrow_mut().insert(host.0);
+        } else {
+            self.stopped.borrow_mut().remove(&host.0);
+            Wake::wake_by_ref(&self.stirred);
+        }
+    }
+
+    /// Drops the tasks of all hosts, the first host's last.
+    pub(super) fn remove_all(&self) {
+        let count = self.tasks.borrow().len();
+        for index in (0..count).rev() {
+            self.remove(HostId(index));
+        }
+    }
+
+    /// Runs the tasks of all hosts until each of them waits.
+    pub(super) async fn settle(&self) {
+        // Tasks that have yielded are woken by the runtime, so it has a turn before the end.
+        let mut turns = 0;
+        poll_fn(|cx| {
+            self.stirred.report_to(cx.waker());
+            while self.stirred.take() {
+                turns = 0;
+                self.poll();
+            }
+            turns += 1;
+            if turns > 1 {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Waits until a task was woken.
+    pub(super) async fn stirred(&self) {
+        poll_fn(|cx| {
+            self.stirred.report_to(cx.waker());
+            if self.stirred.is_set.load(Ordering::Relaxed) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
+    fn poll(&self) {
+        let waker = Waker::from(Arc::clone(&self.stirred));
+        let mut cx = Context::from_waker(&waker);
+        let count = self.tasks.borrow().len();
+        for index in 0..count {
+            if self.stopped.borrow().contains(&index) {
+                continue;
+            }
+            let tasks = self.tasks.borrow_mut()[index].take();
+            if let Some(mut tasks) = tasks {
+                let mut thread = std::mem::take(&mut self.threads.borrow_mut()[index]);
+                thread.exchange();
+                let _all_over = tasks.poll_unpin(&mut cx);
+                thread.exchange();
+                self.threads.borrow_mut()[index] = thread;
+                self.tasks.borrow_mut()[index] = Some(tasks);
+            }
+        }
+    }
+}
+
+impl Stirred {
+    fn take(&self) -> bool {
+        self.is_set.swap(false, Ordering::Relaxed)
+    }
+
+    fn report_to(&self, waker: &Waker) {
+        let mut runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        runtime
+            .get_or_insert_with(|| waker.clone())
+            .clone_from(waker);
+    }
+}
+
+impl Wake for Stirred {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_set.store(true, Ordering::Relaxed);
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(runtime) = &*runtime {
+            runtime.wake_by_ref();
+        }
+    }
+}

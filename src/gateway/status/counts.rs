@@ -1,0 +1,83 @@
+//! Counts of metrics by their labels, as the API and the live samples show them.
+
+use std::collections::BTreeMap;
+
+use super::views::{Codes, Plain, Totals};
+use crate::observe::metrics::{
+    CodeClass, LimitStatus, Outcome, Rejected, RouteMetrics, ServerMetrics, StoreResult,
+    ZoneMetrics,
+};
+
+/// The status of a request whose client left before a response began.
+const CLIENT_GONE: u16 = 499;
+
+/// Numbers by label; zeros are left out.
+pub(crate) type Labelled = BTreeMap<Plain, u64>;
+
+/// A server's responses, by class of their status.
+pub(crate) fn responses(server: &ServerMetrics) -> Codes {
+    let codes = CodeClass::ALL.into_iter();
+    labelled(codes.map(|code| (code.label(), server.responses(code))))
+}
+
+/// Requests that a server did not answer, by kind.
+pub(crate) fn errors(server: &ServerMetrics) -> Labelled {
+    let outcomes = Outcome::ALL.into_iter();
+    let errors = outcomes.filter(|outcome| *outcome != Outcome::Answered);
+    labelled(errors.map(|outcome| (outcome.label(), server.counted(outcome))))
+}
+
+/// Answers to clients, by class of their status.
+pub(crate) fn codes(route: &RouteMetrics) -> Codes {
+    let statuses = route.statuses();
+    labelled(statuses.map(|(status, count)| (CodeClass::of(status).label(), count)))
+}
+
+/// Requests of a route whose client left before a response began.
+///
+/// An origin that answers with this status itself counts here, too.
+pub(crate) fn left(route: &RouteMetrics) -> u64 {
+    let left = route.statuses().filter(|it| it.0 == CLIENT_GONE);
+    left.map(|(_, count)| count).sum()
+}
+
+/// Requests of a zone, by outcome, of which there are so many.
+pub(crate) fn totals(count: impl Fn(LimitStatus) -> u64) -> Totals {
+    Totals {
+        passed: count(LimitStatus::Passed),
+        delayed: count(LimitStatus::Delayed),
+        rejected: count(LimitStatus::Rejected),
+        cancelled: count(LimitStatus::Cancelled),
+        rejected_elsewhere: count(LimitStatus::RejectedElsewhere),
+        no_key: count(LimitStatus::NoKey),
+        delayed_dry_run: count(LimitStatus::DelayedDryRun),
+        rejected_dry_run: count(LimitStatus::RejectedDryRun),
+    }
+}
+
+/// Rejections of a zone by reason, zeros included.
+pub(crate) fn rejections(zone: &ZoneMetrics) -> Labelled {
+    let count = |why: Rejected| (why.label().into(), zone.rejected(why));
+    Rejected::ALL.into_iter().map(count).collect()
+}
+
+/// Operations of a zone in the store, by result.
+pub(crate) fn operations(zone: &ZoneMetrics) -> Labelled {
+    let results = StoreResult::ALL.into_iter();
+    labelled(results.map(|result| (result.label(), zone.operations(result))))
+}
+
+/// Adds `more` to `sum`.
+pub fn add(sum: &mut Labelled, more: &Labelled) {
+    for (label, count) in more {
+        *sum.entry(label.clone()).or_default() += count;
+    }
+}
+
+fn labelled(counts: impl Iterator<Item = (&'static str, u64)>) -> Labelled {
+    let mut sum = Labelled::new();
+    for (label, count) in counts.filter(|(_, count)| *count > 0) {
+        *sum.entry(label.into()).or_default() += count;
+    }
+    sum
+}

@@ -1,0 +1,84 @@
+use limit::find::{AbortReason, HeldBack, Level, Objective, Outcome};
+
+use super::line::level;
+
+/// A sentence for how the search ended.
+#[must_use]
+pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
+    let ending = ending(outcome, objective);
+    match outcome {
+        Outcome::Aborted(..) => format!("ended: {ending}"),
+        _ => ending,
+    }
+}
+
+/// The same after `ended: `.
+#[must_use]
+pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
+    match outcome {
+        Outcome::Found(found) if found.is_upper_bound => format!(
+            "{} keeps {objective}: the upper bound, so the origin may take more; raise it to find out",
+            level(found.level)
+        ),
+        Outcome::Found(found) => {
+            let [at, low, high] = [found.level, found.low, found.high].map(level);
+            format!("{at} keeps {objective}; the end of the origin is between {low} and {high}")
+        }
+        Outcome::AtLeast(it) => format!("at least {}; nobody asked for more", level(*it)),
+        Outcome::HeldBack(it) => format!("at least {}; {}", level(it.level), held_back(it)),
+        Outcome::Unknown(it) => {
+            format!(
+                "nothing is known: nobody asked for enough at {}",
+                level(*it)
+            )
+        }
+        Outcome::Aborted(reason, held) => format!("{}; {}", abort_reason(*reason), kept(*held)),
+    }
+}
+
+fn kept(held: Option<Level>) -> String {
+    held.map_or("no level was shown to hold".to_owned(), |it| {
+        format!("{} held before", level(it))
+    })
+}
+
+/// What held requests back before the level that was searched did, and what helps.
+#[must_use]
+pub fn held_back(it: &HeldBack) -> String {
+    let (other, searched) = match it.level {
+        Level::Rate(_) => ("max_in_flight", "the pace"),
+        Level::Places(_) => ("rate", "max_in_flight"),
+    };
+    let value = it.by.map_or(String::new(), |by| format!(" = {by}"));
+    format!("{other}{value} held requests back before {searched} did: raise it")
+}
+
+/// Why an experiment ended early, and what helps; after `ended: `.
+#[must_use]
+pub fn abort_reason(reason: AbortReason) -> &'static str {
+    match reason {
+        AbortReason::FileChanged => "the configuration file changed; start again",
+        AbortReason::ServersChanged => {
+            "a server of the origin came, went or changed its health; start again when they \
+             are steady"
+        }
+        AbortReason::BackedOff => {
+            "back-off lowered what the origin gets; start again when it has recovered, or \
+             with a stricter objective"
+        }
+        AbortReason::BrokenAtFirst => {
+            "the objective does not hold at the lowest level; see whether the origin is well, or \
+             start lower, or with another objective"
+        }
+        AbortReason::NotRecovered => {
+            "the origin did not recover at the lowest level within a minute; look at the origin"
+        }
+        AbortReason::OwnerLost => "the terminal or the connection that started it is gone",
+        AbortReason::Stopped => "stopped",
+        AbortReason::Unsteady => {
+            "what was found broke again and again; the origin changes while it is measured"
+        }
+        AbortReason::Undone => "its override was undone or has expired",
+        AbortReason::Overridden => "somebody else overrides this origin",
+    }
+}

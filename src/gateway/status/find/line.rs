@@ -1,0 +1,111 @@
+use std::time::Duration;
+
+use limit::find::{Figure, Level, Measured, Purpose, StepRecord, StepVerdict};
+
+/// One line for a step: `  50r/s  ok     p95  81 ms  errors 0 %   waited  310 ms   20 s`.
+#[must_use]
+pub fn line(step: &StepRecord) -> String {
+    let verdict = match step.verdict {
+        StepVerdict::Good => "ok",
+        StepVerdict::Broke => "broke",
+        StepVerdict::Idle | StepVerdict::HeldBack => "idle",
+        StepVerdict::Undecided => "ended",
+    };
+    let figures: Vec<String> = step.figures.iter().map(figure).collect();
+    let waited = step.waited.filter(|_| step.verdict != StepVerdict::Broke);
+    let waited = waited.map_or(String::new(), |it| format!("waited {:>7}", time(it)));
+    let level = level(step.level);
+    let took = duration(step.took);
+    let line = format!(
+        "{level:>7}  {verdict:<5}  {}  {waited:<14}  {took:>5}  {}",
+        figures.join("  "),
+        remark(step)
+    );
+    line.trim_end().to_owned()
+}
+
+/// A level for people: `212r/s`, `24 at once`.
+pub(super) fn level(level: Level) -> String {
+    match level {
+        Level::Rate(rate) => rate.to_string(),
+        Level::Places(places) => format!("{places} at once"),
+    }
+}
+
+fn figure(measured: &Measured) -> String {
+    let name = measured.condition.name();
+    match measured.value {
+        Some(Figure::Time(it)) => format!("{name} {:>6}", time(it)),
+        Some(Figure::Share(share)) => format!("{name} {:<6}", percent(share)),
+        None => format!("{name}    -  "),
+    }
+}
+
+fn remark(step: &StepRecord) -> String {
+    let broken = if step.hung {
+        Some("the origin does not answer".to_owned())
+    } else {
+        (step.broken.as_ref()).map(|it| format!("{it} broke"))
+    };
+    match (step.purpose, step.verdict) {
+        (_, StepVerdict::Broke) => {
+            let back = step.back_to.map(back);
+            let parts: Vec<_> = broken.into_iter().chain(back).collect();
+            parts.join(", ")
+        }
+        (Purpose::Recover, StepVerdict::Good) if step.figures.iter().any(Measured::is_beyond) => {
+            "recovered: its last 5 s were good".to_owned()
+        }
+        (Purpose::Recover, StepVerdict::Good) => "recovered".to_owned(),
+        (Purpose::Confirm, StepVerdict::Good) => "confirmed".to_owned(),
+        (_, StepVerdict::Idle) => "too few requests waited".to_owned(),
+        (_, StepVerdict::HeldBack) => match step.level {
+            Level::Rate(_) => "max_in_flight held requests back".to_owned(),
+            Level::Places(_) => "rate held requests back".to_owned(),
+        },
+        _ => String::new(),
+    }
+}
+
+fn back(to: Level) -> String {
+    match to {
+        Level::Rate(rate) => format!("back to {rate} at once"),
+        Level::Places(places) => format!("at once back to {places} places"),
+    }
+}
+
+/// `81 ms`, `1.25 s`, `0.4 ms`.
+fn time(it: Duration) -> String {
+    let seconds = it.as_secs_f64();
+    if seconds >= 10.0 {
+        format!("{seconds:.0} s")
+    } else if seconds >= 1.0 {
+        format!("{seconds:.2} s")
+    } else if seconds >= 0.001 || seconds == 0.0 {
+        format!("{:.0} ms", seconds * 1e3)
+    } else {
+        format!("{:.1} ms", seconds * 1e3)
+    }
+}
+
+/// `0 %`, `0.2 %`, `12 %`.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent == 0.0 || percent >= 10.0 {
+        format!("{percent:.0} %")
+    } else if percent >= 0.1 {
+        format!("{percent:.1} %")
+    } else {
+        "< 0.1 %".to_owned()
+    }
+}
+
+/// `20 s`, `9 minutes`.
+pub(super) fn duration(it: Duration) -> String {
+    let seconds = it.as_secs_f64().round();
+    if seconds < 120.0 {
+        format!("{seconds:.0} s")
+    } else {
+        format!("{:.0} minutes", seconds / 60.0)
+    }
+}

@@ -1,0 +1,292 @@
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use limit::find::{
+    AbortReason, Figure, FindReport, Found, HeldBack, Level, Measured, Objective, Outcome, Purpose,
+    StepRecord, StepVerdict,
+};
+
+use super::*;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+fn objective() -> Objective {
+    "p95<400ms, errors<0.5%".parse().unwrap()
+}
+
+fn rate(text: &str) -> Level {
+    Level::Rate(text.parse().unwrap())
+}
+
+fn step(level: Level, verdict: StepVerdict, p95: u64, errors: f64) -> StepRecord {
+    let conditions = objective().conditions().to_vec();
+    let values = [Figure::Time(MS(p95)), Figure::Share(errors)];
+    let figures = conditions.into_iter().zip(values);
+    let figures = figures.map(|(condition, value)| Measured {
+        condition,
+        value: Some(value),
+    });
+    StepRecord {
+        level,
+        purpose: Purpose::Climb,
+        verdict,
+        broken: None,
+        hung: false,
+        figures: figures.collect(),
+        waited: Some(MS(310)),
+        at_once: 18,
+        answers: 1000,
+        took: Duration::from_secs(20),
+        back_to: None,
+    }
+}
+
+fn report(outcome: Outcome) -> FindReport {
+    FindReport {
+        outcome: Some(outcome),
+        steps: vec![step(rate("50r/s"), StepVerdict::Good, 81, 0.0)],
+        requests: 41_200,
+        took: Duration::from_secs(541),
+    }
+}
+
+fn found() -> Found {
+    Found {
+        level: rate("212r/s"),
+        low: rate("202r/s"),
+        high: rate("223r/s"),
+        at_once: 18,
+        at_edge: Some(24),
+        is_upper_bound: false,
+    }
+}
+
+#[test]
+fn a_step_is_one_line() {
+    let good = step(rate("50r/s"), StepVerdict::Good, 81, 0.0);
+    let mut broke = step(rate("223r/s"), StepVerdict::Broke, 1620, 0.002);
+    broke.took = Duration::from_secs(3);
+    broke.broken = Some("p95<400ms".to_owned());
+    broke.back_to = Some(rate("201r/s"));
+    let mut back = step(Level::Places(3), StepVerdict::Broke, 53, 0.0);
+    back.back_to = Some(Level::Places(2));
+    let mut places = step(Level::Places(24), StepVerdict::Good, 190, 0.0001);
+    places.purpose = Purpose::Confirm;
+    places.took = Duration::from_secs(60);
+    let mut nothing = step(rate("52.5r/s"), StepVerdict::Idle, 1, 0.0);
+    nothing.figures[0].value = None;
+    nothing.waited = None;
+    let mut recovered = step(rate("50r/s"), StepVerdict::Good, 81, 0.0);
+    recovered.purpose = Purpose::Recover;
+    let mut late = step(rate("50r/s"), StepVerdict::Good, 811, 0.0);
+    late.purpose = Purpose::Recover;
+    let all = [good, broke, back, places, nothing, recovered, late];
+    let lines: Vec<String> = all.iter().map(line).collect();
+    let expected = [
+        "  50r/s  ok     p95  81 ms  errors 0 %     waited  310 ms   20 s",
+        " 223r/s  broke  p95 1.62 s  errors 0.2 %                     3 s  p95<400ms broke, back to 201r/s at once",
+        "3 at once  broke  p95  53 ms  errors 0 %                      20 s  at once back to 2 places",
+        "24 at once  ok     p95 190 ms  errors < 0.1 %  waited  310 ms   60 s  confirmed",
+        "52.5r/s  idle   p95    -    errors 0 %                      20 s  too few requests waited",
+        "  50r/s  ok     p95  81 ms  errors 0 %     waited  310 ms   20 s  recovered",
+        "  50r/s  ok     p95 811 ms  errors 0 %     waited  310 ms   20 s  recovered: its last 5 s were good",
+    ];
+    assert_eq!(lines, expected);
+}
+
+fn facts(objective: &Objective, file: InFile) -> Facts<'_> {
+    Facts {
+        origin: "app",
+        file,
+        objective,
+        when: "2026-12-01 14:20",
+    }
+}
+
+#[test]
+fn what_was_found_is_lines_that_say_what_they_replace() {
+    let objective = objective();
+    let file = InFile {
+        rate: Some("40r/s".parse().unwrap()),
+        max_in_flight: NonZeroUsize::new(64),
+        backoff: Some(Some(Duration::from_secs(1))),
+    };
+    let found = report(Outcome::Found(found()));
+    let text = fragment(&facts(&objective, file), &found);
+    assert_eq!(
+        text,
+        "\
+# In [origins.app] of the configuration file, replace rate = \"40r/s\":
+rate = \"212r/s\"          # 202r/s to 223r/s, 2026-12-01 14:20, 9 minutes, 41,200 requests
+# In [origins.app] of the configuration file, replace max_in_flight = 64:
+max_in_flight = 18       # the origin had 18 at once at this rate, 24 where it broke
+# In [origins.app.backoff] of the configuration file, replace slow = \"1s\":
+slow = \"400ms\"           # back-off: fewer at once while more than 10 % of answers take longer than the objective allows
+"
+    );
+    let file = InFile {
+        backoff: Some(None),
+        ..InFile::default()
+    };
+    let text = fragment(&facts(&objective, file), &found);
+    for name in [
+        "[origins.app] of the configuration file, add rate",
+        "add max_in_flight",
+    ] {
+        assert!(text.contains(name), "{text}");
+    }
+    let add = "# In [origins.app.backoff] of the configuration file, add slow:\nslow = ";
+    assert!(text.contains(add), "{text}");
+    let file = InFile {
+        backoff: Some(Some(MS(400))),
+        ..file
+    };
+    let text = fragment(&facts(&objective, file), &found);
+    assert!(!text.contains("backoff"), "{text}");
+    let nothing = report(Outcome::AtLeast(rate("180r/s")));
+    assert_eq!(fragment(&facts(&objective, file), &nothing), "");
+}
+
+#[test]
+fn a_table_that_the_file_does_not_have_is_written_whole() {
+    let objective = objective();
+    let text = fragment(
+        &facts(&objective, InFile::default()),
+        &report(Outcome::Found(found())),
+    );
+    let table =
+        "# At the end of the configuration file, add:\n[origins.app.backoff]\nslow = \"400ms\" ";
+    assert!(text.contains(table), "{text}");
+    let odd = Facts {
+        origin: "a.b",
+        ..facts(&objective, InFile::default())
+    };
+    let text = fragment(&odd, &report(Outcome::Found(found())));
+    let parsed: toml::Table = text.parse().unwrap();
+    assert_eq!(
+        parsed["origins"]["a.b"]["backoff"]["slow"].as_str(),
+        Some("400ms")
+    );
+}
+
+#[test]
+fn places_that_broke_are_not_advised() {
+    let objective = objective();
+    let advised = |at_once, at_edge| {
+        let found = Found {
+            at_once,
+            at_edge,
+            ..found()
+        };
+        let text = fragment(
+            &facts(&objective, InFile::default()),
+            &report(Outcome::Found(found)),
+        );
+        let line = text.lines().find(|it| it.starts_with("max_in_flight"));
+        let value = line.and_then(|it| it.split_whitespace().nth(2));
+        value.map(|it| it.parse::<u32>().unwrap())
+    };
+    assert_eq!(advised(18, Some(60)), Some(18));
+    assert_eq!(advised(0, Some(60)), Some(1));
+    for (at_once, at_edge) in [(60, Some(60)), (70, Some(60)), (18, None)] {
+        assert_eq!(advised(at_once, at_edge), None, "{at_once} {at_edge:?}");
+    }
+    let places = Found {
+        level: Level::Places(12),
+        low: Level::Places(11),
+        high: Level::Places(13),
+        ..found()
+    };
+    let text = fragment(
+        &facts(&objective, InFile::default()),
+        &report(Outcome::Found(places)),
+    );
+    assert!(
+        !text.contains("rate = ") && text.contains("max_in_flight = 12 "),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_upper_bound_that_held_lowers_nothing() {
+    let objective = objective();
+    let top = Found {
+        is_upper_bound: true,
+        at_edge: None,
+        ..found()
+    };
+    for (rate, is_told) in [("300r/s", false), ("212r/s", true), ("100r/s", true)] {
+        let file = InFile {
+            rate: Some(rate.parse().unwrap()),
+            ..InFile::default()
+        };
+        let text = fragment(&facts(&objective, file), &report(Outcome::Found(top)));
+        assert_eq!(text.contains("rate = "), is_told, "{rate}: {text}");
+        // What was found is another matter.
+        let text = fragment(&facts(&objective, file), &report(Outcome::Found(found())));
+        assert!(text.contains("rate = "), "{rate}: {text}");
+    }
+}
+
+#[test]
+fn an_upper_bound_that_held_is_at_least() {
+    let objective = objective();
+    let facts = facts(&objective, InFile::default());
+    let top = Found {
+        is_upper_bound: true,
+        at_edge: None,
+        ..found()
+    };
+    let places = Found {
+        level: Level::Places(30),
+        ..top
+    };
+    let measured = "at least: the upper bound held, 2026-12-01 14:20, 9 minutes, 41,200 requests";
+    for (found, line) in [
+        (top, "rate = \"212r/s\"          # "),
+        (places, "max_in_flight = 30       # "),
+    ] {
+        let text = fragment(&facts, &report(Outcome::Found(found)));
+        let line = format!("{line}{measured}\n");
+        assert!(text.contains(&line), "{text}");
+        assert!(!text.contains(" to "), "{text}");
+    }
+}
+
+#[test]
+fn a_conclusion_says_what_holds_and_what_helps() {
+    let say = |outcome| conclusion(&outcome, &objective());
+    assert_eq!(
+        say(Outcome::Found(found())),
+        "212r/s keeps p95<400ms, errors<0.5%; the end of the origin is between 202r/s and 223r/s"
+    );
+    assert_eq!(
+        say(Outcome::AtLeast(rate("180r/s"))),
+        "at least 180r/s; nobody asked for more"
+    );
+    let held_back = |level, by| say(Outcome::HeldBack(HeldBack { level, by }));
+    assert_eq!(
+        held_back(rate("76r/s"), Some(Level::Places(4))),
+        "at least 76r/s; max_in_flight = 4 held requests back before the pace did: raise it"
+    );
+    assert_eq!(
+        held_back(Level::Places(5), Some(rate("20r/s"))),
+        "at least 5 at once; rate = 20r/s held requests back before max_in_flight did: raise it"
+    );
+    assert_eq!(
+        say(Outcome::Unknown(rate("100r/s"))),
+        "nothing is known: nobody asked for enough at 100r/s"
+    );
+    assert_eq!(
+        say(Outcome::Aborted(
+            AbortReason::FileChanged,
+            Some(rate("180r/s"))
+        )),
+        "ended: the configuration file changed; start again; 180r/s held before"
+    );
+    let top = Found {
+        is_upper_bound: true,
+        ..found()
+    };
+    assert!(say(Outcome::Found(top)).contains("may take more"));
+}

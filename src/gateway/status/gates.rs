@@ -1,0 +1,226 @@
+//! The gates of origins, as the API and the live samples show them.
+
+use std::collections::BTreeMap;
+
+use config::{self, BackoffMode};
+use limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
+
+use super::timestamp::timestamp;
+use super::views::{self, FileAndNow, GateAsks, Plain};
+use crate::gate::{
+    BlockedBy, BlockedTimes, GateOutage, GateOverride, GateState, KeyAtGate, OriginGate,
+    PlaceSharing,
+};
+use crate::http::gateway::Gateway;
+use crate::observe::key_names::KeyNames;
+use crate::observe::metrics::{BackoffReason, GateRejected};
+use crate::zone::StoreRefusal;
+
+/// Rejections since the start, by reason.
+pub(crate) fn rejections(gate: &OriginGate) -> BTreeMap<Plain, u64> {
+    let count = |why: GateRejected| (why.label().into(), gate.metrics().rejected(why));
+    GateRejected::ALL.into_iter().map(count).collect()
+}
+
+/// The classes of a gate, each with its number of waiters.
+pub(crate) fn classes(classes: &[(Class, usize)]) -> Vec<views::GateClass> {
+    let view = |(class, depth): &(Class, usize)| views::GateClass {
+        class: Plain::new(&class.name),
+        weight: class.weight,
+        queue_depth: *depth as u64,
+    };
+    classes.iter().map(view).collect()
+}
+
+/// The rate of the file and the one in force, each as `show` has it.
+pub(crate) fn rate<T>(
+    origin: &config::Origin,
+    state: &GateState,
+    show: impl Fn(Rate) -> T,
+) -> FileAndNow<T> {
+    FileAndNow {
+        file: origin.rate.map(&show),
+        now: state.rate.map(&show),
+    }
+}
+
+/// The places of the file and those in force.
+pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileAndNow<u64> {
+    FileAndNow {
+        file: origin.places().map(|most| most.get() as u64),
+        now: state.max_in_flight.map(|most| most as u64),
+    }
+}
+
+/// How gateways share the places of an origin.
+pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::Places {
+    let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
+    let pool = sharing.pool.unwrap_or_default();
+    let (withheld, unknown) = pool.withheld_and_unknown();
+    views::Places {
+        of: pool.of as u64,
+        held: sharing.held as u64,
+        in_use: sharing.in_use as u64,
+        lent: pool.held as u64,
+        withheld: withheld as u64,
+        unknown: unknown as u64,
+        orphan: Plain::new(&show_duration(origin.orphan)),
+        withheld_seconds: None,
+        free: pool.free as u64,
+        gateways: pool.gateways.into(),
+        alone: sharing.is_out,
+        reason: why.map(|it| Plain::new(&it.reason)),
+        remedy: why.map(|it| Plain::new(it.remedy)),
+    }
+}
+
+/// What the store refuses a gate: what costs most first.
+#[expect(clippy::cast_precision_loss, reason = "a file has far fewer places")]
+pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<views::GateRefused> {
+    let refused = |asks_for, part, why: Option<&StoreRefusal>| {
+        let why = why.filter(|why| why.is_answer)?;
+        Some(views::GateRefused {
+            asks_for,
+            part,
+            reason: Plain::new(&why.reason),
+            remedy: why.remedy.into(),
+        })
+    };
+    let slots = state.sharing.as_ref().and_then(|sharing| {
+        let why = sharing.why_alone.as_ref();
+        refused(GateAsks::Slots, sharing.part, why)
+    });
+    let places = state.places.as_ref().and_then(|sharing| {
+        let most = origin.shared_places()?.get();
+        let part = sharing.alone.unwrap_or(0) as f64 / most as f64;
+        let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
+        refused(GateAsks::Places, part, why)
+    });
+    let backoff = || refused(GateAsks::Backoff, 1.0, state.why_backs_off_alone.as_ref());
+    let starts_nothing = places.as_ref().is_some_and(|it| it.part == 0.0);
+    let first = if starts_nothing {
+        places
+    } else {
+        slots.or(places)
+    };
+    first.or_else(backoff)
+}
+
+/// The view of an override.
+pub(crate) fn overridden(it: &GateOverride) -> views::GateOverride {
+    views::GateOverride {
+        rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
+        max_in_flight: it.max_in_flight.map(|most| most.get() as u64),
+        pause: it.is_paused,
+        since: timestamp(it.since),
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+        owner: it.owner.as_deref().map(Plain::new),
+    }
+}
+
+/// The gate of an origin, as the log and the history of changes name it.
+pub(crate) fn place(origin: &str) -> String {
+    format!("origins.{origin}")
+}
+
+/// The name of a key at a gate. The empty one is shared by requests whose key there is empty.
+pub(crate) fn key_name(gateway: &Gateway, key: &KeyAtGate) -> Plain {
+    if key.key.is_empty() {
+        return Plain::default();
+    }
+    let names = match (zone_of(gateway, key), &key.zone) {
+        (None, Some(zone)) => KeyNames::of_former_zone(zone),
+        (zone, _) => KeyNames::at_gate(zone),
+    };
+    Plain::new(&names.short(&key.key))
+}
+
+/// The plan of a key at a gate.
+pub(crate) fn plan(gateway: &Gateway, key: &KeyAtGate) -> Option<Plain> {
+    let zone = zone_of(gateway, key)?;
+    zone.plans.name_of(&key.key).map(Plain::new)
+}
+
+/// The zone that a key at a gate is of; `None` without one, or if it has left the file.
+fn zone_of<'g>(gateway: &'g Gateway, key: &KeyAtGate) -> Option<&'g config::Zone> {
+    let name = key.zone.as_deref()?;
+    let mut zones = gateway.zones().iter().map(|zone| zone.settings());
+    zones.find(|zone| zone.name == name)
+}
+
+/// How long any request has waited, by cause.
+pub(crate) fn blocked_seconds(times: &BlockedTimes) -> BTreeMap<Plain, f64> {
+    let causes = BlockedBy::ALL.into_iter().zip(times);
+    let seconds = causes.map(|(by, time)| (by.label().into(), time.as_secs_f64()));
+    seconds.collect()
+}
+
+/// The present outage of an origin.
+pub(crate) fn outage(
+    origin: &config::Origin,
+    outage: Option<&GateOutage>,
+    now: Moment,
+) -> Option<views::GateOutage> {
+    outage.map(|outage| views::GateOutage {
+        lasts: now.since(outage.since).as_secs_f64(),
+        hold: Plain::new(&show_duration(origin.hold)),
+        error: Plain::new(&outage.error.to_string()),
+    })
+}
+
+/// Why a gate lets less through than the file says; `None` if it does not.
+///
+/// The reason is the one that slows requests down most: a pause, then the rate, then the places.
+pub(crate) fn backing_off(
+    origin: &config::Origin,
+    lowered: &Lowered,
+    now: Moment,
+) -> Option<views::BackingOff> {
+    let settings = origin.backoff.as_ref()?;
+    let by = |is_elsewhere| {
+        if is_elsewhere {
+            " to another gateway"
+        } else {
+            ""
+        }
+    };
+    let pause = lowered.paused_until.filter(|until| *until > now);
+    let pause = pause.map(|until| {
+        let left = until.since(now).as_secs_f64();
+        let told = if lowered.is_paused_elsewhere {
+            ", as the origin told another gateway"
+        } else {
+            ""
+        };
+        let text = format!("no request leaves for {left:.1} s{told}");
+        (BackoffReason::RetryAfter, text)
+    });
+    let counted = |reason, cut: &Cut, what| {
+        let Cut { bad, answers, .. } = *cut;
+        let at = by(cut.is_elsewhere);
+        (
+            reason,
+            format!("{bad} of {answers} answers{at} were {what}"),
+        )
+    };
+    let rate = lowered.rate.as_ref();
+    let rate = rate.map(|(_, cut)| counted(BackoffReason::Trouble, cut, "trouble"));
+    let places = lowered.max_in_flight.as_ref();
+    let places = places.map(|cut| counted(BackoffReason::Slow, cut, "slow"));
+    let in_vain = "fewer at once did not make it faster".to_owned();
+    let kept = lowered.kept.map(|_| (BackoffReason::Slow, in_vain));
+    let is_lower = pause.is_some() || rate.is_some() || places.is_some();
+    let reasons = [pause, rate, places, kept].into_iter().flatten();
+    let reasons: Vec<_> = reasons.collect();
+    let texts: Vec<_> = reasons.iter().map(|(_, text)| text.as_str()).collect();
+    Some(views::BackingOff {
+        reason: reasons.first()?.0.label().into(),
+        text: Plain::new(&texts.join("; ")),
+        shadow: settings.mode == BackoffMode::Shadow,
+        kept: !is_lower,
+        in_vain: lowered.kept.is_some(),
+        grows: lowered.grows,
+        usual: lowered.usual.map(|usual| usual.as_secs_f64()),
+    })
+}

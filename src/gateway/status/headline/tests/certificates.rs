@@ -1,0 +1,192 @@
+//! Certificates that expire or do not fit, and where they stand among other warnings.
+
+use config::tls::DAY;
+
+use super::*;
+use crate::observe::certificates::CertificateOf;
+use crate::status::views::{CertificateSample, HandshakeSample};
+
+/// 2026-11-29 00:00.
+const NOW: i64 = 1_795_910_400;
+
+/// A certificate that expires so many seconds from now.
+#[expect(clippy::cast_precision_loss, reason = "a time of this age")]
+fn expiring(it: &mut Sample, of: CertificateOf, name: &str, left: i64) {
+    it.time = NOW as f64;
+    it.certificates.push(CertificateSample {
+        of,
+        name: name.into(),
+        from: 0,
+        expires: NOW + left,
+        problem: None,
+    });
+}
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| expiring(it, CertificateOf::Server, "/a.pem", 9 * DAY + 60),
+        cause: "certificate",
+        severity: "warn",
+        about: None,
+        says: &["/a.pem expires in 9 days, on 2026-12-08", "Renew it"],
+        says_not: &["handshakes"],
+    },
+    Situation {
+        change: |it| {
+            expiring(it, CertificateOf::Server, "/a.pem", -DAY);
+            it.handshakes = HandshakeSample {
+                done: 1,
+                failed: 5,
+                refused: 4,
+            };
+        },
+        cause: "certificate",
+        severity: "bad",
+        about: None,
+        says: &[
+            "/a.pem expired on 2026-11-28: 40 of 60 handshakes failed",
+            "Renew it",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        // Nobody connects.
+        change: |it| expiring(it, CertificateOf::Server, "/a.pem", -DAY),
+        cause: "certificate",
+        severity: "bad",
+        about: None,
+        says: &["/a.pem expired on 2026-11-28"],
+        says_not: &["handshakes"],
+    },
+    Situation {
+        change: |it| {
+            expiring(it, CertificateOf::Server, "/a.pem", 90 * DAY);
+            it.certificates[0].from = NOW + DAY;
+        },
+        cause: "certificate",
+        severity: "bad",
+        about: None,
+        says: &["/a.pem is not valid before 2026-11-30", "clock"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            expiring(it, CertificateOf::Server, "/a.pem", 90 * DAY);
+            let problem = "/a.key is not the key of /a.pem: keys may not be consistent";
+            it.certificates[0].problem = Some(problem.into());
+        },
+        cause: "certificate",
+        severity: "warn",
+        about: None,
+        says: &[
+            "The renewed certificate in /a.pem cannot be used",
+            "/a.key is not the key of /a.pem",
+            "both files",
+            "2027-02-27",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| expiring(it, CertificateOf::ClientCa, "/ca.pem", -DAY),
+        cause: "certificate",
+        severity: "warn",
+        about: None,
+        says: &["/ca.pem expired on 2026-11-28", "client_ca"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| expiring(it, CertificateOf::Origin, "api", DAY),
+        cause: "certificate",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "origin api expires in 1 day, on 2026-11-30",
+            "servers of api",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| expiring(it, CertificateOf::ClientCert, "api", DAY),
+        cause: "certificate",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "shows to origin api expires in 1 day, on 2026-11-30",
+            "client_cert",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| expiring(it, CertificateOf::ClientCert, "api", -DAY),
+        cause: "certificate",
+        severity: "bad",
+        about: Some("api"),
+        says: &["shows to origin api expired on 2026-11-28", "client_cert"],
+        says_not: MORE,
+    },
+    Situation {
+        // Its requests fail, which the rule of origins says.
+        change: |it| expiring(it, CertificateOf::Origin, "api", -DAY),
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &[],
+        says_not: &["api"],
+    },
+    Situation {
+        // One that has expired comes before an origin that fails, and one that expires soon behind it.
+        change: |it| {
+            expiring(it, CertificateOf::Server, "/a.pem", -DAY);
+            it.origins[0].healthy = 0;
+        },
+        cause: "certificate",
+        severity: "bad",
+        about: None,
+        says: &["Also: Origin api has no server in use"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            expiring(it, CertificateOf::Server, "/a.pem", DAY);
+            expiring(it, CertificateOf::Server, "/b.pem", 2 * DAY);
+            it.log.lost = 1;
+        },
+        cause: "log_lost",
+        severity: "warn",
+        about: None,
+        says: &[
+            "Also: The certificate /a.pem expires",
+            "Also: The certificate /b.pem expires",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            expiring(it, CertificateOf::Server, "/b.pem", 2 * DAY);
+            expiring(it, CertificateOf::Server, "/a.pem", DAY);
+            it.error = Some(crate::status::views::Problem::default());
+        },
+        cause: "certificate",
+        severity: "warn",
+        about: None,
+        says: &["/a.pem expires", "Also: The file has an error"],
+        says_not: MORE,
+    },
+];
+
+#[test]
+fn certificates_have_their_headlines() {
+    check_all(SITUATIONS);
+}
+
+/// Scans and single old clients are no news while the certificate is valid.
+#[test]
+fn failed_handshakes_alone_are_no_warning() {
+    let mut second = fine();
+    second.handshakes = HandshakeSample {
+        done: 1,
+        failed: 50,
+        refused: 50,
+    };
+    assert_eq!(after(&second).severity.as_str(), "fine");
+}

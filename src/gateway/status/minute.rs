@@ -1,0 +1,137 @@
+//! Latencies of the last minute.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use config::ServerUrl;
+
+use super::steps::Steps;
+use super::views::Latency;
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::Counts;
+
+/// How many steps are kept. The oldest is 50 to 60 seconds old.
+const STEPS: usize = 6;
+/// Of how many servers and routes they are kept, at most 13 KB for each.
+///
+/// More have no latencies.
+pub(crate) const MAX_KEPT: usize = 500;
+
+/// The counts of latencies at several moments of the last minute.
+#[derive(Clone)]
+pub(crate) struct Minute(Arc<Mutex<Steps<Of, Counts>>>);
+
+impl Default for Minute {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Steps::new(MAX_KEPT, STEPS))))
+    }
+}
+
+/// What has a latency.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Of {
+    Store(String),
+    Server(String, String),
+    Route(String),
+}
+
+impl Of {
+    pub(crate) fn server(origin: &str, url: &ServerUrl) -> Self {
+        Self::Server(origin.to_owned(), url.to_string())
+    }
+}
+
+impl Minute {
+    fn lock(&self) -> MutexGuard<'_, Steps<Of, Counts>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A second is over.
+    pub(crate) fn tick(&self, gateway: &Gateway) {
+        self.lock().tick(|| all(gateway));
+    }
+
+    /// What was counted in the last minute, if `now` are all counts so far.
+    pub(crate) fn counts(&self, of: &Of, now: &Counts) -> Counts {
+        let kept = self.lock();
+        match kept.of(of).and_then(VecDeque::front) {
+            Some(before) => now.since(before),
+            None if kept.len() < MAX_KEPT => now.clone(),
+            None => Counts::default(),
+        }
+    }
+
+    /// The latency in the last minute, if `now` are all counts so far.
+    pub(crate) fn latency(&self, of: &Of, now: &Counts) -> Latency {
+        latency(&self.counts(of, now))
+    }
+}
+
+/// All latencies of a gateway.
+fn all(gateway: &Gateway) -> impl Iterator<Item = (Of, Counts)> {
+    let store = gateway.store_health().map(|store| {
+        let url = store.settings().url.to_string();
+        (Of::Store(url), store.latencies())
+    });
+    let servers = gateway.origins().iter().flat_map(|origin| {
+        let name = &origin.settings().name;
+        let metrics = origin.metrics();
+        metrics.map(move |(url, metrics)| (Of::server(name, url), metrics.latencies()))
+    });
+    let routes = gateway.counted_routes();
+    let routes = routes.map(|(name, metrics)| (Of::Route(name), metrics.latencies()));
+    store.into_iter().chain(servers).chain(routes)
+}
+
+/// The quantiles of these durations.
+pub(crate) fn latency(counts: &Counts) -> Latency {
+    let at = |q| counts.quantile(q).as_ref().map(Duration::as_secs_f64);
+    Latency {
+        p50: at(0.5),
+        p95: at(0.95),
+        p99: at(0.99),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::metrics::AtomicHistogram;
+
+    fn counted(so_far: &AtomicHistogram) -> impl Iterator<Item = (Of, Counts)> {
+        std::iter::once((Of::Route("/".to_owned()), so_far.counts()))
+    }
+
+    #[test]
+    fn what_is_older_than_a_minute_is_left_out() {
+        let (minute, histogram) = (Minute::default(), AtomicHistogram::default());
+        let of = Of::Route("/".to_owned());
+        histogram.record(Duration::from_secs(1));
+        for step in 0..8 {
+            let counts = minute.counts(&of, &histogram.counts());
+            let found = counts.quantile(0.5).is_some();
+            // The first step is kept before anything was counted.
+            if step == 0 {
+                let nothing = AtomicHistogram::default();
+                minute.lock().keep(counted(&nothing));
+            } else {
+                minute.lock().keep(counted(&histogram));
+            }
+            assert_eq!(found, step < 7, "step {step}");
+        }
+    }
+
+    #[test]
+    fn as_many_are_kept_as_may_be() {
+        let minute = Minute::default();
+        let many = (0..2 * MAX_KEPT).map(|nth| (Of::Route(nth.to_string()), Counts::default()));
+        minute.lock().keep(many);
+        assert_eq!(minute.lock().len(), MAX_KEPT);
+        let histogram = AtomicHistogram::default();
+        histogram.record(Duration::from_secs(1));
+        let of = |nth: usize| Of::Route(nth.to_string());
+        let at = |nth| minute.latency(&of(nth), &histogram.counts()).p99;
+        assert!(at(0).is_some() && at(MAX_KEPT).is_none());
+    }
+}

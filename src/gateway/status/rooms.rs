@@ -1,0 +1,95 @@
+//! The waiting rooms of origins, as the API and the live samples show them.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use config;
+use limit::{Rate, RoomCounts};
+
+use super::counts::Labelled;
+use super::timestamp::timestamp;
+use super::views::{self, FileAndNow, Plain};
+use crate::observe::metrics::RoomRequest;
+use crate::room::{OriginRoom, RoomOverride, RoomStatus, RoomWord};
+
+/// What visitors did or what was done, by name.
+pub(crate) fn events(counts: &RoomCounts) -> [(&'static str, u64); 7] {
+    [
+        ("walked_in", counts.walked_in),
+        ("drew", counts.drew),
+        ("called", counts.called),
+        ("came", counts.came),
+        ("lost", counts.lost),
+        ("left", counts.left),
+        ("sent_away", counts.sent_away),
+    ]
+}
+
+/// A room with all that was counted since it began.
+pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) -> views::Room {
+    let RoomStatus { state, limits, .. } = status;
+    let admit = (!limits.admit.is_unlimited()).then_some(limits.admit);
+    let text = |rate: Rate| Plain::new(&rate.to_string());
+    let pace = state.pace;
+    let is_known = state.waiting > 0 && state.is_open && !limits.is_paused;
+    #[expect(clippy::cast_precision_loss, reason = "no line is that long")]
+    let wait = (state.waiting + 1) as f64 / pace;
+    views::Room {
+        waiting: state.waiting,
+        called: state.called,
+        inside: state.inside,
+        sessions: FileAndNow {
+            file: file.sessions.map(places),
+            now: limits.sessions.map(places),
+        },
+        admit: FileAndNow {
+            file: file.admit.map(text),
+            now: admit.map(text),
+        },
+        pace: Some(pace).filter(|it| it.is_finite()),
+        wait: Some(wait).filter(|it| is_known && it.is_finite()),
+        front_wait: status.front_wait.map(|it| it.as_secs_f64()),
+        open: state.is_open,
+        opens: limits.opens.map(timestamp),
+        events: counted(events(&status.counts)),
+        requests: requests(room),
+        overridden: status.overridden.as_ref().map(overridden),
+        word: status.word.as_ref().map(word),
+    }
+}
+
+/// The view of an override.
+pub(crate) fn overridden(it: &RoomOverride) -> views::RoomOverride {
+    views::RoomOverride {
+        sessions: it.sessions.map(|sessions| sessions.map_or(0, places)),
+        admit: it.admit.map(|admit| {
+            let admit = admit.unwrap_or(Rate::UNLIMITED);
+            Plain::new(&admit.to_string())
+        }),
+        pause: it.is_paused,
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+    }
+}
+
+/// The view of a word to those who wait.
+pub(crate) fn word(it: &RoomWord) -> views::RoomWord {
+    views::RoomWord {
+        word: Plain::new(&it.text),
+        until: timestamp(it.until),
+    }
+}
+
+fn places(sessions: NonZeroU32) -> u64 {
+    sessions.get().into()
+}
+
+fn requests(room: &OriginRoom) -> Labelled {
+    let all = RoomRequest::ALL.into_iter();
+    counted(all.map(|it| (it.label(), room.metrics().counted(it))))
+}
+
+fn counted(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<Plain, u64> {
+    let counts = counts.into_iter();
+    counts.map(|(name, count)| (name.into(), count)).collect()
+}

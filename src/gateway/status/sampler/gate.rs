@@ -1,0 +1,98 @@
+use std::collections::BTreeMap;
+
+use limit::Rate;
+
+use super::growth::Before;
+use super::lefts::Lefts;
+use super::seconds;
+use super::withheld::Withheld;
+use crate::gate::OriginGate;
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::Counts;
+use crate::origin::Origin;
+use crate::status::counts::Labelled;
+use crate::status::gates;
+use crate::status::views::{GateKeySample, GateSample, Places, Plain};
+use crate::time::clock;
+
+/// How many of the deepest keys of a gate are in a sample.
+const DEEPEST: usize = 5;
+
+/// The counts of each gate one second ago, by its origin, and what is withheld of its places.
+#[derive(Default)]
+pub(super) struct Gates {
+    counted: Before<String, Counted>,
+    withheld: Withheld,
+}
+
+/// Rejections and blocked seconds, each by their reason; waits, and those of clients that left.
+type Counted = (Labelled, BTreeMap<Plain, f64>, Counts, Counts);
+
+impl Gates {
+    /// Begins a new second.
+    pub(super) fn begin(&mut self) {
+        self.counted.begin();
+        self.withheld.begin();
+    }
+
+    /// The gate of an origin in the last second.
+    pub(super) fn sample(
+        &mut self,
+        gateway: &Gateway,
+        origin: &Origin,
+        gate: &OriginGate,
+    ) -> GateSample {
+        let settings = origin.settings();
+        let state = gate.state(DEEPEST);
+        let now = (
+            gates::rejections(gate),
+            gates::blocked_seconds(&state.blocked),
+            gate.metrics().waits(),
+            gate.metrics().lefts(),
+        );
+        let (rejected, blocked, waits, lefts) = self.counted.since(settings.name.clone(), now);
+        let Lefts { left, left_after } = Lefts::of(&lefts);
+        GateSample {
+            depth: state.depth as u64,
+            departures: Some(state.departures),
+            rate: gates::rate(settings, &state, Rate::per_second),
+            costs: gateway.settings().has_costs(&settings.name),
+            max_in_flight: gates::max_in_flight(settings, &state),
+            rejected,
+            blocked,
+            wait_p50: waits.quantile(0.5).map(seconds),
+            wait_p99: waits.quantile(0.99).map(seconds),
+            left,
+            left_after,
+            overridden: state.overridden.as_ref().map(gates::overridden),
+            backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
+            outage: gates::outage(settings, state.outage.as_ref(), clock::now()),
+            refused: gates::refused(settings, &state),
+            places: state.places.as_ref().map(|it| {
+                let places = gates::places(settings, it);
+                let (name, orphan) = (&settings.name, settings.orphan);
+                let left = self
+                    .withheld
+                    .left(name, places.withheld, orphan, clock::now());
+                Places {
+                    withheld_seconds: left.map(|left| left.as_secs() + 1),
+                    ..places
+                }
+            }),
+            classes: gates::classes(&state.classes),
+            deepest: state
+                .deepest
+                .iter()
+                .map(|(key, depth)| GateKeySample {
+                    key: gates::key_name(gateway, key),
+                    plan: gates::plan(gateway, key),
+                    depth: *depth as u64,
+                })
+                .collect(),
+            crowd: match settings.share {
+                None => gate.events().networks.crowd(clock::now()),
+                Some(_) => None,
+            },
+        }
+    }
+}

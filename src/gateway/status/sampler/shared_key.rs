@@ -1,0 +1,52 @@
+//! Whether the limited requests of a zone share a key, and why.
+
+use std::net::IpAddr;
+
+use limit::{Measure, Window};
+use memchr::memmem;
+use tokio::time::timeout;
+
+use super::EVERY;
+use crate::http::gateway::Gateway;
+use crate::observe::key_names::KeyNames;
+use crate::status::views::{OnlyKey, Plain};
+use crate::time::clock;
+use crate::zone::Zone;
+
+/// The key that all requests of the last minute had. `None` if there were several keys.
+pub(super) async fn only_key(zone: &Zone) -> Option<OnlyKey> {
+    let found = zone.heavy_keys(Measure::Requests, Window::Minute, 1);
+    let found = timeout(EVERY, found).await.ok()?;
+    let first = found.keys.first()?;
+    (first.requests >= found.total).then(|| OnlyKey {
+        key: Plain::new(&first.name.short(KeyNames::of(zone.settings()))),
+        is_constant: zone.settings().key.is_constant(),
+        requests: first.requests,
+    })
+}
+
+/// The peers of limited requests of a zone that name different clients, and are not trusted.
+pub(in super::super) fn untrusted_proxies(
+    gateway: &Gateway,
+    zone: usize,
+) -> impl Iterator<Item = Option<IpAddr>> {
+    let several = gateway.events(zone).forwarders.several(clock::now());
+    let trusted = &gateway.settings().server.trusted_proxies;
+    several.into_iter().filter(|peer| !trusted.contain(*peer))
+}
+
+/// Such a peer that this key, or its beginning, is of.
+///
+/// In a zone that masks its keys, the masked name of the key instead.
+pub(super) fn untrusted_proxy(gateway: &Gateway, zone: usize, key: &[u8]) -> Option<Plain> {
+    let settings = gateway.zone(zone).settings();
+    let name = |peer: Option<IpAddr>| peer.map_or("unix:".to_owned(), |peer| peer.to_string());
+    let is_of_key = |peer: &Option<IpAddr>| {
+        let in_key = name(peer.map(|peer| settings.cut(peer)));
+        memmem::find(key, in_key.as_bytes()).is_some()
+    };
+    let mut found = untrusted_proxies(gateway, zone).filter(is_of_key);
+    let peer = found.next()?;
+    let masked = KeyNames::of(settings).masked(key);
+    Some(Plain::new(&masked.unwrap_or_else(|| name(peer))))
+}

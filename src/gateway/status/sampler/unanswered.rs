@@ -1,0 +1,170 @@
+//! The requests whose answers have not begun, and what was usual at an origin before.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use limit::Moment;
+
+use crate::http::gateway::Gateway;
+use crate::origin::{InFlightTable, Origin, Phase, Sender};
+use crate::status::views::{Holder, OriginSample, Plain, Unanswered, Usual};
+
+/// Number of seconds from which the usual values are computed.
+const KEPT: usize = 600;
+/// Number of latest seconds that are left out, because the headline is about them.
+const NOW: usize = 3;
+/// Least number of seconds with answers, and of answers, before the usual values are known.
+const KNOWN: (usize, u64) = (3, 10);
+/// A request is not late before this.
+const LATE: Duration = Duration::from_secs(3);
+/// After so long between two samples, the machine stood still, and not the origin.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// What the last ten minutes were like at one origin.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    seconds: VecDeque<Second>,
+    /// When an answer last began, or nothing was to be answered.
+    answered: Moment,
+    sampled: Moment,
+}
+
+#[derive(Debug)]
+struct Second {
+    answers: u64,
+    p95: Option<f64>,
+    p99: Option<f64>,
+    late: u64,
+}
+
+/// The requests in flight at an origin, as far as they were looked at.
+pub(super) struct Requests {
+    usual: Option<Usual>,
+    /// A request that waits longer than this for its answer is late.
+    late_after: Duration,
+    late: u64,
+    /// How many each sender has that wait for the same, and since when the oldest does.
+    holders: HashMap<(Sender, Phase), (u64, Moment)>,
+}
+
+impl Past {
+    /// Begins to look at the requests of an origin that waits for an answer for `response_timeout`.
+    pub(super) fn look(&self, response_timeout: Duration) -> Requests {
+        let usual = self.usual();
+        let late_after = usual.map_or(response_timeout / 2, |usual| {
+            LATE.max(Duration::from_secs_f64(3.0 * usual.p95))
+        });
+        Requests {
+            usual,
+            late_after,
+            late: 0,
+            holders: HashMap::new(),
+        }
+    }
+
+    /// Adds the requests without an answer, and what was usual, to the sample of an origin.
+    ///
+    /// The sample has its answers of this second already.
+    pub fn add(
+        &mut self,
+        requests: &Requests,
+        gateway: &Gateway,
+        origin: &Origin,
+        sample: &mut OriginSample,
+        now: Moment,
+    ) {
+        let unanswered = requests.unanswered();
+        let answers = sample.codes.values().sum();
+        if answers > 0 || unanswered.is_none() || now.since(self.sampled) > PAUSE {
+            self.answered = now;
+        }
+        self.sampled = now;
+        self.seconds.push_back(Second {
+            answers,
+            p95: sample.latency.p95,
+            p99: sample.latency.p99,
+            late: requests.late,
+        });
+        if self.seconds.len() > KEPT + NOW {
+            self.seconds.pop_front();
+        }
+        sample.usual = requests.usual;
+        sample.unanswered = unanswered.map(|(count, oldest)| Unanswered {
+            requests: count,
+            oldest: now.since(oldest).as_secs_f64(),
+            late: requests.late,
+            silence: now.since(self.answered).as_secs_f64(),
+        });
+        sample.holder = requests.holder(gateway, origin, now);
+    }
+
+    fn usual(&self) -> Option<Usual> {
+        let before = self.seconds.len().saturating_sub(NOW);
+        let seconds = || self.seconds.iter().take(before);
+        let mut latencies: Vec<_> = seconds().filter_map(|second| second.p95).collect();
+        let answers: u64 = seconds().map(|second| second.answers).sum();
+        if latencies.len() < KNOWN.0 || answers < KNOWN.1 {
+            return None;
+        }
+        let mut late: Vec<_> = seconds().map(|second| second.late).collect();
+        let longest = seconds().filter_map(|second| second.p99);
+        Some(Usual {
+            p95: median(&mut latencies, f64::total_cmp),
+            late: median(&mut late, Ord::cmp),
+            longest: longest.max_by(f64::total_cmp).unwrap_or_default(),
+            span: before as u64,
+        })
+    }
+}
+
+/// The median of some numbers, which are not empty.
+fn median<T: Copy>(numbers: &mut [T], order: impl Fn(&T, &T) -> std::cmp::Ordering) -> T {
+    let middle = numbers.len() / 2;
+    *numbers.select_nth_unstable_by(middle, order).1
+}
+
+impl Requests {
+    /// Looks at the requests of one more server.
+    pub(super) fn look_at(&mut self, server: &InFlightTable, now: Moment) {
+        server.each(|request| {
+            let since = request.since;
+            let (count, oldest) = (self.holders)
+                .entry((request.sender, request.phase))
+                .or_insert((0, since));
+            *count += 1;
+            *oldest = since.min(*oldest);
+            let is_late = request.phase == Phase::Answer && now.since(since) >= self.late_after;
+            self.late += u64::from(is_late);
+        });
+    }
+
+    /// How many wait for an answer, and since when the oldest does.
+    fn unanswered(&self) -> Option<(u64, Moment)> {
+        let holders = self.holders.iter();
+        let waiting = holders.filter(|((_, phase), _)| *phase == Phase::Answer);
+        let all = waiting.map(|(_, counted)| *counted);
+        all.reduce(|(one, since), (other, before)| (one + other, since.min(before)))
+    }
+
+    /// Who has the most of all requests in flight, on one route and with one thing to wait for.
+    fn holder(&self, gateway: &Gateway, origin: &Origin, now: Moment) -> Option<Holder> {
+        let holders = self.holders.iter();
+        let (&(sender, phase), &(requests, oldest)) = holders
+            .max_by_key(|(_, (requests, oldest))| (*requests, std::cmp::Reverse(*oldest)))?;
+        let address = sender.client?;
+        let settings = gateway.settings();
+        let route = settings.routes.get(sender.route?)?;
+        let limits = route.limits.iter().map(|limit| limit.zone);
+        let mut zones = limits.chain(origin.settings().share);
+        let address = address.to_string();
+        let masked = zones.find_map(|zone| settings.zones[zone].masked(address.as_bytes()));
+        Some(Holder {
+            client: Plain::new(&masked.unwrap_or(address)),
+            route: Plain::new(&route.name()),
+            phase,
+            requests,
+            of: self.holders.values().map(|(count, _)| count).sum(),
+            oldest: now.since(oldest).as_secs_f64(),
+        })
+    }
+}

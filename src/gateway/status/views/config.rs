@@ -1,0 +1,77 @@
+use config;
+use serde::{Deserialize, Serialize};
+
+use super::Plain;
+
+/// `/api/config`: the settings in force, and the state of the file.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Config {
+    pub file: Plain,
+    /// As TOML.
+    pub settings: String,
+    pub loaded_at: Plain,
+    pub version: Plain,
+    pub error: Option<Broken>,
+    /// The name of this gateway: `[server] name`, or that of its host.
+    pub gateway: Plain,
+    /// The last changes, the newest first.
+    pub changes: Vec<Change>,
+}
+
+/// A file with errors, which is not in force.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Broken {
+    pub since: Plain,
+    pub problems: Vec<Problem>,
+}
+
+/// One error in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Problem {
+    /// The included file that it is in; `None`: the file itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<Plain>,
+    /// From 1; `None` if it is of no line.
+    pub line: Option<u64>,
+    /// From 1, in characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
+    /// What is wrong, and what would be right.
+    pub message: Plain,
+}
+
+impl From<config::Problem> for Problem {
+    fn from(problem: config::Problem) -> Self {
+        let file = problem.file.as_ref();
+        Self {
+            file: file.map(|file| Plain::new(&file.display().to_string())),
+            line: Some(problem.line as u64),
+            column: Some(problem.column as u64),
+            message: Plain::new(&problem.message),
+        }
+    }
+}
+
+impl Problem {
+    /// Where it is: `line 3`, or `conf.d/a.toml, line 3`; empty if it has no place.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let file = self.file.as_ref().map(ToString::to_string);
+        let line = self.line.map(|line| format!("line {line}"));
+        let parts: Vec<String> = file.into_iter().chain(line).collect();
+        parts.join(", ")
+    }
+}
+
+/// A change of the settings in force, or of what overrides them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Change {
+    /// In UTC.
+    pub at: Plain,
+    /// `file`, `signal`, `api`, `plan file`, `networks file`, `page file`, `included file`, or
+    /// `expiry` of an override.
+    pub by: Plain,
+    /// One text for each setting, such as `zones.per_client.rate 10r/s -> 20r/s`.
+    pub what: Vec<Plain>,
+}

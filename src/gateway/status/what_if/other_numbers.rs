@@ -1,0 +1,337 @@
+//! The other numbers that an operator asks for.
+
+use std::time::Duration;
+
+use config::Zone;
+use limit::{Delay, Limit, Rate, parse_duration};
+use serde_json::{Map, Value};
+
+/// Other numbers for a zone and for all limits in it. What is `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OtherNumbers {
+    rate: Option<Rate>,
+    /// As a limit has it: without a queue one less than in the file.
+    burst: Option<u32>,
+    delay: Option<Delay>,
+    max_wait: MaxWait,
+}
+
+/// The longest time that a request may wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum MaxWait {
+    /// As it is.
+    #[default]
+    Same,
+    Unlimited,
+    Of(Duration),
+}
+
+const EXAMPLE: &str = r#"{"rate": "20r/s"}"#;
+
+impl OtherNumbers {
+    /// Another rate alone.
+    pub(crate) fn of_rate(rate: Rate) -> Self {
+        Self {
+            rate: Some(rate),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the body of a request. The error names the field and the remedy.
+    pub(crate) fn read(body: &[u8], zone: &Zone) -> Result<Self, String> {
+        let fields: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+            format!("the body must be a JSON object such as {EXAMPLE}: {error}")
+        })?;
+        let mut wanted = Self::default();
+        let (mut delay, mut nodelay) = (None, None);
+        for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+            match name.as_str() {
+                "rate" => wanted.rate = Some(rate(value, zone)?),
+                "burst" => wanted.burst = Some(burst(value, zone)?),
+                "delay" => delay = Some(whole(name, value)?),
+                "nodelay" => nodelay = Some(boolean(name, value)?),
+                "max_wait" => wanted.max_wait = max_wait(value)?,
+                _ => {
+                    return Err(format!(
+                        "there is no field {name:?}; the fields are rate, burst, delay, nodelay and max_wait"
+                    ));
+                }
+            }
+            if !zone.algorithm.queues() && !["rate", "burst"].contains(&name.as_str()) {
+                let algorithm = zone.algorithm;
+                return Err(format!(
+                    "{name}: the zone counts by {algorithm}, which makes nothing wait; leave {name} out"
+                ));
+            }
+        }
+        wanted.delay = match (delay, nodelay) {
+            (Some(_), Some(true)) => {
+                return Err(
+                    "delay: with nodelay = true nothing waits; leave delay or nodelay out"
+                        .to_owned(),
+                );
+            }
+            (_, Some(true)) => Some(Delay::Never),
+            (Some(delay), _) => Some(Delay::Above(delay)),
+            (None, Some(false)) => Some(Delay::Above(0)),
+            (None, None) => None,
+        };
+        if let (Some(delay), Some(burst)) = (delay, wanted.burst)
+            && delay > burst
+        {
+            return Err(format!(
+                "delay: {delay} is above burst {burst}, so nothing would wait; lower it to at most {burst}, or raise burst"
+            ));
+        }
+        if wanted == Self::default() {
+            return Err(format!(
+                "the body has no number to try; write at least one of rate, burst, delay, nodelay and max_wait, such as {EXAMPLE}"
+            ));
+        }
+        Ok(wanted)
+    }
+
+    /// The zone with these numbers.
+    pub(crate) fn zone(&self, zone: &Zone) -> Zone {
+        Zone {
+            rate: self.rate.unwrap_or(zone.rate),
+            ..zone.clone()
+        }
+    }
+
+    /// A limit in `zone`, which has these numbers already.
+    ///
+    /// A window allows what its rate counts, whatever it was when the request came.
+    pub(crate) fn limit(&self, zone: &Zone, limit: Limit) -> Limit {
+        let burst = if zone.algorithm.has_windows() {
+            zone.rate.whole_count().map(|count| count - 1)
+        } else {
+            self.burst
+        };
+        let burst = burst.unwrap_or(limit.burst);
+        let delay = match self.delay.unwrap_or(limit.delay) {
+            Delay::Above(delay) => Delay::Above(delay.min(burst)),
+            Delay::Never => Delay::Never,
+        };
+        Limit {
+            burst,
+            delay,
+            max_wait: match self.max_wait {
+                MaxWait::Same => limit.max_wait,
+                MaxWait::Unlimited => None,
+                MaxWait::Of(span) => Some(span),
+            },
+            ..limit
+        }
+    }
+}
+
+fn rate(value: &Value, zone: &Zone) -> Result<Rate, String> {
+    let rate = match value.as_str() {
+        Some("none") => Rate::UNLIMITED,
+        Some(text) => text
+            .parse()
+            .map_err(|error| format!("rate: {error}; found {value}"))?,
+        None => {
+            return Err(format!(
+                "rate: expected a text such as \"20r/s\"; found {value}"
+            ));
+        }
+    };
+    let reason = zone.unfit(rate);
+    reason.map_or(Ok(rate), |reason| Err(format!("rate: {reason}")))
+}
+
+fn burst(value: &Value, zone: &Zone) -> Result<u32, String> {
+    if zone.algorithm.has_windows() {
+        let algorithm = zone.algorithm;
+        return Err(format!(
+            "burst: the zone counts by {algorithm}, which allows the requests of its rate in each period and no burst; leave burst out"
+        ));
+    }
+    let burst = whole("burst", value)?;
+    if zone.algorithm.queues() {
+        return Ok(burst);
+    }
+    // A token bucket's burst includes the request itself.
+    burst
+        .checked_sub(1)
+        .ok_or_else(|| "burst: 0 would let nothing through; write a whole number from 1".to_owned())
+}
+
+fn whole(name: &str, value: &Value) -> Result<u32, String> {
+    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let most = u32::MAX;
+    number.ok_or_else(|| format!("{name}: expected a whole number from 0 to {most}; found {value}"))
+}
+
+fn boolean(name: &str, value: &Value) -> Result<bool, String> {
+    let boolean = value.as_bool();
+    boolean.ok_or_else(|| format!("{name}: expected true or false; found {value}"))
+}
+
+fn max_wait(value: &Value) -> Result<MaxWait, String> {
+    if value == "none" {
+        return Ok(MaxWait::Unlimited);
+    }
+    let span = value.as_str().and_then(parse_duration);
+    span.map(MaxWait::Of).ok_or_else(|| {
+        format!("max_wait: expected \"none\", or a duration such as \"5s\"; found {value}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use config::{Settings, parse};
+    use limit::Cost;
+
+    fn settings(zone: &str) -> Settings {
+        let text = format!(
+            "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[zones.z]\nkey = \"$remote_addr\"\n{zone}\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\" }}]\n"
+        );
+        parse(&text, Path::new("gateway.toml"), false).unwrap()
+    }
+
+    fn limit(burst: u32, delay: Delay) -> Limit {
+        Limit {
+            burst,
+            delay,
+            max_wait: Some(Duration::from_secs(3)),
+            cost: Cost::ONE,
+            in_flight: None,
+            above_burst: 0,
+        }
+    }
+
+    fn tried(zone: &str, body: &str, old: Limit) -> (String, Limit) {
+        let settings = settings(zone);
+        let wanted = OtherNumbers::read(body.as_bytes(), &settings.zones[0]).unwrap();
+        let zone = wanted.zone(&settings.zones[0]);
+        (zone.rate.to_string(), wanted.limit(&zone, old))
+    }
+
+    #[test]
+    fn what_is_given_changes_and_the_rest_stays() {
+        let old = limit(10, Delay::Above(4));
+        let same = |body| tried("rate = \"10r/s\"", body, old);
+        assert_eq!(same(r#"{"rate": "20r/s"}"#), ("20r/s".to_owned(), old));
+        assert_eq!(same(r#"{"rate": "none"}"#).0, "none");
+        let (rate, lower) = same(r#"{"burst": 3, "max_wait": "none", "rate": null}"#);
+        assert_eq!(rate, "10r/s");
+        assert_eq!((lower.burst, lower.delay), (3, Delay::Above(3)));
+        assert_eq!(lower.max_wait, None);
+        let (_, free) = same(r#"{"nodelay": true}"#);
+        assert_eq!((free.burst, free.delay), (10, Delay::Never));
+        assert_eq!(same(r#"{"nodelay": false}"#).1.delay, Delay::Above(0));
+        assert_eq!(same(r#"{"delay": 99}"#).1.delay, Delay::Above(10));
+        let (_, short) = same(r#"{"max_wait": "250ms"}"#);
+        assert_eq!(short.max_wait, Some(Duration::from_millis(250)));
+    }
+
+    #[test]
+    fn without_a_queue_burst_includes_the_request_and_a_window_allows_its_rate() {
+        let old = limit(9, Delay::Never);
+        let tokens = "rate = \"10r/s\"\nalgorithm = \"token_bucket\"";
+        assert_eq!(tried(tokens, r#"{"burst": 5}"#, old).1.burst, 4);
+        assert_eq!(tried(tokens, r#"{"rate": "5r/s"}"#, old).1.burst, 9);
+        let window = "rate = \"10r/s\"\nalgorithm = \"fixed_window\"";
+        assert_eq!(tried(window, r#"{"rate": "30r/s"}"#, old).1.burst, 29);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_remedy() {
+        let queue = "rate = \"10r/s\"";
+        let window = "rate = \"10r/s\"\nalgorithm = \"fixed_window\"";
+        let tokens = "rate = \"10r/s\"\nalgorithm = \"token_bucket\"";
+        for (zone, body, expected) in [
+            (queue, "", "the body must be a JSON object such as"),
+            (queue, "[]", "the body must be a JSON object such as"),
+            (queue, "{}", "write at least one of rate, burst,"),
+            (
+                queue,
+                r#"{"rate": null}"#,
+                "write at least one of rate, burst,",
+            ),
+            (
+                queue,
+                r#"{"keys": 1}"#,
+                "there is no field \"keys\"; the fields are",
+            ),
+            (
+                queue,
+                r#"{"rate": 20}"#,
+                "rate: expected a text such as \"20r/s\"; found 20",
+            ),
+            (
+                queue,
+                r#"{"rate": "fast"}"#,
+                "rate: a rate is a count and a period",
+            ),
+            (
+                queue,
+                r#"{"burst": -1}"#,
+                "burst: expected a whole number from 0 to",
+            ),
+            (
+                queue,
+                r#"{"burst": "9"}"#,
+                "burst: expected a whole number from 0 to",
+            ),
+            (
+                queue,
+                r#"{"delay": 1.5}"#,
+                "delay: expected a whole number from 0 to",
+            ),
+            (
+                queue,
+                r#"{"nodelay": 1}"#,
+                "nodelay: expected true or false; found 1",
+            ),
+            (
+                queue,
+                r#"{"max_wait": "5"}"#,
+                "max_wait: expected \"none\", or a duration",
+            ),
+            (
+                queue,
+                r#"{"delay": 1, "nodelay": true}"#,
+                "leave delay or nodelay out",
+            ),
+            (
+                queue,
+                r#"{"delay": 5, "burst": 4}"#,
+                "delay: 5 is above burst 4",
+            ),
+            (window, r#"{"burst": 4}"#, "no burst; leave burst out"),
+            (
+                window,
+                r#"{"rate": "0.5r/s"}"#,
+                "rate: fixed_window counts whole requests",
+            ),
+            (
+                window,
+                r#"{"rate": "none"}"#,
+                "rate: a zone that counts by fixed_window needs a rate",
+            ),
+            (tokens, r#"{"burst": 0}"#, "write a whole number from 1"),
+            (
+                tokens,
+                r#"{"max_wait": "5s"}"#,
+                "makes nothing wait; leave max_wait out",
+            ),
+            (
+                tokens,
+                r#"{"nodelay": true}"#,
+                "makes nothing wait; leave nodelay out",
+            ),
+        ] {
+            let settings = settings(zone);
+            let error = OtherNumbers::read(body.as_bytes(), &settings.zones[0]).unwrap_err();
+            assert!(error.contains(expected), "{body}: {error}");
+        }
+    }
+}

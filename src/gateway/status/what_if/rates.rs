@@ -1,0 +1,326 @@
+//! Which faster rate would help a zone that rejects, or makes requests wait for long.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use config::Settings;
+use foldhash::fast::RandomState;
+use limit::{Moment, Rate};
+
+use super::other_numbers::OtherNumbers;
+use super::replayed::{STEP, Side, alone};
+use crate::status::views::{RateAdvice, Replayed};
+use crate::time::clock;
+use crate::zone::{Arrival, Arrivals};
+
+/// The rates that are tried, as multiples of the one in force.
+const FACTORS: [f64; 8] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
+/// A rate is fast enough if it rejects nobody, and 99 of 100 waits are no longer than this.
+const SHORT_WAIT: f64 = 1.0;
+
+/// A key that came earlier than this before the end has shown how fast it asks.
+const KNOWN_AFTER: Duration = Duration::from_secs(5);
+/// Part of the requests of limited keys that must not come faster than a rate that is tried.
+const NEARLY_ALL: f64 = 0.95;
+
+/// What a key asked for.
+#[derive(Clone, Copy)]
+struct KeyDemand {
+    is_limited: bool,
+    first: Moment,
+    /// Costs after the first request.
+    charge: u64,
+    requests: u64,
+}
+
+/// Replays the arrivals of the zone with this index, at its rate and at faster ones until one is
+/// fast enough.
+///
+/// No rate is tried that is lower than the one at which limited keys ask: a full queue takes in what
+/// is too much for such a rate, so that for a while it seems to be enough. As long as it is not known
+/// how fast they ask, none is tried.
+///
+/// The rates that are not replayed by `deadline` are left out. `None` if that is all of them, or
+/// if the zone has no rate.
+pub(crate) fn advise(
+    arrivals: &Arrivals,
+    settings: &Settings,
+    zone: usize,
+    deadline: Moment,
+) -> Option<RateAdvice> {
+    let span = (arrivals.since(), arrivals.until());
+    advise_on(&|| arrivals.in_order(), settings, zone, span, deadline)
+}
+
+fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
+    arrivals: &impl Fn() -> I,
+    settings: &Settings,
+    zone: usize,
+    (since, until): (Moment, Moment),
+    deadline: Moment,
+) -> Option<RateAdvice> {
+    let asked = settings.zones.get(zone)?;
+    let rates = faster(asked.rate);
+    if rates.is_empty() {
+        return None;
+    }
+    let tried = |rate: Rate| {
+        let wanted = OtherNumbers::of_rate(rate);
+        let settings = alone(settings, wanted.zone(asked));
+        let mut side = Side::new(&settings, &wanted)?;
+        let mut keys: HashMap<&[u8], KeyDemand, RandomState> = HashMap::default();
+        let arrivals = arrivals();
+        let requests = arrivals.len() as u64;
+        for (nth, arrival) in arrivals.enumerate() {
+            if nth % STEP == 0 && clock::now() >= deadline {
+                return None;
+            }
+            let is_limited = side.is_limited(&arrival);
+            let cost = u64::from(arrival.limit.cost.get());
+            keys.entry(arrival.key)
+                .and_modify(|key| {
+                    key.is_limited |= is_limited;
+                    key.charge += cost;
+                    key.requests += 1;
+                })
+                .or_insert(KeyDemand {
+                    is_limited,
+                    first: arrival.time,
+                    charge: 0,
+                    requests: 1,
+                });
+        }
+        Some((side.finish(requests), keys))
+    };
+    let (now, keys) = tried(asked.rate)?;
+    let limited_keys = keys.values().filter(|key| key.is_limited).count() as u64;
+    // A key with a plan has the rate of the plan.
+    let without_plan = |key: &&[u8]| asked.plans.index_of(key).is_none();
+    let limited = keys.iter().filter(|(key, _)| without_plan(key));
+    let limited = limited.map(|(_, asked)| *asked).filter(|it| it.is_limited);
+    let span = until.since(since);
+    let demand = demand(limited.collect(), span, until);
+    let mut faster = Vec::new();
+    for rate in demand.map_or(Vec::new(), |least| at_least(least, asked.rate, rates)) {
+        let Some((replayed, ..)) = tried(rate) else {
+            break;
+        };
+        let is_enough = replayed.is_enough();
+        faster.push(replayed);
+        if is_enough {
+            break;
+        }
+    }
+    Some(RateAdvice {
+        span: span.as_secs_f64(),
+        keys: keys.len() as u64,
+        limited_keys,
+        now,
+        faster,
+    })
+}
+
+/// The least rate, in requests a second, that as good as all requests of these keys do not exceed.
+///
+/// `None`: most keys have not come for long enough.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of arrivals that are kept"
+)]
+fn demand(mut keys: Vec<KeyDemand>, span: Duration, until: Moment) -> Option<f64> {
+    // Of a busy zone, fewer seconds are kept.
+    let known_after = KNOWN_AFTER.min(span * 4 / 5);
+    let requests = |keys: &[KeyDemand]| keys.iter().map(|key| key.requests).sum::<u64>();
+    let all = requests(&keys);
+    keys.retain(|key| until.since(key.first) >= known_after);
+    let known = requests(&keys);
+    if known * 2 < all {
+        return None;
+    }
+    let rate = |key: &KeyDemand| key.charge as f64 / until.since(key.first).as_secs_f64().max(1.0);
+    keys.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    let mut seen = 0;
+    let enough = known as f64 * NEARLY_ALL;
+    let last = keys.iter().find(|key| {
+        seen += key.requests;
+        seen as f64 >= enough
+    });
+    Some(last.map_or(0.0, rate))
+}
+
+/// The rates to try that are no lower than `least`, which comes first if it is above the one in force.
+fn at_least(least: f64, now: Rate, rates: Vec<Rate>) -> Vec<Rate> {
+    let first = round(least).filter(|first| first.per_second() > now.per_second());
+    let bound = first.map_or(0.0, Rate::per_second);
+    let others = rates.into_iter().filter(|rate| rate.per_second() > bound);
+    first.into_iter().chain(others).collect()
+}
+
+impl Replayed {
+    /// Whether it rejects nobody, and nobody waits long.
+    fn is_enough(&self) -> bool {
+        self.share_rejected <= 0.0 && self.wait_p99.is_none_or(|wait| wait <= SHORT_WAIT)
+    }
+}
+
+/// Round rates above one, the slowest first.
+fn faster(rate: Rate) -> Vec<Rate> {
+    if rate.is_unlimited() {
+        return Vec::new();
+    }
+    let mut rates: Vec<Rate> = Vec::new();
+    for factor in FACTORS {
+        // Above the fastest rate there is none.
+        if let Some(faster) = round(rate.per_second() * factor)
+            && faster.per_second() > rates.last().unwrap_or(&rate).per_second()
+        {
+            rates.push(faster);
+        }
+    }
+    rates
+}
+
+/// The next round rate that is no lower, if there is one.
+fn round(a_second: f64) -> Option<Rate> {
+    let text = match a_second {
+        it if it >= 100.0 => format!("{:.0}r/s", (it / 10.0).ceil() * 10.0),
+        it if it >= 1.0 => format!("{:.0}r/s", it.ceil()),
+        it => format!("{:.0}r/m", (it * 60.0).ceil()),
+    };
+    text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use config::parse;
+    use limit::{Cost, Delay, Limit};
+
+    const NEVER: Moment = Moment::from_nanos(u64::MAX);
+    const KEYS: [&str; 30] = [
+        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r",
+        "s", "t", "u", "v", "w", "x", "y", "z", "0", "1", "2", "3",
+    ];
+
+    fn settings(rate: &str) -> Settings {
+        let text = format!(
+            "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"{rate}\"\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 5 }}]\n"
+        );
+        parse(&text, Path::new("gateway.toml"), false).unwrap()
+    }
+
+    const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+
+    /// Each of 30 clients sends a request every 400 ms, for a minute.
+    fn arrivals() -> Vec<Arrival<'static>> {
+        arrivals_of(Duration::from_millis(400), Duration::from_secs(60), 5)
+    }
+
+    /// Each of 30 clients sends a request in each interval.
+    fn arrivals_of(every: Duration, span: Duration, burst: u32) -> Vec<Arrival<'static>> {
+        let limit = Limit {
+            burst,
+            delay: Delay::Above(0),
+            max_wait: None,
+            cost: Cost::ONE,
+            in_flight: None,
+            above_burst: 0,
+        };
+        let turns = u32::try_from(span.as_nanos() / every.as_nanos()).unwrap();
+        let of = |nth: u32| {
+            KEYS.iter().map(move |key| Arrival {
+                time: START + every * nth,
+                key: key.as_bytes(),
+                limit,
+                dry_run: false,
+            })
+        };
+        (0..turns).flat_map(of).collect()
+    }
+
+    fn advice_on(
+        arrivals: &[Arrival<'static>],
+        rate: &str,
+        span: Duration,
+        deadline: Moment,
+    ) -> Option<RateAdvice> {
+        let all = || arrivals.iter().copied();
+        // The zone has been there for longer than its clients.
+        let span = (START.before(Duration::from_secs(10)), START + span);
+        advise_on(&all, &settings(rate), 0, span, deadline)
+    }
+
+    fn advice(rate: &str, deadline: Moment) -> Option<RateAdvice> {
+        advice_on(&arrivals(), rate, Duration::from_secs(60), deadline)
+    }
+
+    #[test]
+    fn faster_rates_are_tried_until_one_rejects_nobody() {
+        let advice = advice("1r/s", NEVER).unwrap();
+        assert_eq!((advice.keys, advice.limited_keys), (30, 30));
+        assert!(
+            (0.5..0.6).contains(&advice.now.share_rejected),
+            "{advice:?}"
+        );
+        let rates: Vec<_> = advice.faster.iter().map(|it| it.rate.as_str()).collect();
+        // Each asks for 2.5 a second.
+        assert_eq!(rates, ["3r/s"]);
+        assert!(advice.faster[0].is_enough(), "{advice:?}");
+    }
+
+    #[test]
+    fn no_rate_is_tried_below_the_one_at_which_limited_keys_ask() {
+        for seconds in [1, 3, 5, 8, 14, 20, 26] {
+            let span = Duration::from_secs(seconds);
+            let arrivals = arrivals_of(Duration::from_millis(250), span, 20);
+            let advice = advice_on(&arrivals, "1r/s", span, NEVER).unwrap();
+            let rates: Vec<_> = advice.faster.iter().map(|it| it.rate.as_str()).collect();
+            let wanted: &[_] = if seconds < 5 { &[] } else { &["4r/s"] };
+            assert_eq!(rates, wanted, "after {seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_key_that_asks_for_far_more_does_not_decide_for_all() {
+        let asked = |requests, seconds| KeyDemand {
+            is_limited: true,
+            first: START.before(Duration::from_secs(seconds)),
+            charge: requests - 1,
+            requests,
+        };
+        let span = Duration::from_secs(60);
+        let mut keys = vec![asked(41, 10); 50];
+        keys.push(asked(81, 10));
+        assert_eq!(demand(keys.clone(), span, START), Some(4.0));
+        // Most have only just come.
+        keys.extend(vec![asked(41, 2); 60]);
+        assert_eq!(demand(keys, span, START), None);
+        assert_eq!(demand(Vec::new(), span, START), Some(0.0));
+    }
+
+    #[test]
+    fn the_time_of_the_replays_is_bounded() {
+        assert_eq!(advice("1r/s", clock::now()), None);
+    }
+
+    #[test]
+    fn the_rates_that_are_tried_are_round_and_rise() {
+        let told = |rate: &str| {
+            let all = faster(rate.parse().unwrap());
+            all.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(told("1r/s"), "2r/s 3r/s 5r/s 10r/s 20r/s 50r/s");
+        assert_eq!(told("1r/m"), "2r/m 3r/m 5r/m 10r/m 20r/m 50r/m");
+        assert_eq!(
+            told("97r/s"),
+            "130r/s 150r/s 200r/s 300r/s 490r/s 970r/s 1940r/s 4850r/s"
+        );
+        assert_eq!(told("1000000r/s"), "");
+    }
+}

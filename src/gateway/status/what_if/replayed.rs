@@ -1,0 +1,375 @@
+//! The replay itself: pure arithmetic over recorded arrivals.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use config::{Route, RouteLimit, Settings, StoreKind, Zone};
+use foldhash::fast::RandomState;
+use limit::{Limit, Moment};
+
+use super::other_numbers::OtherNumbers;
+use crate::observe::key_names::KeyNames;
+use crate::observe::metrics::LimitStatus;
+use crate::replay::{Line, Outcome, Simulator, Spread};
+use crate::status::views::{ChangedKey, Plain, Replayed, WhatIf};
+use crate::time::clock;
+use crate::zone::Arrival;
+
+/// Most keys in the answer.
+const MAX_KEYS: usize = 5;
+/// How many requests are replayed between two looks at the clock.
+pub(crate) const STEP: usize = 1_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// Replays arrivals at the zone with this index, as it is and with other numbers.
+///
+/// Returns `None` if that takes until `deadline`.
+pub(crate) fn replay<'a>(
+    arrivals: impl ExactSizeIterator<Item = Arrival<'a>>,
+    settings: &Settings,
+    zone: usize,
+    wanted: &OtherNumbers,
+    deadline: Moment,
+) -> Option<WhatIf> {
+    let asked = &settings.zones[zone];
+    let same = OtherNumbers::default();
+    let settings_now = alone(settings, asked.clone());
+    let settings_then = alone(settings, wanted.zone(asked));
+    let mut now = Side::new(&settings_now, &same)?;
+    let mut then = Side::new(&settings_then, wanted)?;
+    let mut keys: HashMap<&[u8], Fate, RandomState> = HashMap::default();
+    let mut has_in_flight = false;
+    let requests = arrivals.len() as u64;
+    for (nth, arrival) in arrivals.enumerate() {
+        if nth % STEP == 0 && clock::now() >= deadline {
+            return None;
+        }
+        has_in_flight |= arrival.limit.in_flight.is_some();
+        let fate = keys.entry(arrival.key).or_default();
+        fate.requests += 1;
+        fate.now += u64::from(now.judge(&arrival));
+        fate.then += u64::from(then.judge(&arrival));
+    }
+    Some(WhatIf {
+        zone: Plain::new(&asked.name),
+        arrivals: requests,
+        now: now.finish(requests),
+        then: then.finish(requests),
+        keys: changed(&keys, asked),
+        ignores: ignores(settings, zone, has_in_flight),
+        ..WhatIf::default()
+    })
+}
+
+/// The settings with this zone only. Its routes are made up arrival by arrival.
+pub(crate) fn alone(settings: &Settings, zone: Zone) -> Settings {
+    Settings {
+        zones: vec![zone],
+        ..settings.clone()
+    }
+}
+
+/// The replay with one set of numbers.
+pub(crate) struct Side<'a> {
+    simulator: Simulator<'a>,
+    zone: &'a Zone,
+    wanted: &'a OtherNumbers,
+    /// The route of the present arrival, with its limit in this zone.
+    route: Route,
+    counts: Replayed,
+    waits: Spread,
+    departures: Vec<u64>,
+}
+
+/// The requests of a key, and how many of them are rejected with either numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    requests: u64,
+    now: u64,
+    then: u64,
+}
+
+impl<'a> Side<'a> {
+    /// `None` if the settings have no zone or no route, which a file always has.
+    pub(crate) fn new(settings: &'a Settings, wanted: &'a OtherNumbers) -> Option<Self> {
+        let zone = settings.zones.first()?;
+        Some(Self {
+            simulator: Simulator::new(settings),
+            zone,
+            wanted,
+            route: settings.routes.first()?.clone(),
+            counts: Replayed {
+                rate: Plain::new(&zone.rate.to_string()),
+                ..Replayed::default()
+            },
+            waits: Spread::default(),
+            departures: Vec::new(),
+        })
+    }
+
+    /// Decides on the next arrival. Whether it is delayed or rejected.
+    pub(crate) fn is_limited(&mut self, arrival: &Arrival) -> bool {
+        let passed = self.counts.passed;
+        self.judge(arrival);
+        self.counts.passed == passed
+    }
+
+    /// Decides on the next arrival. Whether it is rejected.
+    fn judge(&mut self, arrival: &Arrival) -> bool {
+        let limit = self.wanted.limit(self.zone, arrival.limit);
+        let limit = Limit {
+            in_flight: None,
+            ..limit
+        };
+        self.route.limits.clear();
+        self.route.limits.push(RouteLimit { zone: 0, limit });
+        self.route.dry_run = arrival.dry_run;
+        let line = Line {
+            time: arrival.time,
+            key: Some(Cow::Borrowed(arrival.key)),
+            path: Cow::Borrowed("/"),
+            cost: Some(limit.cost),
+            recorded: None,
+        };
+        let outcome = self.simulator.judge_on(&self.route, &line);
+        self.count(&outcome)
+    }
+
+    fn count(&mut self, outcome: &Outcome) -> bool {
+        let counts = &mut self.counts;
+        match outcome.status {
+            // A replay knows neither clients that leave nor other zones, and all arrivals have keys.
+            LimitStatus::Passed
+            | LimitStatus::Cancelled
+            | LimitStatus::RejectedElsewhere
+            | LimitStatus::NoKey => {
+                counts.passed += 1;
+            }
+            LimitStatus::Delayed => counts.delayed += 1,
+            LimitStatus::Rejected => counts.rejected += 1,
+            LimitStatus::DelayedDryRun => counts.delayed_dry_run += 1,
+            LimitStatus::RejectedDryRun => counts.rejected_dry_run += 1,
+        }
+        if let (LimitStatus::Delayed, Some(delay)) = (outcome.status, outcome.delay()) {
+            let nanos = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+            self.waits.add(nanos);
+        }
+        let departure = outcome.departure.map(Moment::as_nanos);
+        self.departures.extend(departure);
+        matches!(
+            outcome.status,
+            LimitStatus::Rejected | LimitStatus::RejectedDryRun
+        )
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    pub(crate) fn finish(mut self, requests: u64) -> Replayed {
+        let rejected = self.counts.rejected + self.counts.rejected_dry_run;
+        let waits = (self.waits.count() > 0).then_some(&self.waits);
+        let wait = |share| waits.map(|waits| seconds(waits.at(share)));
+        Replayed {
+            share_rejected: rejected as f64 / requests.max(1) as f64,
+            wait_p50: wait(0.5),
+            wait_p95: wait(0.95),
+            wait_p99: wait(0.99),
+            wait_max: waits.map(|waits| seconds(waits.peak())),
+            most_in_a_second: most_in_a_second(&mut self.departures),
+            ..self.counts
+        }
+    }
+}
+
+fn seconds(nanos: u64) -> f64 {
+    Duration::from_nanos(nanos).as_secs_f64()
+}
+
+/// The most of these moments that lie within one second.
+fn most_in_a_second(moments: &mut [u64]) -> u64 {
+    moments.sort_unstable();
+    let mut first = 0;
+    let mut most = 0;
+    for (nth, moment) in moments.iter().enumerate() {
+        while moment - moments[first] >= SECOND {
+            first += 1;
+        }
+        most = most.max(nth - first + 1);
+    }
+    most as u64
+}
+
+/// The keys whose rejections change most.
+fn changed(keys: &HashMap<&[u8], Fate, RandomState>, zone: &Zone) -> Vec<ChangedKey> {
+    let changed = keys.iter().filter(|(_, fate)| fate.now != fate.then);
+    let mut changed: Vec<_> = changed.collect();
+    changed.sort_unstable_by_key(|(key, fate)| (Reverse(fate.now.abs_diff(fate.then)), **key));
+    let view = |(key, fate): (&&[u8], &Fate)| ChangedKey {
+        key: Plain::new(&KeyNames::of(zone).full(key)),
+        plan: zone.plans.name_of(key).map(Plain::new),
+        requests: fate.requests,
+        rejected_now: fate.now,
+        rejected_then: fate.then,
+    };
+    changed.into_iter().take(MAX_KEYS).map(view).collect()
+}
+
+/// What is not part of the replay, as far as it applies to the zone.
+fn ignores(settings: &Settings, zone: usize, has_in_flight: bool) -> Vec<Plain> {
+    let mut ignored = vec![
+        "what keys were charged before the span".to_owned(),
+        "turns that were given back, as by clients that left".to_owned(),
+    ];
+    if has_in_flight {
+        ignored.push("in_flight, because it is not recorded how long requests run".to_owned());
+    }
+    if settings.zones[zone].new_keys.is_some() {
+        ignored.push("new_keys: each key has a bucket of its own".to_owned());
+    }
+    if settings.zones[zone].store == StoreKind::Redis {
+        ignored.push("requests at other gateways that share the zone".to_owned());
+    }
+    let is_limited = |route: &&Route| route.limits.iter().any(|limit| limit.zone == zone);
+    let routes = || settings.routes.iter().filter(is_limited);
+    if routes().any(Route::settles) {
+        ignored.push("costs and refunds that an answer decides on".to_owned());
+    }
+    let origins: HashSet<usize> = routes().filter_map(Route::origin).collect();
+    let gates = settings.origins.iter().enumerate();
+    let gates =
+        gates.filter(|(index, origin)| origins.contains(index) && origin.gate_limits().is_some());
+    for (_, origin) in gates {
+        ignored.push(format!("the gate of origin {}", origin.name));
+    }
+    ignored.iter().map(|text| Plain::new(text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use config::parse;
+    use limit::{Cost, Delay};
+
+    const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+
+    fn settings(zone: &str, limit: &str) -> Settings {
+        let text = format!(
+            "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\nrate = \"9r/s\"\n[zones.other]\nkey = \"$host\"\nrate = \"1r/s\"\n\
+             [zones.z]\nkey = \"$remote_addr\"\n{zone}\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", {limit} }}]\n"
+        );
+        parse(&text, Path::new("gateway.toml"), false).unwrap()
+    }
+
+    fn arrival(millis: u64, key: &str, burst: u32, dry_run: bool) -> Arrival<'_> {
+        let limit = Limit {
+            burst,
+            delay: Delay::Above(0),
+            max_wait: None,
+            cost: Cost::ONE,
+            in_flight: None,
+            above_burst: 0,
+        };
+        Arrival {
+            time: START + Duration::from_millis(millis),
+            key: key.as_bytes(),
+            limit,
+            dry_run,
+        }
+    }
+
+    fn told(settings: &Settings, arrivals: &[Arrival], body: &str) -> WhatIf {
+        let wanted = OtherNumbers::read(body.as_bytes(), &settings.zones[1]).unwrap();
+        let never = Moment::from_nanos(u64::MAX);
+        replay(arrivals.iter().copied(), settings, 1, &wanted, never).unwrap()
+    }
+
+    #[test]
+    fn both_numbers_are_told_of_the_same_arrivals() {
+        let settings = settings("rate = \"2r/s\"", "burst = 3");
+        let arrivals: Vec<_> = (0..10).map(|n| arrival(n, "a", 3, false)).collect();
+        let view = told(&settings, &arrivals, r#"{"rate": "4r/s", "burst": 5}"#);
+        assert_eq!(view.arrivals, 10);
+        let (now, then) = (&view.now, &view.then);
+        assert_eq!((now.passed, now.delayed, now.rejected), (1, 3, 6));
+        assert_eq!((then.passed, then.delayed, then.rejected), (1, 5, 4));
+        assert_eq!((now.rate.as_str(), then.rate.as_str()), ("2r/s", "4r/s"));
+        assert!((now.share_rejected - 0.6).abs() < 1e-9);
+        // They leave at 0, 0.5, 1 and 1.5 s, and at 0, 0.25, ... 1.25 s.
+        assert!((now.wait_max.unwrap() - 1.5).abs() < 0.01, "{now:?}");
+        assert!((then.wait_p50.unwrap() - 0.75).abs() < 0.01, "{then:?}");
+        assert_eq!((now.most_in_a_second, then.most_in_a_second), (2, 4));
+        let changed = ChangedKey {
+            key: "a".into(),
+            plan: None,
+            requests: 10,
+            rejected_now: 6,
+            rejected_then: 4,
+        };
+        assert_eq!(view.keys, [changed]);
+        let ignores: Vec<_> = view.ignores.iter().map(Plain::as_str).collect();
+        assert_eq!(ignores[2..], ["the gate of origin app"]);
+    }
+
+    #[test]
+    fn a_plan_keeps_its_own_numbers_and_a_dry_run_lets_everybody_through() {
+        let zone =
+            "rate = \"1r/s\"\n[zones.z.plans.gold]\nkeys = [\"gold\"]\nrate = \"1r/m\"\nburst = 1";
+        let settings = settings(zone, "burst = 0");
+        let mut arrivals = vec![arrival(0, "tried", 0, true), arrival(1, "tried", 0, true)];
+        arrivals.extend((2..6).map(|n| arrival(n, "gold", 1, false)));
+        arrivals.extend((6..9).map(|n| arrival(n, "bronze", 0, false)));
+        let view = told(&settings, &arrivals, r#"{"rate": "1000r/s", "burst": 9}"#);
+        assert_eq!((view.now.rejected, view.now.rejected_dry_run), (2 + 2, 1));
+        assert_eq!(view.now.most_in_a_second, 2 + 1 + 1, "{view:?}");
+        let names: Vec<_> = view.keys.iter().map(|key| key.key.as_str()).collect();
+        assert_eq!(names, ["bronze", "tried"], "gold has numbers of its own");
+        assert_eq!((view.then.rejected, view.then.rejected_dry_run), (2, 0));
+    }
+
+    #[test]
+    fn the_five_keys_that_change_most_are_told() {
+        let settings = settings("rate = \"1r/m\"", "burst = 0");
+        let keys: Vec<String> = (0..9).map(|n| format!("k{n}")).collect();
+        let of = |n: u64| (0..=n).map(move |nth| (n * 10 + nth, n));
+        let arrivals: Vec<_> = (0..9u64)
+            .flat_map(of)
+            .map(|(millis, n)| arrival(millis, &keys[usize::try_from(n).unwrap()], 0, false))
+            .collect();
+        let view = told(&settings, &arrivals, r#"{"burst": 99}"#);
+        let names: Vec<_> = view.keys.iter().map(|key| key.key.as_str()).collect();
+        assert_eq!(names, ["k8", "k7", "k6", "k5", "k4"]);
+        assert_eq!(
+            (view.keys[0].rejected_now, view.keys[0].rejected_then),
+            (8, 0)
+        );
+    }
+
+    #[test]
+    fn a_replay_ends_at_its_deadline() {
+        let settings = settings("rate = \"1r/m\"", "burst = 0");
+        let wanted = OtherNumbers::read(br#"{"burst": 1}"#, &settings.zones[1]).unwrap();
+        let arrivals = [arrival(0, "a", 0, false)];
+        let past = clock::now();
+        assert_eq!(
+            replay(arrivals.into_iter(), &settings, 1, &wanted, past),
+            None
+        );
+    }
+
+    #[test]
+    fn a_second_has_no_more_than_what_left_in_it() {
+        let s = SECOND;
+        for (mut moments, most) in [
+            (vec![], 0),
+            (vec![5], 1),
+            (vec![s, 0], 1),
+            (vec![s - 1, 0], 2),
+            (vec![0, s / 2, s, s + 1, 3 * s], 3),
+        ] {
+            assert_eq!(most_in_a_second(&mut moments), most, "{moments:?}");
+        }
+    }
+}

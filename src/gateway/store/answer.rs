@@ -1,0 +1,370 @@
+use config::redis::{ticks, whole_micros};
+use limit::{
+    Account, Algorithm, Allowance, Bucket, Cost, Delay, Excess, FixedWindow, Limit, Meter, Moment,
+    Rate, Reason, Refusal, SlidingWindowCounter, Verdict,
+};
+
+use super::reply::{Done, EntryReply};
+use super::stored_state::StoredState;
+use super::{Error, Join, Pace, Retune};
+
+/// The store's answer to a [`Join`]. All moments are on Redis's clock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoreAnswer {
+    /// The decision about the request.
+    pub verdict: Verdict,
+    /// When it was decided. Relates Redis's clock to the caller's.
+    pub now: Moment,
+    /// The charge; `None` if the request was rejected.
+    pub charge: Option<Charge>,
+    /// The rate used for the decision.
+    pub in_force: InForce,
+    /// Until when the place of the charge lasts: a request before this moment keeps the limit with
+    /// it. `None` if the request was rejected, and for `sliding_window_log`.
+    pub usable_until: Option<Moment>,
+    pub(super) state: StoredState,
+}
+
+impl StoreAnswer {
+    /// The key's state after the decision, converted to another clock.
+    ///
+    /// The other clock showed `at` when Redis's clock showed [`now`](Self::now).
+    #[must_use]
+    pub fn account(&self, at: Moment) -> Account {
+        self.state.account(self.in_force.rate, self.now, at)
+    }
+}
+
+/// What a request was charged in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// The place on the schedule that belongs to the assigned time.
+    pub(super) place: u64,
+    /// When it was charged.
+    pub(super) at: Moment,
+    /// How many places it took: the first one, and those behind it.
+    pub(super) cost: Cost,
+}
+
+impl Charge {
+    /// Its first place on the schedule.
+    #[cfg(test)]
+    pub(crate) fn place(&self) -> u64 {
+        self.place
+    }
+
+    /// What was charged.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// So many of its places, from the one with this index on.
+    #[must_use]
+    pub fn part(&self, from: u32, cost: Cost) -> Self {
+        Self {
+            place: self.place + u64::from(from),
+            cost,
+            ..*self
+        }
+    }
+
+    /// What was charged too much for a request that costs this: the last places.
+    ///
+    /// `None` if nothing was.
+    #[must_use]
+    pub fn too_much(&self, cost: Cost) -> Option<Self> {
+        let less = self.cost.above(cost)?;
+        Some(self.part(cost.get(), less))
+    }
+
+    /// The same number of places, so many earlier.
+    #[must_use]
+    pub fn moved_up(&self, by: Cost) -> Self {
+        Self {
+            place: self.place.saturating_sub(by.get().into()),
+            ..*self
+        }
+    }
+
+    /// Whether its places are behind those of another charge.
+    #[must_use]
+    pub fn is_behind(&self, other: &Self) -> bool {
+        self.place > other.place
+    }
+
+    /// Whether its places come next to those of another charge.
+    #[must_use]
+    pub fn follows(&self, other: &Self) -> bool {
+        self.place == other.place + u64::from(other.cost.get())
+    }
+}
+
+/// The rate at which a key is paced, whatever the gateway's own file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InForce {
+    /// The rate.
+    pub rate: Rate,
+    /// Whether it differs from the rate in the asking gateway's file.
+    pub differs: bool,
+    /// When it took effect, if it was changed while the key was known.
+    pub since: Option<Moment>,
+}
+
+/// The store's answer to a [`Retune`]. All moments are on Redis's clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Retuned {
+    /// When the retune was done.
+    pub now: Moment,
+    /// The rate that the key now has.
+    pub in_force: InForce,
+}
+
+fn moment(micros: u64) -> Moment {
+    Moment::from_nanos(micros.saturating_mul(1000))
+}
+
+fn small(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// What the reply to a retune says.
+pub(super) fn retuned(retune: &Retune<'_>, now: Moment, done: &Done) -> Result<Retuned, Error> {
+    Ok(Retuned {
+        now,
+        in_force: in_force(retune.pace, done)?,
+    })
+}
+
+fn in_force(pace: &Pace, done: &Done) -> Result<InForce, Error> {
+    let rate = match &done.other_rate {
+        None => pace.rate(),
+        Some(written) => written.parse().map_err(|_| Error::InvalidReply)?,
+    };
+    Ok(InForce {
+        rate,
+        differs: done.other_rate.is_some(),
+        since: done.since,
+    })
+}
+
+/// What the reply to equal joins says of one of them: of that behind `nth` others.
+pub(super) fn answer(
+    join: &Join<'_>,
+    now: Moment,
+    done: &Done,
+    entry: &EntryReply,
+    nth: u32,
+) -> Result<StoreAnswer, Error> {
+    let in_force = in_force(join.pace, done)?;
+    let found = Found { entry, nth };
+    let (verdict, state) = verdict(join, in_force, now, &found).ok_or(Error::InvalidReply)?;
+    let lasts = lasts_until(join, in_force.rate, now, &found);
+    // The script has charged by its own decision, so this decision must be the same.
+    if found.is_accepted() == matches!(verdict, Verdict::Reject(_)) {
+        return Err(Error::InvalidReply);
+    }
+    let charge = || Charge {
+        place: match join.algorithm {
+            Algorithm::LeakyBucket => found.place(join.limit.cost).0,
+            _ => 0,
+        },
+        at: match join.algorithm {
+            Algorithm::SlidingWindowLog => moment(entry.found[1]),
+            _ => now,
+        },
+        cost: join.limit.cost,
+    };
+    Ok(StoreAnswer {
+        verdict,
+        now,
+        charge: found.is_accepted().then(charge),
+        in_force,
+        usable_until: lasts.filter(|_| found.is_accepted()),
+        state,
+    })
+}
+
+/// What one of several equal joins found.
+struct Found<'a> {
+    entry: &'a EntryReply,
+    nth: u32,
+}
+
+impl Found<'_> {
+    fn is_accepted(&self) -> bool {
+        self.nth < self.entry.done
+    }
+
+    /// What those before it were charged together.
+    fn before(&self, cost: Cost) -> u64 {
+        u64::from(self.nth.min(self.entry.done)) * u64::from(cost.get())
+    }
+
+    /// Its place on the schedule, and how many requests behind the first place of the end it is.
+    fn place(&self, cost: Cost) -> (u64, i128) {
+        let [.., end] = self.entry.found;
+        let free = &self.entry.free;
+        let place = usize::try_from(self.nth).map_or(None, |nth| free.get(nth));
+        let place = place.copied().unwrap_or_else(|| {
+            let taken = u64::try_from(free.len()).unwrap_or(u64::MAX);
+            end.saturating_add(self.before(cost)).saturating_sub(taken)
+        });
+        (place, i128::from(place) - i128::from(end))
+    }
+}
+
+/// When the place that a request was given has passed: its time on the schedule, or the end of
+/// its window.
+fn lasts_until(join: &Join<'_>, rate: Rate, now: Moment, found: &Found<'_>) -> Option<Moment> {
+    let [first, second, third, _] = found.entry.found;
+    let level = match join.algorithm {
+        Algorithm::LeakyBucket => {
+            let behind = found.place(join.limit.cost).1;
+            ticks(rate, third, second) + behind * rate.ticks_per_request()
+        }
+        Algorithm::TokenBucket => {
+            let before = first.checked_add(found.before(join.limit.cost))?;
+            ticks(rate, before, second)
+        }
+        Algorithm::FixedWindow | Algorithm::SlidingWindowCounter => {
+            let period = u64::try_from(rate.period().as_nanos()).ok()?;
+            return Some(Moment::from_nanos(
+                first.checked_add(1)?.checked_mul(period)?,
+            ));
+        }
+        Algorithm::SlidingWindowLog => return None,
+    };
+    Some(Bucket::next_at_level(rate, level, now).drained_at(rate))
+}
+
+/// Computes the verdict from the script's findings with `limit`, and the key's state after it.
+fn verdict(
+    join: &Join<'_>,
+    InForce { rate, differs, .. }: InForce,
+    now: Moment,
+    found: &Found<'_>,
+) -> Option<(Verdict, StoredState)> {
+    let own = join.limit.burst.saturating_add(1);
+    let goes_by_rate = differs && !join.limit.is_unlimited();
+    let most = rate.whole_count().filter(|_| goes_by_rate).unwrap_or(own);
+    let allowance = Allowance { rate, most };
+    let cost = join.limit.cost;
+    let (before, [first, second, third, _]) = (found.before(cost), found.entry.found);
+    let in_window = |mut meter: Meter| {
+        let verdict = meter.decide(allowance, cost, now);
+        (verdict, StoredState::Window(meter))
+    };
+    Some(match join.algorithm {
+        Algorithm::LeakyBucket => {
+            let level = ticks(rate, first.checked_add(before)?, second);
+            let stands =
+                ticks(rate, third, second) + found.place(cost).1 * rate.ticks_per_request();
+            let verdict = scheduled(join.sent_limit(), rate, now, level, stands);
+            (
+                verdict,
+                StoredState::Level(raised(level, rate, cost, verdict)),
+            )
+        }
+        Algorithm::TokenBucket => {
+            let level = ticks(rate, first.checked_add(before)?, second);
+            let verdict = of_tokens(join.limit, rate, now, level);
+            (
+                verdict,
+                StoredState::Missing(raised(level, rate, cost, verdict)),
+            )
+        }
+        Algorithm::FixedWindow => {
+            let counted = FixedWindow::counted(first, small(second.checked_add(before)?));
+            in_window(Meter::FixedWindow(counted))
+        }
+        Algorithm::SlidingWindowCounter => {
+            let (previous, current) = (small(second), small(third.checked_add(before)?));
+            let counter = SlidingWindowCounter::counted(first, previous, current);
+            in_window(Meter::SlidingWindowCounter(counter))
+        }
+        Algorithm::SlidingWindowLog => logged(allowance, cost, now, found)?,
+    })
+}
+
+/// The level after a request, which only one that passes raises.
+fn raised(level: i128, rate: Rate, cost: Cost, verdict: Verdict) -> i128 {
+    match verdict {
+        Verdict::Reject(_) => level,
+        Verdict::Pass { .. } | Verdict::Delay { .. } => {
+            level + i128::from(cost.get()) * rate.ticks_per_request()
+        }
+    }
+}
+
+/// The verdict of a token bucket that lacks `level` before the request.
+fn of_tokens(limit: Limit, rate: Rate, now: Moment, level: i128) -> Verdict {
+    let limit = Limit {
+        delay: Delay::Never,
+        max_wait: None,
+        ..limit
+    };
+    let mut bucket = Bucket::next_at_level(rate, level, now);
+    match bucket.decide(rate, limit, now) {
+        // As in `limit`: how many tokens are missing, plus one for this request.
+        Verdict::Reject(refusal) => Verdict::Reject(Refusal {
+            excess: bucket.excess(rate, now).and(limit.cost),
+            ..refusal
+        }),
+        passes => passes,
+    }
+}
+
+/// The verdict of a log that counts what passed within the period before now.
+fn logged(
+    allowance: Allowance,
+    cost: Cost,
+    now: Moment,
+    found: &Found<'_>,
+) -> Option<(Verdict, StoredState)> {
+    let [first, _, third, fourth] = found.entry.found;
+    let counting = first.checked_add(found.before(cost))?;
+    let count = small(counting);
+    let excess = Excess::of(count).and(cost);
+    if counting >= u64::from(allowance.for_cost(cost).most) {
+        let one_more_at = moment(fourth);
+        let refusal = Refusal {
+            reason: Reason::Burst,
+            excess,
+            retry_at: one_more_at,
+        };
+        let state = StoredState::Log { count, one_more_at };
+        return Some((Verdict::Reject(refusal), state));
+    }
+    let is_last = found.nth + 1 == found.entry.done;
+    let one_more_at = if is_last { moment(third) } else { now };
+    let count = count.saturating_add(cost.get());
+    let state = StoredState::Log { count, one_more_at };
+    Some((Verdict::Pass { excess }, state))
+}
+
+/// The verdict on a request that makes `level`.
+///
+/// Its departure time is when the level `stands` has leaked down to its `delay`.
+fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, stands: i128) -> Verdict {
+    let limit = Limit {
+        max_wait: limit.max_wait.map(whole_micros),
+        ..limit
+    };
+    let judged = Bucket::next_at_level(rate, level, now).decide(rate, limit, now);
+    let excess = match judged {
+        Verdict::Reject(_) => return judged,
+        Verdict::Pass { excess } | Verdict::Delay { excess, .. } => excess,
+    };
+    let whenever = Limit {
+        burst: u32::MAX,
+        delay: limit.delay,
+        above_burst: 0,
+        max_wait: None,
+        ..limit
+    };
+    match Bucket::next_at_level(rate, stands, now).decide(rate, whenever, now) {
+        Verdict::Delay { until, .. } => Verdict::Delay { until, excess },
+        _ => Verdict::Pass { excess },
+    }
+}

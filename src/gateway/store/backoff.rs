@@ -1,0 +1,249 @@
+//! What gateways that share an origin have learned of it: the call, and its reply.
+
+use std::time::Duration;
+
+use config::redis::double;
+use limit::{
+    Ask, BackoffExchange, GivenBack, Learned, LearnedPlaces, LearnedRate, LearnedReply, Moment,
+    Percent, Token,
+};
+
+use super::operation::micros;
+use super::reply::Packed;
+
+/// How long what is stored counts at least, in milliseconds: all has grown back before.
+const LIFETIME: f64 = 600_000.0;
+/// No span is longer: a moment is that many seconds off at most.
+const MAX_SPAN: f64 = 1e9;
+
+/// A gateway asks what others have learned of an origin, and tells what it has.
+#[derive(Clone, Debug)]
+pub struct BackoffCall<'a> {
+    /// The name in Redis after the [`Store`](super::Store)'s prefix.
+    pub key: &'a [u8],
+    /// What it asks and tells.
+    pub ask: &'a Ask,
+    /// When it asks. `None` means now, on Redis's clock; only tests set it.
+    pub at: Option<Moment>,
+}
+
+/// What the script replies.
+#[derive(Debug)]
+pub(super) enum BackoffReply {
+    /// Something else has the key, and nothing was done.
+    Taken,
+    Learned(Box<LearnedReply>),
+}
+
+impl BackoffCall<'_> {
+    pub(super) fn packed(&self) -> Vec<u8> {
+        let (name, content) = match &self.ask.tell {
+            Some((token, learned)) => (*token, packed(learned)),
+            None => (Token::default(), Vec::new()),
+        };
+        let told = self.ask.tell.as_ref();
+        let paused = told.map_or(Duration::ZERO, |(_, learned)| learned.paused);
+        let length = u16::try_from(content.len()).unwrap_or(u16::MAX);
+        let mut call = Vec::with_capacity(50 + content.len());
+        call.extend(self.at.map_or(-1.0, micros).to_le_bytes());
+        call.extend(self.ask.known);
+        call.extend(double(self.ask.answers).to_le_bytes());
+        call.extend((LIFETIME + paused.as_secs_f64() * 1000.0).to_le_bytes());
+        call.extend(name);
+        call.extend(length.to_le_bytes());
+        call.extend(content);
+        call
+    }
+}
+
+impl BackoffReply {
+    /// Reads a reply; `None` if it is not one of the script.
+    pub(super) fn read(packed: &[u8]) -> Option<Self> {
+        let mut rest = Packed(packed);
+        let now = rest.moment()?;
+        match rest.take()? {
+            [0] => return Some(Self::Taken),
+            [1] => {}
+            _ => return None,
+        }
+        let stored = rest.moment()?;
+        let token = rest.take()?;
+        let answers = Some(f64::from_le_bytes(rest.take()?));
+        let answers = answers.filter(|it| it.is_finite() && *it >= 0.0)?;
+        let counted_since = rest.moment()?;
+        let length = rest.length()?;
+        let learned = if length > 0 {
+            Some(learned(&mut rest)?)
+        } else {
+            None
+        };
+        rest.0
+            .is_empty()
+            .then_some(Self::Learned(Box::new(LearnedReply {
+                token,
+                learned,
+                ago: BackoffExchange::ago(stored, now),
+                now,
+                answers,
+                counted_since,
+            })))
+    }
+}
+
+/// What was learned, little-endian: spans in seconds, parts in millionths, -1 for what is not there.
+fn packed(learned: &Learned) -> Vec<u8> {
+    let Learned { rate, places, .. } = learned;
+    let mut packed = Vec::with_capacity(116);
+    let mut span = |span: Duration| packed.extend(span.as_secs_f64().to_le_bytes());
+    span(learned.cut_ago);
+    span(learned.paused);
+    span(rate.steady);
+    span(rate.steady_time);
+    span(places.cut_ago);
+    match places.given_back {
+        Some(it) => [it.ago, it.kept, it.mean].into_iter().for_each(span),
+        None => packed.extend([-1.0_f64; 3].into_iter().flat_map(f64::to_le_bytes)),
+    }
+    let counts = [
+        rate.answers,
+        rate.bad,
+        places.answers,
+        places.bad,
+        learned.cut,
+    ];
+    packed.extend(counts.into_iter().flat_map(u64::to_le_bytes));
+    let parts = [Some(rate.share), rate.trouble_at, Some(places.share)];
+    for part in parts {
+        // Zero is no point of trouble.
+        let part = part.map_or(0, Percent::millionths);
+        packed.extend(part.to_le_bytes());
+    }
+    packed
+}
+
+fn learned(rest: &mut Packed<'_>) -> Option<Learned> {
+    let mut spans = [None; 8];
+    for span in &mut spans {
+        *span = read_span(f64::from_le_bytes(rest.take()?));
+    }
+    let [
+        cut_ago,
+        paused,
+        steady,
+        steady_time,
+        places_cut_ago,
+        ago,
+        kept,
+        mean,
+    ] = spans;
+    let mut counts = [0; 5];
+    for count in &mut counts {
+        *count = u64::from_le_bytes(rest.take()?);
+    }
+    let [answers, bad, places_answers, places_bad, cut] = counts;
+    let mut part = || {
+        let part = Some(u32::from_le_bytes(rest.take()?));
+        part.filter(|part| *part <= Percent::ALL.millionths())
+    };
+    let (share, trouble_at, places) = (part()?, part()?, part()?);
+    let given_back = match (ago, kept, mean) {
+        (Some(ago), Some(kept), Some(mean)) => Some(GivenBack { ago, kept, mean }),
+        _ => None,
+    };
+    Some(Learned {
+        cut,
+        cut_ago: cut_ago?,
+        paused: paused?,
+        rate: LearnedRate {
+            share: Percent::from_millionths(share.max(1)),
+            steady: steady?,
+            steady_time: steady_time?,
+            trouble_at: (trouble_at > 0).then(|| Percent::from_millionths(trouble_at)),
+            answers,
+            bad,
+        },
+        places: LearnedPlaces {
+            share: Percent::from_millionths(places.max(1)),
+            cut_ago: places_cut_ago?,
+            answers: places_answers,
+            bad: places_bad,
+            given_back,
+        },
+    })
+}
+
+fn read_span(seconds: f64) -> Option<Duration> {
+    (0.0..MAX_SPAN)
+        .contains(&seconds)
+        .then(|| Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_learned() -> impl Strategy<Value = Learned> {
+        let span = || (0..100_000_u64).prop_map(Duration::from_millis);
+        let part = || (1..=1_000_000_u32).prop_map(Percent::from_millionths);
+        let given_back = (span(), span(), span());
+        let given_back = given_back.prop_map(|(ago, kept, mean)| GivenBack { ago, kept, mean });
+        let rate = (
+            part(),
+            span(),
+            span(),
+            prop::option::of(part()),
+            any::<(u64, u64)>(),
+        );
+        let places = (
+            part(),
+            span(),
+            any::<(u64, u64)>(),
+            prop::option::of(given_back),
+        );
+        (any::<u64>(), span(), span(), rate, places).prop_map(|(cut, ago, paused, rate, places)| {
+            Learned {
+                cut,
+                cut_ago: ago,
+                paused,
+                rate: LearnedRate {
+                    share: rate.0,
+                    steady: rate.1,
+                    steady_time: rate.2,
+                    trouble_at: rate.3,
+                    answers: rate.4.0,
+                    bad: rate.4.1,
+                },
+                places: LearnedPlaces {
+                    share: places.0,
+                    cut_ago: places.1,
+                    answers: places.2.0,
+                    bad: places.2.1,
+                    given_back: places.3,
+                },
+            }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(testing::config())]
+
+        #[test]
+        fn what_was_learned_is_read_as_it_was_written(known in any_learned()) {
+            let packed = packed(&known);
+            let mut rest = Packed(&packed);
+            prop_assert_eq!(learned(&mut rest), Some(known));
+            prop_assert!(rest.0.is_empty());
+        }
+
+        #[test]
+        fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..220)) {
+            let _read = BackoffReply::read(&packed);
+            let mut told: Vec<u8> = 1e15_f64.to_le_bytes().to_vec();
+            told.push(1);
+            told.extend(packed);
+            let _read = BackoffReply::read(&told);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Connections to a Redis whose replies are bounded.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use config::tls::Authorities;
+use futures_util::FutureExt as _;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::cluster_async::Connect;
+use redis::{
+    AsyncConnectionConfig, Cmd, ConnectionInfo, IntoConnectionInfo, Pipeline, RedisFuture,
+    RedisResult, Value,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::AbortHandle;
+
+use super::socket::{self, Socket};
+
+/// Timeout for connecting to a node of a cluster.
+///
+/// Connecting to a cluster connects to the nodes of its URL, then to all that these tell of. A
+/// silent node, even a replica, delays both steps by this, and both have to fit into the time that
+/// the store takes for connecting.
+pub(super) const NODE_CONNECTED: Duration = Duration::from_millis(800);
+
+/// What the text of an error begins with if the store sent what no Redis sends.
+pub(super) const NOT_REDIS: &str = "what answers is not a usable Redis: ";
+
+/// Most bytes that are received before a reply is complete, far above those of all scripts in a
+/// pipeline, and of the list of a cluster's slots.
+///
+/// The parser of the client buffers whatever the server sends, and keeps up to 64 bytes for a value
+/// of four.
+const MAX_REPLY: usize = 2 * 1024 * 1024;
+
+/// How much of an answer that is none of Redis is quoted.
+const QUOTED: usize = 40;
+
+/// Why what was received cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum BadReply {
+    /// It does not begin as a value of the protocol does.
+    #[error("its answer begins with \"{0}\"")]
+    Foreign(String),
+    /// It is longer than [`MAX_REPLY`].
+    #[error("it sent a reply of more than {} MB", MAX_REPLY / 1024 / 1024)]
+    TooLarge,
+}
+
+/// What a connection has received.
+#[derive(Debug, Default)]
+struct Received {
+    /// Bytes since the last reply was complete.
+    bytes: AtomicUsize,
+    /// Once it is set, all reads fail.
+    bad: OnceLock<BadReply>,
+}
+
+impl Received {
+    /// A reply is complete.
+    fn note_reply(&self) {
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
+    fn add(&self, received: &[u8], is_first: bool) -> Result<(), BadReply> {
+        if is_first && received.first().is_some_and(|byte| !is_type(*byte)) {
+            let mut lines = received.split(|byte| matches!(byte, b'\r' | b'\n'));
+            let line = lines.next().unwrap_or_default();
+            let begin = &line[..line.len().min(QUOTED)];
+            return Err(BadReply::Foreign(begin.escape_ascii().to_string()));
+        }
+        let before = self.bytes.fetch_add(received.len(), Ordering::Relaxed);
+        if before + received.len() > MAX_REPLY {
+            return Err(BadReply::TooLarge);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a value of the protocol begins with this byte.
+fn is_type(byte: u8) -> bool {
+    b"+-:$*_#,(!=%~>|".contains(&byte)
+}
+
+thread_local! {
+    /// The authorities that sign the certificates of a cluster's nodes; `None`: those of the system.
+    ///
+    /// The client of a cluster opens connections by itself, later ones too, on the thread that it
+    /// was made on. It passes on only what is in a URL. A thread has one store.
+    static OF_NODES: RefCell<Option<Authorities>> = const { RefCell::new(None) };
+}
+
+/// From now on this thread verifies nodes of clusters by these authorities.
+pub(super) fn trust_nodes(authorities: Option<&Authorities>) {
+    OF_NODES.set(authorities.cloned());
+}
+
+/// A connection to one server. Requests that wait for replies share it.
+#[derive(Clone)]
+pub(super) struct BoundedConnection {
+    connection: MultiplexedConnection,
+    received: Arc<Received>,
+    _driver: Arc<Driver>,
+}
+
+/// The task that moves the bytes. It ends with the last user of the connection.
+struct Driver(AbortHandle);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl BoundedConnection {
+    /// Connects. Has no timeout: the caller must set one.
+    pub(super) async fn open(
+        info: &ConnectionInfo,
+        config: AsyncConnectionConfig,
+        authorities: Option<&Authorities>,
+    ) -> RedisResult<Self> {
+        let received = Arc::<Received>::default();
+        let stream = Bounded {
+            socket: socket::open(info.addr(), authorities).await?,
+            is_fresh: true,
+            received: Arc::clone(&received),
+        };
+        let settings = info.redis_settings();
+        let (connection, driver) =
+            MultiplexedConnection::new_with_config(settings, stream, config).await?;
+        let driver = tokio::spawn(driver).abort_handle();
+        Ok(Self {
+            connection,
+            received,
+            _driver: Arc::new(Driver(driver)),
+        })
+    }
+}
+
+impl BoundedConnection {
+    /// Sends all commands in one write. Returns a reply or an error for each.
+    pub(super) async fn send_all(
+        &self,
+        pipeline: &Pipeline,
+    ) -> RedisResult<Vec<RedisResult<Value>>> {
+        let sent = pipeline.query_async(&mut self.connection.clone()).await;
+        self.received.note_reply();
+        // The client drops what waits in a pipeline, without the reason.
+        let bad = self.received.bad.get();
+        sent.map_err(|error| bad.map_or(error, |bad| bad_reply(bad).into()))
+    }
+}
+
+fn bad_reply(bad: &BadReply) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{NOT_REDIS}{bad}"))
+}
+
+impl Connect for BoundedConnection {
+    fn connect_with_config<'a, T>(info: T, config: AsyncConnectionConfig) -> RedisFuture<'a, Self>
+    where
+        T: IntoConnectionInfo + Send + 'a,
+    {
+        async move {
+            let info = info.into_connection_info()?;
+            let authorities = OF_NODES.with_borrow(Clone::clone);
+            let opening = Self::open(&info, config, authorities.as_ref());
+            let opened = tokio::time::timeout(NODE_CONNECTED, opening).await;
+            opened.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+        }
+        .boxed()
+    }
+}
+
+impl ConnectionLike for BoundedConnection {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        async move {
+            let reply = self.connection.req_packed_command(cmd).await;
+            self.received.note_reply();
+            reply
+        }
+        .boxed()
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        async move {
+            let sent = self.connection.req_packed_commands(pipeline, offset, count);
+            let replies = sent.await;
+            self.received.note_reply();
+            replies
+        }
+        .boxed()
+    }
+
+    fn get_db(&self) -> i64 {
+        self.connection.get_db()
+    }
+}
+
+/// A socket that fails when a reply is too large, or is none.
+struct Bounded {
+    socket: Socket,
+    /// Whether nothing was received yet.
+    is_fresh: bool,
+    received: Arc<Received>,
+}
+
+impl AsyncRead for Bounded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        if self.received.bad.get().is_none() {
+            ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
+            let is_first = std::mem::take(&mut self.is_fresh);
+            match self.received.add(&buf.filled()[before..], is_first) {
+                Ok(()) => return Poll::Ready(Ok(())),
+                Err(bad) => drop(self.received.bad.set(bad)),
+            }
+        }
+        buf.set_filled(before);
+        let bad = self.received.bad.get();
+        Poll::Ready(Err(
+            bad.map_or_else(|| io::ErrorKind::InvalidData.into(), bad_reply)
+        ))
+    }
+}
+
+impl AsyncWrite for Bounded {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_received_for_a_reply_is_bounded() {
+        let received = Received::default();
+        let half = vec![b'x'; MAX_REPLY / 2];
+        assert!(received.add(b"$9999999\r\n", true).is_ok());
+        for _ in 0..3 {
+            received.note_reply();
+            assert!(received.add(&half, false).is_ok());
+            assert!(received.add(&half, false).is_ok());
+        }
+        let bad = received.add(b"x", false);
+        assert!(matches!(bad, Err(BadReply::TooLarge)), "{bad:?}");
+    }
+
+    #[test]
+    fn what_is_no_redis_is_quoted() {
+        for (answer, quoted) in [
+            (
+                &b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n"[..],
+                "HTTP/1.1 400 Bad Request",
+            ),
+            (b"SSH-2.0-OpenSSH_9.2p1\r\n", "SSH-2.0-OpenSSH_9.2p1"),
+            (b"\x00\xFF\"a", r#"\x00\xff\"a"#),
+        ] {
+            let bad = Received::default().add(answer, true).unwrap_err();
+            let says = format!("its answer begins with \"{quoted}\"");
+            assert_eq!(bad.to_string(), says);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Which operations a script does in one call.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use limit::{Algorithm, Moment};
+use smallvec::SmallVec;
+
+use super::Pace;
+use super::operation::{Entry, Operation, ScriptCommand, Subject, micros};
+
+/// Most keys in a call to a script: Redis does nothing else meanwhile.
+pub(super) const MAX_KEYS: usize = 64;
+/// Most operations on one key in a call.
+const MAX_ENTRIES: usize = 1024;
+
+/// Operations in order, put together into as few calls as possible.
+///
+/// A key is in one call once, however many operations there are for it.
+pub(super) struct Calls<'a> {
+    calls: Vec<Call<'a>>,
+    /// For each operation, in order.
+    places: Vec<Place>,
+}
+
+/// Operations of the same kind on keys of the same algorithm and rate.
+pub(super) struct Call<'a> {
+    asked: ScriptCommand,
+    algorithm: Algorithm,
+    pace: &'a Pace,
+    at: Option<Moment>,
+    keys: Vec<&'a [u8]>,
+    /// For each key.
+    entries: Vec<SmallVec<[(u32, Entry); 1]>>,
+}
+
+/// Where in the calls an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) call: usize,
+    pub(super) key: usize,
+    pub(super) entry: usize,
+    /// How many equal ones are before it in the entry.
+    pub(super) nth: u32,
+}
+
+impl<'a> Calls<'a> {
+    /// The calls for `operations`, with at most `most_keys` keys in each.
+    ///
+    /// Those on the same key keep their order.
+    pub(super) fn of<O: Operation>(operations: &'a [O], most_keys: usize) -> Self {
+        let mut this = Self {
+            calls: Vec::new(),
+            places: Vec::with_capacity(operations.len()),
+        };
+        // Each key's last place.
+        let mut known: HashMap<&[u8], Place, RandomState> =
+            HashMap::with_capacity_and_hasher(operations.len(), RandomState::default());
+        for operation in operations {
+            let key = operation.subject().key;
+            let place = this.add(operation, known.get(key).copied(), most_keys);
+            known.insert(key, place);
+            this.places.push(place);
+        }
+        this
+    }
+
+    pub(super) fn calls(&self) -> &[Call<'a>] {
+        &self.calls
+    }
+
+    /// Where each operation is, in order.
+    pub(super) fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    fn add<O: Operation>(
+        &mut self,
+        operation: &'a O,
+        last: Option<Place>,
+        most_keys: usize,
+    ) -> Place {
+        if let Some(last) = last {
+            let call = &mut self.calls[last.call];
+            if call.is_for(operation)
+                && let Some((entry, nth)) = call.add_to(last.key, operation.entry())
+            {
+                return Place { entry, nth, ..last };
+            }
+        }
+        // Never before the key's last call: its operations would change places.
+        let from = last.map_or(0, |last| last.call + 1);
+        let has_room = |call: &Call<'_>| call.keys.len() < most_keys && call.is_for(operation);
+        let open = self.calls[from..].iter().rposition(has_room);
+        let call = open.map_or(self.calls.len(), |index| from + index);
+        if open.is_none() {
+            self.calls.push(Call::new(operation));
+        }
+        let key = self.calls[call].add_key(operation);
+        Place {
+            call,
+            key,
+            entry: 0,
+            nth: 0,
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    fn new<O: Operation>(operation: &'a O) -> Self {
+        let Subject {
+            algorithm,
+            pace,
+            at,
+            ..
+        } = operation.subject();
+        Self {
+            asked: O::COMMAND,
+            algorithm,
+            pace,
+            at,
+            keys: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    fn is_for<O: Operation>(&self, operation: &O) -> bool {
+        let other = operation.subject();
+        (self.algorithm, self.at) == (other.algorithm, other.at)
+            && (std::ptr::eq(self.pace, other.pace) || self.pace == other.pace)
+    }
+
+    fn add_key<O: Operation>(&mut self, operation: &'a O) -> usize {
+        self.keys.push(operation.subject().key);
+        self.entries
+            .push(SmallVec::from_buf([(1, operation.entry())]));
+        self.keys.len() - 1
+    }
+
+    /// Adds to a key that is here. Returns its entry, and its index among identical joins there.
+    fn add_to(&mut self, key: usize, new: Entry) -> Option<(usize, u32)> {
+        let entries = &mut self.entries[key];
+        let index = entries.len().checked_sub(1)?;
+        let (count, last) = &mut entries[index];
+        // Two refunds of one charge are not the same as one of two.
+        if self.asked == ScriptCommand::Join && *last == new {
+            *count += 1;
+            return Some((index, *count - 1));
+        }
+        if entries.len() == MAX_ENTRIES {
+            return None;
+        }
+        entries.push((1, new));
+        Some((index + 1, 0))
+    }
+
+    pub(super) fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    pub(super) fn asked(&self) -> ScriptCommand {
+        self.asked
+    }
+
+    pub(super) fn keys(&self) -> &[&'a [u8]] {
+        &self.keys
+    }
+
+    /// How many entries each key has.
+    pub(super) fn entries(&self) -> impl Iterator<Item = usize> {
+        self.entries.iter().map(SmallVec::len)
+    }
+
+    /// What is asked, as the scripts read it.
+    pub(super) fn packed(&self) -> Vec<u8> {
+        let rate = self.pace.packed();
+        let entries: usize = self.entries().sum();
+        let mut packed = Vec::with_capacity(19 + rate.len() + 2 * self.keys.len() + 32 * entries);
+        packed.push(self.asked as u8);
+        let mut add = |bytes: &[u8]| packed.extend_from_slice(bytes);
+        add(&self.at.map_or(-1.0, micros).to_le_bytes());
+        add(&micros(self.pace.since()).to_le_bytes());
+        add(&short(rate.len()));
+        add(rate);
+        for entries in &self.entries {
+            add(&short(entries.len()));
+            for (count, entry) in entries {
+                add(&count.to_le_bytes());
+                add(&entry.cost.to_le_bytes());
+                entry.numbers.iter().for_each(|it| add(&it.to_le_bytes()));
+            }
+        }
+        packed
+    }
+}
+
+/// A length that is known to be short.
+fn short(length: usize) -> [u8; 2] {
+    u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::Join;
+    use super::*;
+    use limit::{Delay, Limit};
+
+    const KEYS: [&[u8]; 5] = [b"a", b"b", b"c", b"d", b"e"];
+
+    proptest! {
+        #![proptest_config(testing::config())]
+
+        #[test]
+        fn operations_on_a_key_keep_their_order(
+            joins in prop::collection::vec((0..5_usize, 0..2_usize, 1..3_u32, any::<bool>()), 0..80),
+            most_keys in 1..4_usize,
+        ) {
+            let pace = |rate: &str| {
+                let rate = rate.parse().unwrap();
+                Pace::new(rate, Algorithm::LeakyBucket, Moment::default()).unwrap()
+            };
+            let paces = [pace("1r/s"), pace("2r/s")];
+            let joins: Vec<_> = joins
+                .into_iter()
+                .map(|(key, pace, burst, is_token)| Join {
+                    key: KEYS[key],
+                    algorithm: if is_token { Algorithm::TokenBucket } else { Algorithm::LeakyBucket },
+                    pace: &paces[pace],
+                    limit: Limit { burst, ..Limit::unlimited(Delay::Above(0), limit::Cost::ONE) },
+                    at: None,
+                })
+                .collect();
+            let calls = Calls::of(&joins, most_keys);
+            prop_assert_eq!(calls.places().len(), joins.len());
+            for call in calls.calls() {
+                let mut keys = call.keys().to_vec();
+                prop_assert!(keys.len() <= most_keys);
+                keys.sort_unstable();
+                keys.dedup();
+                prop_assert_eq!(keys.len(), call.keys().len());
+            }
+            for key in KEYS {
+                let own = joins.iter().zip(calls.places()).filter(|(join, _)| join.key == key);
+                let mut last = None;
+                for (join, place) in own {
+                    let call = &calls.calls()[place.call];
+                    prop_assert_eq!(call.keys()[place.key], key);
+                    prop_assert!(call.is_for(join));
+                    let (count, entry) = call.entries[place.key][place.entry];
+                    prop_assert_eq!(entry, join.entry());
+                    prop_assert!(place.nth < count);
+                    let order = Some((place.call, place.entry, place.nth));
+                    prop_assert!(last < order, "{:?} {:?}", last, order);
+                    last = order;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,488 @@
+use std::cell::{Cell, RefCell};
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use config::tls::Authorities;
+use limit::{LearnedReply, Moment, PoolReply};
+use tokio::sync::Mutex;
+
+use redis::{Cmd, RedisError, RedisResult, Value};
+
+use super::backoff::BackoffReply;
+use super::calls::{Calls, MAX_KEYS, Place};
+use super::connection::RedisConnection;
+use super::grid::GridReply;
+use super::operation::{ForgetBehind, Operation};
+use super::patience::within;
+use super::places::PlacesReply;
+use super::refusal::{is_across_nodes, is_forgotten, refusal, unreachable};
+use super::reply::{Done, KeyReply, Reply};
+use super::script::SentScripts;
+use super::unanswered::UnansweredKey;
+use super::{
+    BackoffCall, Claim, Error, Grant, Join, PlacesCall, Refund, Retune, Retuned, RoomCall,
+    RoomReply, StoreAnswer, Url, answer, script,
+};
+
+/// One thread's connection to the Redis that all gateways share.
+///
+/// It connects on first use, and again on the first use after a failure. Batches may overlap: they
+/// share the connection, and each has its own answers.
+pub struct Store {
+    url: Url,
+    prefix: Vec<u8>,
+    timeout: Duration,
+    /// `None`: those of the system.
+    authorities: Option<Authorities>,
+    connection: RefCell<Option<Opened>>,
+    opened: Cell<u64>,
+    /// Held by the task that connects.
+    opening: Mutex<()>,
+    /// Of a cluster: what the next probe asks for.
+    unanswered: UnansweredKey,
+    /// How many keys a call may have: one, once a node of a cluster has refused several.
+    most_keys: Cell<usize>,
+    /// Whether a reply was invalid, or a connection ended, since a script last ran as it should.
+    is_suspect: Cell<bool>,
+    /// How often in a row something answered that is no Redis.
+    foreign: Cell<u32>,
+}
+
+/// A connection that is open.
+#[derive(Clone)]
+struct Opened {
+    /// So that the failure of an old connection does not end its successor.
+    number: u64,
+    connection: RedisConnection,
+    sent: Rc<SentScripts>,
+}
+
+/// Timeout for connecting when no request waits for the connection.
+///
+/// Longer than the timeout for an answer, but a Redis that is back is noticed soon.
+const CONNECTED: Duration = Duration::from_secs(2);
+
+/// Time between two tries of a store that is out.
+const TRY_EVERY: Duration = Duration::from_millis(250);
+
+/// How often that time doubles while what answers is no Redis: up to 8 seconds.
+const MAX_DOUBLINGS: u32 = 5;
+
+/// In Redis' own words where it tells.
+pub(super) const TAKEN: &str = "WRONGTYPE: something else has this key";
+/// Why a pool of places did nothing.
+pub(super) const TOO_LATE: &str = "a later call came before, or the pool has too many gateways";
+
+impl Store {
+    /// The Redis at `url`. Does not connect.
+    ///
+    /// Each key in Redis begins with `prefix`. Each batch takes at most `timeout`. Whether the
+    /// server is reachable shows on first use.
+    #[must_use]
+    pub fn new(url: Url, prefix: &str, timeout: Duration) -> Self {
+        let most_keys = if url.is_cluster() { 1 } else { MAX_KEYS };
+        Self {
+            url,
+            prefix: prefix.into(),
+            timeout,
+            authorities: None,
+            connection: RefCell::new(None),
+            opened: Cell::new(0),
+            opening: Mutex::new(()),
+            unanswered: UnansweredKey::default(),
+            most_keys: Cell::new(most_keys),
+            is_suspect: Cell::default(),
+            foreign: Cell::default(),
+        }
+    }
+
+    /// The same Redis, if these authorities sign its certificate; `None`: those of the system.
+    #[must_use]
+    pub fn with_authorities(mut self, authorities: Option<Authorities>) -> Self {
+        self.authorities = authorities;
+        self
+    }
+
+    pub(super) fn is_cluster(&self) -> bool {
+        self.url.is_cluster()
+    }
+
+    /// How many keys a call may have.
+    pub(super) fn most_keys(&self) -> usize {
+        self.most_keys.get()
+    }
+
+    /// What each key in Redis begins with.
+    pub(super) fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// Decides all joins, in order and in one round trip. Returns an answer for each.
+    pub async fn decide(&self, joins: &[Join<'_>]) -> Vec<Result<StoreAnswer, Error>> {
+        self.operate(joins, |join, now, done, place| {
+            let entry = done.entries.get(place.entry).ok_or(Error::InvalidReply)?;
+            answer::answer(join, now, done, entry, place.nth)
+        })
+        .await
+    }
+
+    /// Gives charges back in one round trip. Returns for each whether anything was given back.
+    ///
+    /// For a leaky bucket, pass the charge that belongs to the **last** of the gateway's times for
+    /// the key. Before that, each waiter must have taken the time before its own.
+    pub async fn refund(&self, refunds: &[Refund<'_>]) -> Vec<Result<bool, Error>> {
+        self.operate(refunds, |_, _, done, place| {
+            let entry = done.entries.get(place.entry).ok_or(Error::InvalidReply)?;
+            Ok(entry.done > 0)
+        })
+        .await
+    }
+
+    /// Puts new rates into force for keys of leaky buckets, in one round trip.
+    ///
+    /// Returns the rate in force for each key.
+    pub async fn retune(&self, retunes: &[Retune<'_>]) -> Vec<Result<Retuned, Error>> {
+        self.operate(retunes, |retune, now, done, _| {
+            answer::retuned(retune, now, done)
+        })
+        .await
+    }
+
+    /// Forgets all charges to a key, by any gateway. Waiters keep their times.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if Redis was not reached in time or refused.
+    pub async fn forget(&self, key: &[u8]) -> Result<(), Error> {
+        self.alone(script::forget(key, &self.prefix)).await
+    }
+
+    /// Forgets the charges to a leaky bucket that has waiters, except those up to `last`.
+    ///
+    /// `last` is the charge that belongs to the last of the gateway's times. So new requests come
+    /// behind the waiters and not between them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error in the same cases as [`forget`](Self::forget).
+    pub async fn forget_behind(&self, last: &Refund<'_>) -> Result<(), Error> {
+        let done = self
+            .operate(&[ForgetBehind(last)], |_, _, _, _| Ok(()))
+            .await;
+        done.into_iter().collect()
+    }
+
+    /// Claims slots of the grid of an origin, in one round trip.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error in the same cases as [`forget`](Self::forget). Slots of a claim that was
+    /// [late](Error::Late) may be lost.
+    pub async fn claim(&self, claim: &Claim<'_>) -> Result<Grant, Error> {
+        let command = |_, sent: Option<&_>| script::claim(claim, &self.prefix, sent);
+        let reply = self.run(1, command).await.pop();
+        let read = match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(packed) => Grant::read(&packed, claim.pace.rate()),
+            _ => None,
+        };
+        self.note_validity(read.is_some());
+        match read {
+            Some(GridReply::Granted(grant)) => Ok(grant),
+            Some(GridReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
+            None => Err(Error::InvalidReply),
+        }
+    }
+
+    /// Tells a pool of places what this gateway holds, and borrows more, in one round trip.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error in the same cases as [`forget`](Self::forget).
+    pub async fn places(&self, call: &PlacesCall<'_>) -> Result<PoolReply, Error> {
+        let command = |_, sent: Option<&_>| script::places(call, &self.prefix, sent);
+        let reply = self.run(1, command).await.pop();
+        let read = match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(packed) => PlacesReply::read(&packed),
+            _ => None,
+        };
+        self.note_validity(read.is_some());
+        match read {
+            Some(PlacesReply::Done(reply)) => Ok(reply),
+            Some(PlacesReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
+            Some(PlacesReply::Refused) => Err(Error::Refused(TOO_LATE.to_owned())),
+            None => Err(Error::InvalidReply),
+        }
+    }
+
+    /// Asks what gateways have learned of an origin, and tells what this one has.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error in the same cases as [`forget`](Self::forget). What was told may be stored
+    /// all the same.
+    pub async fn exchange_backoff(&self, call: &BackoffCall<'_>) -> Result<LearnedReply, Error> {
+        let command = |_, sent: Option<&_>| script::backoff(call, &self.prefix, sent);
+        let reply = self.run(1, command).await.pop();
+        let read = match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(packed) => BackoffReply::read(&packed),
+            _ => None,
+        };
+        self.note_validity(read.is_some());
+        match read {
+            Some(BackoffReply::Learned(told)) => Ok(*told),
+            Some(BackoffReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
+            None => Err(Error::InvalidReply),
+        }
+    }
+
+    /// Asks a waiting room for all that happened since the last time.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if Redis was not reached in time or refused.
+    pub async fn room(&self, call: &RoomCall<'_>) -> Result<RoomReply, Error> {
+        let command = |_, sent: Option<&_>| script::room(call, &self.prefix, sent);
+        let reply = self.run(1, command).await.pop();
+        let read = match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(text) => RoomReply::read(&text, call.ops),
+            _ => None,
+        };
+        self.note_validity(read.is_some());
+        read.ok_or(Error::InvalidReply)
+    }
+
+    /// Connects if there is no connection, and tests whether a write succeeds in time.
+    ///
+    /// In a cluster it writes to the node that failed last, as far as the key tells.
+    ///
+    /// Connecting may take longer than the timeout.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no connection or the write fails, but none if this write alone
+    /// is refused.
+    pub async fn probe(&self) -> Result<(), Error> {
+        match tokio::time::timeout(CONNECTED, self.connection()).await {
+            Ok(Ok(_)) => {
+                let beside = self.unanswered.take();
+                let probe = script::probe(&self.prefix, beside.as_deref());
+                let mut probed = self.alone(probe).await;
+                if probed.is_ok() && self.is_suspect.get() {
+                    probed = self.probe_script().await;
+                }
+                let probed = match probed {
+                    // What failed may be allowed all the same, or is no outage either.
+                    Err(refused) if !refused.is_outage() => Ok(()),
+                    probed => probed,
+                };
+                if let (Err(_), Some(key)) = (&probed, beside) {
+                    self.unanswered.note(key);
+                }
+                probed
+            }
+            Ok(Err(error)) => Err(self.no_connection(&error)),
+            Err(_) => Err(Error::Late),
+        }
+    }
+
+    /// Tests whether scripts run: what takes any command is not yet a Redis.
+    async fn probe_script(&self) -> Result<(), Error> {
+        let command = script::probe_script(&self.prefix);
+        let reply = self.run(1, |_, _| command.clone()).await.pop();
+        match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(echo) if echo == script::ECHO => {
+                self.is_suspect.set(false);
+                Ok(())
+            }
+            _ => {
+                self.note_validity(false);
+                Err(Error::InvalidReply)
+            }
+        }
+    }
+
+    /// Time until a store that is out is worth a [probe](Self::probe).
+    ///
+    /// It grows while what answers there is no Redis.
+    #[must_use]
+    pub fn next_try(&self) -> Duration {
+        TRY_EVERY * (1 << self.foreign.get().saturating_sub(1).min(MAX_DOUBLINGS))
+    }
+
+    /// Notes whether a script's reply was one.
+    pub(super) fn note_validity(&self, is_valid: bool) {
+        if is_valid {
+            self.foreign.set(0);
+        } else {
+            self.is_suspect.set(true);
+            self.foreign.set(self.foreign.get().saturating_add(1));
+        }
+    }
+
+    /// Why there is no connection.
+    fn no_connection(&self, error: &RedisError) -> Error {
+        let error = unreachable(error);
+        if error.is_foreign() {
+            self.note_validity(false);
+        }
+        error
+    }
+
+    /// Drops the connection. The next use connects again.
+    pub fn hang_up(&self) {
+        self.connection.borrow_mut().take();
+    }
+
+    async fn alone(&self, command: Cmd) -> Result<(), Error> {
+        let replies = self.run(1, |_, _| command.clone()).await;
+        replies.into_iter().try_for_each(|reply| reply.map(drop))
+    }
+
+    /// Has scripts do all operations, in order and in one round trip.
+    ///
+    /// `answer` makes the answer to each from the reply on its key, and where it is in there.
+    async fn operate<O: Operation, T>(
+        &self,
+        operations: &[O],
+        answer: impl Fn(&O, Moment, &Done, Place) -> Result<T, Error>,
+    ) -> Vec<Result<T, Error>> {
+        let most_keys = self.most_keys.get();
+        let mut calls = Calls::of(operations, most_keys);
+        let mut replies = self.run_calls(&calls).await;
+        let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
+        if self.most_keys.get() < most_keys && replies.iter().any(is_refused) {
+            // A call for several keys did nothing. Others are done again, which charges their keys
+            // once more: only the first batches on a connection meet this.
+            calls = Calls::of(operations, self.most_keys.get());
+            replies = self.run_calls(&calls).await;
+        }
+        let read = replies.into_iter().zip(calls.calls()).map(|(reply, call)| {
+            let read = match reply? {
+                Value::BulkString(packed) => Reply::read(call, &packed),
+                _ => None,
+            };
+            self.note_validity(read.is_some());
+            read.ok_or(Error::InvalidReply)
+        });
+        let read: Vec<Result<Reply, Error>> = read.collect();
+        let placed = operations.iter().zip(calls.places());
+        placed
+            .map(|(operation, place)| match read.get(place.call) {
+                Some(Ok(reply)) => match reply.keys.get(place.key) {
+                    Some(KeyReply::Done(done)) => answer(operation, reply.now, done, *place),
+                    Some(KeyReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
+                    None => Err(Error::InvalidReply),
+                },
+                Some(Err(error)) => Err(error.clone()),
+                None => Err(Error::InvalidReply),
+            })
+            .collect()
+    }
+
+    async fn run_calls(&self, calls: &Calls<'_>) -> Vec<Result<Value, Error>> {
+        let calls = calls.calls();
+        let command =
+            |index: usize, sent: Option<&_>| script::command(&calls[index], &self.prefix, sent);
+        self.run(calls.len(), command).await
+    }
+
+    /// Runs `count` commands in one round trip and within the timeout. Returns a reply for each.
+    pub(super) async fn run(
+        &self,
+        count: usize,
+        command: impl Fn(usize, Option<&SentScripts>) -> Cmd,
+    ) -> Vec<Result<Value, Error>> {
+        if count == 0 {
+            return Vec::new();
+        }
+        let used = Cell::new(0);
+        let asked = pin!(self.ask(count, command, &used));
+        let error = match within(self.timeout, asked).await {
+            Ok(Ok(replies)) if replies.len() == count => {
+                let outage =
+                    |reply: &Result<Value, Error>| reply.as_ref().is_err_and(Error::is_outage);
+                if replies.iter().any(outage) {
+                    // The host name may lead to another server by now.
+                    self.drop_connection(used.get());
+                }
+                return replies;
+            }
+            Ok(Ok(_)) => Error::InvalidReply,
+            Ok(Err(error)) => {
+                // A script may be what the other side cannot answer.
+                self.is_suspect.set(self.is_suspect.get() || used.get() > 0);
+                self.no_connection(&error)
+            }
+            Err(_) => Error::Late,
+        };
+        self.drop_connection(used.get());
+        vec![Err(error); count]
+    }
+
+    fn drop_connection(&self, number: u64) {
+        let mut connection = self.connection.borrow_mut();
+        connection.take_if(|known| known.number == number);
+    }
+
+    async fn ask(
+        &self,
+        count: usize,
+        command: impl Fn(usize, Option<&SentScripts>) -> Cmd,
+        used: &Cell<u64>,
+    ) -> RedisResult<Vec<Result<Value, Error>>> {
+        let Opened {
+            number,
+            connection,
+            sent,
+        } = self.connection().await?;
+        used.set(number);
+        let commands: Vec<Cmd> = (0..count)
+            .map(|index| command(index, Some(&sent)))
+            .collect();
+        let mut replies = connection.send(commands, &self.unanswered).await?;
+        // Scripts can be flushed, and another node of a cluster may never have had them. Send the
+        // commands with unknown scripts again in full.
+        let forgotten: Vec<usize> = (0..replies.len())
+            .filter(|index| replies[*index].as_ref().is_err_and(is_forgotten))
+            .collect();
+        if !forgotten.is_empty() {
+            let again = forgotten.iter().map(|index| command(*index, None));
+            let again: Vec<Cmd> = again.collect();
+            let known = connection.send(again, &self.unanswered).await?;
+            for (index, reply) in forgotten.into_iter().zip(known) {
+                replies[index] = reply;
+            }
+        }
+        if replies
+            .iter()
+            .any(|reply| reply.as_ref().is_err_and(is_across_nodes))
+        {
+            self.most_keys.set(1);
+        }
+        Ok(replies
+            .into_iter()
+            .map(|reply| reply.map_err(|error| refusal(&error)))
+            .collect())
+    }
+
+    async fn connection(&self) -> RedisResult<Opened> {
+        let known = || self.connection.borrow().clone();
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let _opening = self.opening.lock().await;
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let connection = RedisConnection::open(&self.url, self.authorities.as_ref()).await?;
+        self.opened.set(self.opened.get() + 1);
+        let new = Opened {
+            number: self.opened.get(),
+            connection,
+            sent: Rc::default(),
+        };
+        *self.connection.borrow_mut() = Some(new.clone());
+        Ok(new)
+    }
+}

@@ -1,0 +1,168 @@
+use std::cell::Cell;
+use std::time::Duration;
+
+use limit::Moment;
+
+/// How long an answer counts, at least.
+///
+/// Synchronized clocks drift less than a microsecond in this time.
+const KEPT: Duration = Duration::from_secs(10);
+/// By how much answers may contradict each other before one of the clocks was set: clocks drift.
+const DRIFT: i128 = 1_000_000;
+
+/// When something was asked of the store, and when its answer was received, on the gateway's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Trip {
+    /// When it was sent.
+    pub sent: Moment,
+    /// When it was answered, or given up.
+    pub received: Moment,
+}
+
+/// How far this gateway's clock is ahead of the store's, from the answers of the last seconds.
+///
+/// The store told its time after it was asked, and before its answer was received. So each answer
+/// bounds the difference on both sides, and the narrowest bounds count: those of the fastest
+/// answers.
+#[derive(Debug, Default)]
+pub struct StoreClock(Cell<Known>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Of the present span, and of the one before it.
+    present: Option<Bounds>,
+    before: Option<Bounds>,
+    began: Moment,
+}
+
+/// The least and the most that the difference can be, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    least: i128,
+    most: i128,
+}
+
+impl StoreClock {
+    /// Notes an answer: the store's clock showed `told` within this round trip.
+    pub fn note(&self, Trip { sent, received }: Trip, told: Moment) {
+        let ahead = |own: Moment| i128::from(own.as_nanos()) - i128::from(told.as_nanos());
+        let new = Bounds {
+            least: ahead(sent),
+            most: ahead(received),
+        };
+        let mut known = self.0.get();
+        if known.bounds().is_some_and(|it| it.contradicts(new)) {
+            known = Known::default();
+        }
+        if received.since(known.began) > KEPT {
+            known.before = known.present.take();
+            known.began = received;
+        }
+        known.present = Some(known.present.map_or(new, |it| it.narrowed(new)));
+        self.0.set(known);
+    }
+
+    /// The moment on the gateway's clock at which the store's clock shows `told`.
+    ///
+    /// Both ways are taken to take equally long (RFC 5905, section 8). It is off by half of the
+    /// time of the fastest answer at most.
+    #[must_use]
+    pub fn own(&self, told: Moment) -> Moment {
+        let bounds = self.0.get().bounds();
+        shifted(
+            told,
+            bounds.map_or(0, |it| i128::midpoint(it.least, it.most)),
+        )
+    }
+
+    /// The last moment on the gateway's clock at which the store's clock can show `told`.
+    ///
+    /// It is late by the time of the fastest way back.
+    #[must_use]
+    pub fn latest(&self, told: Moment) -> Moment {
+        shifted(told, self.0.get().bounds().map_or(0, |it| it.most))
+    }
+}
+
+impl Known {
+    fn bounds(self) -> Option<Bounds> {
+        match (self.present, self.before) {
+            (Some(one), Some(other)) => Some(one.narrowed(other)),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+impl Bounds {
+    fn narrowed(self, other: Self) -> Self {
+        Self {
+            least: self.least.max(other.least),
+            most: self.most.min(other.most),
+        }
+    }
+
+    fn contradicts(self, other: Self) -> bool {
+        let both = self.narrowed(other);
+        both.least - both.most > DRIFT
+    }
+}
+
+fn shifted(told: Moment, ahead: i128) -> Moment {
+    let own = i128::from(told.as_nanos()) + ahead;
+    Moment::from_nanos(u64::try_from(own.max(0)).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Moment {
+        Moment::from_nanos(1_000_000_000_000_000_000 + micros * 1000)
+    }
+
+    /// The store told its time between two moments of the gateway.
+    fn note(clock: &StoreClock, [sent, told, received]: [u64; 3]) {
+        let (sent, received) = (at(sent), at(received));
+        clock.note(Trip { sent, received }, at(told));
+    }
+
+    #[test]
+    fn the_fastest_answers_tell_how_the_clocks_stand() {
+        let clock = StoreClock::default();
+        // The store is 5 s behind; one way takes 300 us, then 100, then one of them 900.
+        note(&clock, [5_000_000, 300, 5_000_600]);
+        assert_eq!(clock.own(at(0)), at(5_000_000));
+        assert_eq!(clock.latest(at(0)), at(5_000_300));
+        note(&clock, [5_001_000, 1100, 5_001_200]);
+        note(&clock, [5_002_000, 2100, 5_003_000]);
+        assert_eq!(clock.own(at(10_000)), at(5_010_000));
+        assert_eq!(clock.latest(at(10_000)), at(5_010_100));
+    }
+
+    #[test]
+    fn the_fastest_way_to_the_store_counts_and_the_fastest_way_back() {
+        let clock = StoreClock::default();
+        // The first and the last answer of a batch that took 4 ms.
+        note(&clock, [0, 100, 4200]);
+        note(&clock, [0, 4100, 4200]);
+        assert_eq!(clock.own(at(5000)), at(5000));
+        assert_eq!(clock.latest(at(5000)), at(5100));
+    }
+
+    #[test]
+    fn an_old_answer_is_forgotten_and_a_clock_that_was_set_is_followed() {
+        let clock = StoreClock::default();
+        note(&clock, [0, 100, 200]);
+        for seconds in [11, 22] {
+            let now = seconds * 1_000_000;
+            note(&clock, [now, now + 300, now + 600]);
+        }
+        assert_eq!(clock.own(at(23_000_000)), at(23_000_000));
+        assert_eq!(clock.latest(at(23_000_000)), at(23_000_300));
+        // The store's clock is set forward, then far back.
+        note(&clock, [23_000_000, 33_000_250, 23_000_500]);
+        assert_eq!(clock.own(at(33_000_000)), at(23_000_000));
+        note(&clock, [24_000_000, 1_000_250, 24_000_500]);
+        assert_eq!(clock.own(at(1_000_000)), at(24_000_000));
+    }
+}

@@ -1,0 +1,209 @@
+//! Claims of slots of the grid that gateways share before an origin.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use config::redis::double;
+use limit::{ClassDemand, KeyNews, KeyReport, Moment, Rate};
+
+use super::Pace;
+use super::operation::micros;
+use super::reply::Packed;
+
+/// Most slots of the rate in one of the script: the fastest rate has 200.
+const MAX_PIECES: u32 = 1000;
+
+/// A gateway asks for slots of an origin's grid, and tells what waits there.
+#[derive(Clone, Debug)]
+pub struct Claim<'a> {
+    /// The name in Redis after the [`Store`](super::Store)'s prefix.
+    pub grid: &'a [u8],
+    /// Which gateway it is, or which part of one.
+    pub gateway: [u8; 8],
+    /// The origin's rate in this gateway's file.
+    pub pace: &'a Pace,
+    /// How many slots it could use.
+    pub slots: u64,
+    /// Which part of its turns it may take, above 0 and at most 1.
+    pub part: f64,
+    /// How long an answer takes: slots that are sooner are not granted.
+    pub lead: Duration,
+    /// What waits there; empty if nothing does. At most 255.
+    pub classes: &'a [ClassDemand],
+    /// Which keys wait there. `None`: only their weights together are known.
+    pub keys: Option<&'a KeyReport>,
+    /// When it asks. `None` means now, on Redis's clock; only tests set it.
+    pub at: Option<Moment>,
+}
+
+/// The answer to a [`Claim`], with times on Redis's clock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grant {
+    /// When the script ran.
+    pub now: Moment,
+    /// How many gateways share the grid, with this one.
+    pub gateways: NonZeroU32,
+    /// This gateway's part of the rate.
+    pub part: f64,
+    /// The rate in force: that of the file that changed last.
+    pub rate: Rate,
+    /// The first slot that nobody has.
+    pub free: Moment,
+    /// When another claim would be granted more.
+    pub again: Moment,
+    /// Which part of each of its classes waits at this gateway, in the order of the claim.
+    pub classes: Vec<f64>,
+    /// At how many gateways its keys wait.
+    pub keys: KeyNews,
+    /// The slots that were granted.
+    pub slots: Vec<Moment>,
+}
+
+/// What the script replies to a claim.
+#[derive(Debug)]
+pub(super) enum GridReply {
+    /// Something else has the key, and nothing was done.
+    Taken,
+    Granted(Grant),
+}
+
+impl Claim<'_> {
+    pub(super) fn packed(&self) -> Vec<u8> {
+        let rate = self.pace.packed();
+        let changes = self.keys.map_or(&[][..], |keys| &keys.changes);
+        let room = 90 + rate.len() + 20 * self.classes.len() + 13 * changes.len();
+        let mut packed = Vec::with_capacity(room);
+        let mut add = |bytes: &[u8]| packed.extend_from_slice(bytes);
+        add(&self.at.map_or(-1.0, micros).to_le_bytes());
+        add(&micros(self.pace.since()).to_le_bytes());
+        add(&u16::try_from(rate.len()).unwrap_or(u16::MAX).to_le_bytes());
+        add(rate);
+        add(&self.gateway);
+        add(&double(self.slots).to_le_bytes());
+        add(&self.part.to_le_bytes());
+        add(&(self.lead.as_secs_f64() * 1e6).to_le_bytes());
+        let known = self.keys.map(|it| [it.generation, it.claim, it.answered]);
+        for number in known.unwrap_or_default() {
+            add(&double(number).to_le_bytes());
+        }
+        let count = u8::try_from(self.classes.len()).unwrap_or(u8::MAX);
+        add(&[count]);
+        for class in &self.classes[..count.into()] {
+            add(&class.class.to_le_bytes());
+            add(&f64::from(class.weight).to_le_bytes());
+            add(&double(class.keys).to_le_bytes());
+        }
+        let count = u16::try_from(changes.len()).unwrap_or(u16::MAX);
+        add(&count.to_le_bytes());
+        for change in &changes[..count.into()] {
+            add(&change.key.to_le_bytes());
+            add(&change.class.to_le_bytes());
+            add(&[u8::try_from(change.weight).unwrap_or(u8::MAX)]);
+        }
+        packed
+    }
+}
+
+impl Grant {
+    /// Reads a reply; `None` if it is not one of the script. `own`: the rate of the claim.
+    pub(super) fn read(packed: &[u8], own: Rate) -> Option<GridReply> {
+        let mut rest = Packed(packed);
+        let now = rest.moment()?;
+        let gateways = number(&mut rest)?.max(1.0);
+        let part = number(&mut rest)?;
+        let (free, again) = (moment(&mut rest)?, moment(&mut rest)?);
+        let [state] = rest.take()?;
+        let rate = match state {
+            0 => return Some(GridReply::Taken),
+            1 => own,
+            2 => rest.text()?.parse().ok()?,
+            _ => return None,
+        };
+        let pieces = Some(u32::from_le_bytes(rest.take()?));
+        let pieces = pieces.filter(|pieces| *pieces <= MAX_PIECES)?;
+        let count = rest.length()?;
+        let mut slots = Vec::with_capacity(count);
+        for _ in 0..count {
+            let first = moment(&mut rest)?;
+            let each = |piece: u32| first + rate.time_for(piece.into());
+            slots.extend((0..pieces).map(each));
+        }
+        let [count] = rest.take()?;
+        let classes = (0..count).map(|_| number(&mut rest));
+        let classes = classes.collect::<Option<_>>()?;
+        let keys = news(&mut rest)?;
+        let is_part = part > 0.0 && part <= 1.0;
+        if !is_part || !rest.0.is_empty() {
+            return None;
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let gateways = NonZeroU32::new(gateways as u32)?;
+        Some(GridReply::Granted(Self {
+            now,
+            gateways,
+            part,
+            rate,
+            free,
+            again,
+            classes,
+            keys,
+            slots,
+        }))
+    }
+}
+
+fn news(rest: &mut Packed<'_>) -> Option<KeyNews> {
+    let [is_noted] = rest.take()?;
+    let generation = number(rest)?.max(0.0);
+    let bytes = rest.length()?;
+    let of_key = |_| {
+        let key = u64::from_le_bytes(rest.take()?);
+        Some((key, u16::from_le_bytes(rest.take()?)))
+    };
+    let gateways = (0..bytes / 10).map(of_key);
+    Some(KeyNews {
+        is_noted: is_noted == 1,
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        generation: generation as u64,
+        gateways: gateways.collect::<Option<_>>()?,
+    })
+}
+
+fn number(rest: &mut Packed<'_>) -> Option<f64> {
+    Some(f64::from_le_bytes(rest.take()?)).filter(|number| number.is_finite())
+}
+
+/// A time in microseconds, which may have decimals.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn moment(rest: &mut Packed<'_>) -> Option<Moment> {
+    let micros = number(rest)?.max(0.0);
+    // The rest in nanoseconds apart: the product would not fit in a double.
+    let nanos = (micros.fract() * 1000.0) as u64;
+    Some(Moment::from_nanos(
+        (micros as u64).saturating_mul(1000) + nanos,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(testing::config())]
+
+        #[test]
+        fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..120)) {
+            let own = "1r/s".parse().unwrap();
+            let _read = Grant::read(&packed, own);
+            let mut told: Vec<u8> = [1e15, 2.0, 0.5, 1e15, 1e15]
+                .into_iter()
+                .flat_map(f64::to_le_bytes)
+                .collect();
+            told.push(1);
+            told.extend(packed);
+            let _read = Grant::read(&told, own);
+        }
+    }
+}

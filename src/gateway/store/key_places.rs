@@ -1,0 +1,166 @@
+//! Calls of a gateway for the places of keys whose running requests are bounded over all gateways.
+
+use std::time::Duration;
+
+use config::redis::double;
+use limit::{KeyPlacesCall, KeyPlacesReply, Moment};
+use redis::Value;
+
+use super::client::{Store, TAKEN, TOO_LATE};
+use super::operation::micros;
+use super::reply::Packed;
+use super::{Error, script};
+
+/// What one gateway tells of its places, and asks for.
+#[derive(Clone, Debug)]
+pub struct InFlightCalls<'a> {
+    /// Which gateway it is, or which part of one.
+    pub gateway: [u8; 8],
+    /// For each key its name in Redis after the [`Store`]'s prefix, for how long its places count
+    /// if the gateway does not call again, and the call.
+    pub calls: &'a [(&'a [u8], Duration, KeyPlacesCall)],
+    /// When it asks. `None` means now, on Redis's clock; only tests set it.
+    pub at: Option<Moment>,
+}
+
+/// What a script says of one key.
+#[derive(Debug, PartialEq)]
+enum KeyReply {
+    Taken,
+    Late,
+    Done(KeyPlacesReply),
+}
+
+impl Store {
+    /// Makes all calls, in order and in one round trip. Returns a reply for each.
+    pub async fn key_places(
+        &self,
+        asked: &InFlightCalls<'_>,
+    ) -> Vec<Result<KeyPlacesReply, Error>> {
+        let most = self.most_keys();
+        let mut replies = self.carry_places(asked, most).await;
+        let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
+        if self.most_keys() < most && replies.iter().any(is_refused) {
+            // A call for several keys did nothing: they are on several nodes.
+            replies = self.carry_places(asked, self.most_keys()).await;
+        }
+        replies
+    }
+
+    async fn carry_places(
+        &self,
+        asked: &InFlightCalls<'_>,
+        most_keys: usize,
+    ) -> Vec<Result<KeyPlacesReply, Error>> {
+        let parts: Vec<_> = parts(asked.calls, most_keys);
+        let packed: Vec<_> = parts.iter().map(|part| asked.packed(part)).collect();
+        let command = |index: usize, sent: Option<&_>| {
+            let keys = parts[index].iter().map(|(key, ..)| *key);
+            script::in_flight(keys, &packed[index], self.prefix(), sent)
+        };
+        let replies = self.run(parts.len(), command).await;
+        let mut all = Vec::with_capacity(asked.calls.len());
+        for (part, reply) in parts.iter().zip(replies) {
+            match reply {
+                Ok(Value::BulkString(packed)) => {
+                    let read = read(&packed, part.len());
+                    self.note_validity(read.is_some());
+                    match read {
+                        Some(keys) => all.extend(keys.into_iter().map(KeyReply::result)),
+                        None => all.extend(part.iter().map(|_| Err(Error::InvalidReply))),
+                    }
+                }
+                Ok(_) => {
+                    self.note_validity(false);
+                    all.extend(part.iter().map(|_| Err(Error::InvalidReply)));
+                }
+                Err(error) => all.extend(part.iter().map(|_| Err(error.clone()))),
+            }
+        }
+        all
+    }
+}
+
+/// Calls with the same span, at most so many keys in each.
+fn parts<'c, 'a>(
+    calls: &'c [(&'a [u8], Duration, KeyPlacesCall)],
+    most_keys: usize,
+) -> Vec<&'c [(&'a [u8], Duration, KeyPlacesCall)]> {
+    let same = calls.chunk_by(|(_, one, _), (_, other, _)| one == other);
+    same.flat_map(|part| part.chunks(most_keys.max(1)))
+        .collect()
+}
+
+impl InFlightCalls<'_> {
+    fn packed(&self, part: &[(&[u8], Duration, KeyPlacesCall)]) -> Vec<u8> {
+        let kept = part.first().map_or(Duration::ZERO, |(_, kept, _)| *kept);
+        let mut packed = Vec::with_capacity(24 + 48 * part.len());
+        packed.extend_from_slice(&self.at.map_or(-1.0, micros).to_le_bytes());
+        packed.extend_from_slice(&self.gateway);
+        let mut add = |number: f64| packed.extend_from_slice(&number.to_le_bytes());
+        add((kept.as_secs_f64() * 1e6).min(1e15).round());
+        for (.., call) in part {
+            add(double(call.number));
+            for places in [call.has, call.wanted, call.yields] {
+                add(double(places as u64));
+            }
+            add(f64::from(u8::from(call.waits)));
+            add(f64::from(call.most.get()));
+        }
+        packed
+    }
+}
+
+/// Reads a reply about so many keys; `None` if it is not one of the script.
+fn read(packed: &[u8], keys: usize) -> Option<Vec<KeyReply>> {
+    let mut rest = Packed(packed);
+    let _now = rest.moment()?;
+    let read = (0..keys).map(|_| KeyReply::read(&mut rest));
+    let read = read.collect::<Option<Vec<_>>>()?;
+    rest.0.is_empty().then_some(read)
+}
+
+impl KeyReply {
+    fn read(rest: &mut Packed<'_>) -> Option<Self> {
+        let count = |whole: u64| usize::try_from(whole).ok();
+        Some(match rest.take()? {
+            [0] => Self::Taken,
+            [1] => Self::Done(KeyPlacesReply {
+                granted: count(rest.whole()?)?,
+                others: count(rest.whole()?)?,
+                withheld: count(rest.whole()?)?,
+                others_wait: rest.take()? == [1],
+            }),
+            [2] => Self::Late,
+            _ => return None,
+        })
+    }
+
+    fn result(self) -> Result<KeyPlacesReply, Error> {
+        match self {
+            Self::Taken => Err(Error::Refused(TAKEN.to_owned())),
+            Self::Late => Err(Error::Refused(TOO_LATE.to_owned())),
+            Self::Done(reply) => Ok(reply),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(testing::config())]
+
+        #[test]
+        fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _read = read(&packed, 2);
+            let mut told = 1e15_f64.to_le_bytes().to_vec();
+            told.push(1);
+            told.extend(packed);
+            let _read = read(&told, 2);
+        }
+    }
+}

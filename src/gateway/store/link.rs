@@ -1,0 +1,206 @@
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::AssertUnwindSafe;
+use std::ptr;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
+use tokio::time::sleep;
+
+use super::{Error, Store, StoreClock, Trip};
+use crate::time::clock;
+
+/// One thread's link to the store: a connection, an outage, and an estimate of the store's clock.
+///
+/// All that is shared through the store uses it: who does hands in what is to be run, and gets the
+/// replies.
+///
+/// **Outages.** While the store is out, the link tries at intervals whether it takes a write. Each
+/// user says which failure begins an outage ([`lose`](Self::lose)), because a failure costs them
+/// different things. Each request of a zone waits for the store: the first failure does, and a zone
+/// asks nothing until it is over. A gate has slots ahead, and alone it sends its part of the rate
+/// on top of what others send that reach the store: it claims on for a while
+/// ([`Claims`](limit::Claims)), also in an outage that a zone has found.
+///
+/// **The clock.** A zone reads it [late](StoreClock::latest), because a request that leaves before
+/// its time breaks the limit. A gate reads it in [the middle](StoreClock::own), because its
+/// departures and those of other gateways have to be evenly apart.
+pub struct Link {
+    store: Store,
+    watch: Arc<dyn StoreWatch>,
+    clock: Rc<StoreClock>,
+    users: RefCell<Vec<Weak<dyn LinkUser>>>,
+    is_out: Cell<bool>,
+    /// Tells that a store that is out was tried.
+    tried: Notify,
+}
+
+/// A store, and what its links on all threads tell of it.
+pub trait StoreWatch: Send + Sync {
+    /// A connection for one thread.
+    fn store(&self) -> Store;
+    /// A thread can no longer reach the store.
+    fn lost(&self, error: &Error);
+    /// The outage of a thread ends.
+    ///
+    /// `is_back`: it reaches the store again. If not, it does not use it any more.
+    fn found(&self, is_back: bool);
+    /// What was run was answered or given up after this time.
+    fn asked(&self, span: Duration);
+}
+
+/// One who has to know at once that an outage begins.
+pub trait LinkUser: Any {
+    /// The store is out.
+    fn lost(&self);
+}
+
+/// A thread's part in an outage. It ends when this is dropped.
+struct Outage {
+    watch: Arc<dyn StoreWatch>,
+    is_back: bool,
+}
+
+impl Drop for Outage {
+    fn drop(&mut self) {
+        self.watch.found(self.is_back);
+    }
+}
+
+thread_local! {
+    static HERE: RefCell<Vec<Weak<Link>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Link {
+    /// This thread's link to a store. Does not connect.
+    #[must_use]
+    pub fn here(watch: &Arc<impl StoreWatch + 'static>) -> Rc<Self> {
+        HERE.with_borrow_mut(|here| {
+            here.retain(|link| link.strong_count() > 0);
+            let is_its =
+                |link: &Rc<Self>| ptr::addr_eq(Arc::as_ptr(&link.watch), Arc::as_ptr(watch));
+            if let Some(known) = here.iter().filter_map(Weak::upgrade).find(is_its) {
+                return known;
+            }
+            let new = Rc::new(Self {
+                store: watch.store(),
+                watch: Arc::clone(watch) as _,
+                clock: Rc::default(),
+                users: RefCell::default(),
+                is_out: Cell::default(),
+                tried: Notify::new(),
+            });
+            here.push(Rc::downgrade(&new));
+            new
+        })
+    }
+
+    /// The connection.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The estimate of the clock of the store.
+    ///
+    /// The nodes of a cluster have each a clock. There each user has an estimate of its own: the
+    /// key of a gate is on one node.
+    #[must_use]
+    pub fn clock(&self) -> Rc<StoreClock> {
+        if self.store.is_cluster() {
+            return Rc::default();
+        }
+        Rc::clone(&self.clock)
+    }
+
+    /// The user of this kind, which is told when an outage begins.
+    ///
+    /// If there is none, `new` makes it, and the link connects before anything is asked.
+    pub fn user<U: LinkUser>(self: &Rc<Self>, new: impl FnOnce(&Rc<Self>) -> U) -> Rc<U> {
+        let mut users = self.users.borrow_mut();
+        users.retain(|user| user.strong_count() > 0);
+        let known = users.iter().filter_map(Weak::upgrade);
+        if let Some(known) = known
+            .map(|it| it as Rc<dyn Any>)
+            .find_map(|it| it.downcast().ok())
+        {
+            return known;
+        }
+        let user = Rc::new(new(self));
+        let weak: Weak<U> = Rc::downgrade(&user);
+        users.push(weak);
+        let link = Rc::clone(self);
+        spawn_local(async move {
+            if let Err(error) = link.store.probe().await {
+                link.lose(&error);
+            }
+        });
+        user
+    }
+
+    /// Runs what was handed in. Returns the replies, and how long they took.
+    pub async fn run<T>(&self, asked: impl Future<Output = T>) -> (T, Trip) {
+        let sent = clock::now();
+        let replies = asked.await;
+        let received = clock::now();
+        self.watch.asked(received.since(sent));
+        (replies, Trip { sent, received })
+    }
+
+    /// Whether the store is out.
+    #[must_use]
+    pub fn is_out(&self) -> bool {
+        self.is_out.get()
+    }
+
+    /// The store is out, until it takes a write.
+    pub fn lose(self: &Rc<Self>, error: &Error) {
+        if self.is_out.replace(true) {
+            return;
+        }
+        self.watch.lost(error);
+        let outage = Outage {
+            watch: Arc::clone(&self.watch),
+            is_back: false,
+        };
+        let users = self.users.borrow().clone();
+        users
+            .iter()
+            .filter_map(Weak::upgrade)
+            .for_each(|user| user.lost());
+        let mut next_try = self.store.next_try();
+        let link = Rc::downgrade(self);
+        spawn_local(async move {
+            // The whole of it: a block that names only a field takes a copy of that.
+            let mut outage = outage;
+            while !outage.is_back {
+                sleep(next_try).await;
+                let Some(link) = link.upgrade() else {
+                    return;
+                };
+                // A panic counts as a failed try: the store would never be asked again.
+                let probed = AssertUnwindSafe(link.store.probe()).catch_unwind();
+                outage.is_back = matches!(probed.await, Ok(Ok(())));
+                link.is_out.set(!outage.is_back);
+                next_try = link.store.next_try();
+                link.tried.notify_waiters();
+            }
+        });
+    }
+
+    /// Waits for the next try of a store that is out, else for as long as between two.
+    ///
+    /// Returns whether the store is worth a question then.
+    pub async fn is_back(&self) -> bool {
+        if self.is_out() {
+            self.tried.notified().await;
+        } else {
+            sleep(self.store.next_try()).await;
+        }
+        !self.is_out()
+    }
+}

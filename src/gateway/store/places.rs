@@ -1,0 +1,130 @@
+//! Calls of one gateway to a pool of places that several gateways share.
+
+use std::time::Duration;
+
+use config::redis::double;
+use limit::{KnownMembers, Moment, PoolCall, PoolCounts, PoolReply};
+
+use super::operation::micros;
+use super::reply::Packed;
+
+/// A gateway tells a pool what it holds and wants, and borrows places.
+#[derive(Clone, Debug)]
+pub struct PlacesCall<'a> {
+    /// The name in Redis after the [`Store`](super::Store)'s prefix.
+    pub pool: &'a [u8],
+    /// Which gateway it is, or which part of one.
+    pub gateway: [u8; 8],
+    /// The pool's maximum by this gateway's file, and since when.
+    pub most: (usize, Moment),
+    /// How long places of this gateway stay withheld if it vanishes.
+    pub orphan: Duration,
+    /// What it says.
+    pub call: PoolCall,
+    /// When it asks. `None` means now, on Redis's clock; only tests set it.
+    pub at: Option<Moment>,
+}
+
+/// What the script replies.
+#[derive(Debug, PartialEq)]
+pub(super) enum PlacesReply {
+    /// Something else has the key, and nothing was done.
+    Taken,
+    /// A later call of the gateway came before, or the pool has too many gateways: nothing was done.
+    Refused,
+    Done(PoolReply),
+}
+
+impl PlacesCall<'_> {
+    pub(super) fn packed(&self) -> Vec<u8> {
+        let call = &self.call;
+        let count = |count: usize| double(count as u64);
+        let mut packed = Vec::with_capacity(113);
+        let mut add = |number: f64| packed.extend_from_slice(&number.to_le_bytes());
+        add(self.at.map_or(-1.0, micros));
+        add(micros(self.most.1));
+        add(count(self.most.0));
+        add((self.orphan.as_secs_f64() * 1e6).min(1e15).round());
+        packed.extend_from_slice(&self.gateway);
+        let mut add = |number: f64| packed.extend_from_slice(&number.to_le_bytes());
+        add(double(call.number));
+        for number in [call.held, call.in_use] {
+            add(count(number));
+        }
+        add(call.of_all.map_or(f64::INFINITY, count));
+        for number in [call.usable, call.wish] {
+            add(count(number));
+        }
+        add(double(call.weight));
+        add(double(call.members.registrations));
+        add(double(call.members.members));
+        packed.push(u8::from(call.leaves));
+        packed
+    }
+}
+
+impl PlacesReply {
+    /// Reads a reply; `None` if it is not one of the script.
+    pub(super) fn read(packed: &[u8]) -> Option<Self> {
+        let mut rest = Packed(packed);
+        let _now = rest.moment()?;
+        let read = match rest.take()? {
+            [0] => Self::Taken,
+            [1] => {
+                let lent = count(&mut rest)?;
+                let keeps = count(&mut rest)?;
+                let [flags] = rest.take()?;
+                let of = count(&mut rest)?;
+                let gateways = u32::try_from(count(&mut rest)?).ok()?;
+                let (held, in_use) = (count(&mut rest)?, count(&mut rest)?);
+                let (withheld, free) = (count(&mut rest)?, count(&mut rest)?);
+                Self::Done(PoolReply {
+                    lent,
+                    keeps,
+                    others_wait: flags & 1 > 0,
+                    is_scarce: flags & 2 > 0,
+                    counts: PoolCounts {
+                        of,
+                        gateways,
+                        held,
+                        in_use,
+                        withheld,
+                        is_recovering: flags & 4 > 0,
+                        free,
+                    },
+                    members: KnownMembers {
+                        registrations: rest.whole()?,
+                        members: rest.whole()?,
+                    },
+                })
+            }
+            [2] => Self::Refused,
+            _ => return None,
+        };
+        rest.0.is_empty().then_some(read)
+    }
+}
+
+fn count(rest: &mut Packed<'_>) -> Option<usize> {
+    usize::try_from(rest.whole()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(testing::config())]
+
+        #[test]
+        fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..130)) {
+            let _read = PlacesReply::read(&packed);
+            let mut told = 1e15_f64.to_le_bytes().to_vec();
+            told.push(1);
+            told.extend(packed);
+            let _read = PlacesReply::read(&told);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What a script replies, read from its packed form.
+
+use limit::Moment;
+use smallvec::SmallVec;
+
+use super::calls::Call;
+use super::operation::ScriptCommand;
+
+/// The reply to a call.
+#[derive(Debug, PartialEq)]
+pub(super) struct Reply {
+    /// When the script ran, on its clock.
+    pub(super) now: Moment,
+    /// For each key.
+    pub(super) keys: Vec<KeyReply>,
+}
+
+/// What a reply says of one key.
+#[derive(Debug, PartialEq)]
+pub(super) enum KeyReply {
+    /// Something else has the key, and nothing was done.
+    Taken,
+    Done(Done),
+}
+
+/// What was done to one key.
+#[derive(Debug, PartialEq)]
+pub(super) struct Done {
+    /// The rate in force as written, if it is not the caller's.
+    pub(super) other_rate: Option<String>,
+    /// Since when the rate is in force; `None`: ever.
+    pub(super) since: Option<Moment>,
+    pub(super) entries: SmallVec<[EntryReply; 1]>,
+}
+
+/// What a reply says of equal operations on one key.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct EntryReply {
+    /// How many were done: the first ones.
+    pub(super) done: u32,
+    /// What a join found, as the scripts document it.
+    pub(super) found: [u64; 4],
+    /// The free places that the first ones took.
+    pub(super) free: Vec<u64>,
+}
+
+impl Reply {
+    /// Reads a reply; `None` if it is not one to this call.
+    pub(super) fn read(call: &Call<'_>, packed: &[u8]) -> Option<Self> {
+        let mut rest = Packed(packed);
+        let now = rest.moment()?;
+        let mut keys = Vec::with_capacity(call.keys().len());
+        for entries in call.entries() {
+            keys.push(rest.key(call.asked(), entries)?);
+        }
+        rest.0.is_empty().then_some(Self { now, keys })
+    }
+}
+
+/// What is left to read, little-endian.
+pub(super) struct Packed<'a>(pub(super) &'a [u8]);
+
+impl Packed<'_> {
+    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    pub(super) fn length(&mut self) -> Option<usize> {
+        self.take().map(u16::from_le_bytes).map(usize::from)
+    }
+
+    /// A whole number, which the scripts keep as a double.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(super) fn whole(&mut self) -> Option<u64> {
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        let double = f64::from_le_bytes(self.take()?);
+        let is_whole = (0.0..=EXACT).contains(&double) && double.fract() == 0.0;
+        is_whole.then_some(double as u64)
+    }
+
+    pub(super) fn moment(&mut self) -> Option<Moment> {
+        let micros = self.whole()?;
+        Some(Moment::from_nanos(micros.saturating_mul(1000)))
+    }
+
+    pub(super) fn text(&mut self) -> Option<String> {
+        let length = self.length()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        String::from_utf8(text.to_vec()).ok()
+    }
+
+    fn key(&mut self, asked: ScriptCommand, entries: usize) -> Option<KeyReply> {
+        let [state] = self.take()?;
+        if state == 0 {
+            return Some(KeyReply::Taken);
+        }
+        let since = self.moment()?;
+        let other_rate = match state {
+            1 => None,
+            2 => Some(self.text()?),
+            _ => return None,
+        };
+        let read = (0..entries).map(|_| self.entry(asked));
+        Some(KeyReply::Done(Done {
+            entries: read.collect::<Option<_>>()?,
+            other_rate,
+            since: Some(since).filter(|since| *since > Moment::default()),
+        }))
+    }
+
+    fn entry(&mut self, asked: ScriptCommand) -> Option<EntryReply> {
+        let mut entry = EntryReply {
+            done: u32::from_le_bytes(self.take()?),
+            ..EntryReply::default()
+        };
+        if asked == ScriptCommand::Join {
+            for number in &mut entry.found {
+                *number = self.whole()?;
+            }
+            let free = self.length()?;
+            entry.free = (0..free).map(|_| self.whole()).collect::<Option<_>>()?;
+        }
+        Some(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::calls::Calls;
+    use super::super::{Join, Pace};
+    use super::*;
+    use limit::{Algorithm, Cost, Delay, Limit};
+
+    proptest! {
+        #![proptest_config(testing::config())]
+
+        #[test]
+        fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..120)) {
+            let rate = "1r/s".parse().unwrap();
+            let pace = Pace::new(rate, Algorithm::LeakyBucket, Moment::default()).unwrap();
+            let join = Join {
+                key: b"key",
+                algorithm: Algorithm::LeakyBucket,
+                pace: &pace,
+                limit: Limit::unlimited(Delay::Never, Cost::ONE),
+                at: None,
+            };
+            let joins = [join];
+            let calls = Calls::of(&joins, 1);
+            let _read = Reply::read(&calls.calls()[0], &packed);
+            // A reply that says little, with what follows at random.
+            let mut told = 1e15_f64.to_le_bytes().to_vec();
+            told.push(1);
+            told.extend(packed);
+            let _read = Reply::read(&calls.calls()[0], &told);
+        }
+    }
+}

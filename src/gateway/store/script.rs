@@ -1,0 +1,251 @@
+use std::cell::Cell;
+use std::sync::LazyLock;
+
+use limit::Algorithm;
+use redis::{Cmd, Script};
+
+use super::calls::Call;
+use super::{BackoffCall, Claim, PlacesCall, RoomCall};
+
+/// A script's source code, and the hash by which it is called.
+struct Source {
+    code: &'static str,
+    hash: String,
+}
+
+macro_rules! source {
+    ($($file:literal),*) => {
+        Source::new(concat!(
+            include_str!("scripts/common.lua"),
+            $(include_str!($file),)*
+            include_str!("scripts/each_key.lua")
+        ))
+    };
+}
+
+impl Source {
+    fn new(code: &'static str) -> Self {
+        let hash = Script::new(code).get_hash().to_owned();
+        Self { code, hash }
+    }
+}
+
+/// Which of [`SOURCES`] is the grid's.
+const GRID: usize = 4;
+/// As [`GRID`], for waiting rooms.
+const ROOM: usize = 5;
+/// As [`GRID`], for pools of places.
+const PLACES: usize = 6;
+/// As [`GRID`], for what gateways have learned of an origin.
+const BACKOFF: usize = 7;
+
+/// As [`GRID`], for the places of keys.
+const IN_FLIGHT: usize = 8;
+
+/// Which of [`SOURCES`] decides by an algorithm.
+fn index_of(algorithm: Algorithm) -> usize {
+    match algorithm {
+        Algorithm::LeakyBucket | Algorithm::TokenBucket => 0,
+        Algorithm::FixedWindow => 1,
+        Algorithm::SlidingWindowLog => 2,
+        Algorithm::SlidingWindowCounter => 3,
+    }
+}
+
+static SOURCES: LazyLock<[Source; 9]> = LazyLock::new(|| {
+    [
+        source!("scripts/bucket.lua", "scripts/strings.lua"),
+        source!("scripts/fixed_window.lua", "scripts/strings.lua"),
+        source!("scripts/sliding_window_log.lua"),
+        source!("scripts/sliding_window_counter.lua", "scripts/strings.lua"),
+        Source::new(concat!(
+            include_str!("scripts/grid_keys.lua"),
+            include_str!("scripts/grid.lua")
+        )),
+        Source::new(include_str!("scripts/room.lua")),
+        Source::new(include_str!("scripts/places.lua")),
+        Source::new(include_str!("scripts/backoff.lua")),
+        Source::new(include_str!("scripts/in_flight.lua")),
+    ]
+});
+
+/// The version of a key's state in Redis: the first byte of the state, and a part of its name.
+///
+/// Gateways of another version keep other states under other names.
+#[must_use]
+pub fn form(algorithm: Algorithm) -> u8 {
+    match algorithm {
+        Algorithm::SlidingWindowLog => 3,
+        _ => 2,
+    }
+}
+
+/// As [`form`], for the grid of an origin.
+pub const GRID_FORM: u8 = 2;
+
+/// As [`form`], for a pool of places.
+pub const PLACES_FORM: u8 = 1;
+
+/// As [`form`], for the places of a key.
+pub const IN_FLIGHT_FORM: u8 = 1;
+
+/// As [`form`], for what gateways have learned of an origin.
+pub const BACKOFF_FORM: u8 = 1;
+
+/// The scripts that were sent over a connection with their source code.
+///
+/// A server does what comes over a connection in order, so it then knows their hashes.
+#[derive(Debug, Default)]
+pub(super) struct SentScripts([Cell<bool>; 9]);
+
+/// The command that makes a claim; `sent` as for a [`command`].
+pub(super) fn claim(claim: &Claim<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let mut command = called(GRID, sent);
+    command.arg(1).arg([prefix, claim.grid].concat());
+    command.arg(claim.packed());
+    command
+}
+
+/// The command that asks what gateways have learned of an origin; `sent` as for a [`command`].
+pub(super) fn backoff(call: &BackoffCall<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let mut command = called(BACKOFF, sent);
+    command.arg(1).arg([prefix, call.key].concat());
+    command.arg(call.packed());
+    command
+}
+
+/// The command that asks a waiting room; `sent` as for a [`command`].
+pub(super) fn room(call: &RoomCall<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let (mut command, keys) = (called(ROOM, sent), call.keys());
+    command.arg(keys.len());
+    for key in keys {
+        command.arg([prefix, key.as_bytes()].concat());
+    }
+    command.arg(call.packed());
+    command
+}
+
+/// The command that a gateway calls a pool of places with; `sent` as for a [`command`].
+pub(super) fn places(call: &PlacesCall<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let mut command = called(PLACES, sent);
+    command.arg(1).arg([prefix, call.pool].concat());
+    command.arg(call.packed());
+    command
+}
+
+/// The command that a gateway calls for the places of keys with; `sent` as for a [`command`].
+pub(super) fn in_flight<'k>(
+    keys: impl ExactSizeIterator<Item = &'k [u8]>,
+    packed: &[u8],
+    prefix: &[u8],
+    sent: Option<&SentScripts>,
+) -> Cmd {
+    let mut command = called(IN_FLIGHT, sent);
+    command.arg(keys.len());
+    for key in keys {
+        command.arg([prefix, key].concat());
+    }
+    command.arg(packed);
+    command
+}
+
+fn called(index: usize, sent: Option<&SentScripts>) -> Cmd {
+    let source = &SOURCES[index];
+    let is_known = sent.is_some_and(|SentScripts(sent)| sent[index].replace(true));
+    if is_known {
+        redis::cmd("EVALSHA").arg(&source.hash).take()
+    } else {
+        redis::cmd("EVAL").arg(source.code).take()
+    }
+}
+
+/// The command that makes a call.
+///
+/// The script goes by its hash if its source code was sent before. `None`: the server has forgotten
+/// it since.
+pub(super) fn command(call: &Call<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let mut command = called(index_of(call.algorithm()), sent);
+    command.arg(call.keys().len());
+    let mut name = prefix.to_vec();
+    for key in call.keys() {
+        name.truncate(prefix.len());
+        name.extend_from_slice(key);
+        command.arg(name.as_slice());
+    }
+    command.arg(call.packed());
+    command
+}
+
+/// A write with no other effect, to test whether Redis accepts writes.
+///
+/// In a cluster it goes to the slot of the key `beside`.
+pub(super) fn probe(prefix: &[u8], beside: Option<&[u8]>) -> Cmd {
+    let name = match beside.map(hashed_part) {
+        // Such a key cannot be written as a tag.
+        Some(part) if !part.contains(&b'}') => [prefix, b"probe:{", part, b"}"].concat(),
+        _ => [prefix, b"probe"].concat(),
+    };
+    let mut command = redis::cmd("SET");
+    command.arg(name).arg("1");
+    command.arg("PX").arg(1000);
+    command
+}
+
+/// What the [script of a probe](probe_script) returns.
+pub(super) const ECHO: &[u8] = b"drip";
+
+/// A script that returns what it is given, and writes nothing.
+pub(super) fn probe_script(prefix: &[u8]) -> Cmd {
+    let mut command = redis::cmd("EVAL");
+    command.arg("return ARGV[1]").arg(1);
+    command.arg([prefix, b"probe"].concat()).arg(ECHO);
+    command
+}
+
+/// What the slot of a key is computed from: its tag in braces, or all of it.
+///
+/// Source: Redis cluster specification, "Hash tags".
+fn hashed_part(key: &[u8]) -> &[u8] {
+    let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
+        let behind = &key[open + 1..];
+        let close = behind.iter().position(|byte| *byte == b'}')?;
+        Some(&behind[..close])
+    });
+    tag.filter(|tag| !tag.is_empty()).unwrap_or(key)
+}
+
+pub(super) fn forget(key: &[u8], prefix: &[u8]) -> Cmd {
+    let mut command = redis::cmd("UNLINK");
+    command.arg([prefix, key].concat());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::Arg;
+
+    use super::*;
+
+    #[test]
+    fn a_probe_is_in_the_slot_of_the_key_beside_it() {
+        let probed = |beside: Option<&str>| {
+            let command = probe(b"drip:", beside.map(str::as_bytes));
+            match command.args_iter().nth(1) {
+                Some(Arg::Simple(name)) => String::from_utf8_lossy(name).into_owned(),
+                _ => panic!("no key"),
+            }
+        };
+        for (beside, name) in [
+            (None, "drip:probe"),
+            (Some("drip:z:a"), "drip:probe:{drip:z:a}"),
+            (Some("drip:z:{a}b"), "drip:probe:{a}"),
+            (Some("drip:z:{}b"), "drip:probe"),
+            (Some("drip:z:{a"), "drip:probe:{drip:z:{a}"),
+            (Some("drip:z:a}"), "drip:probe"),
+            // A probe that fails is what the next one is beside.
+            (Some("drip:probe:{a}"), "drip:probe:{a}"),
+        ] {
+            assert_eq!(probed(beside), name, "{beside:?}");
+        }
+    }
+}

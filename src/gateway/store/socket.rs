@@ -1,0 +1,79 @@
+//! Opens the sockets to a Redis.
+
+use std::io;
+use std::sync::Arc;
+
+use config::tls::{self, Authorities, Refused};
+use futures_util::future::select_ok;
+use redis::ConnectionAddr;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+/// A connected socket of any kind.
+pub(super) type Socket = Box<dyn Stream>;
+
+/// Bytes in both directions.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Connects. Of several addresses of a host, the first that answers.
+///
+/// `authorities`: those that sign the certificate of the server; `None`: those of the system.
+pub(super) async fn open(
+    address: &ConnectionAddr,
+    authorities: Option<&Authorities>,
+) -> io::Result<Socket> {
+    match address {
+        ConnectionAddr::Tcp(host, port) => Ok(Box::new(tcp(host, *port).await?)),
+        ConnectionAddr::TcpTls {
+            insecure: false,
+            host,
+            port,
+            ..
+        } => {
+            let trusted = authorities.cloned();
+            let config = tokio::task::spawn_blocking(move || tls::client(trusted.as_ref()));
+            let config = config.await.map_err(io::Error::other)??;
+            let connector = TlsConnector::from(Arc::new(config.with_no_client_auth()));
+            let name = ServerName::try_from(host.clone()).map_err(io::Error::other)?;
+            let socket = tcp(host, *port).await?;
+            let connected = connector.connect(name, socket).await;
+            let refused = refused(authorities);
+            Ok(Box::new(connected.map_err(|error| refused.explain(error))?))
+        }
+        ConnectionAddr::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
+        _ => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the certificate of a Redis is always verified; remove #insecure from its URL",
+        )),
+    }
+}
+
+/// The certificate of a Redis.
+fn refused(authorities: Option<&Authorities>) -> Refused<'_> {
+    Refused {
+        of: "server",
+        field: "ca of [redis]",
+        ca: authorities.map(|it| &*it.file),
+        itself: "this very certificate",
+        purpose: "serverAuth",
+        rename: "Write one of its names in url of [redis]",
+    }
+}
+
+async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let addresses = lookup_host((host, port)).await?;
+    let connecting: Vec<_> = addresses
+        .map(|address| Box::pin(TcpStream::connect(address)))
+        .collect();
+    if connecting.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "the host has no address",
+        ));
+    }
+    select_ok(connecting).await.map(|(socket, _)| socket)
+}

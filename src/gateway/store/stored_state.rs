@@ -1,0 +1,33 @@
+use limit::{Account, Bucket, Meter, Moment, Rate, SlidingWindowLog, TokenBucket};
+
+/// A key's state in the store.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum StoredState {
+    /// The level that the next request would make, in ticks.
+    Level(i128),
+    /// How many tokens would be missing before the next request, in ticks.
+    Missing(i128),
+    /// The complete state of windows that begin at multiples of their length.
+    Window(Meter),
+    /// How many requests of a log count, and when one more is accepted, on Redis's clock.
+    Log { count: u32, one_more_at: Moment },
+}
+
+impl StoredState {
+    /// Converts the state to an account on another clock.
+    ///
+    /// That clock shows `at` when Redis's clock shows `now`.
+    pub(super) fn account(&self, rate: Rate, now: Moment, at: Moment) -> Account {
+        let bucket = |ticks| Bucket::next_at_level(rate, ticks, at);
+        let meter = match self {
+            Self::Level(ticks) => return Account::Bucket(bucket(*ticks)),
+            Self::Missing(ticks) => Meter::TokenBucket(TokenBucket::missing(bucket(*ticks))),
+            Self::Window(meter) => meter.clone(),
+            Self::Log { count, one_more_at } => {
+                let one_more_at = at + one_more_at.since(now);
+                Meter::SlidingWindowLog(SlidingWindowLog::counted(*count, at, one_more_at))
+            }
+        };
+        Account::Meter(Box::new(meter))
+    }
+}

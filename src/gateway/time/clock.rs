@@ -1,0 +1,205 @@
+//! The clock: the only module that reads the system's time.
+//!
+//! tokio's clock, which tests pause, is read in two more places: for the age of DNS answers
+//! (`origin/dns.rs`) and for how long the watched file has been quiet (`config/watch`).
+
+use std::cell::Cell;
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use limit::Moment;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use tokio::time::sleep;
+
+#[cfg(test)]
+use super::simulated::{self, SimulatedTime};
+
+/// A source of the present moment: the machine's monotonic clock, or one moved by a test.
+///
+/// The monotonic clock is related to the wall clock once, on the first use in the process. So
+/// moments count from the Unix epoch, all threads agree, and a later step of the wall clock has no
+/// effect. What is shown, or planned by the calendar, goes through [`to_wall`] and [`from_wall`].
+#[derive(Clone, Debug)]
+pub enum Clock {
+    /// The machine's clock.
+    Machine,
+    /// A clock that stands still until it is set.
+    Virtual(Rc<Cell<Moment>>),
+    /// A gateway's clock in a simulation.
+    #[cfg(test)]
+    #[allow(private_interfaces, reason = "it is there for unit tests alone")]
+    Simulated(Rc<dyn SimulatedTime>),
+}
+
+impl Clock {
+    /// A clock that stands at `moment`.
+    #[must_use]
+    pub fn standing_at(moment: Moment) -> Self {
+        Self::Virtual(Rc::new(Cell::new(moment)))
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        match self {
+            Self::Machine => Moment::from_nanos(epoch_nanos() + monotonic_nanos()),
+            Self::Virtual(moment) => moment.get(),
+            #[cfg(test)]
+            Self::Simulated(time) => time.now(),
+        }
+    }
+}
+
+/// The machine's present moment.
+#[must_use]
+pub fn now() -> Moment {
+    #[cfg(test)]
+    if let Some(time) = simulated::here() {
+        return time.now();
+    }
+    Clock::Machine.now()
+}
+
+/// The machine's moment at the kernel's last tick: up to 10 ms ago, five times cheaper to read.
+///
+/// Meant for the deadlines of many requests, few of which are ever met.
+#[must_use]
+pub fn coarse_now() -> Moment {
+    Moment::from_nanos(epoch_nanos() + nanos(clock_gettime(ClockId::MonotonicCoarse)))
+}
+
+/// When a file was last written by the wall clock, but not later than now; `None` if unknown.
+#[must_use]
+pub fn changed(file: &Path) -> Option<Moment> {
+    let written = fs::metadata(file).and_then(|file| file.modified()).ok()?;
+    let since_epoch = written.duration_since(UNIX_EPOCH).ok()?;
+    Some((Moment::default() + since_epoch).min(to_wall(now())))
+}
+
+/// Converts `moment` to the machine's monotonic clock, which the kernel's timers use.
+#[must_use]
+pub fn monotonic(moment: Moment) -> Timespec {
+    let nanos = moment.as_nanos().saturating_sub(epoch_nanos());
+    Timespec {
+        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: (nanos % 1_000_000_000).try_into().unwrap_or_default(),
+    }
+}
+
+/// The present moment by the wall clock, which may be set back.
+///
+/// Meant to be compared by another process.
+#[must_use]
+pub fn wall() -> Moment {
+    #[allow(clippy::disallowed_methods)]
+    let wall = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Moment::default() + wall
+}
+
+/// Interval between comparisons of both clocks.
+const COMPARED_EVERY: Duration = Duration::from_secs(1);
+
+/// Lower bound of a step. Both clocks are read one after the other, so they never agree to the nanosecond.
+const MIN_STEP: u64 = 50_000_000;
+
+/// How many nanoseconds the wall clock has stepped ahead since the process started.
+static STEPPED: AtomicI64 = AtomicI64::new(0);
+
+/// How many nanoseconds the wall clock is ahead of moments: 0 until it steps.
+#[must_use]
+pub fn stepped() -> i64 {
+    #[cfg(test)]
+    if let Some(steps) = simulated::stepped() {
+        return steps;
+    }
+    STEPPED.load(Ordering::Relaxed)
+}
+
+/// The time of the wall clock at `moment`.
+#[must_use]
+pub fn to_wall(moment: Moment) -> Moment {
+    Moment::from_nanos(moment.as_nanos().saturating_add_signed(stepped()))
+}
+
+/// The moment at which the wall clock shows `wall`.
+#[must_use]
+pub fn from_wall(wall: Moment) -> Moment {
+    Moment::from_nanos(
+        wall.as_nanos()
+            .saturating_add_signed(stepped().saturating_neg()),
+    )
+}
+
+/// Follows the steps of the wall clock, such as those of NTP after a boot. Never ends.
+///
+/// After a step, [`to_wall`] and [`from_wall`] are right within a second.
+pub async fn follow_wall() {
+    loop {
+        let ahead = ahead(wall(), Clock::Machine.now());
+        if let Some(steps) = step(stepped(), ahead) {
+            STEPPED.store(steps, Ordering::Relaxed);
+        }
+        sleep(COMPARED_EVERY).await;
+    }
+}
+
+/// How many nanoseconds `wall` is later than `now`.
+fn ahead(wall: Moment, now: Moment) -> i64 {
+    let nanos = i128::from(wall.as_nanos()) - i128::from(now.as_nanos());
+    i64::try_from(nanos).unwrap_or_default()
+}
+
+/// The new value of [`STEPPED`], if the wall clock has stepped from `before`.
+fn step(before: i64, ahead: i64) -> Option<i64> {
+    (ahead.abs_diff(before) >= MIN_STEP).then_some(ahead)
+}
+
+/// The Unix time, in nanoseconds, at which the monotonic clock was zero.
+fn epoch_nanos() -> u64 {
+    static EPOCH: OnceLock<u64> = OnceLock::new();
+    *EPOCH.get_or_init(|| wall().as_nanos().saturating_sub(monotonic_nanos()))
+}
+
+/// The time of the machine's monotonic clock, in nanoseconds: since the machine was started.
+#[must_use]
+pub fn since_boot() -> u64 {
+    monotonic_nanos()
+}
+
+/// The time of the machine's monotonic clock, in microseconds.
+#[must_use]
+pub fn monotonic_micros() -> u64 {
+    monotonic_nanos() / 1000
+}
+
+fn monotonic_nanos() -> u64 {
+    nanos(clock_gettime(ClockId::Monotonic))
+}
+
+fn nanos(time: Timespec) -> u64 {
+    u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000
+        + u64::try_from(time.tv_nsec).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_of_the_wall_clock_is_followed_and_a_slow_reading_is_none() {
+        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
+        let two_hours = 7_200_000_000_000;
+        assert_eq!(ahead(at(8200), at(1000)), two_hours);
+        assert_eq!(ahead(at(1000), at(8200)), -two_hours);
+        assert_eq!(step(0, two_hours), Some(two_hours));
+        assert_eq!(step(two_hours, 0), Some(0));
+        assert_eq!(step(two_hours, two_hours + 1_000_000), None);
+        assert_eq!(step(0, -49_999_999), None);
+    }
+}

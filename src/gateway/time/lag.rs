@@ -1,0 +1,206 @@
+//! How far a client is behind the least rate of a body.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::time::deadline::Deadline;
+
+/// The least progress of a client with a body.
+#[derive(Clone, Copy, Debug)]
+pub struct Floor {
+    /// Longest time in which no byte moves.
+    pub pause: Duration,
+    /// Longest time that a client may be behind the least rate.
+    pub span: Duration,
+    /// The time for one byte at that rate, in nanoseconds; `u32::MAX`: any byte makes up for all
+    /// of the time before it.
+    pub byte_nanos: u32,
+}
+
+/// The time that a client was waited for, less what its bytes take at the least rate.
+///
+/// It is never below zero: a fast start does not pay for a slow rest. Only time counts in which
+/// the client is waited for, so the state between two waits is this number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lag {
+    nanos: u64,
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Lag {
+    /// Returns the lag of a client that was waited for, and then moved `bytes`.
+    ///
+    /// A wait that was seen too late, because the machine is busy, counts as one of `floor.span`:
+    /// the client's bytes were there in time.
+    #[must_use]
+    fn after(self, waited: Duration, bytes: u64, floor: Floor) -> Self {
+        if floor.byte_nanos == u32::MAX {
+            return Self::default();
+        }
+        let late = self.nanos.saturating_add(nanos(waited));
+        let worth = bytes.saturating_mul(floor.byte_nanos.into());
+        Self {
+            nanos: late.min(nanos(floor.span)).saturating_sub(worth),
+        }
+    }
+
+    /// Returns how much longer the client may move nothing.
+    #[must_use]
+    fn left(self, floor: Floor) -> Duration {
+        let left = floor.span.saturating_sub(Duration::from_nanos(self.nanos));
+        left.min(floor.pause)
+    }
+
+    /// Notes that the client moved `bytes`. If it moved any, this ends the wait for it.
+    ///
+    /// The clock is read only if there was a wait.
+    pub fn moved(&mut self, waiting: &mut Deadline, bytes: u64, floor: Floor) {
+        if bytes == 0 || (self.nanos == 0 && !waiting.is_running()) {
+            return;
+        }
+        let waited = if waiting.is_running() {
+            self.left(floor).saturating_sub(waiting.left())
+        } else {
+            Duration::ZERO
+        };
+        waiting.stop();
+        *self = self.after(waited, bytes, floor);
+    }
+
+    /// Ready when the client is too slow. Called while it is waited for.
+    pub fn poll_too_slow(
+        self,
+        waiting: &mut Deadline,
+        cx: &mut Context<'_>,
+        floor: Floor,
+    ) -> Poll<()> {
+        waiting.start(self.left(floor));
+        waiting.poll(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// `rate`: bytes a second, 0 for none.
+    fn floor(span: u64, rate: u32) -> Floor {
+        Floor {
+            pause: Duration::from_secs(span),
+            span: Duration::from_secs(span),
+            byte_nanos: 1_000_000_000_u32.checked_div(rate).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// What is left after each wait, in seconds, and the bytes that end it.
+    fn left_after(floor: Floor, waits: &[(u64, u64)]) -> Vec<u64> {
+        let mut lag = Lag::default();
+        let each = waits.iter().map(|(waited, bytes)| {
+            lag = lag.after(Duration::from_secs(*waited), *bytes, floor);
+            lag.left(floor).as_secs()
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn a_byte_makes_up_for_what_it_takes_at_the_rate() {
+        let at_250 = floor(30, 250);
+        assert_eq!(left_after(at_250, &[(10, 250)]), [21]);
+        assert_eq!(left_after(at_250, &[(10, 250), (20, 250)]), [21, 2]);
+        assert_eq!(left_after(at_250, &[(10, 2500)]), [30]);
+        assert_eq!(left_after(at_250, &[(29, 1), (0, 500)]), [1, 3]);
+    }
+
+    #[test]
+    fn a_fast_start_pays_for_nothing() {
+        assert_eq!(
+            left_after(floor(30, 250), &[(0, 1 << 40), (30, 0)]),
+            [30, 0]
+        );
+    }
+
+    #[test]
+    fn a_pause_is_never_longer_than_it_may_be() {
+        let floor = Floor {
+            pause: Duration::from_secs(7),
+            ..floor(30, 250)
+        };
+        assert_eq!(left_after(floor, &[(0, 1), (25, 1)]), [7, 5]);
+    }
+
+    #[test]
+    fn without_a_rate_any_byte_will_do() {
+        assert_eq!(left_after(floor(30, 0), &[(29, 1), (29, 1)]), [30, 30]);
+    }
+
+    #[test]
+    fn a_wait_that_is_seen_too_late_leaves_what_its_bytes_are_worth() {
+        assert_eq!(left_after(floor(30, 250), &[(1_000, 2500)]), [10]);
+    }
+
+    proptest! {
+        #![proptest_config(testing::config())]
+
+        #[test]
+        fn who_keeps_the_rate_in_each_wait_is_never_too_slow(
+            rate in 1_u32..1 << 20,
+            waits in prop::collection::vec((0_u64..30_000_000, 0_u64..1000), 1..50),
+        ) {
+            let floor = floor(30, rate);
+            let mut lag = Lag::default();
+            for (micros, more) in waits {
+                let bytes = (micros * 1000).div_ceil(floor.byte_nanos.into()) + more;
+                lag = lag.after(Duration::from_micros(micros), bytes, floor);
+                prop_assert_eq!(lag, Lag::default());
+            }
+        }
+
+        /// The bound: over any row of waits, the time is at most the span and what the bytes take.
+        #[test]
+        fn who_is_not_too_slow_moved_the_rate_but_for_one_span(
+            rate in 1_u32..10_000,
+            waits in prop::collection::vec((0_u64..40_000, 0_u64..100_000), 1..80),
+            from in 0_usize..80,
+        ) {
+            let floor = floor(30, rate);
+            let (mut lag, mut time, mut moved) = (Lag::default(), 0, 0);
+            for (nth, (millis, bytes)) in waits.into_iter().enumerate() {
+                let waited = Duration::from_millis(millis);
+                if waited > lag.left(floor) {
+                    // The deadline comes first.
+                    break;
+                }
+                lag = lag.after(waited, bytes, floor);
+                if nth >= from {
+                    time += millis;
+                    moved += bytes;
+                    let worth = moved * u64::from(floor.byte_nanos) / 1_000_000;
+                    prop_assert!(time <= 30_000 + worth + 1, "{time} ms for {moved} bytes");
+                }
+            }
+        }
+
+        #[test]
+        fn more_bytes_and_shorter_waits_never_leave_less(
+            before in 0_u64..40_000_000_000,
+            rate in 0_u32..10_000,
+            waited in 0_u64..40_000, less in 0_u64..40_000,
+            bytes in 0_u64..u64::MAX, more in 0_u64..1000,
+        ) {
+            let floor = floor(30, rate);
+            let lag = Lag { nanos: before };
+            let millis = Duration::from_millis;
+            let slow = lag.after(millis(waited), bytes, floor);
+            let fast = lag.after(
+                millis(waited.saturating_sub(less)), bytes.saturating_add(more), floor,
+            );
+            prop_assert!(fast.left(floor) >= slow.left(floor));
+            prop_assert!(slow.left(floor) <= floor.span);
+        }
+    }
+}

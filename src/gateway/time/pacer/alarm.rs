@@ -1,0 +1,122 @@
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+use limit::Moment;
+
+use super::Pacer;
+
+/// Sets one alarm, to one moment at a time. Dropping it silences its [`Bell`] for good.
+#[derive(Debug)]
+pub struct Alarm {
+    pacer: Rc<Pacer>,
+    setting: Rc<Setting>,
+}
+
+/// The receiving end of an [`Alarm`]: a stream with an item each time the alarm rings.
+///
+/// It ends when the alarm is dropped.
+#[derive(Debug)]
+pub struct Bell {
+    setting: Rc<Setting>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Setting {
+    due: Cell<Option<Moment>>,
+    /// The earliest reminder for this alarm in the pacer's heap.
+    reminder: Cell<Option<Moment>>,
+    rung: Cell<bool>,
+    over: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+pub(super) fn new(pacer: Rc<Pacer>) -> (Alarm, Bell) {
+    let setting = Rc::new(Setting::default());
+    let bell = Bell {
+        setting: Rc::clone(&setting),
+    };
+    (Alarm { pacer, setting }, bell)
+}
+
+impl Alarm {
+    /// Sets the moment at which the alarm rings; `None` means never.
+    ///
+    /// Replaces the previous setting.
+    pub fn set(&self, due: Option<Moment>) {
+        let setting = &self.setting;
+        setting.due.set(due);
+        // An earlier reminder checks this setting anyway, so moving an alarm later adds nothing to
+        // the heap.
+        if let Some(due) = due
+            && setting.reminder.get().is_none_or(|reminder| due < reminder)
+        {
+            setting.reminder.set(Some(due));
+            self.pacer.remind(due, setting);
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.setting.due.set(None);
+        self.setting.over.set(true);
+        self.setting.wake();
+    }
+}
+
+impl Setting {
+    /// Whether a reminder for the moment `reminder` still has a purpose.
+    ///
+    /// It has none if the alarm was dropped or was set to an earlier moment since.
+    pub(super) fn needs(&self, reminder: Moment) -> bool {
+        !self.over.get() && self.reminder.get() == Some(reminder)
+    }
+
+    /// Handles a reminder for the moment `reminder`: rings, or returns when to remind again.
+    pub(super) fn remind(&self, reminder: Moment, now: Moment) -> Option<Moment> {
+        if self.reminder.get() != Some(reminder) {
+            return None;
+        }
+        self.reminder.set(None);
+        let due = self.due.get()?;
+        if due > now {
+            self.reminder.set(Some(due));
+            return Some(due);
+        }
+        self.due.set(None);
+        self.rung.set(true);
+        self.wake();
+        None
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Stream for Bell {
+    type Item = ();
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<()>> {
+        let setting = &self.setting;
+        if setting.rung.take() {
+            Poll::Ready(Some(()))
+        } else if setting.over.get() {
+            Poll::Ready(None)
+        } else {
+            let mut waker = setting.waker.borrow_mut();
+            if !waker
+                .as_ref()
+                .is_some_and(|known| known.will_wake(cx.waker()))
+            {
+                *waker = Some(cx.waker().clone());
+            }
+            Poll::Pending
+        }
+    }
+}

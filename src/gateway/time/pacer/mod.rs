@@ -1,0 +1,262 @@
+//! The precise timer of a worker: wakes tasks at a given moment, to the microsecond.
+//!
+//! The timers of runtimes, tokio's as well as nginx's, tick once a millisecond; 2000 departures a
+//! second then leave in clumps. A pacer keeps its worker's alarms in one heap, and the kernel
+//! wakes the worker for the first of them. A pacer is used on one thread only; each worker has its
+//! own.
+
+mod alarm;
+mod priority;
+#[cfg(test)]
+mod simulated_timer;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::future::poll_fn;
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+
+use futures_util::FutureExt;
+use limit::Moment;
+
+use crate::time::clock::Clock;
+#[cfg(test)]
+use crate::time::simulated::SimulatedTime;
+use alarm::Setting;
+pub use alarm::{Alarm, Bell};
+pub use priority::Priority;
+use timer::Timer;
+
+thread_local! {
+    static HERE: RefCell<Option<Rc<Pacer>>> = const { RefCell::new(None) };
+}
+
+/// With fewer reminders than this, none is removed before it is due.
+const FEW: usize = 64;
+
+/// One worker's timer and clock.
+#[derive(Debug)]
+pub struct Pacer {
+    clock: Clock,
+    /// `None` on a virtual clock, which the test moves.
+    timer: Option<Timer>,
+    /// The moment that the timer is set for. While alarms ring, the moment at which they began to.
+    armed: Cell<Option<Moment>>,
+    alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
+    /// The number of reminders at which those that nobody needs any more are removed.
+    crowded: Cell<usize>,
+    /// How many times the pacer has rung, from zero again after `u32::MAX`, and when last.
+    rings: Cell<(u32, Moment)>,
+}
+
+/// An alarm's entry in the heap: a reminder to check the alarm.
+///
+/// The alarm itself knows when it is really due.
+#[derive(Debug)]
+struct Pending {
+    due: Moment,
+    setting: Rc<Setting>,
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.due.cmp(&other.due)
+    }
+}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.due == other.due
+    }
+}
+
+impl Eq for Pending {}
+
+impl Pacer {
+    /// A pacer on the machine's clock.
+    ///
+    /// A task on this thread's runtime drives it until the last handle to the pacer is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the kernel has no timer left for this process.
+    pub fn start() -> io::Result<Rc<Self>> {
+        Ok(Self::driven(Clock::Machine, Timer::new()?))
+    }
+
+    /// A pacer on a simulated clock, driven as on the machine's.
+    #[cfg(test)]
+    pub(crate) fn simulated(time: &Rc<dyn SimulatedTime>) -> Rc<Self> {
+        Self::driven(Clock::Simulated(Rc::clone(time)), Timer::simulated(time))
+    }
+
+    fn driven(clock: Clock, timer: Timer) -> Rc<Self> {
+        let pacer = Rc::new(Self::new(clock, Some(timer)));
+        let driven = Rc::downgrade(&pacer);
+        let timer = pacer.timer.clone();
+        actix_rt::spawn(async move {
+            // A panic must not stop the clock of a worker's queues.
+            while let drive = AssertUnwindSafe(drive(&driven, timer.as_ref()))
+                && drive.catch_unwind().await.is_err()
+                && let Some(pacer) = driven.upgrade()
+            {
+                pacer.arm_for_next();
+            }
+        });
+        pacer
+    }
+
+    /// This thread's pacer. The first call starts it.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the kernel has no timer left when a worker starts and calls this for the first
+    /// time.
+    #[must_use]
+    pub fn here() -> Rc<Self> {
+        HERE.with_borrow_mut(|here| {
+            let pacer = here.get_or_insert_with(|| {
+                Self::start().expect("the kernel has a timer for each worker")
+            });
+            Rc::clone(pacer)
+        })
+    }
+
+    /// Puts another pacer in place of this thread's. Returns the one before.
+    #[cfg(test)]
+    pub(crate) fn replace_here(pacer: Option<Rc<Self>>) -> Option<Rc<Self>> {
+        HERE.replace(pacer)
+    }
+
+    /// A pacer whose time stands still at `moment` until [`Pacer::advance`] moves it.
+    #[must_use]
+    pub fn standing_at(moment: Moment) -> Rc<Self> {
+        Rc::new(Self::new(Clock::standing_at(moment), None))
+    }
+
+    fn new(clock: Clock, timer: Option<Timer>) -> Self {
+        Self {
+            clock,
+            timer,
+            armed: Cell::new(None),
+            alarms: RefCell::default(),
+            crowded: Cell::new(FEW),
+            rings: Cell::default(),
+        }
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// A new alarm and the bell that it rings.
+    #[must_use]
+    pub fn alarm(self: &Rc<Self>) -> (Alarm, Bell) {
+        alarm::new(Rc::clone(self))
+    }
+
+    /// Moves a virtual clock to `moment` and rings all alarms due by then.
+    ///
+    /// Does nothing on the machine's clock.
+    pub fn advance(&self, moment: Moment) {
+        if let Clock::Virtual(time) = &self.clock {
+            time.set(moment.max(time.get()));
+            self.ring();
+        }
+    }
+
+    fn remind(&self, due: Moment, setting: &Rc<Setting>) {
+        let mut alarms = self.alarms.borrow_mut();
+        if alarms.len() >= self.crowded.get() {
+            alarms.retain(|Reverse(pending)| pending.setting.needs(pending.due));
+            self.crowded.set(FEW.max(2 * alarms.len()));
+        }
+        alarms.push(Reverse(Pending {
+            due,
+            setting: Rc::clone(setting),
+        }));
+        drop(alarms);
+        if self.armed.get().is_none_or(|armed| due < armed) {
+            self.arm(due);
+        }
+    }
+
+    fn arm(&self, due: Moment) {
+        if let Some(timer) = &self.timer {
+            timer.arm(due);
+            self.armed.set(Some(due));
+        }
+    }
+
+    /// Rings the alarms that are due, the earliest first.
+    ///
+    /// Sets the timer only after the tasks that heard them have run: most set their alarm again at
+    /// once.
+    fn ring(&self) {
+        let now = self.now();
+        self.rings.set((self.rings.get().0.wrapping_add(1), now));
+        self.armed.set(Some(now));
+        let mut alarms = self.alarms.borrow_mut();
+        while alarms.peek().is_some_and(|Reverse(next)| next.due <= now)
+            && let Some(Reverse(pending)) = alarms.pop()
+        {
+            if let Some(later) = pending.setting.remind(pending.due, now) {
+                alarms.push(Reverse(Pending {
+                    due: later,
+                    setting: pending.setting,
+                }));
+            }
+        }
+    }
+
+    fn is_overdue(&self, now: Moment) -> bool {
+        let alarms = self.alarms.borrow();
+        alarms.peek().is_some_and(|Reverse(next)| next.due <= now)
+    }
+
+    fn arm_for_next(&self) {
+        self.armed.set(None);
+        if let Some(Reverse(next)) = self.alarms.borrow().peek() {
+            self.arm(next.due);
+        }
+    }
+}
+
+/// Rings the alarms of a pacer whenever its timer fires, until its last handle is dropped.
+async fn drive(driven: &Weak<Pacer>, timer: Option<&Timer>) {
+    while let Some(timer) = timer
+        && timer.rings().await.is_ok()
+        && let Some(pacer) = driven.upgrade()
+    {
+        pacer.ring();
+        others_first().await;
+        pacer.arm_for_next();
+    }
+}
+
+/// Lets the woken tasks of this thread run once, without waiting for anything else.
+async fn others_first() {
+    let mut first = true;
+    poll_fn(|cx| {
+        if !std::mem::take(&mut first) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,118 @@
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use limit::Moment;
+
+use super::Pacer;
+
+/// Passes of this thread's tasks from an alarm to the request that it releases.
+///
+/// In the first pass the actor runs that hears the alarm; in the second the request that gets its
+/// turn.
+const PASSES: u8 = 2;
+/// After this time the requests that an alarm released have left.
+const RECENT: Duration = Duration::from_micros(500);
+
+/// How far a task with many short steps has given way to departures.
+///
+/// The runtime checks the pacer's timer only after many tasks. During a flood of requests this
+/// takes half a millisecond, and a departure waits for it twice. If a task asks before each step
+/// whether departures come first, departures stay even: the alarm rings within one step, and the
+/// tasks that it wakes run next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Priority {
+    /// The last ring that the task gave way to, and how many passes are still to come.
+    ring: u32,
+    passes: u8,
+}
+
+impl Pacer {
+    /// The state of a task that has given way to all departures so far.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        Priority {
+            ring: self.rings.get().0,
+            passes: 0,
+        }
+    }
+
+    /// Ready with the present moment when the task may go on.
+    ///
+    /// That is when no alarm is overdue and the tasks that just heard one have run. Otherwise the
+    /// task is woken again without further action.
+    pub fn poll_departures_first(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment> {
+        let now = self.now();
+        if self.is_overdue(now) {
+            self.ring();
+        }
+        let (ring, at) = self.rings.get();
+        if task.ring != ring {
+            task.ring = ring;
+            task.passes = PASSES;
+        }
+        if task.passes == 0 || now.since(at) > RECENT {
+            return Poll::Ready(now);
+        }
+        task.passes -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+    use crate::time::clock::Clock;
+
+    const START: Moment = Moment::from_nanos(1_000_000_000);
+    const MICROSECOND: Duration = Duration::from_micros(1);
+
+    /// A pacer whose alarm is due by now, and nothing has looked since.
+    fn overdue() -> std::rc::Rc<Pacer> {
+        let pacer = Pacer::standing_at(START);
+        let (alarm, _bell) = pacer.alarm();
+        alarm.set(Some(START + MICROSECOND));
+        set(&pacer, START + MICROSECOND);
+        // The reminder stays with the pacer.
+        drop(alarm);
+        pacer
+    }
+
+    fn set(pacer: &Pacer, now: Moment) {
+        if let Clock::Virtual(time) = &pacer.clock {
+            time.set(now);
+        }
+    }
+
+    /// How often a task gives way before it may go on.
+    fn gives_way(pacer: &Pacer, task: &mut Priority) -> usize {
+        let mut cx = Context::from_waker(Waker::noop());
+        let polls = std::iter::from_fn(|| Some(pacer.poll_departures_first(task, &mut cx)));
+        polls.take_while(Poll::is_pending).count()
+    }
+
+    #[test]
+    fn a_task_gives_way_to_an_overdue_alarm_until_the_released_request_has_run() {
+        let pacer = overdue();
+        let mut task = pacer.priority();
+        assert_eq!(gives_way(&pacer, &mut task), usize::from(PASSES));
+        assert_eq!(gives_way(&pacer, &mut task), 0, "only once for each ring");
+    }
+
+    #[test]
+    fn a_task_that_begins_after_a_ring_does_not_give_way_to_it() {
+        let pacer = overdue();
+        gives_way(&pacer, &mut Priority::default());
+        assert_eq!(gives_way(&pacer, &mut pacer.priority()), 0);
+    }
+
+    #[test]
+    fn a_ring_of_long_ago_holds_nobody_up() {
+        let pacer = overdue();
+        gives_way(&pacer, &mut Priority::default());
+        set(&pacer, START + MICROSECOND + RECENT + MICROSECOND);
+        assert_eq!(gives_way(&pacer, &mut Priority::default()), 0);
+    }
+}

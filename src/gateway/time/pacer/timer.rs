@@ -1,0 +1,77 @@
+//! The timer of a pacer: it is set to a moment and fires once.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use limit::Moment;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+#[cfg(test)]
+use super::simulated_timer::SimulatedTimer;
+use crate::time::clock;
+#[cfg(test)]
+use crate::time::simulated::SimulatedTime;
+
+/// What fires.
+#[derive(Clone, Debug)]
+pub(super) enum Timer {
+    /// A timerfd: the kernel's high-resolution timer.
+    ///
+    /// It becomes readable like a socket, so it wakes the worker's own event loop.
+    Kernel(Rc<AsyncFd<OwnedFd>>),
+    #[cfg(test)]
+    Simulated(Rc<SimulatedTimer>),
+}
+
+impl Timer {
+    pub(super) fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        // The unsafe successor requires that the descriptor stays the same while it is
+        // registered. An `OwnedFd` that cannot be taken out of the `Rc` fulfils this, but this
+        // crate allows no unsafe code.
+        #[expect(deprecated)]
+        let fd = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)?;
+        Ok(Self::Kernel(Rc::new(fd)))
+    }
+
+    #[cfg(test)]
+    pub(super) fn simulated(time: &Rc<dyn SimulatedTime>) -> Self {
+        Self::Simulated(Rc::new(SimulatedTimer::new(Rc::clone(time))))
+    }
+
+    pub(super) fn arm(&self, due: Moment) {
+        let fd = match self {
+            Self::Kernel(fd) => fd,
+            #[cfg(test)]
+            Self::Simulated(timer) => return timer.arm(due),
+        };
+        let value = clock::monotonic(due);
+        let it = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: value,
+        };
+        // The kernel refuses only a bad descriptor or a malformed time. Neither is possible
+        // here.
+        let set = timerfd_settime(fd.get_ref(), TimerfdTimerFlags::ABSTIME, &it);
+        debug_assert!(set.is_ok(), "{set:?}");
+    }
+
+    /// Waits until the timer fires.
+    ///
+    /// The kernel's timer is never read: setting it again makes it unreadable
+    /// (`timerfd_settime(2)`), and each expiry is reported once.
+    pub(super) async fn rings(&self) -> io::Result<()> {
+        match self {
+            Self::Kernel(fd) => fd.readable().await?.clear_ready(),
+            #[cfg(test)]
+            Self::Simulated(timer) => timer.rings().await,
+        }
+        Ok(())
+    }
+}

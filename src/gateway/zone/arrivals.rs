@@ -1,0 +1,322 @@
+//! The arrivals of the last ten minutes at a zone, kept to be replayed with other numbers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::short_key;
+use limit::{Cost, Limit, Moment};
+
+/// How long an arrival is kept.
+const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
+/// Most arrivals that a zone keeps, over all workers. Beyond it the oldest go.
+pub(super) const MAX_ARRIVALS: usize = 100_000;
+/// Arrivals in a full chunk. The oldest go a chunk at a time.
+const CHUNK: usize = 512;
+
+/// A request as it came to a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival<'a> {
+    /// When it came.
+    pub time: Moment,
+    /// Its key; a long one in its short form.
+    pub key: &'a [u8],
+    /// The limit of its route, as its plan and its cost change it.
+    pub limit: Limit,
+    /// Whether its route only tries its limits.
+    pub dry_run: bool,
+}
+
+/// The arrivals at a zone in order of time, and the span in which no arrival is missing.
+#[derive(Clone, Debug, Default)]
+pub struct Arrivals {
+    since: Moment,
+    until: Moment,
+    chunks: Vec<Arc<Chunk>>,
+}
+
+/// What a supervisor keeps of its arrivals.
+///
+/// A full chunk is shared with those who replay it, so that collecting it takes no time.
+pub(super) struct ArrivalLog {
+    full: VecDeque<Arc<Chunk>>,
+    last: Chunk,
+    /// No arrival from then on is missing.
+    since: Moment,
+    most_chunks: usize,
+}
+
+/// Consecutive arrivals: 16 bytes each, and their keys.
+#[derive(Clone, Debug, Default)]
+struct Chunk {
+    entries: Vec<Entry>,
+    /// The keys of all entries, one behind the other.
+    keys: Vec<u8>,
+    /// The limits that the entries name, with cost 1.
+    limits: Vec<(Limit, bool)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: Moment,
+    /// Where its key ends in `keys`. It begins where the one before ends.
+    key_end: u32,
+    limit: u16,
+    cost: Cost,
+}
+
+impl ArrivalLog {
+    /// An empty log that keeps up to `most` arrivals, or a chunk of them if that is more.
+    ///
+    /// What came before `since` is not known.
+    pub(super) fn new(most: usize, since: Moment) -> Self {
+        Self {
+            full: VecDeque::new(),
+            last: Chunk::default(),
+            since,
+            // The last one is not full.
+            most_chunks: (most / CHUNK).saturating_sub(1),
+        }
+    }
+
+    /// Adds an arrival, which is the latest.
+    pub(super) fn record(&mut self, arrival: Arrival) {
+        if self.last.entries.len() >= CHUNK {
+            let mut full = std::mem::take(&mut self.last);
+            full.keys.shrink_to_fit();
+            self.full.push_back(Arc::new(full));
+            self.forget_old(arrival.time);
+        }
+        self.last.add(arrival);
+    }
+
+    /// Forgets arrivals that are too old, and those that are too many.
+    pub(super) fn forget_old(&mut self, now: Moment) {
+        let oldest = now.before(KEPT_FOR);
+        while let Some(first) = self.full.front() {
+            let end = first.end();
+            if self.full.len() <= self.most_chunks && end >= oldest {
+                break;
+            }
+            self.full.pop_front();
+            self.since = self.since.max(end + Duration::from_nanos(1));
+        }
+        if self.full.is_empty() && !self.last.entries.is_empty() && self.last.end() < oldest {
+            self.since = self.since.max(self.last.end() + Duration::from_nanos(1));
+            self.last = Chunk::default();
+        }
+    }
+
+    /// A copy of the log.
+    pub(super) fn arrivals(&self, now: Moment) -> Arrivals {
+        let full = self.full.iter().map(Arc::clone);
+        Arrivals {
+            since: self.since.max(now.before(KEPT_FOR)),
+            until: now,
+            chunks: full.chain([Arc::new(self.last.clone())]).collect(),
+        }
+    }
+}
+
+impl Arrivals {
+    /// No arrival from this moment on is missing. Earlier ones are left out.
+    #[must_use]
+    pub fn since(&self) -> Moment {
+        self.since
+    }
+
+    /// When the arrivals were collected.
+    #[must_use]
+    pub fn until(&self) -> Moment {
+        self.until
+    }
+
+    /// No arrivals, since the start of a zone.
+    pub(super) fn none(since: Moment) -> Self {
+        Self {
+            since,
+            ..Self::default()
+        }
+    }
+
+    /// Adds those of another worker.
+    pub fn add(&mut self, other: Self) {
+        self.since = self.since.max(other.since);
+        self.until = self.until.max(other.until);
+        self.chunks.extend(other.chunks);
+    }
+
+    /// The arrivals in order of time. Those of one worker stay in their order.
+    ///
+    /// Sorts them first: a few milliseconds for as many as a zone keeps.
+    #[must_use]
+    pub fn in_order(&self) -> impl ExactSizeIterator<Item = Arrival<'_>> {
+        let chunks = self.chunks.iter();
+        let all = chunks.flat_map(|chunk| (0..chunk.entries.len()).map(move |at| (&**chunk, at)));
+        let known = all.filter(|(chunk, at)| chunk.entries[*at].time >= self.since);
+        let mut known: Vec<_> = known.collect();
+        known.sort_by_key(|(chunk, at)| chunk.entries[*at].time);
+        known.into_iter().map(|(chunk, at)| chunk.arrival(at))
+    }
+}
+
+impl Chunk {
+    fn add(&mut self, arrival: Arrival) {
+        let limit = (arrival.limit.for_one(), arrival.dry_run);
+        // A zone has few limits, and a request mostly has one of the last ones.
+        let mut recent = self.limits.iter().enumerate().rev().take(8);
+        let known = recent.find(|(_, known)| **known == limit);
+        let index = known.map_or(self.limits.len(), |(index, _)| index);
+        if index == self.limits.len() {
+            self.limits.push(limit);
+        }
+        self.keys.extend_from_slice(&short_key(arrival.key));
+        self.entries.push(Entry {
+            time: arrival.time,
+            // Short keys of few entries: neither number comes near its end.
+            key_end: u32::try_from(self.keys.len()).unwrap_or(u32::MAX),
+            limit: u16::try_from(index).unwrap_or(u16::MAX),
+            cost: arrival.limit.cost,
+        });
+    }
+
+    /// When the last one came.
+    fn end(&self) -> Moment {
+        self.entries
+            .last()
+            .map_or_else(Moment::default, |it| it.time)
+    }
+
+    fn arrival(&self, at: usize) -> Arrival<'_> {
+        let entry = self.entries[at];
+        let start = at.checked_sub(1).map_or(0, |at| self.entries[at].key_end);
+        let (limit, dry_run) = self.limits[usize::from(entry.limit)];
+        Arrival {
+            time: entry.time,
+            key: &self.keys[start as usize..entry.key_end as usize],
+            limit: Limit {
+                cost: entry.cost,
+                ..limit
+            },
+            dry_run,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use limit::Delay;
+
+    const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+
+    fn at(nanos: u64) -> Moment {
+        START + Duration::from_nanos(nanos)
+    }
+
+    fn arrival(time: Moment, key: &[u8], burst: u32, cost: u32) -> Arrival<'_> {
+        let limit = Limit {
+            burst,
+            delay: Delay::Above(burst / 2),
+            max_wait: None,
+            cost: Cost::new(cost).unwrap(),
+            in_flight: None,
+            above_burst: 0,
+        };
+        Arrival {
+            time,
+            key,
+            limit,
+            dry_run: burst == 3,
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_comes_back_in_order_of_time_from_all_workers() {
+        let (mut one, mut other) = (
+            ArrivalLog::new(MAX_ARRIVALS, START),
+            ArrivalLog::new(MAX_ARRIVALS, START),
+        );
+        let keys: Vec<Vec<u8>> = (0..40u32)
+            .map(|n| format!("key {n}").into_bytes())
+            .collect();
+        let recorded = |n: u64| {
+            let key = &keys[usize::try_from(n * n % 40).unwrap()];
+            let (burst, cost) = (
+                u32::try_from(n % 13).unwrap(),
+                u32::try_from(n % 64).unwrap(),
+            );
+            arrival(at(n), key, burst, cost + 1)
+        };
+        for n in 0..3_000 {
+            if n % 3 == 0 { &mut one } else { &mut other }.record(recorded(n));
+        }
+        let mut all = one.arrivals(at(3_000));
+        all.add(other.arrivals(at(3_001)));
+        assert_eq!((all.since(), all.until()), (START, at(3_001)));
+        let expected: Vec<_> = (0..3_000).map(recorded).collect();
+        assert_eq!(all.in_order().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn the_oldest_go_when_there_are_too_many_and_the_span_says_so() {
+        let most = 10 * CHUNK;
+        let mut log = ArrivalLog::new(most, START);
+        let all = 50 * CHUNK as u64;
+        for n in 0..all {
+            log.record(arrival(at(n), b"k", 1, 1));
+        }
+        let kept = log.arrivals(at(all));
+        let times: Vec<_> = kept.in_order().map(|arrival| arrival.time).collect();
+        assert!(
+            (most - CHUNK..=most).contains(&times.len()),
+            "{}",
+            times.len()
+        );
+        assert_eq!(times.first(), Some(&kept.since()));
+        let first = all - times.len() as u64;
+        assert_eq!(times, (first..all).map(at).collect::<Vec<_>>());
+
+        // What one worker has lost is left out of what the other one has.
+        let mut other = ArrivalLog::new(most, START);
+        other.record(arrival(at(1), b"old", 1, 1));
+        other.record(arrival(at(all), b"new", 1, 1));
+        let mut both = log.arrivals(at(all));
+        both.add(other.arrivals(at(all)));
+        assert_eq!(both.in_order().len(), times.len() + 1);
+        assert!(both.in_order().all(|arrival| arrival.key != b"old"));
+    }
+
+    #[test]
+    fn the_old_ones_go_with_and_without_further_traffic() {
+        let mut log = ArrivalLog::new(MAX_ARRIVALS, START);
+        for n in 0..2 * CHUNK as u64 + 7 {
+            log.record(arrival(at(n), b"k", 1, 1));
+        }
+        let later = START + KEPT_FOR + Duration::from_secs(1);
+        log.record(arrival(later, b"k", 1, 1));
+        assert_eq!(log.arrivals(later).in_order().len(), 1);
+        assert_eq!(log.arrivals(later).since(), later.before(KEPT_FOR));
+        log.forget_old(later);
+        assert_eq!(log.full.len(), 0, "full chunks of old ones are freed");
+        let last = later + KEPT_FOR + Duration::from_secs(1);
+        log.forget_old(last);
+        assert_eq!(log.last.entries.capacity(), 0, "an idle zone keeps nothing");
+        assert_eq!(log.arrivals(last).in_order().len(), 0);
+    }
+
+    #[test]
+    fn a_long_key_takes_little_room() {
+        let mut log = ArrivalLog::new(MAX_ARRIVALS, START);
+        let name = vec![b'x'; 60_000];
+        log.record(arrival(START, &name, 1, 1));
+        log.record(arrival(START, b"short", 1, 1));
+        assert!(log.last.keys.len() < 200);
+        let arrivals = log.arrivals(START);
+        let keys: Vec<_> = arrivals
+            .in_order()
+            .map(|arrival| arrival.key.len())
+            .collect();
+        assert_eq!(keys, [short_key(&name).len(), 5]);
+    }
+}

@@ -1,0 +1,142 @@
+//! What a zone leaves to the next process, and takes from the one before.
+
+use std::time::Duration;
+
+use actix::Message;
+use config::StoreKind;
+use limit::Moment;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use super::Zone;
+use crate::time::clock;
+use crate::zone::messages::{
+    FROM_THE_END, GiveBackLeases, HandOver, ListTurnsToCome, RestoreKeys, SaveKeys,
+};
+use crate::zone::saved_key::{SavedKey, TurnToCome};
+use crate::zone::supervisor::{Handle, SupervisorAddress, ZoneSupervisor};
+
+/// Pause until an actor has handled what it was sent.
+const SOON: Duration = Duration::from_millis(1);
+
+impl Zone {
+    /// Whether a process keeps the zone's keys by itself, so that they end with it.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.settings.store == StoreKind::Memory
+    }
+
+    /// Rejects all later requests. Those that wait leave at their pace.
+    ///
+    /// Once the result completes, no level rises any more.
+    pub fn hand_over(&self) -> impl Future<Output = ()> + use<> {
+        // One that has ended takes no requests either.
+        all_done(tell(self.shards.living(), |done| HandOver { done }))
+    }
+
+    /// Gives back the places that were taken ahead from the store, and waits until it knows which
+    /// requests have ended.
+    ///
+    /// Once the result completes, the store has them, or does not answer.
+    pub fn give_back_leases(&self) -> impl Future<Output = ()> + use<> {
+        let living = self.shards.living();
+        let leasing = living.filter(|_| self.sharing.is_some());
+        // One that has ended has given them back.
+        all_done(tell(leasing, |done| GiveBackLeases { done }))
+    }
+
+    /// Those that wait now and go on to a gate. In a zone in Redis, those that wait here.
+    ///
+    /// After it, a paused key with waiting requests is [saved](Self::save) as it is now.
+    ///
+    /// Requests that wait until fewer of their key run are not among them: nobody knows when.
+    pub async fn turns_to_come(&self) -> Vec<TurnToCome> {
+        // At most a part for each key that has waiters.
+        let (to, mut parts) = mpsc::unbounded_channel();
+        for supervisor in self.shards.living() {
+            supervisor.post(ListTurnsToCome { to: to.clone() });
+        }
+        drop(to);
+        let mut all = Vec::new();
+        while let Some(part) = parts.recv().await {
+            all.extend(part);
+        }
+        all
+    }
+
+    /// Gives all keys that matter later to `take`, as they are at `at`, a part at a time.
+    ///
+    /// Call it after [`Zone::hand_over`]. Some keys may come twice. Ends early if `take` returns
+    /// `false`.
+    pub async fn save(&self, at: Moment, mut take: impl AsyncFnMut(Vec<SavedKey>) -> bool) {
+        for supervisor in self.shards.living() {
+            let mut before = FROM_THE_END;
+            while before > 0 {
+                let (reply, answer) = oneshot::channel();
+                let began = clock::now();
+                supervisor.post(SaveKeys { before, at, reply });
+                // Without an answer it has panicked: it knows no keys any more.
+                let Ok(step) = answer.await else {
+                    break;
+                };
+                before = step.before;
+                // Waiting requests have at least half of the worker's time.
+                sleep(clock::now().since(began)).await;
+                if !step.keys.is_empty() && !take(step.keys).await {
+                    return;
+                }
+                if step.is_behind {
+                    sleep(SOON).await;
+                }
+            }
+        }
+    }
+
+    /// How long from `at` until nothing of the zone's budget for new keys is used up.
+    #[must_use]
+    pub fn new_keys_used(&self, at: Moment) -> Duration {
+        self.new_keys.used(at)
+    }
+
+    /// Continues a budget for new keys of which nothing is used up from `whole` on.
+    pub fn restore_new_keys(&self, whole: Moment) {
+        if let Some(rate) = self.settings.new_keys {
+            self.new_keys.restore(rate, whole, clock::now());
+        }
+    }
+
+    /// Continues from keys that an earlier process saved at `at`.
+    ///
+    /// Call it before the first join: a key that is known already stays as it is.
+    pub fn restore(&self, keys: Vec<SavedKey>, at: Moment) {
+        let parts = self.shards.split(keys, |saved| &saved.key);
+        for (supervisor, keys) in self.shards.supervisors().iter().zip(parts) {
+            if !keys.is_empty() {
+                supervisor.post(RestoreKeys { keys, at });
+            }
+        }
+    }
+}
+
+/// Tells supervisors something at once. Each answers when it has done it, or ends.
+fn tell<'z, M>(
+    supervisors: impl Iterator<Item = &'z SupervisorAddress>,
+    message: impl Fn(oneshot::Sender<()>) -> M,
+) -> Vec<oneshot::Receiver<()>>
+where
+    M: Message<Result = ()> + Send + 'static,
+    ZoneSupervisor: Handle<M>,
+{
+    let tell = |supervisor: &SupervisorAddress| {
+        let (done, told) = oneshot::channel();
+        supervisor.post(message(done));
+        told
+    };
+    supervisors.map(tell).collect()
+}
+
+async fn all_done(told: Vec<oneshot::Receiver<()>>) {
+    for told in told {
+        let _ended = told.await;
+    }
+}

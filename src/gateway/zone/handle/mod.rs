@@ -1,0 +1,371 @@
+mod asking;
+mod handover;
+mod queries;
+mod tuning;
+
+use std::num::NonZeroU32;
+#[cfg(test)]
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_rt::ArbiterHandle;
+use config;
+use limit::{Moment, NewKeyBudget};
+use tokio::sync::oneshot;
+
+use self::tuning::tuning;
+use super::answer::Key;
+use super::messages::{Forget, RejectAll, Waiters};
+use super::overrides::Overrides;
+use super::restart::{self, Paused};
+use super::shards::Shards;
+use super::steering::{CurrentNumbers, Steering};
+use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
+#[cfg(test)]
+use super::supervisor::Crash;
+use super::supervisor::{Retune, SupervisorActor, SupervisorAddress, SupervisorId, ZoneSupervisor};
+use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
+use crate::time::clock;
+use crate::time::pacer::Pacer;
+
+/// A handle to a zone's supervisors, usable from any thread.
+#[derive(Debug)]
+pub struct Zone {
+    name: Arc<str>,
+    settings: config::Zone,
+    shards: Arc<Shards>,
+    /// One for each of its plans, in the order of the file.
+    plans: Box<[Arc<PlanMetrics>]>,
+    sharing: Option<Sharing>,
+    /// One for all versions of the zone, like `steering`.
+    new_keys: Arc<NewKeyBudget>,
+    steering: Arc<Steering>,
+}
+
+impl Zone {
+    /// Starts the zone's supervisors, one on each of `workers`.
+    ///
+    /// `since` is when the file got its present rates; a file of keys may be newer. `store_health`
+    /// is that of the store, if the zone is kept in one.
+    #[must_use]
+    pub fn start(
+        settings: config::Zone,
+        workers: &[ArbiterHandle],
+        since: Moment,
+        store_health: Option<Arc<StoreHealth>>,
+    ) -> Self {
+        let metrics = Arc::new(ZoneMetrics::of(&settings.name));
+        metrics.show_rate(settings.rate);
+        metrics.show_max_keys(settings.max_keys);
+        metrics.show_overrides([false; 3], 0);
+        let new_keys = Arc::<NewKeyBudget>::default();
+        let files = settings
+            .plans
+            .iter()
+            .filter_map(|plan| plan.file.as_deref());
+        let since = files.filter_map(clock::changed).fold(since, Moment::max);
+        let (shards, paused) = (workers.len(), Paused::default());
+        let started = clock::now();
+        let sharing = sharing(&settings, since, store_health, Arc::default());
+        let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
+            let of_shard = (shard, shards);
+            let overrides = Arc::default();
+            let tuning = tuning(&settings, of_shard, sharing.clone(), &new_keys, overrides);
+            let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
+            let id = SupervisorId::new();
+            let actor = restart::start_on(worker, paused.clone(), move || {
+                let supervisor = ZoneSupervisor::new(name, tuning, metrics, Pacer::here());
+                SupervisorActor::new(id, supervisor)
+            });
+            SupervisorAddress::new(id, actor)
+        });
+        let supervisors = supervisors.collect();
+        Self {
+            name: settings.name.as_str().into(),
+            plans: metrics_of_plans(&metrics, &settings),
+            steering: Arc::new(Steering::new(settings.clone(), sharing.clone())),
+            settings,
+            shards: Arc::new(Shards::new(supervisors, metrics, paused, started)),
+            sharing,
+            new_keys,
+        }
+    }
+
+    /// A zone with one supervisor, on this thread.
+    #[cfg(test)]
+    pub(super) fn on_this_thread(settings: config::Zone, supervisor: SupervisorAddress) -> Self {
+        let metrics = Arc::new(ZoneMetrics::of(&settings.name));
+        Self {
+            name: settings.name.as_str().into(),
+            plans: metrics_of_plans(&metrics, &settings),
+            steering: Arc::new(Steering::new(settings.clone(), None)),
+            settings,
+            shards: Arc::new(Shards::new(
+                [supervisor].into(),
+                metrics,
+                Paused::default(),
+                Moment::default(),
+            )),
+            sharing: None,
+            new_keys: Arc::default(),
+        }
+    }
+
+    /// A zone with one supervisor, on this thread and on the clock of `pacer`.
+    ///
+    /// The other arguments are those of [`start`](Self::start).
+    #[cfg(test)]
+    pub(crate) fn start_here(
+        settings: config::Zone,
+        pacer: Rc<Pacer>,
+        since: Moment,
+        store_health: Option<Arc<StoreHealth>>,
+    ) -> Self {
+        let (metrics, new_keys) = (Arc::new(ZoneMetrics::of(&settings.name)), Arc::default());
+        let sharing = sharing(&settings, since, store_health, Arc::default());
+        let (overrides, name) = (Arc::default(), settings.name.clone());
+        let tuning = tuning(&settings, (0, 1), sharing.clone(), &new_keys, overrides);
+        let supervisor = ZoneSupervisor::new(name, tuning, metrics, pacer);
+        Self {
+            sharing: sharing.clone(),
+            steering: Arc::new(Steering::new(settings.clone(), sharing)),
+            new_keys,
+            ..Self::on_this_thread(settings, SupervisorActor::start(supervisor))
+        }
+    }
+
+    /// The same zone under new settings. It keeps its keys and waiters.
+    ///
+    /// `in_flight` pairs what a limit in this zone had with what it has now, where it has changed.
+    #[must_use]
+    pub fn retune(
+        &self,
+        settings: config::Zone,
+        in_flight: Vec<(NonZeroU32, NonZeroU32)>,
+        store_health: Option<Arc<StoreHealth>>,
+    ) -> Self {
+        self.retune_at(settings, in_flight, store_health, clock::now())
+    }
+
+    /// [`retune`](Self::retune) with a file that was saved `now`.
+    pub(crate) fn retune_at(
+        &self,
+        settings: config::Zone,
+        in_flight: Vec<(NonZeroU32, NonZeroU32)>,
+        store_health: Option<Arc<StoreHealth>>,
+        now: Moment,
+    ) -> Self {
+        let is_retuned = !self.settings.has_rates_of(&settings);
+        let since = match &self.sharing {
+            Some(known) if !is_retuned => known.paces.since(),
+            // Gateways compare it.
+            _ => clock::to_wall(now),
+        };
+        let known = self.sharing.as_ref().map(|known| &known.divergence);
+        let divergence = known.cloned().unwrap_or_default();
+        if is_retuned {
+            divergence.start_again();
+        }
+        let new = sharing(&settings, since, store_health, divergence);
+        let mut told = self.steering.told();
+        told.settings = settings.clone();
+        told.sharing.clone_from(&new);
+        if settings != self.settings || new != self.sharing || !in_flight.is_empty() {
+            self.tell(&told, &in_flight.into());
+        }
+        // Otherwise leave the shown rate: another gateway's may be in force.
+        if is_retuned {
+            self.metrics().show_rate(told.rate());
+        }
+        drop(told);
+        self.metrics().show_max_keys(settings.max_keys);
+        Self {
+            // It carries over only to a zone of this name.
+            name: Arc::clone(&self.name),
+            plans: metrics_of_plans(self.metrics(), &settings),
+            settings,
+            shards: Arc::clone(&self.shards),
+            sharing: new,
+            new_keys: Arc::clone(&self.new_keys),
+            steering: Arc::clone(&self.steering),
+        }
+    }
+
+    /// Tells all supervisors what is in force.
+    fn tell(&self, told: &CurrentNumbers, in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>) {
+        let supervisors = self.shards.supervisors();
+        let shards = supervisors.len();
+        for (shard, supervisor) in supervisors.iter().enumerate() {
+            let (sharing, overrides) = (told.sharing.clone(), Arc::clone(&told.overrides));
+            let (settings, of_shard) = (&told.settings, (shard, shards));
+            supervisor.post(Retune {
+                tuning: tuning(settings, of_shard, sharing, &self.new_keys, overrides),
+                in_flight: Arc::clone(in_flight),
+            });
+        }
+    }
+
+    /// What differs from the file now.
+    #[must_use]
+    pub fn overrides(&self) -> Arc<Overrides> {
+        self.steering.overrides()
+    }
+
+    /// Changes what differs from the file. Returns what `change` returns.
+    ///
+    /// Waiting requests get new times at once.
+    pub fn change_overrides<T>(&self, change: impl FnOnce(&mut Overrides) -> T) -> T {
+        let mut told = self.steering.told();
+        let mut overrides = Overrides::clone(&told.overrides);
+        let result = change(&mut overrides);
+        if overrides != *told.overrides {
+            self.show_overrides(&overrides);
+            self.steering.set_overrides(&mut told, overrides);
+            self.tell(&told, &[].into());
+            // In a shared zone no override changes the rate.
+            if told.sharing.is_none() {
+                self.metrics().show_rate(told.rate());
+            }
+        }
+        result
+    }
+
+    fn show_overrides(&self, overrides: &Overrides) {
+        let zone = overrides.zone.as_ref();
+        let kinds = [
+            zone.is_some_and(|it| it.rate.is_some()),
+            zone.is_some_and(|it| it.pause),
+            zone.is_some_and(|it| it.dry_run.is_some()),
+        ];
+        self.metrics().show_overrides(kinds, overrides.keys.len());
+    }
+
+    /// Whether a request of `key` only passes as in a dry run. `of_route`: what its route says.
+    #[must_use]
+    pub fn dry_run(&self, key: &[u8], of_route: bool) -> bool {
+        self.steering.dry_run(key, of_route)
+    }
+
+    /// Whether a zone with these settings would keep this zone's keys.
+    #[must_use]
+    pub fn carries_over_to(&self, settings: &config::Zone) -> bool {
+        let known = &self.settings;
+        (&known.name, &known.key, known.algorithm, known.store)
+            == (
+                &settings.name,
+                &settings.key,
+                settings.algorithm,
+                settings.store,
+            )
+    }
+
+    /// Ends the supervisors once nothing waits at them. Overrides end now: nobody could undo them.
+    pub fn retire(&self) {
+        self.change_overrides(|overrides| *overrides = Overrides::default());
+        self.shards.retire();
+    }
+
+    /// Whether all supervisors have ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.shards.living().next().is_none()
+    }
+
+    /// Whether a part of the zone's keys cannot be served: their supervisor has panicked several
+    /// times and pauses before it starts again.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.shards.is_paused()
+    }
+
+    /// Forgets what `key` was charged.
+    ///
+    /// Returns the number of rejected waiters, or `None` if the key is not known.
+    pub async fn forget(&self, key: Key, waiters: Waiters) -> Option<usize> {
+        let (reply, answer) = oneshot::channel();
+        self.shards.send(
+            &Key::clone(&key),
+            Forget {
+                key,
+                waiters,
+                reply,
+            },
+        );
+        answer.await.ok().flatten()
+    }
+
+    /// Rejects all waiters and all later requests.
+    pub fn reject_all(&self) {
+        self.shards.tell_all(RejectAll);
+    }
+
+    fn plan(&self, index: Option<usize>) -> Option<&PlanMetrics> {
+        self.plans.get(index?).map(|plan| &**plan)
+    }
+
+    /// Makes the supervisor of `key` handle a [`Crash`].
+    #[cfg(test)]
+    pub(crate) fn crash(&self, key: &Key, crash: Crash) {
+        self.shards.send(key, crash);
+    }
+
+    /// Its name, the same text in all versions of the zone.
+    #[must_use]
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// When the zone started with no keys.
+    #[must_use]
+    pub fn started(&self) -> Moment {
+        self.shards.started()
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &config::Zone {
+        &self.settings
+    }
+
+    /// Whether another gateway that shares the zone has another rate for it.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        let sharing = self.sharing.as_ref();
+        sharing.is_some_and(|sharing| sharing.divergence.is_seen())
+    }
+
+    /// The zone's metrics.
+    #[must_use]
+    pub fn metrics(&self) -> &ZoneMetrics {
+        self.shards.metrics()
+    }
+}
+
+/// The metrics of a zone's plans, in the order of the file.
+fn metrics_of_plans(metrics: &ZoneMetrics, zone: &config::Zone) -> Box<[Arc<PlanMetrics>]> {
+    let plans = zone.plans.iter();
+    plans.map(|plan| metrics.plan(&plan.name)).collect()
+}
+
+/// How a zone is shared, if it is.
+///
+/// The check of the file guarantees that its rates can be kept in the store.
+fn sharing(
+    zone: &config::Zone,
+    since: Moment,
+    store_health: Option<Arc<StoreHealth>>,
+    divergence: Arc<RateDivergence>,
+) -> Option<Sharing> {
+    if zone.store == config::StoreKind::Memory {
+        return None;
+    }
+    Some(Sharing {
+        store_health: store_health?,
+        paces: Paces::new(zone, since).ok()?,
+        on_store_failure: zone.on_store_failure,
+        mask_keys: zone.mask_keys,
+        lease: zone.lease,
+        orphan: zone.orphan,
+        divergence,
+    })
+}

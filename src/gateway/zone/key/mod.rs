@@ -1,0 +1,343 @@
+#[cfg(test)]
+mod crash;
+mod handlers;
+mod offers;
+mod pause;
+mod places;
+mod queue;
+mod settle;
+mod shared_places;
+mod shared_queue;
+mod store_reply;
+mod to_come;
+mod waiter;
+
+use std::rc::Rc;
+
+use actix::{Actor, Context, StreamHandler, Supervised};
+use limit::{Delay, Departure, Moment, Places, Queue, Rate, Verdict};
+use tokio::sync::oneshot;
+
+use super::answer::{Answer, Charge, Grant, Key, Rejection};
+use super::messages::Join;
+use super::restart::Restart;
+use super::snapshot::{Shard, Snapshot};
+use crate::observe::metrics::{ActorKind, Rejected};
+use crate::time::pacer::Alarm;
+#[cfg(test)]
+pub(super) use crash::CrashKey;
+use pause::Pause;
+use places::DueWaiter;
+use queue::KeyQueue;
+use shared_places::SharedPlaces;
+use shared_queue::SharedQueue;
+use waiter::{Waiter, WaitsFor};
+
+/// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
+pub(super) struct KeyActor {
+    queue: KeyQueue,
+    /// Those who run, and those whose time has come but who must wait until fewer run.
+    places: Places<DueWaiter>,
+    /// Set while the store may count places of this key for this gateway.
+    shared_places: Option<Box<SharedPlaces>>,
+    pause: Pause,
+    shard: Rc<Shard>,
+    snapshot: Rc<Snapshot>,
+    /// Created when the first request waits. Most keys never have a waiter.
+    alarm: Option<Alarm>,
+    /// Whether the gateway stops: no request may wait any more.
+    rejects_all: bool,
+}
+
+impl KeyActor {
+    /// `used`: when the key was used last. `paused_until`: until when the key is paused, if it is.
+    pub(super) fn new(
+        rate: Rate,
+        used: Moment,
+        paused_until: Option<Moment>,
+        shard: Rc<Shard>,
+        snapshot: Rc<Snapshot>,
+    ) -> Self {
+        let (bucket, now) = (snapshot.bucket.get(), shard.pacer.now());
+        let queue = match shard.sharing() {
+            Some(zone) => {
+                let key = Key::clone(&snapshot.key);
+                KeyQueue::Shared(SharedQueue::new(zone, key, rate, bucket))
+            }
+            None => KeyQueue::Own(Queue::resumed(rate, bucket, used, now)),
+        };
+        let mut pause = Pause::default();
+        pause.set(paused_until, now);
+        Self {
+            queue,
+            places: Places::default(),
+            shared_places: None,
+            pause,
+            shard,
+            snapshot,
+            alarm: None,
+            rejects_all: false,
+        }
+    }
+
+    fn join(&mut self, mut join: Join, now: Moment, ctx: &mut Context<Self>) {
+        if let Some(rejection) = self.refuses_in_pause(join.limit, join.dry_run) {
+            return self.reject(join.reply, rejection, join.dry_run);
+        }
+        if let Some(refusal) = self.refuses_place(join.limit, join.dry_run, now) {
+            return self.reject(join.reply, Rejection::of(refusal, now), join.dry_run);
+        }
+        if join.places_later {
+            join.limit.in_flight = None;
+        }
+        let since = self.real(now);
+        let queue = match &mut self.queue {
+            KeyQueue::Own(queue) => queue,
+            KeyQueue::Shared(queue) => {
+                let zone = Rc::clone(queue.zone());
+                self.expect_place(join.ticket, join.limit, now, ctx);
+                return self.ask(&zone, join, ctx);
+            }
+        };
+        let Join {
+            limit,
+            dry_run,
+            ticket,
+            onward,
+            places_later,
+            reply,
+            ..
+        } = join;
+        let (verdict, charge) = queue.charge(limit, now);
+        let (until, excess, charge) = match (verdict, charge) {
+            (Verdict::Pass { excess }, Some(charge)) => (None, excess, charge),
+            (Verdict::Delay { until, excess }, Some(charge)) => (Some(until), excess, charge),
+            (Verdict::Reject(refusal), _) => {
+                return self.reject(reply, Rejection::of(refusal, now), dry_run);
+            }
+            // Every request that is not rejected is charged.
+            (_, None) => return,
+        };
+        let waiter = Waiter {
+            since,
+            limit,
+            excess,
+            ticket,
+            onward,
+            waits_for: WaitsFor::of(places_later),
+            reply,
+        };
+        match (until, limit.delay) {
+            (Some(_), Delay::Above(delay)) if !dry_run => {
+                queue.seat(charge, delay, ticket, waiter);
+                self.ensure_alarm(ctx);
+            }
+            _ if dry_run => {
+                let waits = until.or_else(|| self.lacks_place(limit).then_some(now));
+                self.grant(waiter, Charge::Own(charge), waits, now);
+            }
+            _ => {
+                self.pass(waiter, Charge::Own(charge), until, now);
+                self.ensure_alarm_for_places(ctx);
+            }
+        }
+    }
+
+    /// Has an alarm from now on.
+    fn ensure_alarm(&mut self, ctx: &mut Context<Self>) {
+        if self.alarm.is_none() {
+            let (alarm, bell) = self.shard.pacer.alarm();
+            self.alarm = Some(alarm);
+            Self::add_stream(bell, ctx);
+        }
+    }
+
+    /// Releases all waiters that are due and have a place.
+    fn drain(&mut self, now: Moment) {
+        while let Some(Departure {
+            due,
+            charge,
+            waiter,
+        }) = self.queue.take_due(now)
+        {
+            self.shard.metrics.lateness.record(now.since(due));
+            self.pass(waiter, charge, Some(due), now);
+        }
+        self.release_paused(now);
+        self.drain_places(now);
+    }
+
+    /// Grants a turn, and a place if the limit bounds the running requests. If the receiver has
+    /// gone, gives both back.
+    fn grant(&mut self, waiter: Waiter, charge: Charge, due: Option<Moment>, now: Moment) {
+        let Waiter {
+            limit,
+            excess,
+            ticket,
+            waits_for,
+            reply,
+            ..
+        } = waiter;
+        let mut place = limit.in_flight.map(|_| ticket);
+        if waits_for == WaitsFor::Time {
+            place = Some(ticket);
+            self.places.sleep(ticket);
+        } else if place.is_some() {
+            self.places.take(ticket);
+        }
+        let grant = Grant {
+            charge,
+            due,
+            at: self.real(now),
+            excess,
+            outlook: self.outlook(limit, now),
+            place,
+        };
+        if reply.send(Answer::Turn(grant)).is_err() {
+            self.queue.refund(charge, now);
+            self.places.wake(ticket);
+            self.free_place(ticket);
+        }
+    }
+
+    /// Handles an event at the present moment.
+    ///
+    /// Waiters that are due leave first, so neither a late wake-up nor a flood of messages delays
+    /// them. Then `event` runs. Then it publishes the new state to the supervisor.
+    fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
+        let clock = self.pause.clock;
+        let now = clock.at(self.shard.pacer.now());
+        self.drain(now);
+        event(self, now);
+        self.drain(now);
+        let call_at = self.ask_for_places(now);
+        if let Some(alarm) = &self.alarm {
+            let next = self.queue.due().into_iter().chain(self.places.expires());
+            let next = next.min().and_then(|next| clock.real(next));
+            alarm.set(next.into_iter().chain(call_at).min());
+        }
+        self.publish(now);
+    }
+
+    /// The present moment by the real clock, when the key's clock shows `now`.
+    fn real(&self, now: Moment) -> Moment {
+        let real = self.pause.clock.real(now);
+        real.unwrap_or_else(|| self.shard.pacer.now())
+    }
+
+    /// Rejects a request of this key. In a pause it may try again afterwards.
+    fn reject(&self, reply: oneshot::Sender<Answer>, rejection: Rejection, dry_run: bool) {
+        let real = self.shard.pacer.now();
+        let rejection = Rejection {
+            retry_after: rejection.retry_after + self.pause.rest(real),
+            ..rejection
+        };
+        let key = &self.snapshot.key;
+        self.shard.reject(key, reply, rejection, dry_run, real);
+    }
+
+    /// Records how long a request waited for its turn.
+    fn waited(&self, since: Moment) {
+        let real = self.shard.pacer.now();
+        let span = real.since(since);
+        self.shard.waited(&self.snapshot.key, span, real);
+    }
+
+    fn message_handled(&self) {
+        self.snapshot
+            .pending
+            .set(self.snapshot.pending.get().saturating_sub(1));
+    }
+
+    /// Notes that one more message is on its way, from elsewhere than the supervisor.
+    fn add_pending(&self) {
+        self.snapshot.pending.set(self.snapshot.pending.get() + 1);
+    }
+
+    fn publish(&self, now: Moment) {
+        let bucket = self.queue.bucket_of_file(now);
+        let lag = self.real(now).since(now);
+        let bucket = bucket.later(self.queue.rate_of_file(), lag);
+        self.snapshot.bucket.set(bucket);
+        let due = self.places.first_waiters().map(|it| it.waiter.since);
+        let oldest = self.queue.oldest().into_iter().chain(due);
+        let oldest = oldest.chain(self.pause.oldest());
+        self.snapshot.oldest.set(oldest.min());
+        self.snapshot.costs.set(self.queue.costs());
+        let (waiting, running) = (self.depth(), self.places.running());
+        self.shard.count(&self.snapshot, waiting, running);
+    }
+
+    /// Number of requests that wait for their time or for a place.
+    fn depth(&self) -> usize {
+        let places = self.places.depth() + self.places.asleep();
+        self.queue.depth() + places + self.pause.depth()
+    }
+
+    /// Removes and returns all waiters. Their charges stay.
+    fn take_waiters(&mut self) -> Vec<Waiter> {
+        let mut waiters = self.queue.reject_all();
+        waiters.extend(self.pause.reject_all());
+        let due = self.places.reject_all().into_iter();
+        waiters.extend(due.map(|due| due.waiter));
+        waiters
+    }
+
+    /// Rejects these waiters. Returns how many of them were still there.
+    fn reject_waiters(&self, waiters: Vec<Waiter>, now: Moment) -> usize {
+        let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
+        let rejected = waiters.into_iter().map(|waiter| {
+            let retry_at = bucket.accepts_at(rate, waiter.limit, 0, now);
+            let rejection = Rejection {
+                reason: Rejected::Stopping,
+                excess: waiter.excess,
+                retry_after: retry_at.since(now),
+                is_flood: false,
+            };
+            // Nothing waits in a dry run.
+            let key = &self.snapshot.key;
+            let real = self.shard.pacer.now();
+            let is_there = self.shard.reject(key, waiter.reply, rejection, false, real);
+            usize::from(is_there)
+        });
+        rejected.sum()
+    }
+}
+
+impl Actor for KeyActor {
+    type Context = Context<Self>;
+}
+
+impl Supervised for KeyActor {
+    /// Continues from the last published bucket, as if all waiters had left.
+    ///
+    /// They are answered when the old queue is dropped. Those who run go on.
+    fn restarting(&mut self, ctx: &mut Self::Context) {
+        let (rate, now) = (self.queue.rate_of_file(), self.shard.pacer.now());
+        let paused_until = self.pause.until();
+        let mut bucket = self.snapshot.bucket.get();
+        bucket.take_back(rate, self.snapshot.costs.get());
+        self.snapshot.bucket.set(bucket);
+        let (shard, snapshot) = (Rc::clone(&self.shard), Rc::clone(&self.snapshot));
+        *self = Self {
+            rejects_all: self.rejects_all,
+            places: std::mem::take(&mut self.places).without_waiters(),
+            shared_places: self.shared_places.take(),
+            ..Self::new(rate, now, paused_until, shard, snapshot)
+        };
+        if self.shared_places.is_some() {
+            self.ensure_alarm(ctx);
+        }
+        self.publish(now);
+    }
+}
+
+impl Restart for KeyActor {
+    const KIND: ActorKind = ActorKind::Key;
+}
+
+impl StreamHandler<()> for KeyActor {
+    fn handle(&mut self, (): (), ctx: &mut Context<Self>) {
+        self.at_now(|actor, _| actor.return_to_store(ctx));
+    }
+}

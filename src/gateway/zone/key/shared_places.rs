@@ -1,0 +1,396 @@
+//! The places of a key that all gateways share: `in_flight` in a zone that is kept in a store.
+
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix::{AsyncContext, Context, Handler, WeakAddr};
+use config::OnStoreFailure;
+use limit::{KeyPlaces, Limit, Moment, Places, PlacesWanted, Reason, Refusal, Ticket, Verdict};
+
+use super::super::answer::{Charge, RETRY_SOON};
+use super::super::stats::PlacesElsewhere;
+use super::super::store_link::{PlacesAnswer, StoreLink};
+use super::KeyActor;
+use super::places::{DueWaiter, most};
+use super::queue::KeyQueue;
+use super::waiter::{Waiter, WaitsFor};
+use crate::time::pacer::Pacer;
+use crate::zone::Rejection;
+
+/// A place is asked for so long before the time of a request comes.
+const AHEAD: Duration = Duration::from_millis(10);
+/// A request that this gateway's copy of the bucket rejects for so long asks for no place.
+const CLEARLY: Duration = Duration::from_millis(50);
+
+/// What a key's actor knows of the places at all gateways.
+pub(super) struct SharedPlaces {
+    places: KeyPlaces,
+    /// Takes the answers of the store.
+    actor: WeakAddr<KeyActor>,
+    /// The `in_flight` of requests that the store is deciding on, and that may run at once.
+    coming: Vec<(Ticket, NonZeroU32)>,
+    /// Requests that may not wait, and the call whose answer says whether a place is free for them;
+    /// `None`: it is not made yet.
+    unjudged: Vec<(Ticket, Option<u64>)>,
+    /// The number of the last call.
+    called: u64,
+    /// The number of the last call that was answered or failed.
+    heard: u64,
+    /// Counts calls: where several lanes wait, they have turns.
+    turns: usize,
+}
+
+impl Handler<PlacesAnswer> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, answer: PlacesAnswer, ctx: &mut Context<Self>) {
+        self.message_handled();
+        let PlacesAnswer { number, reply } = answer;
+        if let Some(shared) = &mut self.shared_places {
+            shared.heard = shared.heard.max(number);
+            match reply {
+                Ok(reply) => shared.places.answer(number, reply),
+                Err(_) => shared.places.fail(number),
+            }
+        }
+        self.at_now(|_, _| {});
+        self.ensure_alarm_for_places(ctx);
+    }
+}
+
+impl KeyActor {
+    /// Whether a request with this `in_flight` has a place now.
+    pub(super) fn has_place(&self, in_flight: NonZeroU32) -> bool {
+        let (running, pacer) = (self.places.running(), &self.shard.pacer);
+        let shared = self.shared_places.as_deref();
+        has_place(&self.queue, shared, in_flight, running, pacer)
+    }
+
+    /// Takes the next waiter that has a place.
+    pub(super) fn next_with_place(&mut self) -> Option<DueWaiter> {
+        let (running, pacer) = (self.places.running(), &self.shard.pacer);
+        let (queue, shared) = (&self.queue, self.shared_places.as_deref());
+        self.places
+            .take_next_where(|in_flight| has_place(queue, shared, in_flight, running, pacer))
+    }
+
+    /// The store is about to decide on a request, which may need a place then.
+    pub(super) fn expect_place(
+        &mut self,
+        ticket: Ticket,
+        limit: Limit,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        let Some(in_flight) = limit.in_flight else {
+            return;
+        };
+        let mut bucket = self.queue.bucket();
+        let verdict = bucket.decide(self.queue.rate(), limit, now + CLEARLY);
+        let shared = self.share_places(in_flight, ctx);
+        if !matches!(verdict, Verdict::Reject(_)) {
+            shared.coming.push((ticket, in_flight));
+        }
+    }
+
+    /// What is known of the places at all gateways, under this maximum if nothing is known yet.
+    fn share_places(
+        &mut self,
+        in_flight: NonZeroU32,
+        ctx: &mut Context<Self>,
+    ) -> &mut SharedPlaces {
+        self.ensure_alarm(ctx);
+        self.shared_places.get_or_insert_with(|| {
+            Box::new(SharedPlaces {
+                places: KeyPlaces::new(in_flight),
+                actor: ctx.address().downgrade(),
+                coming: Vec::new(),
+                unjudged: Vec::new(),
+                called: 0,
+                heard: 0,
+                turns: 0,
+            })
+        })
+    }
+
+    /// Asks the store for a place for a request that has its turn. If none is free, it waits, unless
+    /// it is to be told so or as many wait as may.
+    pub(super) fn ask_shared_place(
+        &mut self,
+        in_flight: NonZeroU32,
+        waiter: Waiter,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        let shared = self.share_places(in_flight, ctx);
+        if let WaitsFor::Place { at_once: true, .. } = waiter.waits_for {
+            shared.unjudged.push((waiter.ticket, None));
+            self.pass(waiter, Charge::Nothing, None, now);
+        } else {
+            self.pass_or_judge(waiter, Charge::Nothing, None, now);
+        }
+    }
+
+    /// Returns why a request may not wait for a place, if others wait that came before it.
+    ///
+    /// Without any, the store is asked.
+    pub(super) fn refuses_shared_place(
+        &self,
+        limit: Limit,
+        dry_run: bool,
+        now: Moment,
+    ) -> Option<Refusal> {
+        let unjudged = self
+            .shared_places
+            .as_ref()
+            .map_or(0, |it| it.unjudged.len());
+        let depth = self.depth().saturating_sub(unjudged);
+        let is_full = self.places.depth() > unjudged && depth >= self.ceiling(limit);
+        (is_full && !dry_run).then(|| {
+            let mut bucket = self.queue.bucket();
+            let excess = match bucket.decide(self.queue.rate(), limit, now) {
+                Verdict::Pass { excess } | Verdict::Delay { excess, .. } => excess,
+                Verdict::Reject(refusal) => refusal.excess,
+            };
+            Refusal {
+                reason: Reason::InFlight,
+                excess,
+                retry_at: now + RETRY_SOON,
+            }
+        })
+    }
+
+    /// The store has decided on a request, or has not.
+    pub(super) fn place_is_decided(&mut self, ticket: Ticket) {
+        if let Some(shared) = &mut self.shared_places {
+            shared.coming.retain(|(other, _)| *other != ticket);
+        }
+    }
+
+    /// Lets a request go on that need not wait for its time, or wait for a place.
+    pub(super) fn pass_or_judge(
+        &mut self,
+        waiter: Waiter,
+        charge: Charge,
+        due: Option<Moment>,
+        now: Moment,
+    ) {
+        let is_full = self.depth() >= self.ceiling(waiter.limit);
+        if self.lacks_place(waiter.limit)
+            && is_full
+            && !self.pause.clock.is_stopped()
+            && let Some(shared) = &mut self.shared_places
+        {
+            shared.unjudged.push((waiter.ticket, None));
+        }
+        self.pass(waiter, charge, due, now);
+    }
+
+    /// Lets a request pass in a dry run, and says what would have happened to it.
+    pub(super) fn pass_in_dry_run(
+        &mut self,
+        waiter: Waiter,
+        charge: Charge,
+        due: Option<Moment>,
+        now: Moment,
+    ) {
+        let (limit, lacks) = (waiter.limit, self.lacks_place(waiter.limit));
+        let in_flight = limit.in_flight.map_or(usize::MAX, most);
+        let running = self.places.running() + self.running_elsewhere();
+        if lacks && running.saturating_sub(in_flight) >= self.ceiling(limit) {
+            return self.refuse_place(waiter, charge, true, now);
+        }
+        self.grant(waiter, charge, due.or(lacks.then_some(now)), now);
+    }
+
+    fn ceiling(&self, limit: Limit) -> usize {
+        most(limit.ceiling(self.queue.rate()))
+    }
+
+    /// Rejects those who may not wait, once it is known that no place is free for them.
+    fn judge(&mut self, now: Moment) {
+        let Some(shared) = &mut self.shared_places else {
+            return;
+        };
+        let heard = shared.heard;
+        let is_known = |it: &&mut (Ticket, Option<u64>)| it.1.is_some_and(|number| number <= heard);
+        let known = shared.unjudged.iter_mut().filter(is_known);
+        let known: Vec<Ticket> = known.map(|(ticket, _)| *ticket).collect();
+        shared
+            .unjudged
+            .retain(|(ticket, _)| !known.contains(ticket));
+        // Who came first may stay.
+        for ticket in known.into_iter().rev() {
+            let Some(DueWaiter { waiter, charge }) = self.places.leave(ticket) else {
+                continue;
+            };
+            if let WaitsFor::Place { at_once: true, .. } = waiter.waits_for {
+                self.has_no_place(waiter);
+            } else if self.depth() >= self.ceiling(waiter.limit) {
+                self.refuse_place(waiter, charge, false, now);
+            } else {
+                self.pass(waiter, charge, None, now);
+            }
+        }
+    }
+
+    pub(super) fn refuse_place(
+        &mut self,
+        waiter: Waiter,
+        charge: Charge,
+        dry_run: bool,
+        now: Moment,
+    ) {
+        self.queue.refund(charge, now);
+        let refusal = Refusal {
+            reason: Reason::InFlight,
+            excess: waiter.excess,
+            retry_at: now + RETRY_SOON,
+        };
+        self.reject(waiter.reply, Rejection::of(refusal, now), dry_run);
+    }
+
+    /// A request has ended, or never used its place.
+    pub(super) fn free_place(&mut self, ticket: Ticket) {
+        let before = self.places.running();
+        self.places.free(ticket);
+        let running = self.places.running();
+        if let Some(shared) = &mut self.shared_places
+            && running < before
+        {
+            shared.places.freed(running);
+        }
+    }
+
+    /// How many requests of the key run at other gateways, as far as is known.
+    pub(super) fn running_elsewhere(&self) -> usize {
+        let shared = self.shared_places.as_deref();
+        shared.map_or(0, |shared| shared.places.elsewhere())
+    }
+
+    /// Makes the call for places that is due. Returns when the next one is, by the real clock.
+    pub(super) fn ask_for_places(&mut self, now: Moment) -> Option<Moment> {
+        self.shared_places.as_ref()?;
+        self.call_for_places();
+        self.judge(now);
+        // Those that are rejected want no place.
+        self.call_for_places();
+        let KeyQueue::Shared(queue) = &self.queue else {
+            return None;
+        };
+        let shared = self.shared_places.as_deref()?;
+        let real = self.shard.pacer.now();
+        let is_over = shared.places.is_settled(real)
+            && shared.coming.is_empty()
+            && self.places.running() + self.depth() == 0;
+        self.snapshot.counts_in_store.set(!is_over);
+        let elsewhere = elsewhere(&shared.places);
+        self.snapshot.elsewhere.set(elsewhere);
+        if is_over {
+            self.shard
+                .note_elsewhere(&self.snapshot.key, elsewhere, real);
+            self.shared_places = None;
+            return None;
+        }
+        let ahead = queue.line().due().map(|due| due.before(AHEAD));
+        let at = shared
+            .places
+            .calls_at(self.needs(shared, queue.due_by(real + AHEAD)));
+        at.into_iter().chain(ahead.filter(|at| *at > real)).min()
+    }
+
+    fn call_for_places(&mut self) {
+        let (KeyQueue::Shared(queue), Some(shared)) = (&self.queue, &self.shared_places) else {
+            return;
+        };
+        let (zone, real) = (Rc::clone(queue.zone()), self.shard.pacer.now());
+        let needs = self.needs(shared, queue.due_by(real + AHEAD));
+        let Some(shared) = &mut self.shared_places else {
+            return;
+        };
+        let (number, kept) = (StoreLink::next_places_call(), zone.places_kept());
+        let call = shared.places.call(needs, number, kept, real);
+        if let Some(call) = call {
+            (shared.called, shared.turns) = (number, shared.turns + 1);
+            if let Some(actor) = shared.actor.upgrade() {
+                self.snapshot.pending.set(self.snapshot.pending.get() + 1);
+                zone.call_for_places(&self.snapshot.key, call, actor.recipient());
+            }
+        }
+        if shared.places.has_told(needs) {
+            let called = shared.called;
+            let unjudged = shared.unjudged.iter_mut();
+            unjudged.for_each(|(_, number)| *number = number.or(Some(called)));
+        }
+    }
+
+    /// What is wanted, for the lane whose turn it is. `soon`: the `in_flight` of those that are due
+    /// soon.
+    fn needs(&self, shared: &SharedPlaces, soon: impl Iterator<Item = NonZeroU32>) -> PlacesWanted {
+        let most = turn_of(&self.places, shared);
+        let is_of = |in_flight: &NonZeroU32| *in_flight >= most;
+        let waiting = self
+            .places
+            .waiting()
+            .filter(|(in_flight, _)| is_of(in_flight));
+        let coming = shared
+            .coming
+            .iter()
+            .filter(|(_, in_flight)| is_of(in_flight));
+        let soon = soon.filter(is_of).take(super::places::most(most));
+        PlacesWanted {
+            running: self.places.running(),
+            waiting: waiting.map(|(_, count)| count).sum(),
+            coming: coming.count() + soon.count(),
+            most,
+        }
+    }
+}
+
+/// What other gateways have.
+fn elsewhere(places: &KeyPlaces) -> PlacesElsewhere {
+    let count = |places: usize| u32::try_from(places).unwrap_or(u32::MAX);
+    PlacesElsewhere {
+        places: count(places.elsewhere()),
+        withheld: count(places.withheld()),
+    }
+}
+
+/// The `in_flight` under which places are asked for next: each lane has its turn.
+fn turn_of(places: &Places<DueWaiter>, shared: &SharedPlaces) -> NonZeroU32 {
+    let mut lanes: Vec<NonZeroU32> = places.waiting().map(|(in_flight, _)| in_flight).collect();
+    if lanes.is_empty() {
+        lanes.extend(shared.coming.first().map(|(_, in_flight)| *in_flight));
+    }
+    lanes.sort_unstable();
+    lanes.dedup();
+    let turn = shared.turns % lanes.len().max(1);
+    let most = lanes.get(turn).copied();
+    most.unwrap_or(shared.places.most())
+}
+
+/// Whether a place is free under this `in_flight`, where so many of the key run here.
+///
+/// Reads the clock only where gateways share the places.
+fn has_place(
+    queue: &KeyQueue,
+    shared: Option<&SharedPlaces>,
+    in_flight: NonZeroU32,
+    running: usize,
+    pacer: &Pacer,
+) -> bool {
+    let is_free_here = running < most(in_flight);
+    let KeyQueue::Shared(queue) = queue else {
+        return is_free_here;
+    };
+    let is_lost = shared.is_some_and(|it| it.places.is_lost());
+    if queue.zone().is_out() || is_lost {
+        match queue.zone().on_store_failure {
+            OnStoreFailure::Local => return is_free_here,
+            OnStoreFailure::Open => return true,
+            OnStoreFailure::Closed => {}
+        }
+    }
+    shared.is_some_and(|it| it.places.is_free(in_flight, running, pacer.now()))
+}

@@ -1,0 +1,319 @@
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::time::Duration;
+
+use limit::{
+    Account, Bucket, Cost, Departure, ExternalSchedule, Limit, Moment, Rate, Ticket, Verdict,
+};
+
+use super::super::answer::{Charge, Key};
+use super::super::store_link::{Bill, Decision, InForce, StoreLink};
+use super::waiter::Waiter;
+use crate::store;
+
+/// The local state of a key that is kept in the store, and its waiters at this gateway.
+pub(super) struct SharedQueue {
+    zone: Rc<StoreLink>,
+    key: Key,
+    line: ExternalSchedule<Waiter, Charge>,
+    /// What the waiters were charged together.
+    costs: u64,
+    /// The key's state as the store last reported it.
+    ///
+    /// Charges made here since then, while the store was unavailable, are added.
+    bucket: Bucket,
+    /// The rate of this gateway's file.
+    own: Rate,
+    /// The rate in force.
+    rate: Rate,
+    /// Whether any waiter has a time that was assigned while the store was unavailable.
+    alone: bool,
+    /// How many of those times the store is being asked to replace.
+    placing: usize,
+}
+
+/// How many such times the store is asked to replace at once.
+const MAX_PLACED: usize = 32;
+
+impl SharedQueue {
+    pub(super) fn new(zone: Rc<StoreLink>, key: Key, rate: Rate, bucket: Bucket) -> Self {
+        Self {
+            zone,
+            key,
+            line: ExternalSchedule::default(),
+            costs: 0,
+            bucket,
+            own: rate,
+            rate,
+            alone: false,
+            placing: 0,
+        }
+    }
+
+    pub(super) fn zone(&self) -> &Rc<StoreLink> {
+        &self.zone
+    }
+
+    pub(super) fn line(&self) -> &ExternalSchedule<Waiter, Charge> {
+        &self.line
+    }
+
+    /// The `in_flight` of waiters that are due by this moment, of those that have one.
+    pub(super) fn due_by(&self, moment: Moment) -> impl Iterator<Item = NonZeroU32> {
+        let due = self.line.due_by(moment);
+        due.filter_map(|waiter| waiter.limit.in_flight)
+    }
+
+    pub(super) fn waiters_mut(&mut self) -> impl Iterator<Item = &mut Waiter> {
+        self.line.waiters_mut()
+    }
+
+    pub(super) fn bucket(&self) -> Bucket {
+        self.bucket
+    }
+
+    /// What the waiters were charged together.
+    pub(super) fn costs(&self) -> u64 {
+        self.costs
+    }
+
+    /// The rate in force.
+    pub(super) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The rate of this gateway's file.
+    pub(super) fn own(&self) -> Rate {
+        self.own
+    }
+
+    /// Adopts the zone's new settings, in which the key has this rate.
+    pub(super) fn adopt(&mut self, zone: Rc<StoreLink>, own: Rate) {
+        (self.zone, self.own) = (zone, own);
+    }
+
+    /// Takes over what the store reported: the rate in force and the key's state.
+    pub(super) fn learn(&mut self, decision: &Decision, now: Moment) {
+        self.follow(decision.in_force, now);
+        if let Account::Bucket(bucket) = decision.account {
+            self.bucket = bucket;
+        }
+    }
+
+    /// Decides without the store, from the state it last reported.
+    pub(super) fn decide(&mut self, limit: Limit, now: Moment) -> Verdict {
+        self.bucket.decide(self.rate, limit, now)
+    }
+
+    pub(super) fn has_no_waiters(&self) -> bool {
+        self.line.depth() == 0
+    }
+
+    /// Whether a request with this `delay` has to wait behind others.
+    pub(super) fn is_busy(&self, delay: u32) -> bool {
+        self.line.is_busy(delay)
+    }
+
+    pub(super) fn seat(&mut self, delay: u32, waiter: Waiter, due: Moment, charge: Charge) {
+        let (ticket, has_gone) = (waiter.ticket, waiter.reply.is_closed());
+        self.costs += charged(&charge);
+        self.alone |= matches!(charge, Charge::Alone(_)) && self.zone.is_out();
+        self.line
+            .seat(delay, ticket, waiter.since, waiter, (due, charge));
+        if has_gone {
+            self.leave(ticket);
+        }
+    }
+
+    /// Delays of the waiters whose times the store should now replace, because it is back.
+    ///
+    /// Until these waiters have times on the shared schedule, they leave in addition to the
+    /// waiters that do.
+    pub(super) fn take_unplaced(&mut self) -> Vec<(u32, Cost)> {
+        if !self.alone || self.placing > 0 || self.zone.is_out() {
+            return Vec::new();
+        }
+        let alone = self.line.times();
+        let alone = alone.filter(|(.., charge)| matches!(charge, Charge::Alone(_)));
+        let unplaced = alone.map(|(delay, _, charge)| (delay, charge.cost()));
+        let unplaced: Vec<_> = unplaced.take(MAX_PLACED).collect();
+        self.placing = unplaced.len();
+        self.alone = !unplaced.is_empty();
+        unplaced
+    }
+
+    /// The store has answered one of these requests, or failed to.
+    pub(super) fn placed(&mut self) {
+        self.placing = self.placing.saturating_sub(1);
+    }
+
+    /// Asks for no more replacements, unless the store goes out again and comes back.
+    pub(super) fn stays_alone(&mut self) {
+        self.alone = self.zone.is_out();
+    }
+
+    /// Replaces a time that this gateway assigned alone by one from the store.
+    pub(super) fn exchange(&mut self, delay: u32, due: Moment, charge: Charge) {
+        let new = charge.cost();
+        let is_old = |charge: &Charge| matches!(charge, Charge::Alone(cost) if *cost == new);
+        if let Err(charge) = self.line.exchange(delay, is_old, (due, charge)) {
+            self.refund(charge);
+        }
+    }
+
+    /// The waiters keep their times. Later requests come behind them.
+    pub(super) fn forget(&mut self, now: Moment) {
+        let times = self.line.times();
+        let told = times.filter_map(|(delay, due, charge)| match charge {
+            Charge::Store(charge) => Some((due, delay, *charge)),
+            _ => None,
+        });
+        let last = told.max_by_key(|(due, ..)| *due);
+        self.bucket = last.map_or_else(Bucket::new, |(due, delay, charge)| {
+            let rate = self.rate;
+            let waits = i128::try_from(due.since(now).as_nanos()).unwrap_or(i128::MAX);
+            let level = waits.saturating_mul(rate.ticks_per_nano());
+            let cost = i128::from(charge.cost().get());
+            let free = (i128::from(delay) + cost) * rate.ticks_per_request();
+            Bucket::next_at_level(rate, level.saturating_add(free), now)
+        });
+        let last = last.map(|(.., charge)| charge);
+        self.zone.forget(&self.key, last);
+    }
+
+    /// Takes the next waiter that is due.
+    ///
+    /// It takes the first time, which another one may have been charged for.
+    pub(super) fn take_due(&mut self, now: Moment) -> Option<Departure<Waiter, Charge>> {
+        let departure = self.line.take_due(now)?;
+        self.costs -= charged(&departure.charge);
+        Some(Departure {
+            charge: departure.charge.at_most(departure.waiter.limit.cost),
+            ..departure
+        })
+    }
+
+    /// Removes and returns all waiters, and gives their charges back.
+    pub(super) fn reject_all(&mut self) -> Vec<Waiter> {
+        let (gone, charges) = self.line.reject_all();
+        self.costs = 0;
+        for charge in charges {
+            self.refund(charge);
+        }
+        gone
+    }
+
+    pub(super) fn leave(&mut self, ticket: Ticket) {
+        let is_of = |waiter: &Waiter, charge: &Charge| charge.cost() == waiter.limit.cost;
+        if let Some(charge) = self.line.leave(ticket, is_of) {
+            self.costs -= charged(&charge);
+            self.refund(charge);
+        }
+    }
+
+    /// The `delay` of the waiter that is due next.
+    pub(super) fn next_delay(&self) -> u32 {
+        self.line.next_delay().unwrap_or(0)
+    }
+
+    /// Moves the waiters behind a used turn back, which cost more: the store has charged that.
+    ///
+    /// Their first times are left unused, and they take the times that the bill was given.
+    pub(super) fn move_back(&mut self, bill: Bill, decision: &Decision, now: Moment) {
+        let Some(charge) = decision.charge else {
+            return;
+        };
+        let (due, rate) = (decision.due(now), self.rate);
+        let stays = |other: &store::Charge| {
+            let is_before = |billed: &store::Charge| !other.is_behind(billed);
+            other.is_behind(&charge) || matches!(&bill.charge, Charge::Store(it) if is_before(it))
+        };
+        let cost_of = |other: &Charge| match other {
+            Charge::Store(other) if stays(other) => None,
+            _ => Some(other.cost()),
+        };
+        let later = |from: u32, cost| {
+            let due = due + rate.time_for(from.into());
+            (due, Charge::Store(charge.part(from, cost)))
+        };
+        self.line.postpone(bill.delay, bill.more, cost_of, later);
+        // Times without a charge may have become charged ones.
+        self.costs = self.line.times().map(|(.., charge)| charged(charge)).sum();
+    }
+
+    /// Gives back the charge of a turn, or a part of it.
+    ///
+    /// The waiters whose places follow without a gap move up into those that are still to come, and
+    /// the last of their own are given back.
+    pub(super) fn give_back(&mut self, charge: Charge, now: Moment) {
+        let Charge::Store(free) = charge else {
+            return self.refund(charge);
+        };
+        let follows = |other: &Charge| matches!(other, Charge::Store(it) if it.follows(&free));
+        let next = self
+            .line
+            .times()
+            .find_map(|(_, due, other)| follows(other).then_some(due));
+        let to_come = next.map_or(0, |due| self.rate.count_in(due.since(now)));
+        let to_come = u32::try_from(to_come).unwrap_or(u32::MAX);
+        let Some(up) = Cost::new(to_come.min(free.cost().get())) else {
+            return self.refund(charge);
+        };
+        let (earlier, mut last) = (self.rate.time_for(up.get().into()), free);
+        self.line.exchange_some(|due, charge| match charge {
+            Charge::Store(charge) if charge.follows(&last) => {
+                last = *charge;
+                Some((due.before(earlier), Charge::Store(charge.moved_up(up))))
+            }
+            _ => None,
+        });
+        let behind = last.part(last.cost().get(), up);
+        self.refund(Charge::Store(behind.moved_up(up)));
+        // The store knows which of these are still to come.
+        if let Some(rest) = free.cost().above(up) {
+            self.refund(Charge::Store(free.part(0, rest)));
+        }
+    }
+
+    fn refund(&mut self, charge: Charge) {
+        match charge {
+            Charge::Store(charge) => self.zone.refund(&self.key, charge),
+            Charge::Alone(cost) => self.bucket.take_back(self.rate, cost.get().into()),
+            Charge::Own(_) | Charge::Nothing => {}
+        }
+    }
+
+    /// Switches to the rate in force.
+    ///
+    /// A waiter from before the change keeps its place: its remaining time is scaled from `since`
+    /// on, in the same way at all gateways.
+    pub(super) fn follow(&mut self, in_force: InForce, now: Moment) {
+        if in_force.rate == self.rate {
+            return;
+        }
+        let since = in_force.since.unwrap_or(now);
+        let stretch = interval(in_force.rate) / interval(self.rate);
+        self.line.retime(|due| {
+            let ahead = due.since(since).as_secs_f64() * stretch;
+            if due <= since {
+                return due;
+            }
+            since + Duration::try_from_secs_f64(ahead).unwrap_or(Duration::MAX)
+        });
+        self.bucket.retune(self.rate, in_force.rate, now);
+        self.rate = in_force.rate;
+    }
+}
+
+fn charged(charge: &Charge) -> u64 {
+    match charge {
+        Charge::Nothing => 0,
+        charge => charge.cost().get().into(),
+    }
+}
+
+/// Time in which one request leaks, in seconds.
+#[allow(clippy::cast_precision_loss)]
+fn interval(rate: Rate) -> f64 {
+    rate.ticks_per_request() as f64 / rate.ticks_per_nano() as f64
+}

@@ -1,0 +1,162 @@
+//! Starts an actor again after a panic, at its old address and with the messages that wait there.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context as TaskContext, Poll, ready};
+use std::time::Duration;
+
+use actix::dev::{ContextFut, channel};
+use actix::{Actor, Addr, AsyncContext, Context, Supervised};
+use actix_rt::ArbiterHandle;
+use limit::Moment;
+use tokio::time::{Sleep, sleep};
+
+use crate::observe::metrics::{ActorKind, count_restart};
+use crate::observe::panics::message;
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+
+/// Capacity of an actor's mailbox. It does not bound `do_send`, which is all that is used here.
+const MAILBOX: usize = 16;
+/// An actor that panics again within this time pauses before it starts again.
+const AGAIN: Duration = Duration::from_secs(10);
+/// How long it pauses.
+///
+/// Each restart of a supervisor forgets what its keys were charged. Without a pause, one that
+/// panics at every request would let all of them through.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// An actor that starts again after a panic.
+///
+/// The message that it was handling is lost. Its `restarting` puts it into a state without waiters
+/// and its `started` runs again.
+pub(super) trait Restart: Supervised + Actor<Context = Context<Self>> {
+    /// What the restarts are counted as.
+    const KIND: ActorKind;
+}
+
+/// Number of a zone's actors that pause before they start again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Paused(Arc<AtomicUsize>);
+
+impl Paused {
+    pub(super) fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Starts an actor on this thread. It starts again at once after a panic.
+pub(super) fn start<A: Restart>(actor: A) -> Addr<A> {
+    let context = Context::new();
+    let address = context.address();
+    actix_rt::spawn(Restarting {
+        running: context.into_future(actor),
+        pauses: None,
+    });
+    address
+}
+
+/// Starts the actor that `make` creates on `worker`.
+///
+/// After a panic it starts again at once, or after a pause if it panicked only just before.
+pub(super) fn start_on<A: Restart>(
+    worker: &ArbiterHandle,
+    paused: Paused,
+    make: impl FnOnce() -> A + Send + 'static,
+) -> Addr<A> {
+    let (sender, receiver) = channel::channel(MAILBOX);
+    worker.spawn_fn(move || {
+        actix_rt::spawn(Restarting {
+            running: Context::with_receiver(receiver).into_future(make()),
+            pauses: Some(Pauses {
+                paused,
+                last: None,
+                pause: None,
+            }),
+        });
+    });
+    Addr::new(sender)
+}
+
+/// The task of an actor.
+struct Restarting<A: Restart> {
+    running: ContextFut<A, Context<A>>,
+    /// `None` if the actor never pauses.
+    pauses: Option<Pauses>,
+}
+
+struct Pauses {
+    paused: Paused,
+    /// When the actor panicked last.
+    last: Option<Moment>,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl<A: Restart> Future for Restarting<A> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        static RESTARTS: Throttle = Throttle::new();
+        loop {
+            if let Some(pauses) = &mut self.pauses {
+                ready!(pauses.poll_over(cx));
+            }
+            // The state that a panic may have left half changed is replaced before it is used.
+            let polled = AssertUnwindSafe(|| Pin::new(&mut self.running).poll(cx));
+            let panic = match catch_unwind(polled) {
+                Ok(polled) => return polled,
+                Err(panic) => panic,
+            };
+            count_restart(A::KIND);
+            let (kind, cause) = (A::KIND.label(), message(&*panic));
+            if let Some(hidden) = RESTARTS.show(clock::now()) {
+                tracing::error!(
+                    actor = kind,
+                    panic = cause,
+                    hidden,
+                    "an actor panicked; it starts again, and its waiting requests get 503"
+                );
+            }
+            if !self.running.restart() {
+                return Poll::Ready(());
+            }
+            if let Some(pauses) = &mut self.pauses {
+                pauses.panicked();
+            }
+        }
+    }
+}
+
+impl Pauses {
+    fn panicked(&mut self) {
+        let now = clock::now();
+        let last = self.last.replace(now);
+        if last.is_some_and(|last| now.since(last) < AGAIN) {
+            self.pause = Some(Box::pin(sleep(PAUSE)));
+            self.paused.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Ready unless the actor pauses.
+    fn poll_over(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(cx));
+            self.end();
+        }
+        Poll::Ready(())
+    }
+
+    fn end(&mut self) {
+        if self.pause.take().is_some() {
+            self.paused.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Pauses {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

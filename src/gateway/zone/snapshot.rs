@@ -1,0 +1,344 @@
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use limit::{Bucket, Heaviest, Measure, Moment, Rate, Refusal, Window};
+use tokio::sync::oneshot;
+
+use super::answer::{Answer, Key, Rejection};
+use super::arrivals::{Arrival, ArrivalLog, Arrivals};
+use super::heavy::{HeavyCount, HeavyName};
+use super::messages::Probe;
+use super::stats::{KeyState, PlacesElsewhere};
+use super::store_link::StoreLink;
+use crate::observe::metrics::{LimitStatus, ZoneMetrics};
+use crate::time::pacer::Pacer;
+
+/// How long it is told what other gateways had of a key of which this one has nothing any more.
+const KEPT_ELSEWHERE: Duration = Duration::from_secs(2);
+
+/// State that the actors of one supervisor share with it.
+///
+/// All run on one thread, so plain cells suffice.
+pub(super) struct Shard {
+    pub(super) pacer: Rc<Pacer>,
+    pub(super) metrics: Arc<ZoneMetrics>,
+    /// The keys that have waiters.
+    ///
+    /// Each knows its index here, so adding and removing cost a few moves, and a search for the
+    /// deepest key walks only these.
+    waiting: RefCell<Vec<Rc<Snapshot>>>,
+    /// Number of waiters of all keys together.
+    depth: Cell<usize>,
+    /// Number of running requests of all keys together, of those that a limit bounds.
+    running: Cell<usize>,
+    /// Number of keys that have waiters or running requests.
+    busy: Cell<usize>,
+    /// Set for a zone that is kept in a store.
+    sharing: RefCell<Option<Rc<StoreLink>>>,
+    /// The key that last had no place here while gateways that vanished had some, and when.
+    withheld: RefCell<Option<(Key, PlacesElsewhere, Moment)>>,
+    /// What the keys ask for and get, in the last minutes.
+    heavy: RefCell<HeavyCount>,
+    arrivals: RefCell<ArrivalLog>,
+}
+
+impl Shard {
+    pub(super) fn new(pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>, arrivals: ArrivalLog) -> Self {
+        Self {
+            arrivals: RefCell::new(arrivals),
+            pacer,
+            metrics,
+            waiting: RefCell::default(),
+            depth: Cell::new(0),
+            running: Cell::new(0),
+            busy: Cell::new(0),
+            sharing: RefCell::default(),
+            withheld: RefCell::default(),
+            heavy: RefCell::default(),
+        }
+    }
+
+    /// Records an arrival, to be replayed with other numbers.
+    pub(super) fn record(&self, arrival: Arrival) {
+        self.arrivals.borrow_mut().record(arrival);
+    }
+
+    /// The arrivals of the last ten minutes.
+    pub(super) fn arrivals(&self) -> Arrivals {
+        self.arrivals.borrow().arrivals(self.pacer.now())
+    }
+
+    /// Forgets arrivals that are too old.
+    pub(super) fn forget_old_arrivals(&self, now: Moment) {
+        self.arrivals.borrow_mut().forget_old(now);
+    }
+
+    /// How the zone is shared now, if it is.
+    pub(super) fn sharing(&self) -> Option<Rc<StoreLink>> {
+        self.sharing.borrow().as_ref().map(Rc::clone)
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.sharing.borrow().is_some()
+    }
+
+    /// Sets how the zone is shared.
+    pub(super) fn share(&self, zone: Option<Rc<StoreLink>>) {
+        self.sharing.replace(zone);
+    }
+
+    /// Notes what other gateways have of a key of which this one has nothing.
+    pub(super) fn note_elsewhere(&self, key: &Key, elsewhere: PlacesElsewhere, now: Moment) {
+        if elsewhere.withheld > 0 {
+            let noted = (Key::clone(key), elsewhere, now);
+            self.withheld.replace(Some(noted));
+        }
+    }
+
+    /// What other gateways had of a key a moment ago, if this one has nothing of it and some is
+    /// withheld.
+    pub(super) fn lately_elsewhere(&self, key: &[u8], now: Moment) -> Option<PlacesElsewhere> {
+        let withheld = self.withheld.borrow();
+        let (last, elsewhere, at) = withheld.as_ref()?;
+        (**last == *key && now.since(*at) < KEPT_ELSEWHERE).then_some(*elsewhere)
+    }
+
+    /// Number of keys that have waiters or running requests.
+    pub(super) fn busy(&self) -> usize {
+        self.busy.get()
+    }
+
+    /// Number of waiters of all keys together.
+    pub(super) fn depth(&self) -> usize {
+        self.depth.get()
+    }
+
+    /// Number of running requests of all keys together, of those that a limit bounds.
+    pub(super) fn running(&self) -> usize {
+        self.running.get()
+    }
+
+    /// Counts a request of a key.
+    pub(super) fn count_request(&self, key: &Key, now: Moment) {
+        self.heavy
+            .borrow_mut()
+            .record(Measure::Requests, key, 1, now);
+    }
+
+    /// Records how long a request of a key waited for its turn.
+    pub(super) fn waited(&self, key: &Key, span: Duration, now: Moment) {
+        self.metrics.waited(span);
+        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        self.heavy
+            .borrow_mut()
+            .record(Measure::Waits, key, nanos, now);
+    }
+
+    /// Rejects a request of a key. Returns whether it was still there.
+    ///
+    /// One that has gone counts as cancelled, not as rejected. Nothing was charged, so there is
+    /// nothing to give back.
+    pub(super) fn reject(
+        &self,
+        key: &Key,
+        reply: oneshot::Sender<Answer>,
+        rejection: Rejection,
+        dry_run: bool,
+        now: Moment,
+    ) -> bool {
+        let is_there = reply.send(Answer::Rejected(rejection)).is_ok();
+        if is_there {
+            self.count_rejection(key, &rejection, dry_run, now);
+        }
+        is_there
+    }
+
+    /// Counts a rejected request for its key. In a dry run it was not.
+    pub(super) fn count_rejection(
+        &self,
+        key: &Key,
+        rejection: &Rejection,
+        dry_run: bool,
+        now: Moment,
+    ) {
+        if rejection.status(dry_run) == LimitStatus::Rejected {
+            self.heavy
+                .borrow_mut()
+                .record(Measure::Rejections, key, 1, now);
+        }
+    }
+
+    /// Answers whether a join would be accepted.
+    ///
+    /// A request that would be rejected does not join any more, so it is counted here.
+    pub(super) fn answer_probe(&self, probe: Probe, refusal: Option<Refusal>, now: Moment) {
+        // The key's own clock may stand.
+        let real = self.pacer.now();
+        if refusal.is_some() {
+            self.record(probe.arrival(real));
+        }
+        let Probe {
+            key,
+            dry_run,
+            reply,
+            ..
+        } = probe;
+        let rejection = refusal.map(|refusal| Rejection::of(refusal, now));
+        let is_there = reply.send(rejection.into()).is_ok();
+        if is_there && let Some(rejection) = rejection {
+            self.count_request(&key, real);
+            self.count_rejection(&key, &rejection, dry_run, real);
+        }
+    }
+
+    /// The heaviest keys by a measure.
+    pub(super) fn heaviest(
+        &self,
+        measure: Measure,
+        window: Window,
+        limit: usize,
+        now: Moment,
+    ) -> Heaviest<HeavyName> {
+        self.heavy.borrow().heaviest(measure, window, limit, now)
+    }
+
+    /// Forgets what keys asked for longer ago than anybody asks about.
+    pub(super) fn forget_old(&self, now: Moment) {
+        self.heavy.borrow_mut().forget_old(now);
+    }
+
+    /// Shows up to `most` keys that have waiters, from just before index `end` towards the front.
+    ///
+    /// Returns the index to continue from; 0 at the end. Even in several steps this shows every
+    /// key that has waiters throughout, some keys twice.
+    pub(super) fn walk(&self, end: usize, most: usize, mut show: impl FnMut(&Snapshot)) -> usize {
+        let waiting = self.waiting.borrow();
+        let end = end.min(waiting.len());
+        let start = end.saturating_sub(most);
+        waiting[start..end].iter().rev().for_each(|it| show(it));
+        start
+    }
+
+    /// Records how many waiters and running requests one key has now.
+    pub(super) fn count(&self, snapshot: &Rc<Snapshot>, waiting: usize, running: usize) {
+        let was_busy = snapshot.is_busy();
+        let before = snapshot.depth.replace(waiting);
+        match (before, waiting) {
+            (0, 0) => {}
+            (0, _) => self.add(snapshot),
+            (_, 0) => self.remove(snapshot),
+            _ => {}
+        }
+        count_change(&self.depth, &self.metrics.depth, before, waiting);
+        let before = snapshot.running.replace(running);
+        count_change(&self.running, &self.metrics.in_flight, before, running);
+        let busy = self.busy.get() + usize::from(snapshot.is_busy());
+        self.busy.set(busy.saturating_sub(usize::from(was_busy)));
+    }
+
+    fn add(&self, snapshot: &Rc<Snapshot>) {
+        let mut waiting = self.waiting.borrow_mut();
+        snapshot.index.set(waiting.len());
+        waiting.push(Rc::clone(snapshot));
+    }
+
+    fn remove(&self, snapshot: &Snapshot) {
+        let (mut waiting, index) = (self.waiting.borrow_mut(), snapshot.index.get());
+        if index < waiting.len() {
+            waiting.swap_remove(index);
+        }
+        if let Some(moved) = waiting.get(index) {
+            moved.index.set(index);
+        }
+    }
+}
+
+impl Drop for Shard {
+    /// What is left after a panic is not counted one by one: the waiters, which are answered, and
+    /// the running requests, which go on.
+    #[allow(clippy::cast_precision_loss)]
+    fn drop(&mut self) {
+        self.metrics.depth.decrement(self.depth.get() as f64);
+        self.metrics.in_flight.decrement(self.running.get() as f64);
+    }
+}
+
+/// Records that a part of a total, which is also shown, has changed.
+#[allow(clippy::cast_precision_loss)]
+fn count_change(total: &Cell<usize>, shown: &metrics::Gauge, before: usize, after: usize) {
+    if before == after {
+        return;
+    }
+    total.set((total.get() + after).saturating_sub(before));
+    match after.checked_sub(before) {
+        Some(more) => shown.increment(more as f64),
+        None => shown.decrement((before - after) as f64),
+    }
+}
+
+/// What one actor publishes to its supervisor.
+///
+/// It is enough to park the actor, list it or skip it without asking it.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) key: Key,
+    /// Number of messages sent to the actor that it has not handled yet.
+    pub(super) pending: Cell<usize>,
+    /// Number of waiters at this key.
+    pub(super) depth: Cell<usize>,
+    /// Number of running requests of this key, of those that a limit bounds.
+    pub(super) running: Cell<usize>,
+    /// Whether the store may count places of this key for this gateway.
+    pub(super) counts_in_store: Cell<bool>,
+    /// What other gateways have of it, if the store may count some for this one.
+    pub(super) elsewhere: Cell<PlacesElsewhere>,
+    /// What the waiters were charged together.
+    pub(super) costs: Cell<u64>,
+    pub(super) bucket: Cell<Bucket>,
+    /// When the waiter that has waited longest joined.
+    pub(super) oldest: Cell<Option<Moment>>,
+    /// Index among the keys that have waiters. Valid only while the key has waiters.
+    index: Cell<usize>,
+}
+
+impl Snapshot {
+    pub(super) fn new(key: Key, bucket: Bucket) -> Self {
+        Self {
+            key,
+            pending: Cell::new(0),
+            depth: Cell::new(0),
+            running: Cell::new(0),
+            counts_in_store: Cell::new(false),
+            elsewhere: Cell::default(),
+            costs: Cell::new(0),
+            bucket: Cell::new(bucket),
+            oldest: Cell::new(None),
+            index: Cell::new(0),
+        }
+    }
+
+    /// The key's state for listings.
+    pub(super) fn state(&self, rate: Rate, now: Moment) -> KeyState {
+        KeyState {
+            key: Key::clone(&self.key),
+            depth: self.depth.get(),
+            in_flight: self.running.get(),
+            elsewhere: self.counts_in_store.get().then(|| self.elsewhere.get()),
+            excess: self.bucket.get().excess(rate, now).requests(),
+            oldest_wait: self.oldest.get().map_or(Duration::ZERO, |it| now.since(it)),
+            active: true,
+        }
+    }
+
+    /// Whether nothing waits or runs and no message is pending. The snapshot is then up to date.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.pending.get() == 0 && !self.is_busy() && !self.counts_in_store.get()
+    }
+
+    /// Whether anything waits or runs.
+    fn is_busy(&self) -> bool {
+        self.depth.get() > 0 || self.running.get() > 0
+    }
+}

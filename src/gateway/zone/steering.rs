@@ -1,0 +1,69 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use config;
+use limit::Rate;
+
+use super::overrides::Overrides;
+use super::store_link::Sharing;
+
+/// What a zone's supervisors were last told. All versions of the zone share it.
+///
+/// Settings come with a reload, and overrides from the admin port. Each change of one holds the
+/// lock until the supervisors are told, so that they never go back to what was before.
+#[derive(Debug)]
+pub(super) struct Steering {
+    told: Mutex<CurrentNumbers>,
+    /// Whether an override says something about the dry run. Every request reads this.
+    has_dry_run: AtomicBool,
+}
+
+#[derive(Debug)]
+pub(super) struct CurrentNumbers {
+    pub(super) settings: config::Zone,
+    pub(super) sharing: Option<Sharing>,
+    pub(super) overrides: Arc<Overrides>,
+}
+
+impl CurrentNumbers {
+    /// The rate in force for each key without a plan.
+    pub(super) fn rate(&self) -> Rate {
+        self.overrides.zone_rate().unwrap_or(self.settings.rate)
+    }
+}
+
+impl Steering {
+    pub(super) fn new(settings: config::Zone, sharing: Option<Sharing>) -> Self {
+        let overrides = Arc::default();
+        Self {
+            told: Mutex::new(CurrentNumbers {
+                settings,
+                sharing,
+                overrides,
+            }),
+            has_dry_run: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn told(&self) -> MutexGuard<'_, CurrentNumbers> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn overrides(&self) -> Arc<Overrides> {
+        Arc::clone(&self.told().overrides)
+    }
+
+    pub(super) fn set_overrides(&self, told: &mut CurrentNumbers, overrides: Overrides) {
+        let has_dry_run = overrides.has_dry_run();
+        self.has_dry_run.store(has_dry_run, Ordering::Relaxed);
+        told.overrides = Arc::new(overrides);
+    }
+
+    /// Whether a request of `key` only passes as in a dry run. `of_route`: what its route says.
+    pub(super) fn dry_run(&self, key: &[u8], of_route: bool) -> bool {
+        if !self.has_dry_run.load(Ordering::Relaxed) {
+            return of_route;
+        }
+        self.overrides().dry_run(key).unwrap_or(of_route)
+    }
+}

@@ -1,0 +1,392 @@
+use std::cell::{Cell, RefCell};
+use std::iter;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Recipient;
+use futures_util::FutureExt;
+use futures_util::future::join;
+use limit::Moment;
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+use super::ask::{Ask, Retuning};
+use super::carried::Carried;
+use super::key_places::{PlacesAsk, PlacesCalls};
+use super::refill::{LeasedDecision, Refilled};
+use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, store_result};
+use crate::observe::metrics::StoreResult;
+use crate::store::{Charge, Error, Link, LinkUser, StoreAnswer, StoreClock, Trip, within};
+use crate::time::pacer::Pacer;
+
+/// With this many batches under way, the next one gathers until one returns or `GATHERED` is over.
+const ENOUGH_UNDER_WAY: usize = 4;
+const GATHERED: Duration = Duration::from_millis(1);
+/// Most operations of one kind in a batch, so that it does not hold up Redis for others.
+const MAX_OPERATIONS: usize = 256;
+/// Most places that a batch takes, with those ahead.
+const MAX_PLACES: usize = 2048;
+/// Most refunds, and most retunes, that wait for their batch. More are given up.
+const MAX_WAITING: usize = 65_536;
+
+/// Carries the operations of a worker's zones to the store.
+///
+/// Those of the same moment share a batch.
+///
+/// The first operation that fails begins an outage of the worker's [`Link`]. Until it is over,
+/// every caller is told at once that there is no decision.
+pub(super) struct Batcher {
+    store_health: Arc<StoreHealth>,
+    link: Rc<Link>,
+    clock: Rc<StoreClock>,
+    pacer: Rc<Pacer>,
+    joins: RefCell<Vec<Ask>>,
+    carried: Carried,
+    places: PlacesCalls,
+    refunds: RefCell<Vec<(SharedKey, Charge)>>,
+    retunes: RefCell<Vec<Retuning>>,
+    /// Whether refunds or retunes are under way.
+    tidying: Cell<bool>,
+    /// Whether the next batch is about to be sent.
+    gathering: Cell<bool>,
+    under_way: Cell<usize>,
+    back: Notify,
+}
+
+impl Batcher {
+    /// This thread's batcher to `store_health`.
+    pub(super) fn to(store_health: &Arc<StoreHealth>, pacer: &Rc<Pacer>) -> Rc<Self> {
+        Link::here(store_health).user(|link| Self {
+            store_health: Arc::clone(store_health),
+            link: Rc::clone(link),
+            clock: link.clock(),
+            pacer: Rc::clone(pacer),
+            joins: RefCell::default(),
+            carried: Carried::default(),
+            places: PlacesCalls::new(),
+            refunds: RefCell::default(),
+            retunes: RefCell::default(),
+            tidying: Cell::default(),
+            gathering: Cell::default(),
+            under_way: Cell::default(),
+            back: Notify::new(),
+        })
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.pacer.now()
+    }
+
+    pub(super) fn is_out(&self) -> bool {
+        self.link.is_out()
+    }
+
+    pub(super) fn ask(self: &Rc<Self>, ask: Ask) {
+        if self.is_out() {
+            ask.key.zone.count(StoreResult::Skipped);
+            return ask.tell(Err(NoReply));
+        }
+        self.joins.borrow_mut().push(ask);
+        self.gather();
+    }
+
+    /// Makes a call for the places of a key. It travels with the joins of the same moment.
+    pub(super) fn call_for_places(self: &Rc<Self>, ask: PlacesAsk) {
+        let waiting = self.places.waiting();
+        if self.is_out() || waiting.borrow().len() >= MAX_WAITING {
+            return ask.zone.count(StoreResult::Skipped);
+        }
+        waiting.borrow_mut().push(ask);
+        self.gather();
+    }
+
+    /// Gives a charge back.
+    ///
+    /// A charge that cannot be given back is lost: its key is paced too slowly once, never too
+    /// fast.
+    pub(super) fn refund(self: &Rc<Self>, key: SharedKey, charge: Charge) {
+        let zone = Rc::clone(&key.zone);
+        self.add(&self.refunds, (key, charge), &zone);
+    }
+
+    pub(super) fn retune(self: &Rc<Self>, key: SharedKey, reply_to: Recipient<Retuned>) {
+        let zone = Rc::clone(&key.zone);
+        self.add(&self.retunes, Retuning::new(key, reply_to), &zone);
+    }
+
+    /// Gathers an operation that no request waits for.
+    fn add<T>(self: &Rc<Self>, gathered: &RefCell<Vec<T>>, new: T, zone: &StoreLink) {
+        if self.is_out() || gathered.borrow().len() >= MAX_WAITING {
+            return zone.count(StoreResult::Skipped);
+        }
+        gathered.borrow_mut().push(new);
+        self.tidy();
+    }
+
+    pub(super) fn forget(self: &Rc<Self>, key: SharedKey, last: Option<Charge>) {
+        if self.is_out() {
+            return key.zone.count(StoreResult::Skipped);
+        }
+        let batcher = Rc::clone(self);
+        actix_rt::spawn(async move {
+            let store = batcher.link.store();
+            let done = match last {
+                None => store.forget(&key.name).await,
+                Some(charge) => store.forget_behind(&key.refund(charge)).await,
+            };
+            batcher.tell_of(&key.zone, done.as_ref().err());
+        });
+    }
+
+    /// Sends the next batch after all operations of this moment have arrived.
+    fn gather(self: &Rc<Self>) {
+        let is_idle = self.joins.borrow().is_empty() && self.places.waiting().borrow().is_empty();
+        if is_idle || self.gathering.replace(true) {
+            return;
+        }
+        let batcher = Rc::clone(self);
+        actix_rt::spawn(async move {
+            yield_now().await;
+            if batcher.under_way.get() >= ENOUGH_UNDER_WAY {
+                let _either = timeout(GATHERED, batcher.back.notified()).await;
+            }
+            batcher.gathering.set(false);
+            batcher.under_way.set(batcher.under_way.get() + 1);
+            // The batches that follow are carried even if one of them makes this task panic.
+            let _panic = AssertUnwindSafe(batcher.carry_batch()).catch_unwind().await;
+            batcher.under_way.set(batcher.under_way.get() - 1);
+            batcher.back.notify_one();
+            batcher.carried.note_told();
+            batcher.gather();
+        });
+    }
+
+    async fn carry_batch(self: &Rc<Self>) {
+        let places = |ask: &Ask| ask.places;
+        let batch: Rc<[Ask]> = some_of(&self.joins, places).into();
+        let places = some_of(self.places.waiting(), |_| 1);
+        self.gather();
+        // A join that has waited for places of a lease may be behind one that came later.
+        let since = batch.iter().map(|ask| ask.since).min();
+        let since = since.unwrap_or_else(|| self.now());
+        self.carried.add(&batch);
+        let (most, store) = (self.store_health.settings().timeout, self.link.store());
+        // What has waited for longer than anything may was here while this process stood still.
+        let left = most.checked_sub(self.now().since(since)).unwrap_or(most);
+        let asked = batch
+            .iter()
+            .flat_map(|ask| iter::repeat_n(ask.key.join(ask.limit), ask.places));
+        let asked: Vec<_> = asked.collect();
+        let (answers, trip) = {
+            let both = join(store.decide(&asked), self.places.carry(store, &places));
+            self.link.run(within(left, pin!(both))).await
+        };
+        let (answers, of_places) = answers.unwrap_or_else(|_| {
+            store.hang_up();
+            let late = |count: usize| vec![Err(Error::Late); count];
+            (late(asked.len()), vec![Err(Error::Late); places.len()])
+        });
+        let errors = answers.iter().filter_map(|answer| answer.as_ref().err());
+        let mut errors = errors.chain(of_places.iter().filter_map(|reply| reply.as_ref().err()));
+        let outage = errors.find(|error| error.is_outage()).cloned();
+        // Before the decisions: then a request knows at once whether it has a place.
+        for (ask, reply) in places.into_iter().zip(of_places) {
+            self.count(&ask.zone, reply.as_ref().err());
+            ask.tell(reply.map_err(|_| NoReply));
+        }
+        let mut rest = &answers[..];
+        let of_asks = batch.iter().map(|ask| {
+            let (answers, behind) = rest.split_at(ask.places.min(rest.len()));
+            rest = behind;
+            answers
+        });
+        let of_asks = of_asks.collect();
+        let tell = |ask: &Ask, answers: &[_]| self.tell(ask, answers, trip);
+        let Some(error) = outage else {
+            return self.carried.tell_in_order(&batch, of_asks, tell).await;
+        };
+        // First in, first out: those before these fall back first, and those behind them last.
+        self.carried.abandon(|other| !Rc::ptr_eq(other, &batch));
+        batch
+            .iter()
+            .zip(of_asks)
+            .for_each(|(ask, answers)| tell(ask, answers));
+        self.link.lose(&error);
+    }
+
+    /// Tells an ask what the store answered to it, and then its key's lease of the places ahead.
+    fn tell(&self, ask: &Ask, answers: &[Result<StoreAnswer, Error>], trip: Trip) {
+        let Some(answer) = answers.first() else {
+            return;
+        };
+        let zone = &ask.key.zone;
+        self.count(zone, answer.as_ref().err());
+        let decision = answer.as_ref().map_err(|_| NoReply);
+        let decision = decision.map(|answer| self.decision(&ask.key, answer, trip));
+        if let Ok(decision) = &decision {
+            let rate = decision.in_force.rate;
+            zone.leases.follow(zone, ask.key.key(), rate);
+        }
+        let refill = ask.take_refill();
+        let refilled = refill.as_ref().and_then(|_| {
+            let told = answers.iter().map_while(|it| it.as_ref().ok());
+            let told = told.map(|answer| self.told(&ask.key, answer, trip));
+            decision.is_ok().then(|| Refilled {
+                asked: trip.sent,
+                decisions: told.collect(),
+            })
+        });
+        ask.tell(decision);
+        if let Some(refill) = refill {
+            refill.tell(refilled);
+        }
+    }
+
+    /// A decision about a place.
+    ///
+    /// The store decided after it was asked, so its place is not over before what this counts with.
+    fn told(&self, key: &SharedKey, answer: &StoreAnswer, trip: Trip) -> LeasedDecision {
+        let until = answer.usable_until;
+        LeasedDecision {
+            decision: self.decision(key, answer, trip),
+            usable_until: until.map(|until| trip.sent + until.since(answer.now)),
+        }
+    }
+
+    /// Whether refunds or retunes are on their way to the store.
+    pub(super) fn is_tidying(&self) -> bool {
+        self.tidying.get() || self.places.are_waiting()
+    }
+
+    /// Sends refunds and retunes, one batch after another.
+    ///
+    /// No request waits for them. Sent all at once, those of thousands of waiters or keys would
+    /// delay the joins behind them for longer than the timeout.
+    fn tidy(self: &Rc<Self>) {
+        if self.tidying.replace(true) {
+            return;
+        }
+        let batcher = Rc::clone(self);
+        actix_rt::spawn(async move {
+            yield_now().await;
+            let carried = async || batcher.carry_refunds().await | batcher.carry_retunes().await;
+            while AssertUnwindSafe(carried())
+                .catch_unwind()
+                .await
+                .unwrap_or(true)
+            {}
+            batcher.tidying.set(false);
+        });
+    }
+
+    /// Sends a batch of refunds. Returns whether there were any.
+    async fn carry_refunds(&self) -> bool {
+        let batch = some_of(&self.refunds, |_| 1);
+        if batch.is_empty() {
+            return false;
+        }
+        let asked: Vec<_> = batch.iter().map(|(key, it)| key.refund(*it)).collect();
+        let (answers, _) = self.link.run(self.link.store().refund(&asked)).await;
+        for ((key, _), answer) in batch.iter().zip(answers) {
+            self.tell_of(&key.zone, answer.as_ref().err());
+        }
+        true
+    }
+
+    /// Sends a batch of retunes. Returns whether there were any.
+    async fn carry_retunes(&self) -> bool {
+        let batch = some_of(&self.retunes, |_| 1);
+        if batch.is_empty() {
+            return false;
+        }
+        let asked: Vec<_> = batch.iter().map(|it| it.key.retune()).collect();
+        let (answers, trip) = self.link.run(self.link.store().retune(&asked)).await;
+        drop(asked);
+        for (retuning, answer) in batch.into_iter().zip(answers) {
+            self.tell_of(&retuning.key.zone, answer.as_ref().err());
+            let in_force = answer.map(|answer| {
+                let at = self.at(answer.now, trip);
+                retuning.key.follows(answer.in_force, answer.now, at)
+            });
+            retuning.tell(in_force.map_err(|_| NoReply));
+        }
+        true
+    }
+
+    /// What the store told on this trip, on the gateway's clock.
+    fn at(&self, told: Moment, trip: Trip) -> Moment {
+        self.clock.note(trip, told);
+        self.clock.latest(told)
+    }
+
+    fn decision(&self, key: &SharedKey, answer: &StoreAnswer, trip: Trip) -> Decision {
+        let at = self.at(answer.now, trip);
+        Decision {
+            verdict: answer.verdict.on_clock(answer.now, at),
+            account: answer.account(at),
+            charge: answer.charge,
+            in_force: key.follows(answer.in_force, answer.now, at),
+        }
+    }
+
+    /// Counts an operation, and begins an outage if it failed as the store is out.
+    fn tell_of(&self, zone: &StoreLink, error: Option<&Error>) {
+        self.count(zone, error);
+        if let Some(error) = error.filter(|error| error.is_outage()) {
+            self.link.lose(error);
+        }
+    }
+
+    fn count(&self, zone: &StoreLink, error: Option<&Error>) {
+        zone.count(store_result(error));
+        if let Some(error) = error.filter(|error| !error.is_outage()) {
+            if zone.mask_keys {
+                self.store_health
+                    .refused(&zone.zone, &error.without_names());
+            } else {
+                self.store_health.refused(&zone.zone, error);
+            }
+        }
+    }
+}
+
+impl LinkUser for Batcher {
+    /// Tells all that there is no decision.
+    ///
+    /// What is under way is not waited for: others that join meanwhile would be decided before it.
+    fn lost(&self) {
+        self.carried.abandon(|_| true);
+        // Those that expect an answer get none when they are dropped.
+        let joins = self.joins.take().into_iter();
+        joins.for_each(|it| it.key.zone.count(StoreResult::Skipped));
+        let places = self.places.waiting().take().into_iter();
+        places.for_each(|it| it.zone.count(StoreResult::Skipped));
+        let refunds = self.refunds.take().into_iter();
+        refunds.for_each(|(key, _)| key.zone.count(StoreResult::Skipped));
+        let retunes = self.retunes.take().into_iter();
+        retunes.for_each(|it| it.key.zone.count(StoreResult::Skipped));
+    }
+}
+
+/// Takes the first of the gathered operations: as many as fit in a batch, and one at least.
+///
+/// `places`: how many places one of them takes.
+fn some_of<T>(gathered: &RefCell<Vec<T>>, places: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut gathered = gathered.borrow_mut();
+    let mut taken = 0;
+    let fits = |it: &&T| {
+        taken += places(it);
+        taken <= MAX_PLACES
+    };
+    let count = gathered
+        .iter()
+        .take(MAX_OPERATIONS)
+        .take_while(fits)
+        .count();
+    let count = count.max(1).min(gathered.len());
+    gathered.drain(..count).collect()
+}

@@ -1,0 +1,124 @@
+use std::io;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+
+use actix::{Actor, Context, Handler};
+use config;
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use limit::{Cost, Delay, Limit, Moment, Ticket};
+use redis::RedisResult;
+use tokio::sync::oneshot;
+
+use super::super::ask::ReplyTo;
+use super::super::{Paces, SharedKey, Sharing, StoreHealth, StoreLink, StoreReply, StoreRequest};
+use super::*;
+use crate::observe::metrics::ZoneMetrics;
+use crate::store::{Url, simulated};
+use crate::time::pacer::Pacer;
+use crate::zone::Key;
+use crate::zone::messages::Join;
+
+const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+
+/// A network on which nobody answers.
+struct NoStore;
+
+impl simulated::Network for NoStore {
+    fn dial(&self, _: &Url) -> LocalBoxFuture<'static, RedisResult<simulated::Connection>> {
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        std::future::ready(Err(refused.into())).boxed_local()
+    }
+}
+
+/// Receives the answers.
+struct Receiver;
+
+impl Actor for Receiver {
+    type Context = Context<Self>;
+}
+
+impl Handler<StoreReply> for Receiver {
+    type Result = ();
+
+    fn handle(&mut self, _: StoreReply, _: &mut Context<Self>) {}
+}
+
+fn link() -> Rc<StoreLink> {
+    let text = "[redis]\nurl = \"redis://127.0.0.1\"\n[zones.z]\nkey = \"$remote_addr\"\n\
+                rate = \"1r/s\"\nstore = \"redis\"\n[origins.a]\n\
+                servers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n";
+    let settings = config::parse(text, Path::new("gateway.toml"), false).unwrap();
+    let zone = &settings.zones[0];
+    let sharing = Sharing {
+        store_health: Arc::new(StoreHealth::new(config::Redis::default())),
+        paces: Paces::new(zone, START).unwrap(),
+        on_store_failure: zone.on_store_failure,
+        mask_keys: false,
+        lease: zone.lease,
+        orphan: zone.orphan,
+        divergence: Arc::default(),
+    };
+    let (metrics, pacer) = (Arc::new(ZoneMetrics::of("z")), Pacer::standing_at(START));
+    StoreLink::new("z", zone.algorithm, &sharing, &metrics, &pacer, None)
+}
+
+/// A batch with a join of each of these keys.
+fn batch(link: &Rc<StoreLink>, keys: [&str; 2]) -> Rc<[Ask]> {
+    let ask = |key: &str| {
+        let limit = Limit::unlimited(Delay::Above(0), Cost::ONE);
+        let join = Join {
+            key: Key::from(key.as_bytes()),
+            limit,
+            dry_run: false,
+            ticket: Ticket(0),
+            onward: None,
+            places_later: false,
+            reply: oneshot::channel().0,
+        };
+        let asked = StoreRequest::Join(join, START);
+        let reply_to = ReplyTo::new(asked, Receiver.start().recipient());
+        let key = SharedKey::new(link, key.as_bytes());
+        Ask::new(key, limit, START, Some(reply_to))
+    };
+    keys.map(ask).into()
+}
+
+#[test]
+fn an_answer_waits_for_the_earlier_requests_of_its_key() {
+    actix_rt::System::new().block_on(async {
+        let _network = simulated::set_network(Rc::new(NoStore));
+        let (link, carried, told) = (link(), Carried::default(), RefCell::new(Vec::new()));
+        let tell = |ask: &Ask, name: &'static str| {
+            ask.tell(Err(NoReply));
+            told.borrow_mut().push(name);
+        };
+        let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["c", "b"]));
+        carried.add(&first);
+        carried.add(&second);
+        let mut overtakes = pin!(carried.tell_in_order(&second, vec!["c", "second b"], tell));
+        assert!(overtakes.as_mut().now_or_never().is_none());
+        assert_eq!(told.take(), ["c"]);
+        let answers = vec!["a", "first b"];
+        carried.tell_in_order(&first, answers, tell).await;
+        carried.note_told();
+        overtakes.await;
+        assert_eq!(told.take(), ["a", "first b", "second b"]);
+    });
+}
+
+#[test]
+fn no_answer_waits_for_requests_that_were_abandoned() {
+    actix_rt::System::new().block_on(async {
+        let _network = simulated::set_network(Rc::new(NoStore));
+        let (link, carried) = (link(), Carried::default());
+        let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["b", "a"]));
+        carried.add(&first);
+        carried.add(&second);
+        let mut overtakes = pin!(carried.tell_in_order(&second, vec![(), ()], |_, ()| {}));
+        assert!(overtakes.as_mut().now_or_never().is_none());
+        carried.abandon(|other| Rc::ptr_eq(other, &first));
+        overtakes.await;
+    });
+}

@@ -1,0 +1,136 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use limit::{Algorithm, FromLease, Lease, Leased, Limit, Moment, Rate, Refusal, Verdict};
+
+use super::Decision;
+use super::pending_join::PendingJoin;
+use super::refill::{LeasedDecision, Refill, Refilled};
+
+/// What is kept of a key.
+pub(super) struct KeyLease {
+    pub(super) lease: Lease<Decision>,
+    pub(super) used: Moment,
+    /// The rate under which the places were taken.
+    pub(super) rate: Option<Rate>,
+    /// How many joins the store is deciding.
+    pub(super) under_way: usize,
+    /// Whether places are on their way with one of them.
+    pub(super) is_refilled: bool,
+    pub(super) waiting: VecDeque<PendingJoin>,
+    /// Counts how often all places were taken from here.
+    pub(super) version: u64,
+    /// The version since which what was charged before is forgotten.
+    pub(super) forgotten: u64,
+}
+
+impl KeyLease {
+    pub(super) fn new(limit: Limit, now: Moment) -> Self {
+        Self {
+            lease: Lease::new(limit, now),
+            used: now,
+            rate: None,
+            under_way: 0,
+            is_refilled: false,
+            waiting: VecDeque::new(),
+            version: 0,
+            forgotten: 0,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way == 0 && self.waiting.is_empty() && self.lease.places() == 0
+    }
+
+    /// A decision that is made here at `now`.
+    pub(super) fn take(&mut self, limit: Limit, now: Moment) -> Option<Decision> {
+        let decision = match self.lease.take(limit, now)? {
+            FromLease::Refused(decision) => return Some(decision),
+            FromLease::Place(decision) => decision,
+        };
+        let verdict = match decision.verdict {
+            Verdict::Delay { until, excess } if until <= now => Verdict::Pass { excess },
+            verdict => verdict,
+        };
+        Some(Decision {
+            verdict,
+            ..decision
+        })
+    }
+
+    /// Takes out all places. What is on its way does not come here any more.
+    pub(super) fn clear(&mut self) -> Vec<Leased<Decision>> {
+        self.version += 1;
+        self.lease.clear()
+    }
+
+    /// Takes in the places that the store gave, and its refusal. Returns what is to go back.
+    pub(super) fn take_in(&mut self, refill: &Refill, told: Refilled) -> Vec<Leased<Decision>> {
+        let (link, mut stale) = (&refill.link, Vec::new());
+        let is_stale = refill.version != self.version;
+        for (nth, told_of) in told.decisions.into_iter().enumerate() {
+            let LeasedDecision {
+                decision,
+                usable_until,
+            } = told_of;
+            self.rate = Some(decision.in_force.rate);
+            let Some(usable_until) = usable_until else {
+                if let Verdict::Reject(_) = decision.verdict
+                    && !is_stale
+                {
+                    self.refuse(refill, decision, told.asked);
+                }
+                break;
+            };
+            if nth == 0 {
+                self.lease.reaches(usable_until);
+                continue;
+            }
+            // Tokens cannot be given back: others may have a later place, and count on this one.
+            let ends = match link.algorithm {
+                Algorithm::TokenBucket => usable_until,
+                _ => usable_until.min(told.asked + link.lease),
+            };
+            let place = Leased {
+                place: decision,
+                usable_until,
+                ends,
+            };
+            if is_stale {
+                stale.push(place);
+            } else {
+                self.lease.add(place);
+            }
+        }
+        if refill.version < self.forgotten {
+            return Vec::new();
+        }
+        stale.reverse();
+        stale
+    }
+
+    /// Refuses others as the store has refused one that it was asked for at `asked`.
+    fn refuse(&mut self, refill: &Refill, decision: Decision, asked: Moment) {
+        let Verdict::Reject(refusal) = decision.verdict else {
+            return;
+        };
+        let terms = refill.link.terms(&refill.key, self.rate);
+        // Its excess is the level with the request.
+        let interval = terms.rate.interval();
+        let drains_in = Duration::try_from_secs_f64(
+            interval.as_secs_f64() * (refusal.excess.requests() - 1.0).max(0.0),
+        );
+        let drains_in = drains_in.unwrap_or(Duration::MAX);
+        let (lease, retry_at) = (&mut self.lease, refusal.retry_at);
+        let until = lease.refuses_until(&terms, asked, retry_at, drains_in);
+        let told = Verdict::Reject(Refusal {
+            retry_at: retry_at.max(until),
+            ..refusal
+        });
+        let decision = Decision {
+            verdict: told,
+            ..decision
+        };
+        lease.refuse(refill.limit, decision, until);
+    }
+}

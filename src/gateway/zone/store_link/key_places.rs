@@ -1,0 +1,149 @@
+//! Calls for the places of keys whose running requests are bounded over all gateways.
+
+use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasher, RandomState};
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix::{Message, Recipient};
+use limit::{KEY_PLACES_LEASE, KeyPlacesCall, KeyPlacesReply};
+
+use super::{NoReply, StoreLink};
+use crate::store::{Error, InFlightCalls, Store};
+
+/// The reply to the call with this number.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(in crate::zone) struct PlacesAnswer {
+    pub(in crate::zone) number: u64,
+    pub(in crate::zone) reply: Result<KeyPlacesReply, NoReply>,
+}
+
+/// A call for the places of a key.
+pub(super) struct PlacesAsk {
+    pub(super) zone: Rc<StoreLink>,
+    /// The key's name in the store.
+    pub(super) name: Vec<u8>,
+    pub(super) call: KeyPlacesCall,
+    /// `None` once it is answered.
+    reply_to: Option<Recipient<PlacesAnswer>>,
+}
+
+/// The calls of a worker for the places of keys.
+pub(super) struct PlacesCalls {
+    waiting: RefCell<Vec<PlacesAsk>>,
+    under_way: Cell<usize>,
+}
+
+thread_local! {
+    // Of the worker, not of its link: a reload may replace the link, and what the worker has would
+    // be withheld as that of a gateway that vanished.
+    /// What tells this worker from those of all gateways.
+    static WORKER: [u8; 8] = RandomState::new().hash_one(std::process::id()).to_le_bytes();
+    /// The number of its last call.
+    static NUMBER: Cell<u64> = const { Cell::new(0) };
+}
+
+impl PlacesCalls {
+    pub(super) fn new() -> Self {
+        Self {
+            waiting: RefCell::default(),
+            under_way: Cell::default(),
+        }
+    }
+
+    /// Those that wait for their batch.
+    pub(super) fn waiting(&self) -> &RefCell<Vec<PlacesAsk>> {
+        &self.waiting
+    }
+
+    /// Whether any wait for their batch, or for a reply.
+    pub(super) fn are_waiting(&self) -> bool {
+        self.under_way.get() > 0 || !self.waiting.borrow().is_empty()
+    }
+
+    /// Sends calls. Returns the replies.
+    pub(super) async fn carry(
+        &self,
+        store: &Store,
+        asks: &[PlacesAsk],
+    ) -> Vec<Result<KeyPlacesReply, Error>> {
+        if asks.is_empty() {
+            return Vec::new();
+        }
+        let kept = |ask: &PlacesAsk| ask.zone.places_kept();
+        let calls = asks.iter().map(|ask| (&ask.name[..], kept(ask), ask.call));
+        let calls: Vec<_> = calls.collect();
+        let calls = InFlightCalls {
+            gateway: WORKER.with(|id| *id),
+            calls: &calls,
+            at: None,
+        };
+        let _counted = Counted::new(&self.under_way);
+        store.key_places(&calls).await
+    }
+}
+
+/// Counts as one until it is dropped.
+struct Counted<'a>(&'a Cell<usize>);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+impl StoreLink {
+    /// Makes a call for the places of a key. `reply_to` receives the answer.
+    pub(in crate::zone) fn call_for_places(
+        self: &Rc<Self>,
+        key: &[u8],
+        call: KeyPlacesCall,
+        reply_to: Recipient<PlacesAnswer>,
+    ) {
+        self.batcher.call_for_places(PlacesAsk {
+            zone: Rc::clone(self),
+            name: [&self.places_name, key].concat(),
+            call,
+            reply_to: Some(reply_to),
+        });
+    }
+
+    /// The number of the next call for places.
+    pub(in crate::zone) fn next_places_call() -> u64 {
+        NUMBER.set(NUMBER.get() + 1);
+        NUMBER.get()
+    }
+
+    /// For how long the store counts places that are not confirmed.
+    pub(in crate::zone) fn places_kept(&self) -> Duration {
+        KEY_PLACES_LEASE + self.orphan
+    }
+}
+
+impl PlacesAsk {
+    pub(super) fn tell(mut self, reply: Result<KeyPlacesReply, NoReply>) {
+        self.answer(reply);
+    }
+
+    fn answer(&mut self, reply: Result<KeyPlacesReply, NoReply>) {
+        if let Some(reply_to) = self.reply_to.take() {
+            let number = self.call.number;
+            reply_to.do_send(PlacesAnswer { number, reply });
+        }
+    }
+}
+
+/// An actor that expects an answer always gets one.
+impl Drop for PlacesAsk {
+    fn drop(&mut self) {
+        self.answer(Err(NoReply));
+    }
+}

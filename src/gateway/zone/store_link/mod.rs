@@ -1,0 +1,342 @@
+//! Zones shared by several gateways: the buckets are in a store, the waiters are here.
+//!
+//! ```text
+//! KeyActor, ZoneSupervisor ──Ask──▶ Batcher (one a worker) ──a batch──▶ the worker's store::Link
+//!            ▲                          │
+//!            └────────StoreReply────────┘
+//! ```
+//!
+//! Before a join is asked for, [`leases`] may decide it.
+//!
+//! The batcher and the actors of a worker run on one thread. Times from the store are converted to
+//! the gateway's clock.
+
+mod ask;
+mod batcher;
+mod carried;
+mod key_lease;
+mod key_places;
+mod leases;
+mod paces;
+mod pending_join;
+mod rate_divergence;
+mod refill;
+mod shared_by;
+mod shared_key;
+mod store_health;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Message, Recipient};
+use config::OnStoreFailure;
+use limit::{Account, Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
+
+use super::answer::{Charge, Key};
+use super::messages::Join;
+use crate::observe::metrics::{StoreResult, ZoneMetrics};
+use crate::store;
+use crate::time::pacer::Pacer;
+use ask::{Ask, ReplyTo};
+use batcher::Batcher;
+pub(super) use key_places::PlacesAnswer;
+use leases::Leases;
+pub(super) use paces::Paces;
+use pending_join::PendingJoin;
+use rate_divergence::DivergenceChange;
+pub(super) use rate_divergence::RateDivergence;
+use refill::Refill;
+pub use shared_by::SharedBy;
+use shared_key::SharedKey;
+pub use store_health::{StoreHealth, StoreRefusal, store_result};
+
+/// How a zone is shared, from its settings.
+#[derive(Clone, Debug)]
+pub(super) struct Sharing {
+    pub(super) store_health: Arc<StoreHealth>,
+    pub(super) paces: Paces,
+    pub(super) on_store_failure: OnStoreFailure,
+    /// Whether the log and the API show no keys.
+    pub(super) mask_keys: bool,
+    /// How long places of busy keys are taken ahead.
+    pub(super) lease: Duration,
+    /// How long places of requests that run stay withheld if this gateway vanishes.
+    pub(super) orphan: Duration,
+    /// Whether the store uses another rate than this gateway's file.
+    pub(super) divergence: Arc<RateDivergence>,
+}
+
+impl PartialEq for Sharing {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.store_health, &other.store_health)
+            && (
+                &self.paces,
+                self.on_store_failure,
+                self.mask_keys,
+                self.lease,
+                self.orphan,
+            ) == (
+                &other.paces,
+                other.on_store_failure,
+                other.mask_keys,
+                other.lease,
+                other.orphan,
+            )
+    }
+}
+
+/// The store's decision, with times on the gateway's clock.
+#[derive(Clone, Debug)]
+pub(super) struct Decision {
+    pub(super) verdict: Verdict,
+    /// The key's state after the decision.
+    pub(super) account: Account,
+    /// The charge; `None` if the request was rejected.
+    pub(super) charge: Option<store::Charge>,
+    pub(super) in_force: InForce,
+}
+
+impl Decision {
+    /// When a request that was not rejected is due.
+    pub(super) fn due(&self, now: Moment) -> Moment {
+        match self.verdict {
+            Verdict::Delay { until, .. } => until,
+            Verdict::Pass { .. } | Verdict::Reject(_) => now,
+        }
+    }
+}
+
+/// The rate at which the store paces a key.
+///
+/// `since` is when it took effect, if it was changed while the key was known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct InForce {
+    pub(super) rate: Rate,
+    pub(super) since: Option<Moment>,
+}
+
+/// The store decided nothing. The zone falls back to its `on_store_failure`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoReply;
+
+/// The answer to a charge.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct StoreReply {
+    pub(super) asked: StoreRequest,
+    pub(super) decision: Result<Decision, NoReply>,
+}
+
+/// What a charge was asked for.
+#[derive(Debug)]
+pub(super) enum StoreRequest {
+    /// A request, which joined at this moment.
+    Join(Join, Moment),
+    /// A time on the store's schedule for a waiter with this `delay`, which was accepted without
+    /// the store.
+    Place(u32),
+    /// What a used turn cost more.
+    Bill(Bill),
+}
+
+/// What a used turn cost more than it was charged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bill {
+    /// What it was charged.
+    pub(super) charge: Charge,
+    /// How much more it cost.
+    pub(super) more: Cost,
+    /// The `delay` of the waiters that it moves back.
+    pub(super) delay: u32,
+}
+
+impl Bill {
+    /// It is charged in full, whatever the level.
+    pub(super) fn limit(&self) -> Limit {
+        Limit::unlimited(Delay::Above(self.delay), self.more)
+    }
+}
+
+/// The answer to a retune: the rate that the key now has.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Retuned(pub(super) Result<InForce, NoReply>);
+
+/// A shared zone, as its actors on one worker see it.
+pub(super) struct StoreLink {
+    batcher: Rc<Batcher>,
+    zone: String,
+    /// What the names of its keys in the store begin with.
+    ///
+    /// Each algorithm keeps another kind of state, and each version of the scripts may.
+    name: Vec<u8>,
+    /// The same of the places of its keys.
+    places_name: Vec<u8>,
+    algorithm: Algorithm,
+    paces: Paces,
+    pub(super) on_store_failure: OnStoreFailure,
+    mask_keys: bool,
+    lease: Duration,
+    orphan: Duration,
+    leases: Rc<Leases>,
+    /// Which settings of the zone these are: its leases are taken under the last ones.
+    settings: u64,
+    /// Whether a task waits for the end of leases.
+    watches_leases: Cell<bool>,
+    metrics: Arc<ZoneMetrics>,
+    divergence: Arc<RateDivergence>,
+}
+
+impl StoreLink {
+    /// The zone with these settings. `before` is the zone as it was, whose leases end.
+    pub(super) fn new(
+        zone: &str,
+        algorithm: Algorithm,
+        sharing: &Sharing,
+        metrics: &Arc<ZoneMetrics>,
+        pacer: &Rc<Pacer>,
+        before: Option<&Rc<Self>>,
+    ) -> Rc<Self> {
+        let batcher = Batcher::to(&sharing.store_health, pacer);
+        let leases = before.map_or_else(Rc::default, |before| {
+            before.release_leases();
+            Rc::clone(&before.leases)
+        });
+        Rc::new(Self {
+            batcher,
+            zone: zone.to_owned(),
+            name: format!("{zone}:{}.{}:", algorithm.name(), store::form(algorithm)).into_bytes(),
+            places_name: format!("{zone}:in_flight.{}:", store::IN_FLIGHT_FORM).into_bytes(),
+            algorithm,
+            paces: sharing.paces.clone(),
+            on_store_failure: sharing.on_store_failure,
+            mask_keys: sharing.mask_keys,
+            lease: sharing.lease,
+            orphan: sharing.orphan,
+            settings: leases.next_settings(),
+            leases,
+            watches_leases: Cell::default(),
+            metrics: Arc::clone(metrics),
+            divergence: Arc::clone(&sharing.divergence),
+        })
+    }
+
+    /// Has a join decided, by a lease or by the store. `reply_to` receives the answer.
+    pub(super) fn ask(self: &Rc<Self>, join: Join, reply_to: Recipient<StoreReply>) {
+        let since = self.batcher.now();
+        let pending = PendingJoin {
+            join,
+            since,
+            reply_to,
+        };
+        if self.lease().is_zero() && self.leases.are_none() {
+            self.charge_join(pending, None);
+        } else {
+            self.leases.join(self, pending);
+        }
+    }
+
+    /// Asks the store to decide a join, and for places behind it.
+    fn charge_join(self: &Rc<Self>, pending: PendingJoin, refill: Option<Refill>) {
+        let (since, limit) = (pending.since, pending.join.limit);
+        let key = SharedKey::new(self, &pending.join.key);
+        let ask = Ask::new(key, limit, since, Some(pending.into_reply()));
+        self.batcher.ask(ask.with(refill));
+    }
+
+    /// Whether the store is unavailable and is not asked at present.
+    pub(super) fn is_out(&self) -> bool {
+        self.batcher.is_out()
+    }
+
+    /// Asks the store for a time for a waiter that was accepted without it.
+    ///
+    /// `reply_to` receives the answer.
+    pub(super) fn place(
+        self: &Rc<Self>,
+        key: &Key,
+        delay: u32,
+        cost: Cost,
+        reply_to: Recipient<StoreReply>,
+    ) {
+        // The request was accepted already, so nothing may reject it.
+        let limit = Limit::unlimited(Delay::Above(delay), cost);
+        self.charge(
+            key,
+            limit,
+            Some(ReplyTo::new(StoreRequest::Place(delay), reply_to)),
+        );
+    }
+
+    /// Charges what a used turn cost more. `reply_to` receives the answer.
+    pub(super) fn bill(self: &Rc<Self>, key: &Key, bill: Bill, reply_to: Recipient<StoreReply>) {
+        self.charge(
+            key,
+            bill.limit(),
+            Some(ReplyTo::new(StoreRequest::Bill(bill), reply_to)),
+        );
+    }
+
+    /// Changes what a used turn of a key without waiters was charged.
+    pub(super) fn settle(self: &Rc<Self>, key: &Key, charge: store::Charge, cost: Cost) {
+        if let Some(less) = charge.too_much(cost) {
+            self.refund(key, less);
+        }
+        if let Some(more) = cost.above(charge.cost()) {
+            let limit = Limit::unlimited(Delay::Never, more);
+            self.charge(key, limit, None);
+        }
+    }
+
+    fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply_to: Option<ReplyTo>) {
+        let (key, since) = (SharedKey::new(self, key), self.batcher.now());
+        self.batcher.ask(Ask::new(key, limit, since, reply_to));
+    }
+
+    /// Gives back a charge or a part of it.
+    pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: store::Charge) {
+        self.batcher.refund(SharedKey::new(self, key), charge);
+    }
+
+    /// Puts the rate that this gateway's file has for a key into force. The key has waiters.
+    pub(super) fn retune(self: &Rc<Self>, key: &Key, reply_to: Recipient<Retuned>) {
+        self.batcher.retune(SharedKey::new(self, key), reply_to);
+    }
+
+    /// Forgets what any gateway has charged to a key.
+    ///
+    /// If requests wait here, forgets only what was charged behind `last`, the charge of the last
+    /// waiter.
+    pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<store::Charge>) {
+        self.leases.forget(key);
+        self.batcher.forget(SharedKey::new(self, key), last);
+    }
+
+    fn count(&self, result: StoreResult) {
+        self.metrics.count_operations(result, 1);
+    }
+
+    /// Compares the rate in force for a key at `now` with `own`, which this gateway's file has for
+    /// it.
+    ///
+    /// Shows it if the key has the zone's rate, and logs when gateways begin to differ and when
+    /// they agree again.
+    fn compare(&self, own: Rate, rate: Rate, differs: bool, now: Moment) {
+        let (zone, of_zone) = (&self.zone, self.paces.rate_of_zone());
+        if differs && own == of_zone {
+            self.metrics.show_rate(rate);
+        }
+        match self.divergence.note(differs, now) {
+            None => {}
+            Some(DivergenceChange::Differs) => {
+                tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, from a newer file: that rate is in force here too");
+            }
+            Some(DivergenceChange::Settled) => {
+                self.metrics.show_rate(of_zone);
+                tracing::info!(zone, in_force = %of_zone, "all gateways that share the zone have the same rate again");
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+use std::sync::Arc;
+
+use config::{Plans, Zone};
+use limit::{Moment, Rate};
+
+use crate::store::{Pace, UnsupportedRate};
+
+/// The pace of each key of a shared zone: that of its plan, or the zone's.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::zone) struct Paces {
+    /// The zone's, then those of the plans in the order of the file.
+    paces: Arc<[Pace]>,
+    plans: Plans,
+}
+
+/// Which of a zone's paces a key has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PaceIndex(usize);
+
+impl Paces {
+    /// The paces of a zone whose file has had these rates since `since`.
+    ///
+    /// All have the same `since`: when a key changes its plan, the rate that it then has is new to
+    /// the key, even if the plan has had it for long.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the store cannot keep one of the rates.
+    pub(in crate::zone) fn new(zone: &Zone, since: Moment) -> Result<Self, UnsupportedRate> {
+        let of_plans = zone.plans.iter().map(|plan| plan.rate.unwrap_or(zone.rate));
+        let rates = std::iter::once(zone.rate).chain(of_plans);
+        let paces = rates.map(|rate| Pace::new(rate, zone.algorithm, since));
+        Ok(Self {
+            paces: paces.collect::<Result<_, _>>()?,
+            plans: zone.plans.clone(),
+        })
+    }
+
+    /// When the file got these rates.
+    pub(in crate::zone) fn since(&self) -> Moment {
+        self.paces[0].since()
+    }
+
+    /// The rate of keys without a plan.
+    pub(super) fn rate_of_zone(&self) -> Rate {
+        self.paces[0].rate()
+    }
+
+    /// Which pace a key has.
+    pub(super) fn index_of(&self, key: &[u8]) -> PaceIndex {
+        PaceIndex(self.plans.index_of(key).map_or(0, |plan| plan + 1))
+    }
+
+    /// The pace with this index.
+    pub(super) fn get(&self, PaceIndex(index): PaceIndex) -> &Pace {
+        &self.paces[index]
+    }
+}

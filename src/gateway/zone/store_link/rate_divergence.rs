@@ -1,0 +1,103 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use limit::Moment;
+
+/// How long no other rate must be seen before all gateways count as agreeing again.
+///
+/// Another gateway's rate is in force only at the keys that it asked for. So one answer may show
+/// that rate and the next may not.
+const REPORTED_AFTER: Duration = Duration::from_secs(10);
+
+/// Whether all gateways that share a zone have the same rate, as far as this gateway knows.
+#[derive(Debug, Default)]
+pub(in crate::zone) struct RateDivergence {
+    /// When another rate was last seen, in nanoseconds; 0 while all agree.
+    differed: AtomicU64,
+}
+
+/// A change in whether the gateways agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DivergenceChange {
+    /// Another gateway has another rate.
+    Differs,
+    /// All gateways have the same rate again.
+    Settled,
+}
+
+impl RateDivergence {
+    /// Records the rate in force: whether it differs from this gateway's file.
+    pub(super) fn note(&self, differs: bool, now: Moment) -> Option<DivergenceChange> {
+        if differs {
+            let before = self.differed.swap(now.as_nanos().max(1), Ordering::Relaxed);
+            return (before == 0).then_some(DivergenceChange::Differs);
+        }
+        let before = self.differed.load(Ordering::Relaxed);
+        if before == 0 || now.since(Moment::from_nanos(before)) < REPORTED_AFTER {
+            return None;
+        }
+        // Another worker may be reporting this, or may have seen another rate just now.
+        let settled =
+            self.differed
+                .compare_exchange(before, 0, Ordering::Relaxed, Ordering::Relaxed);
+        settled.is_ok().then_some(DivergenceChange::Settled)
+    }
+
+    /// Whether another rate was seen, and all gateways do not agree again.
+    pub(in crate::zone) fn is_seen(&self) -> bool {
+        // 1: what was seen does not count any more.
+        self.differed.load(Ordering::Relaxed) > 1
+    }
+
+    /// This gateway's file has a new rate: what was seen before no longer counts.
+    pub(in crate::zone) fn start_again(&self) {
+        if self.differed.load(Ordering::Relaxed) > 0 {
+            self.differed.store(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_nanos(1_000_000_000_000_000_000 + seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn answers_that_alternate_are_told_once() {
+        let divergence = RateDivergence::default();
+        assert_eq!(divergence.note(false, at(0)), None);
+        assert_eq!(
+            divergence.note(true, at(0)),
+            Some(DivergenceChange::Differs)
+        );
+        for second in 0..100 {
+            assert_eq!(divergence.note(false, at(second)), None);
+            assert_eq!(divergence.note(true, at(second)), None);
+        }
+        assert_eq!(divergence.note(false, at(108)), None);
+        assert_eq!(
+            divergence.note(false, at(109)),
+            Some(DivergenceChange::Settled)
+        );
+        assert_eq!(divergence.note(false, at(110)), None);
+    }
+
+    #[test]
+    fn a_file_that_was_saved_agrees_with_the_first_answer() {
+        let divergence = RateDivergence::default();
+        divergence.start_again();
+        assert_eq!(divergence.note(false, at(0)), None);
+        assert_eq!(
+            divergence.note(true, at(0)),
+            Some(DivergenceChange::Differs)
+        );
+        divergence.start_again();
+        assert_eq!(
+            divergence.note(false, at(0)),
+            Some(DivergenceChange::Settled)
+        );
+    }
+}

@@ -1,0 +1,152 @@
+use config::{Origin, Settings, StoreKind};
+use limit::WithoutPool;
+
+/// What gateways share through a store: what an outage concerns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedBy([bool; Shared::ALL.len()]);
+
+/// One of the things that gateways share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shared {
+    Zones,
+    /// Places of origins that start nothing without them.
+    ClosedPlaces,
+    /// The rates of other origins.
+    Rates,
+    /// The places of other origins.
+    Places,
+    /// The waiting rooms of origins.
+    Rooms,
+}
+
+impl Shared {
+    const ALL: [Self; 5] = [
+        Self::Zones,
+        Self::ClosedPlaces,
+        Self::Rates,
+        Self::Places,
+        Self::Rooms,
+    ];
+
+    fn is_in(self, settings: &Settings) -> bool {
+        let is_shared = |store| store != StoreKind::Memory;
+        let mut origins = settings.origins.iter();
+        match self {
+            Self::Zones => settings.zones.iter().any(|zone| is_shared(zone.store)),
+            Self::ClosedPlaces => origins.any(is_closed),
+            Self::Rates => origins.any(|it| it.shared_rate().is_some() && !is_closed(it)),
+            Self::Places => origins.any(|it| it.shared_places().is_some() && !is_closed(it)),
+            Self::Rooms => origins
+                .filter_map(|it| it.room.as_ref())
+                .any(|room| is_shared(room.store)),
+        }
+    }
+}
+
+/// Whether an origin starts nothing without the store, once the lease of its places has ended.
+///
+/// Without `max_in_flight` nothing is lent, and its rate goes on alone.
+fn is_closed(origin: &Origin) -> bool {
+    origin.shared_places().is_some() && origin.on_store_failure == WithoutPool::Closed
+}
+
+impl SharedBy {
+    /// What is shared under these settings; `None` if nothing is.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Option<Self> {
+        let shared_by = Self(Shared::ALL.map(|it| it.is_in(settings)));
+        (shared_by != Self::default()).then_some(shared_by)
+    }
+
+    /// What happens while the store is out, as a part of a message.
+    #[must_use]
+    pub fn during_outage(self) -> String {
+        let has = |it: Shared| self.0[it as usize];
+        let part = match (has(Shared::Rates), has(Shared::Places)) {
+            (true, true) => Some("rate and max_in_flight"),
+            (true, false) => Some("rate"),
+            (false, true) => Some("max_in_flight"),
+            (false, false) => None,
+        };
+        let others = if has(Shared::ClosedPlaces) {
+            "other origins"
+        } else {
+            "origins"
+        };
+        let part =
+            part.map(|part| format!("{others} go on with this gateway's part of their {part}"));
+        let fixed = |it, text: &str| has(it).then(|| text.to_owned());
+        let parts = [
+            fixed(Shared::Zones, "zones follow their on_store_failure"),
+            fixed(
+                Shared::ClosedPlaces,
+                "origins with on_store_failure = \"closed\" start nothing",
+            ),
+            part,
+            fixed(Shared::Rooms, "waiting rooms call nobody"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match &parts[..] {
+            [most @ .., last] if !most.is_empty() => format!("{}, and {last}", most.join(", ")),
+            parts => parts.concat(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use config;
+
+    const ZONES: &str = "zones follow their on_store_failure";
+    const CLOSED: &str = "origins with on_store_failure = \"closed\" start nothing";
+
+    /// What is said of origins with these lines, and of a zone with these.
+    fn said(origins: &[&str], zone: &str) -> Option<String> {
+        let origins = origins.iter().enumerate().map(|(nth, lines)| {
+            format!("[origins.o{nth}]\nservers = [\"http://127.0.0.1:9\"]\n{lines}\n")
+        });
+        let text = format!(
+            "{}[zones.z]\nkey = \"all\"\nrate = \"1r/s\"\n{zone}\n\
+             [[routes]]\npath = \"/\"\norigin = \"o0\"\nlimits = [{{ zone = \"z\" }}]\n\
+             [redis]\nurl = \"redis://127.0.0.1\"\n",
+            origins.collect::<String>()
+        );
+        let settings = config::parse(&text, Path::new("gateway.toml"), true).unwrap();
+        SharedBy::of(&settings).map(SharedBy::during_outage)
+    }
+
+    #[test]
+    fn an_outage_is_said_as_what_happens_to_what_is_shared() {
+        let rate = "store = \"redis\"\nrate = \"9r/s\"";
+        let places = "store = \"redis\"\nmax_in_flight = 9";
+        let closed = &format!("{places}\non_store_failure = \"closed\"");
+        let closed_rate = &format!("{rate}\non_store_failure = \"closed\"");
+        let go_on = |what| format!("origins go on with this gateway's part of their {what}");
+        let shared = "store = \"redis\"";
+        assert_eq!(said(&["rate = \"9r/s\""], ""), None);
+        for (origins, zone, expected) in [
+            (&["rate = \"9r/s\""][..], shared, ZONES.to_owned()),
+            (&[rate], "", go_on("rate")),
+            (&[places], "", go_on("max_in_flight")),
+            (&[places, rate], "", go_on("rate and max_in_flight")),
+            (&[closed], "", CLOSED.to_owned()),
+            // It has no places that a lease could end.
+            (&[closed_rate], "", go_on("rate")),
+            (&[closed], shared, format!("{ZONES}, and {CLOSED}")),
+            (
+                &[closed, rate],
+                shared,
+                format!("{ZONES}, {CLOSED}, and other {}", go_on("rate")),
+            ),
+        ] {
+            assert_eq!(
+                said(origins, zone).as_deref(),
+                Some(&*expected),
+                "{origins:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,75 @@
+use std::rc::Rc;
+
+use limit::{Limit, Moment};
+
+use super::paces::PaceIndex;
+use super::{InForce, StoreLink};
+use crate::store::{self, Charge, Join, Pace, Refund, Retune};
+
+/// A key of a shared zone, as the store knows it.
+pub(super) struct SharedKey {
+    pub(super) zone: Rc<StoreLink>,
+    /// Its name in the store.
+    pub(super) name: Vec<u8>,
+    pace: PaceIndex,
+}
+
+impl SharedKey {
+    pub(super) fn new(zone: &Rc<StoreLink>, key: &[u8]) -> Self {
+        Self {
+            zone: Rc::clone(zone),
+            name: [&zone.name, key].concat(),
+            pace: zone.paces.index_of(key),
+        }
+    }
+
+    /// Its name in the zone.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.name[self.zone.name.len()..]
+    }
+
+    /// The rate that this gateway's file has for the key.
+    pub(super) fn pace(&self) -> &Pace {
+        self.zone.paces.get(self.pace)
+    }
+
+    /// A join of a request with this limit.
+    pub(super) fn join(&self, limit: Limit) -> Join<'_> {
+        Join {
+            key: &self.name,
+            algorithm: self.zone.algorithm,
+            pace: self.pace(),
+            limit,
+            at: None,
+        }
+    }
+
+    /// A refund of this charge.
+    pub(super) fn refund(&self, charge: Charge) -> Refund<'_> {
+        Refund {
+            key: &self.name,
+            algorithm: self.zone.algorithm,
+            pace: self.pace(),
+            charge,
+            at: None,
+        }
+    }
+
+    /// A retune to the rate of this gateway's file.
+    pub(super) fn retune(&self) -> Retune<'_> {
+        Retune {
+            key: &self.name,
+            pace: self.pace(),
+        }
+    }
+
+    /// Notes the rate in force. The gateway's clock shows `at` when the store's clock shows `now`.
+    pub(super) fn follows(&self, told: store::InForce, now: Moment, at: Moment) -> InForce {
+        let own = self.pace().rate();
+        self.zone.compare(own, told.rate, told.differs, at);
+        InForce {
+            rate: told.rate,
+            since: told.since.map(|since| since.on_clock(now, at)),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+#[cfg(test)]
+mod properties;
+
+use std::ops::{Index, IndexMut};
+
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+use limit::{Account, Moment};
+use smallvec::SmallVec;
+
+/// A key's bytes.
+///
+/// Most keys, for example any IP address, are stored in the table itself. A key with an allocation
+/// of its own, made between the allocations of short-lived actors, leaves holes in memory that fit
+/// nothing else.
+pub(super) type Name = SmallVec<[u8; 40]>;
+
+/// Stands for no index.
+const NONE: u32 = u32::MAX;
+
+/// All keys that a supervisor remembers, those of each state ordered by last use.
+///
+/// They are stored in one table without gaps, so they can be walked in small steps while other
+/// work goes on in between. A walk from the end to the front sees every key that stays, whatever
+/// is added or removed meanwhile: a removed key's slot is filled with the last key, which the walk
+/// has already seen. Such a key may be seen twice. An index is valid until the next removal.
+///
+/// `A` is the data of a key that has an actor.
+pub(super) struct Keys<A> {
+    known: IndexMap<Name, Known<A>, RandomState>,
+    active: Order,
+    parked: Order,
+    passing: Order,
+}
+
+/// What is remembered of a key.
+pub(super) struct Known<A> {
+    pub(super) state: State<A>,
+    pub(super) used: Moment,
+    /// The neighbours in the order of its state, by last use.
+    older: u32,
+    newer: u32,
+}
+
+pub(super) enum State<A> {
+    /// The key has an actor.
+    Active(A),
+    /// Only its account is kept.
+    Parked(Account),
+    /// As parked, and its last request found the bucket empty: it needed no actor.
+    ///
+    /// These have an order of their own, as an actor is parked some time after its last use.
+    Passing(Account),
+}
+
+/// One of the orders, as a linked list of indexes.
+struct Order {
+    oldest: u32,
+    newest: u32,
+    len: usize,
+}
+
+impl<A> Default for Keys<A> {
+    fn default() -> Self {
+        Self {
+            known: IndexMap::default(),
+            active: Order::default(),
+            parked: Order::default(),
+            passing: Order::default(),
+        }
+    }
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self {
+            oldest: NONE,
+            newest: NONE,
+            len: 0,
+        }
+    }
+}
+
+impl Order {
+    fn first(&self) -> Option<u32> {
+        Some(self.oldest).filter(|oldest| *oldest != NONE)
+    }
+}
+
+impl<A> Known<A> {
+    pub(super) fn active(&self) -> Option<&A> {
+        match &self.state {
+            State::Active(active) => Some(active),
+            State::Parked(_) | State::Passing(_) => None,
+        }
+    }
+
+    /// The account of a key without an actor.
+    pub(super) fn parked(&self) -> Option<&Account> {
+        match &self.state {
+            State::Parked(account) | State::Passing(account) => Some(account),
+            State::Active(_) => None,
+        }
+    }
+
+    pub(super) fn parked_mut(&mut self) -> Option<&mut Account> {
+        match &mut self.state {
+            State::Parked(account) | State::Passing(account) => Some(account),
+            State::Active(_) => None,
+        }
+    }
+}
+
+impl<A> Keys<A> {
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    pub(super) fn active(&self) -> usize {
+        self.active.len
+    }
+
+    /// Number of keys without an actor.
+    pub(super) fn parked(&self) -> usize {
+        self.parked.len + self.passing.len
+    }
+
+    /// The key at an index.
+    pub(super) fn name(&self, index: u32) -> Name {
+        let entry = self.known.get_index(index as usize);
+        entry.map(|(name, _)| name.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
+        self.known.get_index_of(key).map(narrow)
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Option<&Known<A>> {
+        self.known.get(key)
+    }
+
+    pub(super) fn get_mut(&mut self, key: &[u8]) -> Option<&mut Known<A>> {
+        self.known.get_mut(key)
+    }
+
+    /// Adds an unknown key as the most recently used one of its state.
+    pub fn add(&mut self, key: &[u8], state: State<A>, now: Moment) -> u32 {
+        let known = Known {
+            state,
+            used: now,
+            older: NONE,
+            newer: NONE,
+        };
+        let (index, _) = self.known.insert_full(Name::from_slice(key), known);
+        let index = narrow(index);
+        self.append(index);
+        index
+    }
+
+    /// Makes a key the most recently used one of its state, used at `now`.
+    pub(super) fn touch(&mut self, index: u32, now: Moment) {
+        self[index].used = now;
+        if self[index].newer != NONE {
+            self.part(index);
+            self.append(index);
+        }
+    }
+
+    /// Changes a key's state and makes it the most recently used one of the new state.
+    ///
+    /// Returns the previous state.
+    pub(super) fn replace(&mut self, index: u32, state: State<A>) -> State<A> {
+        self.part(index);
+        let before = std::mem::replace(&mut self[index].state, state);
+        self.append(index);
+        before
+    }
+
+    pub(super) fn remove(&mut self, index: u32) -> Option<State<A>> {
+        if index as usize >= self.known.len() {
+            return None;
+        }
+        self.part(index);
+        let (_, removed) = self.known.swap_remove_index(index as usize)?;
+        if (index as usize) < self.known.len() {
+            self.relink(index);
+        }
+        if self.known.len() < self.known.capacity() / 4 {
+            self.known.shrink_to(self.known.len() * 2);
+        }
+        Some(removed.state)
+    }
+
+    /// The active key that was used least recently.
+    pub(super) fn oldest_active(&self) -> Option<u32> {
+        self.active.first()
+    }
+
+    /// The key without an actor that was used least recently.
+    pub(super) fn oldest_parked(&self) -> Option<u32> {
+        let oldest = self.parked_orders().into_iter().flatten();
+        oldest.min_by_key(|index| self[*index].used)
+    }
+
+    /// The first of each order of keys without an actor.
+    pub(super) fn parked_orders(&self) -> [Option<u32>; 2] {
+        [self.parked.first(), self.passing.first()]
+    }
+
+    /// The keys of the same state from `first` on, in order of last use.
+    pub(super) fn from(&self, first: Option<u32>) -> impl Iterator<Item = (u32, &Known<A>)> {
+        let mut next = first.unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let (_, known) = self.known.get_index(next as usize)?;
+            Some((std::mem::replace(&mut next, known.newer), known))
+        })
+    }
+
+    pub(super) fn each_active(&self) -> impl Iterator<Item = &A> {
+        self.from(self.oldest_active())
+            .filter_map(|(_, known)| known.active())
+    }
+
+    pub(super) fn each_parked_mut(&mut self) -> impl Iterator<Item = (&[u8], &mut Account)> {
+        let known = self.known.iter_mut();
+        known.filter_map(|(name, known)| Some((name.as_slice(), known.parked_mut()?)))
+    }
+
+    /// Up to `most` keys from just before index `end` towards the front.
+    ///
+    /// Also returns the index to continue from; 0 at the end.
+    pub(super) fn walk(
+        &self,
+        end: usize,
+        most: usize,
+    ) -> (impl Iterator<Item = (&[u8], &Known<A>)>, usize) {
+        let end = end.min(self.known.len());
+        let start = end.saturating_sub(most);
+        let keys = (start..end).rev().filter_map(|index| {
+            let (name, known) = self.known.get_index(index)?;
+            Some((name.as_slice(), known))
+        });
+        (keys, start)
+    }
+
+    /// All that have an actor, in no order and without use of the orders.
+    pub(super) fn into_active(self) -> impl Iterator<Item = A> {
+        self.known
+            .into_values()
+            .filter_map(|known| match known.state {
+                State::Active(active) => Some(active),
+                State::Parked(_) | State::Passing(_) => None,
+            })
+    }
+
+    fn order(&mut self, index: u32) -> &mut Order {
+        match self[index].state {
+            State::Active(_) => &mut self.active,
+            State::Parked(_) => &mut self.parked,
+            State::Passing(_) => &mut self.passing,
+        }
+    }
+
+    /// Appends a key that is in no order to the order of its state.
+    fn append(&mut self, index: u32) {
+        let order = self.order(index);
+        let last = std::mem::replace(&mut order.newest, index);
+        order.len += 1;
+        if last == NONE {
+            order.oldest = index;
+        } else {
+            self[last].newer = index;
+        }
+        let known = &mut self[index];
+        (known.older, known.newer) = (last, NONE);
+    }
+
+    /// Removes a key from its order.
+    fn part(&mut self, index: u32) {
+        let (older, newer) = (self[index].older, self[index].newer);
+        self.order(index).len -= 1;
+        self.join(older, newer, index);
+    }
+
+    /// Updates the neighbours of the key that has just moved to `index`.
+    fn relink(&mut self, index: u32) {
+        let (older, newer) = (self[index].older, self[index].newer);
+        self.join(older, index, index);
+        self.join(index, newer, index);
+    }
+
+    /// Links two keys as neighbours in the order of the key at `of`.
+    ///
+    /// If one of them is `NONE`, the other becomes that end of the order.
+    fn join(&mut self, older: u32, newer: u32, of: u32) {
+        if older == NONE {
+            self.order(of).oldest = newer;
+        } else {
+            self[older].newer = newer;
+        }
+        if newer == NONE {
+            self.order(of).newest = older;
+        } else {
+            self[newer].older = older;
+        }
+    }
+}
+
+impl<A> Index<u32> for Keys<A> {
+    type Output = Known<A>;
+
+    fn index(&self, index: u32) -> &Known<A> {
+        &self.known[index as usize]
+    }
+}
+
+impl<A> IndexMut<u32> for Keys<A> {
+    fn index_mut(&mut self, index: u32) -> &mut Known<A> {
+        &mut self.known[index as usize]
+    }
+}
+
+/// Converts an index. Memory runs out long before this many keys.
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(NONE)
+}

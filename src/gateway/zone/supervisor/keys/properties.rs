@@ -1,0 +1,151 @@
+use limit::Bucket;
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Touch(u8),
+    Wake(u8),
+    Park(u8),
+    Pass(u8),
+    Remove(u8),
+}
+
+/// A simple model of the table: keys in order of last use.
+#[derive(Default)]
+struct Plain {
+    active: Vec<Vec<u8>>,
+    parked: Vec<Vec<u8>>,
+    passing: Vec<Vec<u8>>,
+}
+
+impl Plain {
+    fn take(&mut self, key: &[u8]) -> bool {
+        let before = self.len();
+        for list in [&mut self.active, &mut self.parked, &mut self.passing] {
+            list.retain(|it| it != key);
+        }
+        before > self.len()
+    }
+
+    fn len(&self) -> usize {
+        self.active.len() + self.parked.len() + self.passing.len()
+    }
+
+    fn list(&mut self, state: &State<()>) -> &mut Vec<Vec<u8>> {
+        match state {
+            State::Active(()) => &mut self.active,
+            State::Parked(_) => &mut self.parked,
+            State::Passing(_) => &mut self.passing,
+        }
+    }
+}
+
+/// Some names are too long to be stored in the table.
+fn name(key: u8) -> Vec<u8> {
+    vec![b'a' + key; if key.is_multiple_of(3) { 100 } else { 5 }]
+}
+
+fn parked() -> State<()> {
+    State::Parked(Account::Bucket(Bucket::new()))
+}
+
+fn passing() -> State<()> {
+    State::Passing(Account::Bucket(Bucket::new()))
+}
+
+fn order(keys: &Keys<()>, first: Option<u32>) -> Vec<Vec<u8>> {
+    let known = keys.from(first);
+    let names = known.map(|(index, _)| keys.known.get_index(index as usize).unwrap().0.to_vec());
+    names.collect()
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0..5_u8, 0..12_u8).prop_map(|(what, key)| match what {
+        0 => Step::Touch(key),
+        1 => Step::Wake(key),
+        2 => Step::Park(key),
+        3 => Step::Pass(key),
+        _ => Step::Remove(key),
+    });
+    proptest::collection::vec(step, 0..200)
+}
+
+proptest! {
+    #![proptest_config(testing::config())]
+
+    #[test]
+    fn it_is_a_list_by_last_use_for_each_state(steps in steps()) {
+        let (mut keys, mut plain) = (Keys::default(), Plain::default());
+        for (at, step) in (0..).map(Moment::from_nanos).zip(steps) {
+            match step {
+                Step::Touch(key) => {
+                    let name = name(key);
+                    if let Some(index) = keys.find(&name) {
+                        keys.touch(index, at);
+                        prop_assert_eq!(keys[index].used, at);
+                        let list = plain.list(&keys[index].state);
+                        list.retain(|it| *it != name);
+                        list.push(name);
+                    }
+                }
+                Step::Wake(key) | Step::Park(key) | Step::Pass(key) => {
+                    let name = name(key);
+                    let state = match step {
+                        Step::Wake(_) => State::Active(()),
+                        Step::Park(_) => parked(),
+                        _ => passing(),
+                    };
+                    plain.take(&name);
+                    plain.list(&state).push(name.clone());
+                    match keys.find(&name) {
+                        Some(index) => drop(keys.replace(index, state)),
+                        None => drop(keys.add(&name, state, at)),
+                    }
+                }
+                Step::Remove(key) => {
+                    let removed = keys.find(&name(key)).and_then(|index| keys.remove(index));
+                    prop_assert_eq!(removed.is_some(), plain.take(&name(key)));
+                }
+            }
+            prop_assert_eq!(order(&keys, keys.oldest_active()), plain.active.clone());
+            let [parked, passing] = keys.parked_orders();
+            prop_assert_eq!(order(&keys, parked), plain.parked.clone());
+            prop_assert_eq!(order(&keys, passing), plain.passing.clone());
+            let oldest = keys.oldest_parked().map(|index| keys[index].used);
+            let without_actor = keys.known.values().filter(|known| known.parked().is_some());
+            let of_each_order = without_actor.map(|known| known.used).min();
+            prop_assert!(oldest >= of_each_order);
+            prop_assert_eq!(keys.active(), plain.active.len());
+            prop_assert_eq!(keys.parked(), plain.parked.len() + plain.passing.len());
+            prop_assert_eq!(keys.len(), plain.len());
+        }
+    }
+
+    #[test]
+    fn a_walk_in_steps_sees_every_key_that_stays(steps in steps(), pace in 1..5_usize) {
+        let mut keys = Keys::default();
+        for key in 0..12 {
+            keys.add(&name(key), parked(), Moment::from_nanos(0));
+        }
+        let (mut stays, mut seen, mut end) = ((0..12).map(name).collect::<Vec<_>>(), Vec::new(), usize::MAX);
+        for step in steps {
+            let (known, rest) = keys.walk(end, pace);
+            seen.extend(known.map(|(key, _)| key.to_vec()));
+            end = rest;
+            if end == 0 {
+                break;
+            }
+            if let Step::Remove(key) = step {
+                keys.find(&name(key)).and_then(|index| keys.remove(index));
+                stays.retain(|it| *it != name(key));
+            } else if let Step::Park(key) = step && keys.find(&name(key)).is_none() {
+                keys.add(&name(key), parked(), Moment::from_nanos(0));
+            }
+        }
+        if end == 0 {
+            prop_assert!(stays.iter().all(|key| seen.contains(key)));
+        }
+    }
+}

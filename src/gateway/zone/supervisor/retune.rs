@@ -1,0 +1,109 @@
+//! New settings, and the rates that plans give to keys.
+
+use std::sync::Arc;
+
+use limit::{Moment, Rate};
+
+use super::here::Handle;
+use super::keys::{Known, State};
+use super::{Active, Retune, ZoneSupervisor, shared};
+use crate::zone::answer::{Key, NEW_KEYS};
+use crate::zone::messages::{ChangeInFlight, PauseKey, RetuneKey};
+use crate::zone::overrides::Overrides;
+
+impl Handle<Retune> for ZoneSupervisor {
+    fn handle(&mut self, Retune { tuning, in_flight }: Retune) {
+        let now = self.counted_at(self.shard.pacer.now());
+        self.shard.share(shared(&self.zone, &tuning, &self.shard));
+        let before = std::mem::replace(&mut self.tuning, tuning);
+        let (rate, max_keys) = (self.tuning.rate, self.tuning.max_keys.get());
+        let known = |active: &Active| {
+            let key = Key::clone(&active.snapshot.key);
+            (self.rates.of(&key), key)
+        };
+        let active: Vec<(Rate, Key)> = self.keys.each_active().map(known).collect();
+        if before.rate != rate {
+            for (key, account) in self.keys.each_parked_mut() {
+                // Others follow their plan when they are used again.
+                if !self.rates.has_own(key) {
+                    account.retune(before.rate, rate, now);
+                }
+            }
+        }
+        let overrides = Arc::clone(&self.tuning.overrides);
+        self.rates.adopt(rate, self.tuning.plans.clone(), overrides);
+        if !in_flight.is_empty() {
+            let busy = self.keys.each_active();
+            busy.for_each(|active| active.tell(ChangeInFlight(Arc::clone(&in_flight))));
+        }
+        for (had, key) in active {
+            let wanted = self.rates.wanted(&key);
+            self.rates.set(&key, wanted);
+            self.pause_or_resume(&before.overrides, &key);
+            // Actors of a shared zone also adopt other changes of its settings.
+            if had == wanted && self.tuning.sharing.is_none() {
+                continue;
+            }
+            if let Some(active) = self.keys.get(&key).and_then(Known::active) {
+                active.tell(RetuneKey(wanted));
+            }
+        }
+        while self.keys.len() > max_keys && self.evict() {}
+    }
+}
+
+impl ZoneSupervisor {
+    /// Adds an unknown key, at the rate of its plan.
+    pub(super) fn add(&mut self, key: &Key, state: State<Active>, now: Moment) -> u32 {
+        if !self.rates.are_all_the_same() {
+            let rate = self.rates.wanted(key);
+            self.rates.set(key, rate);
+        }
+        if **key != *NEW_KEYS {
+            self.shard.metrics.new_keys.add(1);
+        }
+        self.keys.add(key, state, now)
+    }
+
+    /// Pauses the actor of a key, or ends its pause, if its overrides have changed that.
+    fn pause_or_resume(&self, before: &Overrides, key: &Key) {
+        let until = self.tuning.overrides.paused_until(key);
+        if before.paused_until(key) == until {
+            return;
+        }
+        if let Some(active) = self.keys.get(key).and_then(Known::active) {
+            active.tell(PauseKey(until));
+        }
+    }
+
+    /// Forgets a key.
+    pub(super) fn remove(&mut self, index: u32) -> Option<State<Active>> {
+        if !self.rates.are_all_the_same() {
+            let name = self.keys.name(index);
+            self.rates.forget(&name);
+        }
+        self.keys.remove(index)
+    }
+
+    /// Gives a known key the rate of its plan, if it has another one.
+    pub(super) fn follow_plan(&mut self, key: &Key, now: Moment) {
+        if self.rates.are_all_the_same() {
+            return;
+        }
+        let now = self.counted_at(now);
+        let Some(known) = self.keys.get_mut(key) else {
+            return;
+        };
+        let (had, wanted) = (self.rates.of(key), self.rates.wanted(key));
+        if had == wanted {
+            return;
+        }
+        match &mut known.state {
+            State::Parked(account) | State::Passing(account) => {
+                account.retune(had, wanted, now);
+            }
+            State::Active(active) => active.tell(RetuneKey(wanted)),
+        }
+        self.rates.set(key, wanted);
+    }
+}

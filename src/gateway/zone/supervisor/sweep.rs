@@ -1,0 +1,216 @@
+//! Handles unused keys: parks actors, forgets drained keys, and evicts keys of a full zone.
+
+use std::time::Duration;
+
+use limit::{Account, Moment};
+
+use super::keys::State;
+use super::tuning::Tuning;
+use super::{Phase, ZoneSupervisor};
+
+/// How long an actor may be idle before it is parked: only its bucket is kept.
+const PARK_AFTER: Duration = Duration::from_secs(2);
+/// With more actors than this, the longest idle are parked whenever another wakes.
+///
+/// An actor takes about 1.5 KB; waking one costs less than a microsecond.
+const MANY: usize = 4_000;
+/// How often the supervisor looks for keys to park and to forget.
+pub(super) const EVERY: Duration = Duration::from_secs(1);
+/// How soon the next sweep comes if there was more work than one sweep does.
+const AGAIN: Duration = Duration::from_millis(5);
+/// How many keys one sweep parks, and how many it examines to forget.
+///
+/// This bounds the time that a sweep takes on the worker. A zone of slow rates may have more old
+/// keys than this that have not drained; `max_keys` bounds them.
+const MAX_AT_ONCE: usize = 1_000;
+
+impl ZoneSupervisor {
+    /// Forgets the least recently used key that has no waiters, as nginx does when a zone is full.
+    pub(super) fn evict(&mut self) -> bool {
+        let oldest = self.older_actor().or_else(|| self.keys.oldest_parked());
+        let Some(index) = oldest.or_else(|| self.oldest_quiet()) else {
+            return false;
+        };
+        if let Some(State::Active(evicted)) = self.remove(index) {
+            evicted.end();
+        }
+        self.shard.metrics.evicted_lru.add(1);
+        true
+    }
+
+    /// An actor without waiters that was used before each key without an actor.
+    ///
+    /// An actor with waiters counts as used now. Only two are looked at: with fewer, this would fall
+    /// behind the actors that get waiters.
+    fn older_actor(&mut self) -> Option<u32> {
+        let newest = self.keys[self.keys.oldest_parked()?].used;
+        for _ in 0..2 {
+            let index = self.keys.oldest_active()?;
+            let oldest = &self.keys[index];
+            if oldest.used >= newest {
+                return None;
+            }
+            if oldest.active()?.snapshot.is_quiet() {
+                return Some(index);
+            }
+            self.keys.touch(index, newest);
+        }
+        None
+    }
+
+    /// The least recently used actor without waiters.
+    fn oldest_quiet(&mut self) -> Option<u32> {
+        let active = self.keys.active();
+        // Do not look at each actor: a flood of new keys in a zone full of waiters must stay
+        // cheap.
+        if self.shard.busy() >= active {
+            return None;
+        }
+        for _ in 0..active {
+            let index = self.keys.oldest_active()?;
+            let oldest = &self.keys[index];
+            if oldest.active()?.snapshot.is_quiet() {
+                return Some(index);
+            }
+            let used = oldest.used;
+            self.keys.touch(index, used);
+        }
+        None
+    }
+
+    /// Parks idle actors. Returns `false` if there may be more than one sweep parks.
+    fn park_idle(&mut self, now: Moment) -> bool {
+        let most = self.keys.active().min(MAX_AT_ONCE);
+        for _ in 0..most {
+            let oldest = self.keys.oldest_active();
+            if oldest.is_none_or(|index| now.since(self.keys[index].used) < PARK_AFTER) {
+                return true;
+            }
+            self.park_oldest(now);
+        }
+        most < MAX_AT_ONCE
+    }
+
+    /// Parks idle actors if there are many.
+    ///
+    /// Otherwise a flood of keys would become a flood of actors.
+    ///
+    /// It tries two, because one of them may have waiters: with only one, parking would fall
+    /// behind the actors that wake.
+    pub(super) fn park_some_of_many(&mut self, now: Moment) {
+        for _ in 0..2 {
+            if self.keys.active() > MANY {
+                self.park_oldest(now);
+            }
+        }
+    }
+
+    /// Parks the least recently used actor, unless it has waiters: then it counts as used now.
+    fn park_oldest(&mut self, now: Moment) {
+        let Some(index) = self.keys.oldest_active() else {
+            return;
+        };
+        let Some(active) = self.keys[index].active() else {
+            return;
+        };
+        if !active.snapshot.is_quiet() {
+            return self.keys.touch(index, now);
+        }
+        let account = Account::Bucket(active.snapshot.bucket.get());
+        if let State::Active(idle) = self.keys.replace(index, State::Parked(account)) {
+            idle.end();
+        }
+    }
+
+    /// Forgets drained keys that were idle for `idle_timeout`; `false` if there may be more.
+    fn forget_drained(&mut self, now: Moment) -> bool {
+        let Tuning {
+            rate, idle_timeout, ..
+        } = self.tuning;
+        let rate_of = |index| {
+            if self.rates.are_all_the_same() {
+                rate
+            } else {
+                self.rates.of(&self.keys.name(index))
+            }
+        };
+        let idle = self.keys.parked_orders().into_iter().flat_map(|oldest| {
+            let by_use = self.keys.from(oldest);
+            by_use.take_while(|(_, known)| now.since(known.used) >= idle_timeout)
+        });
+        let counted = self.counted_at(now);
+        let drained = idle.take(MAX_AT_ONCE).filter(|(index, known)| {
+            let account = known.parked();
+            account.is_some_and(|account| account.drained_at(rate_of(*index)) <= counted)
+        });
+        let mut drained: Vec<u32> = drained.map(|(index, _)| index).collect();
+        // From the back on: the last key moves into each slot that becomes free.
+        drained.sort_unstable_by(|one, other| other.cmp(one));
+        for index in &drained {
+            self.remove(*index);
+        }
+        self.shard.metrics.evicted_idle.add(drained.len() as u64);
+        drained.len() < MAX_AT_ONCE
+    }
+
+    /// Evicts keys down to `max_keys`. Returns `false` if there may be more to evict.
+    ///
+    /// Needed if `max_keys` was lowered while more keys than that had waiters.
+    fn shrink(&mut self) -> bool {
+        let max_keys = self.tuning.max_keys.get();
+        (0..MAX_AT_ONCE).any(|_| self.keys.len() <= max_keys || !self.evict())
+    }
+
+    /// Handles the keys that are unused. Returns whether the supervisor is at its end.
+    pub(super) fn sweep(&mut self) -> bool {
+        let now = self.shard.pacer.now();
+        let all_parked = self.park_idle(now);
+        let all_forgotten = self.forget_drained(now) && self.shrink();
+        self.shard.forget_old_arrivals(now);
+        self.show_keys();
+        self.shard.forget_old(now);
+        let is_over = self.phase == Phase::Retiring && self.is_quiet();
+        if is_over {
+            self.release_leases();
+            self.end_all();
+        }
+        let pause = if all_parked && all_forgotten {
+            EVERY
+        } else {
+            AGAIN
+        };
+        self.alarm.set(Some(now + pause));
+        is_over
+    }
+
+    /// Whether nothing waits at any key.
+    fn is_quiet(&self) -> bool {
+        let mut active = self.keys.each_active();
+        self.asked == 0 && active.all(|active| active.snapshot.is_quiet())
+    }
+
+    /// Ends all actors and forgets all keys.
+    pub(super) fn end_all(&mut self) {
+        let keys = std::mem::take(&mut self.keys);
+        self.rates.forget_all();
+        keys.into_active().for_each(|active| active.end());
+        self.show_keys();
+    }
+
+    fn show_keys(&mut self) {
+        let (active, parked) = (self.keys.active(), self.keys.parked());
+        let metrics = &self.shard.metrics;
+        show_change(&metrics.keys_active, self.shown.0, active);
+        show_change(&metrics.keys_parked, self.shown.1, parked);
+        self.shown = (active, parked);
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn show_change(gauge: &metrics::Gauge, before: usize, after: usize) {
+    if after > before {
+        gauge.increment((after - before) as f64);
+    } else if after < before {
+        gauge.decrement((before - after) as f64);
+    }
+}

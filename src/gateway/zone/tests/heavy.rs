@@ -1,0 +1,122 @@
+//! Who asked for most, was rejected most and waited longest.
+
+use limit::{Measure, Window};
+
+use super::super::HeavyKeys;
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+impl Bench {
+    async fn heavy(&self, measure: Measure) -> HeavyKeys {
+        self.zone.heavy_keys(measure, Window::Minute, 9).await
+    }
+
+    /// Requests, rejections and seconds of waiting of the keys of the last minute, by requests.
+    async fn told(&self) -> Vec<(String, u64, u64, u64)> {
+        let heavy = self.heavy(Measure::Requests).await;
+        assert_eq!(heavy.error, 0, "few keys are counted exactly");
+        let keys = heavy.keys.into_iter();
+        keys.map(|it| {
+            let name = String::from_utf8_lossy(it.name.begin()).into_owned();
+            (name, it.requests, it.rejections, it.wait.as_secs())
+        })
+        .collect()
+    }
+}
+
+#[test]
+fn requests_rejections_and_waits_count_for_their_key() {
+    run(async {
+        let bench = Bench::new("1r/s", 10);
+        let mut of_a: Vec<_> = (0..5).map(|_| bench.join("a", burst(2))).collect();
+        let once = bench.join("b", burst(2)).await.unwrap();
+        once.take();
+        Bench::settle().await;
+        assert_eq!(
+            bench.told().await,
+            [("a".to_owned(), 5, 2, 0), ("b".to_owned(), 1, 0, 0)],
+            "a wait counts when it ends"
+        );
+        bench.advance(SECOND).await;
+        bench.advance(SECOND).await;
+        for (nth, joining) in of_a.iter_mut().enumerate() {
+            let turn = peek(joining).await.expect("an answer");
+            assert_eq!(turn.is_ok(), nth < 3);
+            turn.map(Turn::take).ok();
+        }
+        assert_eq!(bench.told().await[0], ("a".to_owned(), 5, 2, 3));
+        let waits = bench.heavy(Measure::Waits).await;
+        assert_eq!((waits.keys.len(), waits.total), (1, 3_000_000_000));
+        let state = waits.keys[0].state.as_ref().expect("it is remembered");
+        assert_eq!((state.depth, state.active), (0, true));
+        let rejections = bench.heavy(Measure::Rejections).await;
+        assert_eq!((rejections.keys.len(), rejections.total), (1, 2));
+    });
+}
+
+#[test]
+fn who_leaves_or_only_would_be_rejected_is_no_rejection() {
+    run(async {
+        let bench = Bench::new("1r/m", 10);
+        let first = bench.join("a", burst(1)).await.unwrap();
+        first.take();
+        let waiting = bench.join("a", burst(1));
+        Bench::settle().await;
+        drop(bench.join("a", burst(9)));
+        let (a, b) = (Key::from(&b"a"[..]), Key::from(&b"b"[..]));
+        let dry = bench.zone.join(Key::clone(&a), None, burst(0), true).await;
+        assert!(dry.is_err(), "it would be rejected");
+        let probed = bench.zone.probe(&a, burst(0), true).await;
+        assert!(probed.is_some());
+        Bench::settle().await;
+        assert_eq!(bench.told().await, [("a".to_owned(), 5, 0, 0)]);
+        let probed = bench.zone.probe(&a, burst(1), false).await;
+        assert!(probed.is_some(), "such a request does not join any more");
+        let probed = bench.zone.probe(&b, burst(1), false).await;
+        assert!(probed.is_none(), "such a request joins, and counts then");
+        assert_eq!(bench.told().await, [("a".to_owned(), 6, 1, 0)]);
+        drop(waiting);
+        Bench::settle().await;
+        assert_eq!(bench.told().await, [("a".to_owned(), 6, 1, 0)]);
+    });
+}
+
+#[test]
+fn of_a_long_key_the_beginning_is_kept_and_others_count_apart() {
+    run(async {
+        let bench = Bench::new("1r/s", 10);
+        let long = "x".repeat(128);
+        for key in [long.clone() + "1", long.clone() + "2", long.clone()] {
+            bench.join(&key, burst(0)).await.unwrap().take();
+        }
+        let heavy = bench.heavy(Measure::Requests).await;
+        let mut told: Vec<_> = heavy
+            .keys
+            .iter()
+            .map(|it| (it.name.whole().is_none(), it.requests, it.state.is_some()))
+            .collect();
+        told.sort_unstable();
+        assert_eq!(told, [(false, 1, true), (true, 1, false), (true, 1, false)]);
+        assert!(
+            heavy
+                .keys
+                .iter()
+                .all(|it| it.name.begin() == long.as_bytes())
+        );
+    });
+}
+
+#[test]
+fn the_last_minute_is_forgotten_before_the_last_ten() {
+    run(async {
+        let bench = Bench::new("1r/s", 10);
+        bench.join("a", burst(0)).await.unwrap().take();
+        bench.advance(70 * SECOND).await;
+        assert_eq!(bench.told().await, []);
+        let long = bench
+            .zone
+            .heavy_keys(Measure::Requests, Window::TenMinutes, 9);
+        assert_eq!(long.await.keys[0].requests, 1);
+    });
+}

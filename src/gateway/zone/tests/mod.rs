@@ -1,0 +1,154 @@
+mod above_burst;
+mod arrivals;
+mod eviction;
+mod handover;
+mod heavy;
+mod in_flight;
+mod in_place;
+mod listing;
+mod model;
+mod new_keys;
+mod overrides;
+mod panics;
+mod plans;
+mod together;
+mod wall_clock;
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::num::NonZeroUsize;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use config;
+use limit::{Bucket, Charge, Cost, Delay, Excess, Limit, Moment, Queue, Rate, Ticket, Verdict};
+use proptest::prelude::*;
+
+use super::answer::Rejection;
+
+use super::supervisor::{SupervisorActor, Tuning, ZoneSupervisor};
+use super::{Joining, Key, Order, Turn, Waiters, Zone};
+use crate::observe::metrics::{Rejected, ZoneMetrics};
+use crate::time::pacer::Pacer;
+
+const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+
+/// A zone with one supervisor on this thread, on a clock that the test moves.
+struct Bench {
+    /// Leaked, so that joins that borrow it can be stored anywhere.
+    zone: &'static Zone,
+    pacer: Rc<Pacer>,
+}
+
+impl Bench {
+    fn new(rate: &str, max_keys: usize) -> Self {
+        Self::with(settings(rate, max_keys))
+    }
+
+    fn with((settings, tuning): (config::Zone, Tuning)) -> Self {
+        let pacer = Pacer::standing_at(START);
+        let metrics = Arc::new(ZoneMetrics::of("test"));
+        let supervisor = SupervisorActor::start(ZoneSupervisor::new(
+            "test".to_owned(),
+            tuning,
+            metrics,
+            Rc::clone(&pacer),
+        ));
+        Self {
+            zone: Box::leak(Box::new(Zone::on_this_thread(settings, supervisor))),
+            pacer,
+        }
+    }
+
+    fn retune(&mut self, rate: Rate) {
+        let settings = config::Zone {
+            rate,
+            ..self.zone.settings().clone()
+        };
+        self.zone = Box::leak(Box::new(self.zone.retune(settings, Vec::new(), None)));
+    }
+
+    fn join(&self, key: &str, limit: Limit) -> Joining<'static> {
+        let plan = self.zone.settings().plans.index_of(key.as_bytes());
+        self.zone
+            .join(Key::from(key.as_bytes()), plan, limit, false)
+    }
+
+    /// Lets the actors handle all pending messages.
+    async fn settle() {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn advance(&self, span: Duration) {
+        self.advance_to(self.pacer.now() + span).await;
+    }
+
+    async fn advance_to(&self, moment: Moment) {
+        self.pacer.advance(moment);
+        Self::settle().await;
+    }
+}
+
+/// The settings of a zone with one supervisor.
+fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
+    let settings = config::Zone {
+        name: "test".to_owned(),
+        key: "$remote_addr".parse().unwrap(),
+        algorithm: limit::Algorithm::default(),
+        rate: rate.parse().unwrap(),
+        max_keys: NonZeroUsize::new(max_keys).unwrap(),
+        idle_timeout: Duration::from_secs(60),
+        ipv6_prefix: 64,
+        exempt: Vec::new(),
+        store: config::StoreKind::Memory,
+        on_store_failure: config::OnStoreFailure::Local,
+        lease: Duration::ZERO,
+        orphan: Duration::from_secs(75),
+        plans: config::Plans::default(),
+        new_keys: None,
+        mask_keys: false,
+    };
+    let tuning = Tuning {
+        algorithm: settings.algorithm,
+        rate: settings.rate,
+        plans: settings.plans.clone(),
+        max_keys: settings.max_keys,
+        idle_timeout: settings.idle_timeout,
+        new_keys: None,
+        overrides: Arc::default(),
+        most_arrivals: super::arrivals::MAX_ARRIVALS,
+        sharing: None,
+    };
+    (settings, tuning)
+}
+
+fn burst(burst: u32) -> Limit {
+    Limit {
+        burst,
+        delay: Delay::Above(0),
+        max_wait: None,
+        cost: Cost::ONE,
+        in_flight: None,
+        above_burst: 0,
+    }
+}
+
+/// The result of a join so far.
+async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<Turn<'z>, Rejection>> {
+    poll_fn(|cx| {
+        Poll::Ready(match Pin::new(&mut *joining).poll(cx) {
+            Poll::Ready(answer) => Some(answer),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+fn run<F: Future>(test: F) -> F::Output {
+    actix_rt::System::new().block_on(test)
+}

@@ -1,0 +1,290 @@
+//! Requests that need places in several zones.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+
+use tokio::task::JoinHandle;
+
+use super::super::{OccupiedPlace, RequestTicket, take_places};
+use super::*;
+
+const KEY: &str = "k";
+
+/// At most so many requests run, and 200 wait.
+fn at_most(in_flight: u32) -> Limit {
+    Limit {
+        in_flight: NonZeroU32::new(in_flight),
+        ..burst(200)
+    }
+}
+
+/// A zone whose keys have no rate.
+fn zone() -> Bench {
+    let mut bench = Bench::new("1r/s", 10);
+    bench.retune(Rate::UNLIMITED);
+    bench
+}
+
+impl Bench {
+    /// How many requests of the key run, and how many wait.
+    async fn counts(&self) -> (usize, usize) {
+        let keys = self.zone.keys(Order::Depth, 9).await;
+        keys.first()
+            .map_or((0, 0), |state| (state.in_flight, state.depth))
+    }
+}
+
+type Places = Vec<OccupiedPlace<'static>>;
+
+/// A request that needs a place in each of these zones, under their limits.
+fn start(zones: &[(&Bench, Limit)]) -> JoinHandle<Result<Places, Rejected>> {
+    let zones: Vec<_> = zones.iter().map(|(it, limit)| (it.zone, *limit)).collect();
+    actix_rt::spawn(async move {
+        let request = RequestTicket::new(None).with_places_later();
+        let (mut turns, mut limits) = (Vec::new(), Vec::new());
+        for (zone, limit) in zones {
+            let key = Key::from(KEY.as_bytes());
+            let joined = zone.join_as(request, key, None, limit, false).await;
+            turns.push(joined.map_err(|rejection| rejection.reason)?);
+            limits.push(limit);
+        }
+        let taken = take_places(turns, &limits).await;
+        let turns = taken.map_err(|(_, rejection)| rejection.reason)?;
+        Ok(turns.into_iter().filter_map(Turn::take).collect())
+    })
+}
+
+/// Lets requests do all that they can: they ask one zone after the other.
+async fn settle() {
+    for _ in 0..20 {
+        Bench::settle().await;
+    }
+}
+
+#[test]
+fn a_request_that_waits_in_one_zone_holds_no_place_in_another() {
+    run(async {
+        let (all, own, other) = (zone(), zone(), zone());
+        let (two, one) = (at_most(2), at_most(1));
+        let first = start(&[(&all, two), (&own, one)]);
+        settle().await;
+        let waiting: Vec<_> = (0..5).map(|_| start(&[(&all, two), (&own, one)])).collect();
+        settle().await;
+        assert_eq!((all.counts().await, own.counts().await), ((1, 5), (1, 5)));
+        // Others are served meanwhile, as often as they come.
+        for _ in 0..3 {
+            let served = start(&[(&all, two), (&other, one)]);
+            settle().await;
+            assert!(served.is_finished());
+            assert_eq!(all.counts().await, (2, 5));
+            drop(served.await.unwrap().unwrap());
+            settle().await;
+        }
+        drop(first.await.unwrap().unwrap());
+        for next in waiting {
+            settle().await;
+            assert!(next.is_finished(), "in their order");
+            assert_eq!(own.counts().await.0, 1);
+            drop(next.await.unwrap().unwrap());
+        }
+        settle().await;
+        assert_eq!((all.counts().await, own.counts().await), ((0, 0), (0, 0)));
+    });
+}
+
+#[test]
+fn as_many_wait_as_may_and_with_no_burst_none() {
+    run(async {
+        let (all, own) = (zone(), zone());
+        let of_own = |waiting| Limit {
+            in_flight: NonZeroU32::new(1),
+            ..burst(waiting)
+        };
+        let first = start(&[(&all, at_most(9)), (&own, of_own(2))]);
+        settle().await;
+        let others: Vec<_> = (0..4)
+            .map(|_| start(&[(&all, at_most(9)), (&own, of_own(2))]))
+            .collect();
+        settle().await;
+        let rejected = others.iter().filter(|it| it.is_finished()).count();
+        assert_eq!((rejected, own.counts().await), (2, (1, 2)));
+        let at_once = start(&[(&all, at_most(9)), (&own, of_own(0))]);
+        settle().await;
+        assert_eq!(at_once.await.unwrap().err(), Some(Rejected::InFlight));
+        assert_eq!(all.counts().await, (1, 2), "it has left the other zone");
+        // One of those who wait leaves.
+        for it in others.iter().filter(|it| !it.is_finished()).take(1) {
+            it.abort();
+        }
+        settle().await;
+        assert_eq!((all.counts().await, own.counts().await), ((1, 1), (1, 1)));
+        drop(first.await.unwrap().unwrap());
+        settle().await;
+        assert_eq!((all.counts().await.1, own.counts().await.1), (0, 0));
+    });
+}
+
+/// A zone whose place always has somebody who waits for it.
+struct Crowd {
+    bench: Bench,
+    running: Option<OccupiedPlace<'static>>,
+    waiting: VecDeque<Joining<'static>>,
+}
+
+impl Crowd {
+    fn new() -> Self {
+        Self {
+            bench: zone(),
+            running: None,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Whoever runs ends, one more comes, and the next one runs if a place is free.
+    async fn turn(&mut self) {
+        self.running = None;
+        self.waiting.push_back(self.bench.join(KEY, at_most(1)));
+        self.admit().await;
+    }
+
+    async fn admit(&mut self) {
+        settle().await;
+        if self.running.is_none()
+            && let Some(first) = self.waiting.front_mut()
+            && let Some(turn) = peek(first).await
+        {
+            self.running = turn.expect("a turn").take();
+            self.waiting.pop_front();
+        }
+    }
+}
+
+#[test]
+fn a_request_gets_its_places_though_no_two_are_ever_free_together() {
+    run(async {
+        let (mut left, mut right) = (Crowd::new(), Crowd::new());
+        for crowd in [&mut left, &mut right] {
+            for _ in 0..4 {
+                crowd.waiting.push_back(crowd.bench.join(KEY, at_most(1)));
+            }
+            crowd.admit().await;
+        }
+        let both = start(&[(&left.bench, at_most(1)), (&right.bench, at_most(1))]);
+        let mut turns = 0;
+        while !both.is_finished() {
+            assert!(turns < 200, "it waits for ever");
+            turns += 1;
+            left.turn().await;
+            right.admit().await;
+            right.turn().await;
+            left.admit().await;
+        }
+        assert_eq!(both.await.unwrap().unwrap().len(), 2);
+        // And they go on.
+        left.admit().await;
+        right.admit().await;
+        assert!(left.running.is_some() && right.running.is_some());
+    });
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A request comes that needs places in the zones of these bits.
+    Come(usize),
+    /// The running request at this index ends.
+    End(usize),
+    /// The waiting request at this index leaves.
+    Leave(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1..8_usize).prop_map(Step::Come),
+        3 => any::<usize>().prop_map(Step::End),
+        1 => any::<usize>().prop_map(Step::Leave),
+    ]
+}
+
+type Waiting = (usize, JoinHandle<Result<Places, Rejected>>);
+
+/// Three zones, in which one, two and one request may run.
+struct Zones {
+    benches: [Bench; 3],
+    waiting: Vec<Waiting>,
+    running: Vec<(usize, Places)>,
+}
+
+const PLACES: [u32; 3] = [1, 2, 1];
+
+impl Zones {
+    async fn step(&mut self, step: Step) {
+        match step {
+            Step::Come(needs) => {
+                let zones = self.benches.iter().zip(PLACES).enumerate();
+                let zones = zones.filter(|(nth, _)| needs >> nth & 1 == 1);
+                let zones: Vec<_> = zones.map(|(_, (it, most))| (it, at_most(most))).collect();
+                self.waiting.push((needs, start(&zones)));
+            }
+            Step::End(index) if !self.running.is_empty() => {
+                let index = index % self.running.len();
+                self.running.remove(index);
+            }
+            Step::Leave(index) if !self.waiting.is_empty() => {
+                let index = index % self.waiting.len();
+                self.waiting.remove(index).1.abort();
+            }
+            Step::End(_) | Step::Leave(_) => {}
+        }
+        settle().await;
+        while let Some(index) = self.waiting.iter().position(|(_, it)| it.is_finished()) {
+            let (needs, places) = self.waiting.remove(index);
+            self.running.push((needs, places.await.unwrap().unwrap()));
+        }
+    }
+
+    /// Nobody waits for places that are all free. Of those who wait, one at most holds places: it has
+    /// been patient for too long.
+    async fn check(&self) -> Result<(), TestCaseError> {
+        let mut free = 0;
+        for (nth, (bench, most)) in self.benches.iter().zip(PLACES).enumerate() {
+            let here = |needs: usize| needs >> nth & 1;
+            let running: usize = self.running.iter().map(|(needs, _)| here(*needs)).sum();
+            let waiting: usize = self.waiting.iter().map(|(needs, _)| here(*needs)).sum();
+            let (taken, depth) = bench.counts().await;
+            prop_assert_eq!(taken + depth, running + waiting);
+            prop_assert!(taken == running || taken == running + 1);
+            prop_assert!(taken <= most as usize);
+            free |= usize::from(taken < most as usize) << nth;
+        }
+        let mut waiting = self.waiting.iter();
+        prop_assert!(!waiting.any(|(needs, _)| needs & free == *needs));
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(testing::config())]
+
+    #[test]
+    fn all_or_none_are_taken_and_no_wake_up_is_lost(
+        steps in prop::collection::vec(step(), 1..25),
+    ) {
+        run(async {
+            let mut zones = Zones {
+                benches: [zone(), zone(), zone()],
+                waiting: Vec::new(),
+                running: Vec::new(),
+            };
+            for step in steps {
+                zones.step(step).await;
+                zones.check().await?;
+            }
+            while !zones.running.is_empty() {
+                zones.step(Step::End(0)).await;
+                zones.check().await?;
+            }
+            prop_assert!(zones.waiting.is_empty());
+            Ok::<(), TestCaseError>(())
+        })?;
+    }
+}

@@ -1,0 +1,40 @@
+//! Windows of the calendar, after a step of the wall clock.
+
+use limit::Algorithm;
+
+use super::*;
+use crate::time::simulated::step_wall;
+
+const DAY: u64 = 86_400;
+
+/// Time until a key of `5r/d` that has used up its day is accepted again.
+async fn retry_after(bench: &Bench) -> Duration {
+    loop {
+        let mut joining = bench.join("a", burst(4));
+        Bench::settle().await;
+        match peek(&mut joining).await.expect("an answer") {
+            Ok(turn) => drop(turn.take()),
+            Err(rejection) => return rejection.retry_after,
+        }
+    }
+}
+
+#[test]
+fn a_day_ends_at_midnight_of_the_wall_clock_after_a_step() {
+    run(async {
+        let (mut settings, mut tuning) = settings("5r/d", 10);
+        (settings.algorithm, tuning.algorithm) = (Algorithm::FixedWindow, Algorithm::FixedWindow);
+        let bench = Bench::with((settings, tuning));
+        let left = |ahead: u64| {
+            let second = START.as_nanos() / 1_000_000_000 + ahead;
+            Duration::from_secs(DAY - second % DAY)
+        };
+        assert_eq!(retry_after(&bench).await, left(0));
+        step_wall(600);
+        assert_eq!(retry_after(&bench).await, left(600));
+        bench.advance(left(600)).await;
+        let mut joining = bench.join("a", burst(4));
+        Bench::settle().await;
+        assert!(matches!(peek(&mut joining).await, Some(Ok(_))));
+    });
+}

@@ -1,0 +1,239 @@
+use limit::{Cost, Limit, Ticket};
+use tokio::sync::oneshot;
+
+use super::answer::{Answer, Charge, Grant, Key, NEW_KEYS, Rejection};
+use super::messages::{AskPlace, FreePlace, Refund, Settle};
+use super::shards::Shards;
+use super::unused::Unused;
+use crate::observe::metrics::{PlanMetrics, Rejected};
+
+/// The right to go on, granted by one zone. An unused turn gives its charge back when dropped.
+#[derive(Debug)]
+pub struct Turn<'z> {
+    shards: &'z Shards,
+    /// The request's own key.
+    key: Key,
+    plan: Option<&'z PlanMetrics>,
+    grant: Grant,
+    dry_run: bool,
+    is_flood: bool,
+    /// What it counts as when it is dropped; `None` once it is used.
+    unused: Option<Unused>,
+}
+
+impl<'z> Turn<'z> {
+    pub(super) fn new(
+        shards: &'z Shards,
+        key: Key,
+        plan: Option<&'z PlanMetrics>,
+        grant: Grant,
+        dry_run: bool,
+        is_flood: bool,
+    ) -> Self {
+        Self {
+            shards,
+            key,
+            plan,
+            grant,
+            dry_run,
+            is_flood,
+            unused: Some(Unused::Cancelled),
+        }
+    }
+
+    /// What the actor knew when it granted the turn.
+    #[must_use]
+    pub fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
+    /// Whether the bucket that unknown keys share granted it, and not that of the request's key.
+    #[must_use]
+    pub fn is_flood(&self) -> bool {
+        self.is_flood
+    }
+
+    /// The request's own key.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Returns the key of the bucket that granted it.
+    fn bucket_key(&self) -> Key {
+        bucket_key(Some(&self.key), self.is_flood)
+    }
+
+    /// Uses the turn: the charge stays.
+    ///
+    /// Returns the place of the request among the running ones of its key, if it has one.
+    #[allow(
+        clippy::must_use_candidate,
+        reason = "a place that nobody holds is free again"
+    )]
+    pub fn take(mut self) -> Option<OccupiedPlace<'z>> {
+        self.use_up();
+        self.grant.place.map(|ticket| OccupiedPlace {
+            shards: self.shards,
+            key: self.bucket_key(),
+            ticket,
+        })
+    }
+
+    /// Asks for the place that the turn does not have yet, under this limit. Returns whether it has
+    /// it. `waits`: until one is free.
+    ///
+    /// # Errors
+    ///
+    /// The zone rejects the request: [withdraw](Self::withdraw) the turn.
+    pub async fn ask_place(&mut self, limit: Limit, waits: bool) -> Result<bool, Rejection> {
+        let Some(ticket) = self.grant.place else {
+            // The zone no longer limits.
+            return Ok(true);
+        };
+        let key = self.bucket_key();
+        let joined = match self.grant.charge {
+            Charge::Own(charge) => charge.at(),
+            _ => self.grant.at,
+        };
+        let (reply, answer) = oneshot::channel();
+        let ask = AskPlace {
+            key: Key::clone(&key),
+            ticket,
+            limit,
+            joined,
+            waits,
+            reply,
+        };
+        self.shards.send(&key, ask);
+        let rejection = match answer.await {
+            Ok(Answer::Turn(place)) => {
+                self.grant.outlook = place.outlook;
+                self.grant.due = self.grant.due.max(place.due);
+                self.grant.at = self.grant.at.max(place.at);
+                return Ok(true);
+            }
+            Ok(Answer::NoPlace) => return Ok(false),
+            Ok(Answer::Rejected(rejection)) => rejection,
+            // A request of an earlier file came so late that nothing is left of the zone.
+            Err(_) if self.shards.has_ended(&key) => return Ok(true),
+            // The key's actor or the supervisor has panicked.
+            Ok(Answer::OneTooMany(_)) | Err(_) => Rejection::soon(Rejected::Restart),
+        };
+        let rejection = Rejection {
+            excess: self.grant.excess,
+            is_flood: self.is_flood,
+            ..rejection
+        };
+        let (plan, dry_run) = (self.plan, self.dry_run);
+        self.shards.count_rejection(plan, &rejection, dry_run);
+        Err(rejection)
+    }
+
+    /// Gives the place back, but not the turn: the request waits for a place in another zone first.
+    pub fn put_place_back(&self) {
+        if let Some(ticket) = self.grant.place {
+            free(self.shards, &self.bucket_key(), ticket, true);
+        }
+    }
+
+    /// Gives the turn back, because its own zone has rejected the request and counted it.
+    pub fn withdraw(mut self) {
+        self.unused = None;
+        give_back(self.shards, &self.bucket_key(), &self.grant);
+    }
+
+    /// Gives the turn back, because another zone or the origin's gate rejected the request.
+    pub fn reject_elsewhere(mut self) {
+        self.unused = Some(Unused::RejectedElsewhere);
+    }
+
+    /// What this turn was charged, to be changed once the turn was used.
+    #[must_use]
+    pub fn used(&self) -> UsedTurn<'z> {
+        UsedTurn {
+            shards: self.shards,
+            key: self.bucket_key(),
+            charge: self.grant.charge,
+        }
+    }
+
+    fn use_up(&mut self) {
+        self.unused = None;
+        let status = self.grant.status(self.dry_run);
+        self.shards.metrics().count(self.plan, status);
+    }
+}
+
+/// A turn that was used. What it was charged can still be changed.
+#[derive(Debug)]
+pub struct UsedTurn<'z> {
+    shards: &'z Shards,
+    key: Key,
+    charge: Charge,
+}
+
+impl UsedTurn<'_> {
+    /// Gives the charge back: the waiters behind it move up.
+    pub fn refund(self) {
+        let (key, charge) = (Key::clone(&self.key), self.charge);
+        self.shards.send(&self.key, Refund { key, charge });
+    }
+
+    /// Changes what was charged to this cost.
+    pub fn settle(self, cost: Cost) {
+        let (key, charge) = (Key::clone(&self.key), self.charge);
+        self.shards.send(&self.key, Settle { key, charge, cost });
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(why) = self.unused {
+            give_back(self.shards, &self.bucket_key(), &self.grant);
+            self.shards.count_unused(self.plan, why);
+        }
+    }
+}
+
+/// A request's place among the running ones of its key, until this is dropped.
+#[derive(Debug)]
+pub struct OccupiedPlace<'z> {
+    shards: &'z Shards,
+    key: Key,
+    ticket: Ticket,
+}
+
+impl Drop for OccupiedPlace<'_> {
+    fn drop(&mut self) {
+        free(self.shards, &self.key, self.ticket, false);
+    }
+}
+
+/// Returns the key of the bucket of a request: its own, or the one that unknown keys share.
+pub(super) fn bucket_key(own: Option<&Key>, is_flood: bool) -> Key {
+    let own = own.filter(|_| !is_flood);
+    own.map_or_else(|| Key::from(NEW_KEYS), Key::clone)
+}
+
+/// Gives an unused turn back.
+pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
+    let refund = Refund {
+        key: Key::clone(key),
+        charge: grant.charge,
+    };
+    shards.send(key, refund);
+    if let Some(ticket) = grant.place {
+        free(shards, key, ticket, false);
+    }
+}
+
+/// Frees a place. `stays`: the request still needs it, but waits for one of another key first.
+fn free(shards: &Shards, key: &Key, ticket: Ticket, stays: bool) {
+    let free = FreePlace {
+        key: Key::clone(key),
+        ticket,
+        stays,
+    };
+    shards.send(key, free);
+}
