@@ -130,7 +130,7 @@ fn way<'m>(
 #[test]
 fn no_files_import_each_other_in_a_circle() {
     for (name, least) in [
-        ("limit", 100),
+        ("limit", 50),
         ("config", 100),
         ("gateway", 300),
         ("tools", 50),
