@@ -9,6 +9,7 @@ mod client;
 mod expiry;
 mod facts;
 mod refused;
+mod unfit;
 mod verifier;
 
 pub use authorities::Authorities;
@@ -18,3 +19,4 @@ pub use expiry::{DAY, date, expiry, unix_now};
 pub use facts::Validity;
 pub(crate) use facts::{is_self_issued, validity, verify_validity, version_and_validity};
 pub(crate) use refused::{CertificateRefused, Refused};
+pub(crate) use unfit::unfit;

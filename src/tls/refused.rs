@@ -15,6 +15,8 @@ pub(crate) struct CertificateRefused {
     pub(crate) words: String,
     /// The end of its validity in Unix time, if that is what is wrong.
     pub(crate) expired: Option<i64>,
+    /// Whether the server refuses what the gateway shows.
+    pub(crate) is_of_gateway: bool,
 }
 
 /// The certificate that is refused, and what the file of the gateway says of such ones.
@@ -50,7 +52,12 @@ impl Refused<'_> {
             }
             _ => None,
         };
-        io::Error::new(error.kind(), CertificateRefused { words, expired })
+        let refused = CertificateRefused {
+            words,
+            expired,
+            is_of_gateway: false,
+        };
+        io::Error::new(error.kind(), refused)
     }
 
     /// Why it is refused, and what to do; `None`: there are no better words than those of rustls.

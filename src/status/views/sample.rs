@@ -6,6 +6,7 @@ use super::{
 };
 use crate::observe::certificates::CertificateOf;
 use crate::observe::connections::ConnectionCounts;
+use crate::tls::Validity;
 
 /// The state of one second.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -144,9 +145,7 @@ pub struct CertificateSample {
     pub of: CertificateOf,
     /// Its file, or the origin.
     pub name: Plain,
-    /// When its validity begins and ends, in Unix time.
-    pub from: i64,
-    pub expires: i64,
+    pub validity: Validity,
     /// Why the changed file is not in force.
     pub problem: Option<Plain>,
 }

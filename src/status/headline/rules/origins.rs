@@ -52,6 +52,14 @@ impl Failing {
             },
             FailureKind::Certificate => Self::certificate(origin),
             FailureKind::Other => Self::other(origin),
+            FailureKind::ClientCert => Self {
+                why: ": it refuses the certificate of the gateway",
+                remedy: format!(
+                    "Name a certificate that its servers accept, and its key, in `client_cert` and `client_key` of [origins.{}].",
+                    origin.name
+                ),
+                ..Self::certificate(origin)
+            },
         }
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::observe::certificates::CertificateOf;
 use crate::status::views::{CertificateSample, HandshakeSample};
-use crate::tls::DAY;
+use crate::tls::{DAY, Validity};
 
 /// 2026-11-29 00:00.
 const NOW: i64 = 1_795_910_400;
@@ -15,8 +15,10 @@ fn expiring(it: &mut Sample, of: CertificateOf, name: &str, left: i64) {
     it.certificates.push(CertificateSample {
         of,
         name: name.into(),
-        from: 0,
-        expires: NOW + left,
+        validity: Validity {
+            from: 0,
+            to: NOW + left,
+        },
         problem: None,
     });
 }
@@ -60,7 +62,7 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| {
             expiring(it, CertificateOf::Server, "/a.pem", 90 * DAY);
-            it.certificates[0].from = NOW + DAY;
+            it.certificates[0].validity.from = NOW + DAY;
         },
         cause: "certificate",
         severity: "bad",
@@ -121,6 +123,21 @@ const SITUATIONS: &[Situation] = &[
         severity: "bad",
         about: Some("api"),
         says: &["shows to origin api expired on 2026-11-28", "client_cert"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            expiring(it, CertificateOf::ClientCert, "api", 90 * DAY);
+            it.certificates[0].validity.from = NOW + DAY;
+        },
+        cause: "certificate",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "shows to origin api is not valid before 2026-11-30",
+            "Servers that verify it refuse connections until then.",
+            "Set the clock",
+        ],
         says_not: MORE,
     },
     Situation {

@@ -93,6 +93,21 @@ const SITUATIONS: &[Situation] = &[
         says_not: &["hold", "own log", "aise"],
     },
     Situation {
+        change: |it| {
+            let text = "https://10.0.0.2:443 gave no answer: the server refuses the certificate of the gateway, or that it shows none (CertificateExpired). Name one that the server accepts in client_cert and client_key";
+            failing(it, FailureKind::ClientCert, 2.0, text);
+        },
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "api does not answer: it refuses the certificate of the gateway",
+            "(CertificateExpired).",
+            "`client_cert` and `client_key` of [origins.api]",
+        ],
+        says_not: &["hold", "Repair the origin", "aise"],
+    },
+    Situation {
         change: |it| failing(it, FailureKind::Other, 2.0, "10.0.0.2:80 gave no answer"),
         cause: "origin_failing",
         severity: "bad",
