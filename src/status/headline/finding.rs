@@ -1,4 +1,4 @@
-use crate::status::views::{Headline, Plain, Topic};
+use crate::status::views::{Headline, Plain, Suspicion, Topic};
 
 /// What a headline is about, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,6 +113,8 @@ pub(in crate::status) struct Finding {
     pub(in crate::status) title: String,
     pub(in crate::status) evidence: String,
     pub(in crate::status) remedy: String,
+    /// What a change of the file just before it means.
+    pub(in crate::status) suspicion: Suspicion,
 }
 
 impl Finding {
@@ -126,6 +128,7 @@ impl Finding {
             title: String::new(),
             evidence: String::new(),
             remedy: String::new(),
+            suspicion: Suspicion::Named,
         }
     }
 
@@ -168,6 +171,8 @@ impl Finding {
             weight: f64::from(self.severity as u8) * 1e12 + self.weight,
             found: Vec::new(),
             count: 0,
+            suspicion: self.suspicion,
+            is_of_zone: false,
         }
     }
 }

@@ -100,13 +100,17 @@ impl Fed {
 
     /// Feeds so many such seconds.
     fn feed(&mut self, second: &Sample, times: usize) {
-        for _ in 0..times {
+        for nth in 0..times {
             self.seq += 1;
-            self.editor.edit(&mut Sample {
+            let mut sample = Sample {
                 seq: self.seq,
                 time: f64::from(u32::try_from(self.seq).unwrap()),
                 ..second.clone()
-            });
+            };
+            if let Some(change) = &mut sample.change {
+                change.ago += f64::from(u32::try_from(nth).unwrap());
+            }
+            self.editor.edit(&mut sample);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, listed, part, waiting};
 use crate::status::views::OriginSample;
+use crate::status::views::Suspicion;
 
 pub(super) fn paused_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
@@ -19,6 +20,7 @@ pub(super) fn paused_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Findi
             waiting(gate.depth)
         ),
         remedy: "Resume it by undoing the override, or wait until it ends.".to_owned(),
+        suspicion: Suspicion::Unnamed,
         ..Finding::about(name, Cause::Paused, Severity::Warn)
     })
 }
@@ -46,6 +48,7 @@ pub(super) fn overridden_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<F
         title: format!("The gate of {name} is not as in the file"),
         evidence: format!("{}, {end}.", listed(&what)),
         remedy: remedy.to_owned(),
+        suspicion: Suspicion::Unnamed,
         ..Finding::about(name, Cause::Overridden, Severity::Warn)
     })
 }

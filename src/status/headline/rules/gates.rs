@@ -8,7 +8,7 @@ use super::super::words::{
 use super::holders;
 use super::places::{Lacking, lacking, waits_for_places};
 use crate::limit::Rate;
-use crate::status::views::{BackingOff, GateAsks, GateSample, OriginSample, Plain};
+use crate::status::views::{BackingOff, GateAsks, GateSample, OriginSample, Plain, Suspicion};
 
 /// The store answers, and refuses what the gate asks for.
 pub(super) fn alone(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
@@ -75,6 +75,8 @@ pub(super) fn holding(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> 
     })
 }
 
+/// From this wait on, in seconds, a queue is worth a warning.
+pub(super) const LONG_WAIT: f64 = 1.0;
 /// From this part of the requests to an origin on, those that get no good answer are trouble.
 const TROUBLE: f64 = 0.05;
 
@@ -281,6 +283,7 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     let slow = holders::slow_client(recent, origin).filter(|_| !is_for_origin);
     let (holder, held) = slow.unzip();
     let holder = holder.unwrap_or_default();
+    let suspicion = suspicion(is_for_origin || held.is_some() || waited_for.is_some());
     let remedy = match (reason, held.or(waited_for)) {
         _ if is_paused(gate) => "Resume it by undoing the override.".to_owned(),
         ("outage", _) => "Bring the origin back. More rate would not help.".to_owned(),
@@ -308,8 +311,18 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
             recent.share_of(all, came, "request")
         ),
         remedy,
+        suspicion,
         ..Finding::about(name, Cause::Rejecting, severity)
     })
+}
+
+/// What a change means for a gate. `is_elsewhere`: what requests wait for is not a number of the file.
+fn suspicion(is_elsewhere: bool) -> Suspicion {
+    if is_elsewhere {
+        Suspicion::Named
+    } else {
+        Suspicion::Suspected
+    }
 }
 
 /// The setting of a gate that requests wait for, with its value.
@@ -340,14 +353,19 @@ pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
         return None;
     }
     let name = &origin.name;
-    let (why, remedy) = match lacking(recent, origin, gate) {
+    let (why, remedy, is_soon) = match lacking(recent, origin, gate) {
         Some(Lacking { evidence, remedy }) => {
+            let is_soon = remedy.is_some();
             let raise = || more_places(origin, gate, " for all gateways");
-            (evidence, remedy.unwrap_or_else(raise))
+            (evidence, remedy.unwrap_or_else(raise), is_soon)
         }
-        None => waited_for(origin, gate),
+        None => {
+            let (why, remedy) = waited_for(origin, gate);
+            (why, remedy, false)
+        }
     };
     let (holder, held) = holders::slow_client(recent, origin).unzip();
+    let suspicion = suspicion(is_soon || held.is_some());
     let remedy = held.unwrap_or(remedy);
     let holder = holder
         .or_else(|| holders::evidence(origin))
@@ -355,13 +373,29 @@ pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
     let wait = gate.wait_p99.map_or(String::new(), |wait| {
         format!(" The longest waits take {}.", seconds(wait))
     });
+    let severity = if waits_long(recent, origin) {
+        Severity::Warn
+    } else {
+        Severity::Fine
+    };
     Some(Finding {
         weight: part(gate.depth, 1),
         title: format!("{} at the gate of {name}", waiting(gate.depth)),
         evidence: why + &holder + &wait,
         remedy,
-        ..Finding::about(name, Cause::Waiting, Severity::Warn)
+        suspicion,
+        ..Finding::about(name, Cause::Waiting, severity)
     })
+}
+
+/// Whether requests wait long at a gate. While none leaves, all have waited since the seconds before.
+fn waits_long(recent: &Recent<'_>, origin: &OriginSample) -> bool {
+    let gate = |it: &OriginSample| it.gate.as_ref().map(|gate| (gate.depth, gate.wait_p99));
+    let wait = recent.longest(origin, |it| gate(it)?.1);
+    let was_empty = recent.total(origin, |it| {
+        u64::from(gate(it).is_none_or(|(depth, _)| depth == 0))
+    });
+    wait.map_or(was_empty == 0, |wait| wait >= LONG_WAIT)
 }
 
 /// What requests wait for that have no places of a pool to wait for, and what helps.

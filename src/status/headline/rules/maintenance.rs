@@ -3,6 +3,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::words::count;
 use crate::status::views::Sample;
+use crate::status::views::Suspicion;
 
 pub(super) fn maintenance(now: &Sample) -> Option<Finding> {
     let it = now.maintenance.as_ref()?;
@@ -15,6 +16,7 @@ pub(super) fn maintenance(now: &Sample) -> Option<Finding> {
         title,
         evidence: format!("{} set it until {}; requests get 503.", it.by, it.until),
         remedy: "Undo it, or wait until it ends.".to_owned(),
+        suspicion: Suspicion::Unnamed,
         ..Finding::new(Cause::Maintenance, Severity::Warn)
     })
 }

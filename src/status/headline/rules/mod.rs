@@ -111,10 +111,10 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     let mut found = found.into_iter();
     let headline = match found.next() {
         Some(mut first) => {
-            let advises = |field: &&&str| first.remedy.contains(**field);
+            let advises = |field: &&str| first.remedy.contains(field);
             let more = ["`max_in_flight`", "`rate`", "`sessions`", "`admit`"];
-            if let Some(field) = more.iter().find(advises)
-                && let Some(instead) = find_out_first(recent, now, field)
+            if more.iter().any(|field| advises(&field))
+                && let Some(instead) = find_out_first(recent, now)
             {
                 first.remedy = instead;
             }
@@ -129,6 +129,10 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     };
     Headline {
         count: requests_of(now, &headline),
+        is_of_zone: headline
+            .about
+            .as_ref()
+            .is_some_and(|it| now.zone(it).is_some()),
         found: topics,
         ..headline
     }
@@ -233,23 +237,25 @@ fn silent(now: &Sample) -> Option<&OriginSample> {
     origins.find(|origin| origin.silence() >= SILENT)
 }
 
-/// Whether all permits of an origin are taken, and its answers do not come as usual.
-fn is_stuck(origin: &OriginSample) -> bool {
-    let most = origin.gate.as_ref().and_then(|gate| gate.max_in_flight.now);
-    let is_late = origin.unanswered.as_ref().is_some_and(|it| {
-        let usual = origin.usual.map(|usual| usual.longest);
-        let longest = usual.into_iter().chain(origin.latency.p99);
-        let longest = longest.max_by(f64::total_cmp);
-        it.silence > 0.0 || longest.is_some_and(|longest| it.oldest > 3.0 * longest)
-    });
-    most.is_some_and(|most| origin.in_flight >= most) && is_late
+/// Whether an origin leaves requests without an answer for longer than its answers take.
+fn is_late(origin: &OriginSample) -> bool {
+    let Some(it) = &origin.unanswered else {
+        return false;
+    };
+    let usual = origin.usual.map(|usual| usual.longest);
+    let longest = usual.into_iter().chain(origin.latency.p99);
+    match longest.max_by(f64::total_cmp) {
+        Some(longest) if it.silence > 0.0 => it.oldest > longest,
+        Some(longest) => it.oldest > 3.0 * longest,
+        None => it.silence > 0.0,
+    }
 }
 
-/// What to do instead of raising `field` if an origin is slow, or has answered nothing.
-fn find_out_first(recent: &Recent<'_>, now: &Sample, field: &str) -> Option<String> {
-    let was_stuck = |origin: &OriginSample| {
-        field == "`max_in_flight`" && recent.total(origin, |it| is_stuck(it).into()) > 0
-    };
+/// What to do instead of sending an origin more if it is slow, or leaves requests without an answer.
+///
+/// Rejections of a hang are counted for some seconds after it.
+fn find_out_first(recent: &Recent<'_>, now: &Sample) -> Option<String> {
+    let was_late = |origin| recent.latest_or_before(origin, |it| is_late(it).then_some(()));
     let is_silent =
         |origin: &OriginSample| origin.silence() >= SILENT && recent.ended_at_origin(origin) == 0;
     now.origins.iter().find_map(|origin| {
@@ -260,7 +266,7 @@ fn find_out_first(recent: &Recent<'_>, now: &Sample, field: &str) -> Option<Stri
             _ if hanging::slower(&recent.now(), origin).is_some() => {
                 "is slower than usual".to_owned()
             }
-            _ if was_stuck(origin) => "leaves requests without an answer".to_owned(),
+            _ if was_late(origin).is_some() => "leaves requests without an answer".to_owned(),
             _ => return None,
         };
         Some(format!(

@@ -2,6 +2,7 @@ use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, of_class, sum};
 use super::super::words::{count, listed, part, percent, seconds, whole};
 use crate::origin::FailureKind;
+use crate::status::views::Suspicion;
 use crate::status::views::{FailureSample, OriginSample, Plain};
 
 /// From this part of an origin's answers on, 5xx is worth a headline; from half on, it is bad.
@@ -51,7 +52,6 @@ impl Failing {
                 ),
             },
             FailureKind::Certificate => Self::certificate(origin),
-            FailureKind::Other => Self::other(origin),
             FailureKind::ClientCert => Self {
                 why: ": it refuses the certificate of the gateway",
                 remedy: format!(
@@ -60,6 +60,7 @@ impl Failing {
                 ),
                 ..Self::certificate(origin)
             },
+            FailureKind::Other => Self::other(origin),
         }
     }
 
@@ -164,6 +165,7 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
         title,
         evidence: counted + &evidence + &stale(recent, origin),
         remedy,
+        suspicion: Suspicion::Suspected,
         ..Finding::about(name, Cause::OriginFailing, severity)
     })
 }
@@ -190,6 +192,7 @@ pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findi
         remedy:
             "Read the origin's own log. Lower its rate if it is overloaded; more would not help."
                 .to_owned(),
+        suspicion: Suspicion::Suspected,
         ..Finding::about(name, Cause::OriginErrors, Severity::bad_if(share >= 0.5))
     })
 }

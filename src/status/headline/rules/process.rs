@@ -1,5 +1,7 @@
 //! What the process lacks: connections, descriptors, local ports, room for its log.
 
+use std::net::IpAddr;
+
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, is, listed, part, seconds, whole};
@@ -35,7 +37,7 @@ pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
         title: format!("{in_use}; new clients wait in the kernel{how_many}"),
         evidence: format!(
             "{}A client that waits there gets no answer, and no other figure counts it.",
-            it.idle.map_or(String::new(), idle)
+            it.idle.map_or(String::new(), |idle_ones| idle(idle_ones, it.open))
         ),
         remedy: format!(
             "{raise}, or {}; see Runbooks, DripConnectionsNearMax.",
@@ -49,18 +51,24 @@ pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
     })
 }
 
-/// Whose connections are idle, as a sentence with a blank behind it.
-fn idle(idle: IdleConnections) -> String {
+/// Whose connections are idle or, if none are, who has most of them, as sentences with a blank behind each.
+fn idle(idle: IdleConnections, open: u64) -> String {
+    let of = |most: Option<(IpAddr, u64)>, all: u64| {
+        let most = most.filter(|(_, of_it)| *of_it > 1 && *of_it * 4 >= all);
+        most.map(|(client, of_it)| (client, whole(of_it)))
+    };
     let count = idle.count;
-    let most = idle.most.filter(|(_, of_it)| *of_it * 4 >= count);
-    let most = most.filter(|(_, of_it)| *of_it > 1);
+    if let Some((client, of_it)) = of(idle.most, count).filter(|_| count * 4 >= open) {
+        let count_is = format!("{} {} idle", whole(count), is(count));
+        return format!("{count_is}, {of_it} of them of {client}. ");
+    }
+    let most = of(idle.most_of_all, open);
     let most = most.map_or(String::new(), |(client, of_it)| {
-        format!(", {} of them of {client}", whole(of_it))
+        format!("{of_it} of all are of {client}. ")
     });
-    if count == 0 {
-        "None is idle: all have requests that are not answered yet. ".to_owned()
-    } else {
-        format!("{} {} idle{most}. ", whole(count), is(count))
+    match count {
+        0 => format!("None is idle: all have requests that are not answered yet. {most}"),
+        _ => format!("{} {} idle. {most}", whole(count), is(count)),
     }
 }
 

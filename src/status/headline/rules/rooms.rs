@@ -3,6 +3,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, listed, pace, part, percent, seconds, whole};
+use crate::status::views::Suspicion;
 use crate::status::views::{OriginSample, Plain, RoomSample};
 
 /// From this time without a call on, a room that could call is stuck, in seconds.
@@ -69,6 +70,7 @@ pub(super) fn paused_room(_: &Recent<'_>, origin: &OriginSample) -> Option<Findi
         evidence: format!("{} paused it until {}.", it.by, it.until),
         remedy: "Resume it by undoing the override, or wait until it ends. A word tells those who wait why."
             .to_owned(),
+        suspicion: Suspicion::Unnamed,
         ..Finding::about(name, Cause::RoomPaused, Severity::Warn)
     })
 }
@@ -191,6 +193,7 @@ pub(super) fn overridden_room(_: &Recent<'_>, origin: &OriginSample) -> Option<F
         title: format!("The waiting room of {name} is not as in the file"),
         evidence: format!("{}, until {until}, set by {by}.", listed(&what)),
         remedy: "Undo the override, or write its numbers into the file.".to_owned(),
+        suspicion: Suspicion::Unnamed,
         ..Finding::about(name, Cause::Overridden, Severity::Warn)
     })
 }

@@ -7,11 +7,11 @@ use super::super::recent::{Recent, most};
 use super::super::words::{self, count, listed, pace, part, percent, seconds, whole};
 use super::advice;
 use super::full_key::{self, full_key};
+use super::gates::LONG_WAIT;
 use super::shared_key::shared_key;
+use crate::status::views::Suspicion;
 use crate::status::views::{HeavyKey, Plain, ZoneSample};
 
-/// From this wait on, in seconds, a queue is worth a warning; also from half of `burst` on.
-const LONG_WAIT: f64 = 1.0;
 /// From so many new keys a second on, if most requests have one, they count as a flood.
 const NEW_KEYS: f64 = 50.0;
 /// From this part of `max_keys` on, a zone counts as nearly full.
@@ -31,6 +31,7 @@ pub(super) fn paused(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
         title: format!("{name} is paused"),
         evidence: format!("{} paused it until {}; {waiting} waiting.", it.by, it.until),
         remedy: "Resume it by undoing the override, or wait until it ends.".to_owned(),
+        suspicion: Suspicion::Unnamed,
         ..Finding::about(name, Cause::Paused, Severity::Warn)
     })
 }
@@ -59,6 +60,7 @@ pub(super) fn overridden(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
         title: format!("{name} is not as in the file"),
         evidence: format!("{}{until}.", listed(&what)),
         remedy: "Undo the override, or write its numbers into the file.".to_owned(),
+        suspicion: Suspicion::Unnamed,
         ..Finding::about(name, Cause::Overridden, Severity::Warn)
     })
 }
@@ -150,6 +152,13 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     // rejected.
     let limited = advice::limited_keys(zone).filter(|_| !alone || others);
     let severity = Severity::bad_if(!alone && rejected * 2 >= came);
+    // A client that had enough before a change needs no plan of its own.
+    let is_of_client = alone && is_of_key && full.is_none() && shared.is_none() && !zone.is_login;
+    let suspicion = if is_of_client {
+        Suspicion::SuspectedAlone
+    } else {
+        Suspicion::Suspected
+    };
     Some(Finding {
         weight: part(rejected, 1),
         title: format!(
@@ -178,6 +187,7 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
             (None, None) if zone.is_login && is_of_key => login_remedy(top.filter(|_| alone)),
             (None, None) => remedy(zone, reason, alone, others),
         },
+        suspicion,
         ..Finding::about(name, Cause::Rejecting, severity)
     })
 }
@@ -283,7 +293,7 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         "Others are rejected."
     };
     let is_deep = zone.burst.is_some_and(|burst| zone.depth_max * 2 >= burst);
-    let severity = if zone.oldest_wait > LONG_WAIT || is_deep {
+    let severity = if zone.oldest_wait >= LONG_WAIT || is_deep {
         Severity::Warn
     } else {
         Severity::Fine
@@ -308,6 +318,7 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
             },
             full_key::remedy,
         ),
+        suspicion: Suspicion::Suspected,
         ..Finding::about(name, Cause::Waiting, severity)
     })
 }

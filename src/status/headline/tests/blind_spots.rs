@@ -91,6 +91,7 @@ fn full_connections_are_told_with_those_that_are_idle() {
     let of = |count, of_it| IdleConnections {
         count,
         most: Some(([127, 0, 0, 9].into(), of_it)),
+        most_of_all: None,
     };
     let says = [
         "50 are idle, 40 of them of 127.0.0.9.",
@@ -112,6 +113,13 @@ fn full_connections_are_told_with_those_that_are_idle() {
     for told in [none, silent] {
         assert!(!told.remedy.as_str().contains("keep_alive"), "{told:?}");
     }
+    // One address has most of those that are not idle.
+    let busy = IdleConnections {
+        most_of_all: Some(([127, 0, 0, 9].into(), 45)),
+        ..of(1, 1)
+    };
+    let says = ["1 is idle. 45 of all are of 127.0.0.9. "];
+    check(&full(busy, 0.0), "connections_full", "bad", &says);
 }
 
 #[test]

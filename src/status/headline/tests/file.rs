@@ -1,9 +1,37 @@
 //! What is told of the file.
 
 use super::*;
-use crate::status::views::{ChangeSample, HeavyKey, LostKeysSample};
+use crate::status::views::{ChangeSample, HeavyKey, LostKeysSample, Problem};
 
 const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| {
+            let gone = crate::config::Problem::of_file("cannot be read: No such file".to_owned());
+            it.error = Some(gone.into());
+        },
+        cause: "file_error",
+        severity: "warn",
+        about: None,
+        says: &[
+            "The file cannot be read: No such file.",
+            "Write the file again",
+        ],
+        says_not: &["Line", "line"],
+    },
+    Situation {
+        change: |it| {
+            it.error = Some(Problem {
+                line: Some(4),
+                message: "client_cert: /a.pem: it has no certificate in PEM".into(),
+                ..Problem::default()
+            });
+        },
+        cause: "file_error",
+        severity: "warn",
+        about: None,
+        says: &["Line 4: client_cert", "or the one that the line names"],
+        says_not: &[],
+    },
     Situation {
         change: |it| it.lost_keys = vec![lost(Some("gold.txt"))],
         cause: "file_doubtful",

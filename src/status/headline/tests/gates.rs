@@ -288,6 +288,35 @@ const SITUATIONS: &[Situation] = &[
         says: &["12 requests wait at the gate of api", "All 8 places"],
         says_not: &[],
     },
+    Situation {
+        // A short queue is what a gate is for.
+        change: |it| {
+            it.origins[0].gate = Some(GateSample {
+                depth: 1,
+                wait_p99: Some(0.2),
+                ..GateSample::default()
+            });
+        },
+        cause: "waiting",
+        severity: "fine",
+        about: Some("api"),
+        says: &["1 request waits at the gate of api"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].gate = Some(GateSample {
+                depth: 9,
+                wait_p99: Some(1.0),
+                ..GateSample::default()
+            });
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("api"),
+        says: &["9 requests wait at the gate of api"],
+        says_not: &[],
+    },
 ];
 
 #[test]

@@ -135,16 +135,23 @@ const SITUATIONS: &[Situation] = &[
         says_not: HARMS,
     },
     Situation {
-        // The first second: the gate is full already, and the last answers were of this second.
+        // A gate with a rate alone, before an origin that has answered nothing yet.
         change: |it| {
-            silent(it, 20, 0, 0.0, Some(USUAL));
-            gated(it, 100, 50);
+            silent(it, 5, 0, 1.0, None);
+            gated(it, 10, 50);
+            let gate = it.origins[0].gate.as_mut().unwrap();
+            gate.max_in_flight = FileAndNow::default();
+            gate.rate = FileAndNow {
+                file: Some(5.0),
+                now: Some(5.0),
+            };
+            gate.blocked = [(Plain::from("pace"), 1.0)].into();
         },
         cause: "rejecting",
         severity: "bad",
         about: Some("api"),
         says: &["leaves requests without an answer: find out why"],
-        says_not: HARMS,
+        says_not: &["aise", "`rate`"],
     },
     Situation {
         // Long polls that take as long as before: none is late before a minute.
@@ -265,4 +272,45 @@ const SITUATIONS: &[Situation] = &[
 #[test]
 fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
     check_all(SITUATIONS);
+}
+
+/// Rejections of a hang are counted for three seconds after its end.
+#[test]
+fn nothing_is_to_be_raised_while_rejections_of_a_hang_are_counted() {
+    let mut hanging = fine();
+    silent(&mut hanging, 20, 20, 4.0, Some(USUAL));
+    gated(&mut hanging, 100, 30);
+    let mut back = fine();
+    back.origins[0].usual = Some(USUAL);
+    gated(&mut back, 0, 0);
+    let mut last = back.clone();
+    gated(&mut last, 0, 30);
+    let mut fed = Fed::new();
+    fed.feed(&hanging, 10);
+    for second in [&last, &back, &back] {
+        fed.feed(second, 1);
+        let told = fed.headlines.view().headline;
+        assert_eq!(told.cause.as_str(), "rejecting", "{told:?}");
+        assert!(!told.remedy.as_str().contains("aise"), "{told:?}");
+    }
+    fed.feed(&back, 1);
+    assert_eq!(fed.headlines.view().headline.cause.as_str(), "fine");
+}
+
+#[test]
+fn a_change_is_not_to_be_taken_back_while_uploads_hold_the_permits() {
+    let mut second = fine();
+    gated(&mut second, 0, 10);
+    second.change = Some(crate::status::views::ChangeSample {
+        ago: 60.0,
+        what: vec!["origins.api.max_in_flight 30 -> 20".into()],
+    });
+    let remedy = |second: &Sample| {
+        let mut fed = Fed::new();
+        fed.feed(second, 5);
+        fed.headlines.view().headline.remedy.to_string()
+    };
+    assert!(remedy(&second).starts_with("Take the change back"));
+    held(&mut second, Phase::Upload);
+    assert!(remedy(&second).starts_with("Set `request_buffer`"));
 }
