@@ -39,7 +39,7 @@ impl FailureKind {
         let refused = source.and_then(|it| it.downcast_ref::<CertificateRefused>());
         if error.kind() == io::ErrorKind::ConnectionRefused {
             Self::Refused
-        } else if source.is_some_and(|it| it.is::<LookupError>()) {
+        } else if source.is_some_and(<dyn std::error::Error + Send + Sync>::is::<LookupError>) {
             Self::Lookup
         } else if let Some(refused) = refused {
             if refused.is_of_gateway {

@@ -8,8 +8,8 @@ mod file;
 mod gates;
 mod hanging;
 mod leaving;
-mod maintenance;
 mod origins;
+mod overrides;
 mod places;
 mod rooms;
 mod store;
@@ -125,6 +125,21 @@ struct Situation {
     says: &'static [&'static str],
     says_not: &'static [&'static str],
 }
+
+/// A warning about the origin.
+const WARN: Situation = Situation {
+    change: |_| {},
+    cause: "",
+    severity: "warn",
+    about: Some("api"),
+    says: &[],
+    says_not: MORE,
+};
+/// The same that is bad.
+const BAD: Situation = Situation {
+    severity: "bad",
+    ..WARN
+};
 
 /// More rate is never advised while an origin suffers.
 const MORE: &[&str] = &["raise `rate`", "Raise"];

@@ -1,6 +1,7 @@
 //! What is wrong with the file, and what of it is probably a mistake.
 
 use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::Recent;
 use super::super::words::{count, is, listed, part, whole, whole_seconds};
 use crate::status::views::Suspicion;
 use crate::status::views::{LostKeysSample, Plain, Sample};
@@ -9,7 +10,7 @@ use crate::status::views::{LostKeysSample, Plain, Sample};
 const CORRECT: &str =
     "Correct the file, or the one that the line names, and save it; drip check names all errors.";
 
-pub(super) fn file_error(now: &Sample) -> Option<Finding> {
+pub(super) fn file_error(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let error = now.error.as_ref()?;
     let (place, remedy) = match (&error.file, error.line) {
         (None, None) => (
@@ -29,7 +30,7 @@ pub(super) fn file_error(now: &Sample) -> Option<Finding> {
 }
 
 /// Plans that lost most of their keys, and settings that wait for a restart.
-pub(super) fn file_doubtful(now: &Sample) -> Vec<Finding> {
+pub(super) fn file_doubtful(_: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     let lost = now.lost_keys.iter().map(lost_keys);
     lost.chain(needs_restart(&now.needs_restart)).collect()
 }

@@ -1,10 +1,8 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{part, percent, seconds};
-use super::full_key::{full_key, withheld};
 use super::gates::binding;
-use super::holders;
-use super::places::lacking;
+use super::permits::{full_key, lacking, slow_client, withheld_of_full};
 use crate::status::views::{OriginSample, Plain, ZoneSample};
 
 /// From this part of the requests that waited on, clients that leave are worth a headline.
@@ -52,7 +50,7 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         format!("{}{}", helps[..1].to_uppercase(), &helps[1..])
     };
     let what = format!("leave {name} before their turn");
-    let withheld = full.and_then(withheld);
+    let withheld = full.and_then(withheld_of_full);
     let withheld = withheld.map_or(String::new(), |remedy| format!(" {remedy}"));
     let remedy = format!("{helps}: {TOLD_AT_ONCE}{withheld}");
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
@@ -81,7 +79,7 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         });
     let backs_off = gate.backing_off.as_ref().is_some_and(|it| !it.shadow);
     let lacking = lacking(recent, origin, gate).and_then(|it| it.remedy);
-    let slow = holders::slow_client(recent, origin).map(|(_, remedy)| remedy);
+    let slow = slow_client(recent, origin).map(|(_, remedy)| remedy);
     let lacking = slow.or(lacking);
     let faster = if backs_off || lacking.is_some() {
         String::new()

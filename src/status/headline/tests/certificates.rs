@@ -42,13 +42,12 @@ const SITUATIONS: &[Situation] = &[
             };
         },
         cause: "certificate",
-        severity: "bad",
         about: None,
         says: &[
             "/a.pem expired on 2026-11-28: 40 of 60 handshakes failed",
             "Renew it",
         ],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         // Nobody connects.
@@ -65,10 +64,9 @@ const SITUATIONS: &[Situation] = &[
             it.certificates[0].validity.from = NOW + DAY;
         },
         cause: "certificate",
-        severity: "bad",
         about: None,
         says: &["/a.pem is not valid before 2026-11-30", "clock"],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -77,7 +75,6 @@ const SITUATIONS: &[Situation] = &[
             it.certificates[0].problem = Some(problem.into());
         },
         cause: "certificate",
-        severity: "warn",
         about: None,
         says: &[
             "The renewed certificate in /a.pem cannot be used",
@@ -85,45 +82,38 @@ const SITUATIONS: &[Situation] = &[
             "both files",
             "2027-02-27",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| expiring(it, CertificateOf::ClientCa, "/ca.pem", -DAY),
         cause: "certificate",
-        severity: "warn",
         about: None,
         says: &["/ca.pem expired on 2026-11-28", "client_ca"],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| expiring(it, CertificateOf::Origin, "api", DAY),
         cause: "certificate",
-        severity: "warn",
-        about: Some("api"),
         says: &[
             "origin api expires in 1 day, on 2026-11-30",
             "servers of api",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| expiring(it, CertificateOf::ClientCert, "api", DAY),
         cause: "certificate",
-        severity: "warn",
-        about: Some("api"),
         says: &[
             "shows to origin api expires in 1 day, on 2026-11-30",
             "client_cert",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| expiring(it, CertificateOf::ClientCert, "api", -DAY),
         cause: "certificate",
-        severity: "bad",
-        about: Some("api"),
         says: &["shows to origin api expired on 2026-11-28", "client_cert"],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -131,14 +121,12 @@ const SITUATIONS: &[Situation] = &[
             it.certificates[0].validity.from = NOW + DAY;
         },
         cause: "certificate",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "shows to origin api is not valid before 2026-11-30",
             "Servers that verify it refuse connections until then.",
             "Set the clock",
         ],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         // Its requests fail, which the rule of origins says.
@@ -156,10 +144,9 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].healthy = 0;
         },
         cause: "certificate",
-        severity: "bad",
         about: None,
         says: &["Also: Origin api has no server in use"],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -168,13 +155,12 @@ const SITUATIONS: &[Situation] = &[
             it.log.lost = 1;
         },
         cause: "log_lost",
-        severity: "warn",
         about: None,
         says: &[
             "Also: The certificate /a.pem expires",
             "Also: The certificate /b.pem expires",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| {
@@ -183,10 +169,9 @@ const SITUATIONS: &[Situation] = &[
             it.error = Some(crate::status::views::Problem::default());
         },
         cause: "certificate",
-        severity: "warn",
         about: None,
         says: &["/a.pem expires", "Also: The file has an error"],
-        says_not: MORE,
+        ..WARN
     },
 ];
 

@@ -35,22 +35,20 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| it.lost_keys = vec![lost(Some("gold.txt"))],
         cause: "file_doubtful",
-        severity: "warn",
         about: Some("per_client"),
         says: &[
             "Plan gold of per_client has lost 2 of 3 keys",
             "A change of gold.txt came into force 4 s ago.",
             "restore gold.txt: keys without a plan have the limit of per_client.",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| it.lost_keys = vec![lost(None)],
         cause: "file_doubtful",
-        severity: "warn",
         about: Some("per_client"),
         says: &["restore the file"],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| it.needs_restart = vec!["server.workers".into()],

@@ -60,8 +60,6 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| silent(it, 604, 600, 61.0, Some(USUAL)),
         cause: "origin_hangs",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "api has answered nothing for 61 s",
             "604 requests",
@@ -70,6 +68,7 @@ const SITUATIONS: &[Situation] = &[
             "what api waits for",
         ],
         says_not: HARMS,
+        ..BAD
     },
     Situation {
         // The same with permits: 20 are at the origin, and others are rejected.
@@ -78,14 +77,13 @@ const SITUATIONS: &[Situation] = &[
             gated(it, 100, 30);
         },
         cause: "origin_hangs",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "nothing for 4.0 s",
             "100 requests wait at its gate",
             "rejects",
         ],
         says_not: HARMS,
+        ..BAD
     },
     Situation {
         // The first seconds of a gateway: what is usual is not known.
@@ -94,10 +92,9 @@ const SITUATIONS: &[Situation] = &[
             gated(it, 5, 0);
         },
         cause: "origin_hangs",
-        severity: "bad",
-        about: Some("api"),
         says: &["What is usual for it is not known yet."],
         says_not: HARMS,
+        ..BAD
     },
     Situation {
         // Too few to be told, but nobody is told to raise anything, nor that all is well.
@@ -117,10 +114,9 @@ const SITUATIONS: &[Situation] = &[
             gate.max_in_flight.now = Some(1);
         },
         cause: "waiting",
-        severity: "warn",
-        about: Some("api"),
         says: &["has answered nothing for some seconds: find out why"],
         says_not: HARMS,
+        ..WARN
     },
     Situation {
         // The first second: the gate is full already, and the last answers were of this second.
@@ -129,10 +125,9 @@ const SITUATIONS: &[Situation] = &[
             gated(it, 100, 50);
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("api"),
         says: &["leaves requests without an answer: find out why"],
         says_not: HARMS,
+        ..BAD
     },
     Situation {
         // A gate with a rate alone, before an origin that has answered nothing yet.
@@ -148,10 +143,9 @@ const SITUATIONS: &[Situation] = &[
             gate.blocked = [(Plain::from("pace"), 1.0)].into();
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("api"),
         says: &["leaves requests without an answer: find out why"],
         says_not: &["aise", "`rate`"],
+        ..BAD
     },
     Situation {
         // Long polls that take as long as before: none is late before a minute.
@@ -191,10 +185,9 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].codes = counts(&[("2xx", 10)]);
         },
         cause: "origin_hangs",
-        severity: "warn",
-        about: Some("api"),
         says: &["leaves 11 requests without an answer"],
         says_not: HARMS,
+        ..WARN
     },
     Situation {
         // Long polls beside others.
@@ -218,10 +211,9 @@ const SITUATIONS: &[Situation] = &[
             };
         },
         cause: "origin_hangs",
-        severity: "warn",
-        about: Some("api"),
         says: &["slower than usual", "within 1.5 s, before within 40 ms"],
         says_not: HARMS,
+        ..WARN
     },
     Situation {
         // Three times a few milliseconds is not slow.
@@ -247,14 +239,13 @@ const SITUATIONS: &[Situation] = &[
             held(it, Phase::Upload);
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "2 of 2 requests in flight are of 127.0.0.9 on /upload, the oldest for 12 s: it uploads slowly",
             "`request_buffer`",
             "api is not at fault",
         ],
         says_not: &["`max_in_flight`"],
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -262,10 +253,9 @@ const SITUATIONS: &[Situation] = &[
             held(it, Phase::Reader);
         },
         cause: "waiting",
-        severity: "warn",
-        about: Some("api"),
         says: &["it reads slowly", "`response_buffer`"],
         says_not: &["raise its `max_in_flight`"],
+        ..WARN
     },
 ];
 
