@@ -25,6 +25,18 @@ fn left_gate(it: &mut Sample, blocked: &str) {
 
 const SITUATIONS: &[Situation] = &[
     Situation {
+        // None has gone on, so no rate is known that would suffice.
+        change: |it| {
+            it.zones[0].passed = 0;
+            it.zones[0].left = 10;
+        },
+        cause: "leaving",
+        about: Some("per_client"),
+        says: &["Set `max_wait`, or raise `rate`: who"],
+        says_not: &["raise `rate` to"],
+        ..BAD
+    },
+    Situation {
         change: |it| {
             it.codes = counts(&[("4xx", 20)]);
             it.left = 20;
