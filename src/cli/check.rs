@@ -75,8 +75,9 @@ impl<'f> Place<'f> {
     fn all(file: &Path, problems: &'f [Problem]) -> Vec<Self> {
         let place = |problem: &'f Problem| Self {
             file: problem.file_of(file).display().to_string(),
-            line: problem.line,
-            column: problem.column,
+            // What has no place is at the beginning, for programs that show places.
+            line: problem.line.max(1),
+            column: problem.column.max(1),
             message: &problem.message,
         };
         problems.iter().map(place).collect()

@@ -9,9 +9,9 @@ use super::printable::put_printable;
 pub struct Problem {
     /// The included file that it is in; `None`: the file itself.
     pub file: Option<PathBuf>,
-    /// Line, from 1.
+    /// Line, from 1; 0 if it has no place.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column in characters, from 1; 0 if it has no place.
     pub column: usize,
     /// The message, on one line.
     pub message: String,

@@ -99,7 +99,7 @@ impl FileState {
 }
 
 impl LoadError {
-    /// The problems with their places. For a file that cannot be read, the place is its beginning.
+    /// The problems with their places. That a file cannot be read has none.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         match self {
@@ -117,8 +117,8 @@ impl Problem {
     pub fn of_file(message: String) -> Self {
         Self {
             file: None,
-            line: 1,
-            column: 1,
+            line: 0,
+            column: 0,
             message,
         }
     }

@@ -112,6 +112,7 @@ fn with_a_file_any_log_is_judged_by_plan() {
             "{report}"
         );
         assert!(!report.contains("what --key says"), "{report}");
+        assert!(report.contains("tables that the file has"), "{report}");
         // The file with these numbers is right.
         let better = file
             .replace(

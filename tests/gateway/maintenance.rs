@@ -90,7 +90,7 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     );
     eventually("the headline", || {
         let headline = json(&gateway, "/api/headline")["headline"].clone();
-        headline["cause"] == "maintenance" && headline["title"] == "/one/ is in maintenance"
+        headline["cause"] == "paused" && headline["title"] == "/one/ is in maintenance"
     });
 
     gateway.wait_for_line("maintenance expired");

@@ -126,7 +126,7 @@ fn a_pause_calls_nobody_until_it_is_undone() {
     assert_eq!(metrics.count("drip_room_paused", &[("origin", "app")]), 1);
     eventually("the headline", || {
         let headline = json(&gateway, "/api/headline")["headline"].clone();
-        headline["cause"] == "room_paused" && headline["about"] == "app"
+        headline["cause"] == "paused" && headline["about"] == "app"
     });
     assert_eq!(delete(&gateway, OVERRIDE).0, 200);
     assert_eq!(room(&gateway)["called"], 2, "both places are free");

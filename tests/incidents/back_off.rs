@@ -71,7 +71,7 @@ fn tells_damage(headline: &Value) -> bool {
     let titles = [&headline["title"], &headline["remedy"]];
     let mut titles = titles.into_iter().chain(also).filter_map(Value::as_str);
     titles.any(|it| {
-        ["get 503", "takes", "rejects", "needs relief"]
+        ["get 503", "takes", "rejects", "gets its full rate back"]
             .iter()
             .any(|part| it.contains(part))
     })

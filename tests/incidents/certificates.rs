@@ -14,7 +14,8 @@ use rcgen::{
 use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
-use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned,
@@ -44,8 +45,18 @@ pub fn date(unix: u64) -> String {
 
 /// A certificate for [`NAME`] that ends at `not_after`, in Unix time, and its key.
 pub fn pair(authority: &Authority, not_after: u64) -> (CertificateDer<'static>, String, KeyPair) {
+    pair_from(authority, 0, not_after)
+}
+
+/// The same, valid from `not_before` on.
+fn pair_from(
+    authority: &Authority,
+    not_before: u64,
+    not_after: u64,
+) -> (CertificateDer<'static>, String, KeyPair) {
+    let at = |seconds| date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds);
     let mut params = CertificateParams::new(vec![NAME.to_owned()]).expect("a name");
-    params.not_after = date_time_ymd(1970, 1, 1) + Duration::from_secs(not_after);
+    (params.not_before, params.not_after) = (at(not_before), at(not_after));
     let key = KeyPair::generate().expect("a key");
     let certificate = params.signed_by(&key, authority).expect("a certificate");
     (certificate.der().clone(), certificate.pem(), key)
@@ -53,7 +64,12 @@ pub fn pair(authority: &Authority, not_after: u64) -> (CertificateDer<'static>, 
 
 /// Writes such a pair: `a.pem` and `a.key`.
 pub fn write_pair(folder: &Path, authority: &Authority, not_after: u64) {
-    let (_, pem, key) = pair(authority, not_after);
+    write_pair_from(folder, authority, 0, not_after);
+}
+
+/// The same, valid from `not_before` on.
+pub fn write_pair_from(folder: &Path, authority: &Authority, not_before: u64, not_after: u64) {
+    let (_, pem, key) = pair_from(authority, not_before, not_after);
     fs::write(folder.join("a.pem"), pem).expect("a file");
     fs::write(folder.join("a.key"), key.serialize_pem()).expect("a file");
 }
@@ -86,12 +102,29 @@ impl ResolvesServerCert for Shown {
 
 impl TlsOrigin {
     pub fn start(authority: &Authority, not_after: u64) -> Self {
+        Self::with_clients(authority, not_after, WebPkiClientVerifier::no_client_auth())
+    }
+
+    /// One that asks its clients for a certificate of `authority`.
+    pub fn requiring(authority: &Authority, not_after: u64) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.der().clone()).expect("a root");
+        let provider = ring::default_provider().into();
+        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        Self::with_clients(authority, not_after, clients.build().expect("a verifier"))
+    }
+
+    fn with_clients(
+        authority: &Authority,
+        not_after: u64,
+        clients: Arc<dyn ClientCertVerifier>,
+    ) -> Self {
         let shown = Arc::new(Shown(Mutex::new(certified(authority, not_after))));
         let resolver = Arc::clone(&shown) as Arc<dyn ResolvesServerCert>;
         let config = ServerConfig::builder_with_provider(ring::default_provider().into())
             .with_safe_default_protocol_versions()
             .expect("versions")
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients)
             .with_cert_resolver(resolver);
         let origin = Origin::with_tls("127.0.0.1:0", Arc::new(config), answer_once);
         Self { origin, shown }

@@ -45,7 +45,7 @@ fn requests_without_a_descriptor_are_told_and_no_server_is_blamed() {
         }
     }
     let rule = Rule {
-        cause: Some("no_descriptors"),
+        cause: Some("connections_full"),
         severity: Severity::Bad,
         says: &[
             "no file descriptor for connections to origins",
@@ -57,7 +57,7 @@ fn requests_without_a_descriptor_are_told_and_no_server_is_blamed() {
     let told = wait(
         began,
         SEEN_WITHIN,
-        "no_descriptors",
+        "connections_full",
         || admin.headline(),
         |it| follows(it, &rule),
     );

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::certificates::{
-    LONG_AGO, TlsOrigin, date, fetch, in_days, pair, verifying, write_expired_authority, write_pair,
+    LONG_AGO, TlsOrigin, date, fetch, in_days, pair, verifying, write_expired_authority,
+    write_pair, write_pair_from,
 };
 use super::clients::{Background, STEADY, get, steady};
 use super::driver::{Check, Incident, Is, Line, RULE, Rule, Series, Severity};
@@ -18,13 +19,21 @@ use crate::support::{Gateway, Site, now};
 const EXPIRES: &str = "drip_certificate_expires_timestamp_seconds";
 const YEARS: u64 = 1_000;
 
-/// A gateway before an origin over TLS, of the authority in `ca.pem`.
-fn before(origin: &TlsOrigin, site: Site) -> Gateway {
-    site.write(&format!(
-        "[origins.app]\nservers = [\"https://{}\"]\nca = \"ca.pem\"\nserver_name = \"a.test\"\n\
+/// The file of a gateway before an origin over TLS, of the authority in `ca.pem`. `own`: fields of the origin.
+fn file(origin: &TlsOrigin, own: &str) -> String {
+    format!(
+        "[origins.app]\nservers = [\"https://{}\"]\nca = \"ca.pem\"\nserver_name = \"a.test\"\n{own}\n\
          [[routes]]\npath = \"/\"\norigin = \"app\"\n",
         origin.origin.address
-    ));
+    )
+}
+
+/// The fields of the certificate that the gateway shows.
+const SHOWS: &str = "client_cert = \"a.pem\"\nclient_key = \"a.key\"";
+
+/// Such a gateway, which shows no certificate.
+fn before(origin: &TlsOrigin, site: Site) -> Gateway {
+    site.write(&file(origin, ""));
     started(site)
 }
 
@@ -253,12 +262,7 @@ fn a_client_cert_that_expires_soon_is_reported_until_the_file_is_renewed() {
     let soon = in_days(9);
     write_pair(site.folder(), &ca, soon);
     let origin = TlsOrigin::start(&ca, in_days(YEARS));
-    site.write(&format!(
-        "[origins.app]\nservers = [\"https://{}\"]\nca = \"ca.pem\"\nserver_name = \"a.test\"\n\
-         client_cert = \"a.pem\"\nclient_key = \"a.key\"\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.origin.address
-    ));
+    site.write(&file(&origin, SHOWS));
     let began = now();
     let gateway = started(site);
     let incident = Incident::since(&gateway, &CLIENT_CERT_EXPIRES, began);
@@ -270,4 +274,58 @@ fn a_client_cert_that_expires_soon_is_reported_until_the_file_is_renewed() {
     };
     check.hold_for(&gateway);
     incident.end(|| write_pair(gateway.site.folder(), &ca, in_days(YEARS)));
+}
+
+const CLIENT_CERT_TOO_EARLY: Rule = Rule {
+    severity: Severity::Bad,
+    about: Some("app"),
+    says: &["app", "not valid before"],
+    helps: &["clock"],
+    never: &["Repair the origin"],
+    check: Some(Check {
+        status: 0,
+        parts: &["warning", "client_cert", "not valid before"],
+    }),
+    ..RULE
+};
+
+#[test]
+fn a_client_cert_that_is_not_valid_yet_is_reported_until_there_is_another() {
+    let site = Site::new();
+    let ca = authority(site.folder(), "ca");
+    write_pair_from(site.folder(), &ca, in_days(2), in_days(YEARS));
+    let origin = TlsOrigin::requiring(&ca, in_days(YEARS));
+    site.write(&file(&origin, SHOWS));
+    let began = now();
+    let gateway = started(site);
+    let mut incident = Incident::since(&gateway, &CLIENT_CERT_TOO_EARLY, began);
+    let _requests = steady(&gateway, STEADY, |_| get("/"));
+    incident.reported();
+    incident.end(|| write_pair(gateway.site.folder(), &ca, in_days(YEARS)));
+}
+
+const CLIENT_CERT_REFUSED: Rule = Rule {
+    cause: Some("origin_failing"),
+    within: 6,
+    severity: Severity::Bad,
+    about: Some("app"),
+    says: &["certificate", "CertificateRequired"],
+    helps: &[r"client_cert.*client_key.*\[origins\.app\]"],
+    never: &["Repair the origin", "hold", "raise"],
+    ..RULE
+};
+
+#[test]
+fn an_origin_that_refuses_the_certificate_of_the_gateway_is_reported_with_its_fields() {
+    let site = Site::new();
+    let ca = authority(site.folder(), "ca");
+    write_pair(site.folder(), &ca, in_days(YEARS));
+    let origin = TlsOrigin::requiring(&ca, in_days(YEARS));
+    site.write(&file(&origin, SHOWS));
+    let gateway = started(site);
+    let _requests = steady(&gateway, STEADY, |_| get("/"));
+    let begin = || gateway.site.write(&file(&origin, ""));
+    let mut incident = Incident::begin(&gateway, &CLIENT_CERT_REFUSED, begin);
+    incident.reported();
+    incident.end(|| gateway.site.write(&file(&origin, SHOWS)));
 }

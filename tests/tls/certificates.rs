@@ -73,6 +73,8 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
     write_pair(site.folder(), "a", &["a.test"]);
     write_pair(site.folder(), "b", &["b.test"]);
     fs::write(site.folder().join("empty"), "").expect("a file");
+    let garbage = "-----BEGIN CERTIFICATE-----\nMAAB\n-----END CERTIFICATE-----\n";
+    fs::write(site.folder().join("garbage"), garbage).expect("a file");
     let zone = one_zone(&origin, "1r/s", "burst = 1");
     for (cert, key, wrong) in [
         (
@@ -96,6 +98,11 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
             "a.key",
             "a.key",
             "5:8: cert: @/a.key: no certificate in PEM: ",
+        ),
+        (
+            "garbage",
+            "a.key",
+            "5:8: cert: @/garbage: the certificate cannot be read: ",
         ),
         (
             "a.pem",
@@ -203,7 +210,7 @@ fn a_certificate_that_clients_refuse_is_told() {
     let checked = checked.expect("the program runs");
     assert_eq!(checked.status.code(), Some(0), "{checked:?}");
     let expected = format!(
-        "{}:5:8: warning: cert: the certificate expired at 2002-02-03T00:00:00Z, so clients refuse it; renew it\n",
+        "{}:5:8: warning: cert: the certificate expired on 2002-02-03; renew it\n",
         site.file().display()
     );
     assert_eq!(String::from_utf8_lossy(&checked.stderr), expected);
@@ -226,6 +233,23 @@ fn a_certificate_that_clients_refuse_is_told() {
         &site,
         &["5:8: cert: @/a.pem: the certificate is of X.509 version 1, and TLS needs version 3; "],
     );
+    // The same of the certificate that the gateway shows to an origin, and of one that is none.
+    write(
+        "garbage.pem",
+        "-----BEGIN CERTIFICATE-----\nMAAB\n-----END CERTIFICATE-----\n".to_owned(),
+    );
+    for (cert, wrong) in [
+        ("a.pem", "the certificate is of X.509 version 1, "),
+        ("garbage.pem", "the certificate cannot be read: "),
+    ] {
+        site.write(&format!(
+            "[origins.app]\nservers = [\"https://{}\"]\nclient_cert = {cert:?}\nclient_key = \"a.key\"\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+            origin.address
+        ));
+        let line = format!("6:15: client_cert: @/{cert}: {wrong}");
+        check_told(&site, &[&line]);
+    }
 }
 
 fn base64(bytes: &[u8]) -> String {

@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::prelude::*;
-use crate::tls::{Authorities, expiry, unix_now, validity};
+use crate::tls::{Authorities, unfit, unix_now, validity};
 use crate::{ClientIdentity, FileKind, OriginServer, OriginTls, read_regular};
 
 /// Largest file, in bytes.
@@ -76,7 +76,13 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
         let file = key_node.shown(&key_file);
         key_node.tell(&format!("{file} has no private key in PEM"));
     }
-    let (chain, key) = chain.zip(key)?;
+    let chain = chain?;
+    if let Some(what) = chain.first().and_then(unfit) {
+        let file = certificate.shown(&certificate_file);
+        certificate.tell(&format!("{file}: {what}"));
+        return None;
+    }
+    let key = key?;
     let provider = ring::default_provider();
     let fits = provider.key_provider.load_private_key(key.clone_key());
     let fits = fits.and_then(|key| CertifiedKey::new(chain.clone(), key).keys_match());
@@ -89,8 +95,8 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
         return None;
     }
     let validity = chain.first().and_then(|own| validity(own));
-    if let Some(when) = validity.and_then(|it| expiry(it.to, unix_now())) {
-        certificate.warn(&format!("the certificate {when}; renew it"));
+    if let Some(what) = validity.and_then(|it| it.warning(unix_now())) {
+        certificate.warn(&format!("the certificate {what}"));
     }
     Some(ClientIdentity {
         validity,

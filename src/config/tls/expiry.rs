@@ -1,8 +1,10 @@
-//! Until when certificates are valid, and in which words that is said.
+//! Whether certificates are valid, and in which words it is said that they are not, or soon will not be.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
+
+use super::Validity;
 
 /// A day in seconds.
 pub const DAY: i64 = 86_400;
@@ -19,12 +21,50 @@ pub fn expiry(at: i64, now: i64) -> Option<String> {
         return None;
     }
     let date = date(at);
-    Some(match left / DAY {
+    // The nearest number of days, so that a second later it is still the same.
+    Some(match (left + DAY / 2) / DAY {
         _ if left < 0 => format!("expired on {date}"),
-        0 => format!("expires within a day, on {date}"),
+        _ if left < DAY => format!("expires within a day, on {date}"),
         1 => format!("expires in 1 day, on {date}"),
         days => format!("expires in {days} days, on {date}"),
     })
+}
+
+impl Validity {
+    /// Says that a certificate is not valid `now`, or expires soon; `None` if neither. In Unix time.
+    ///
+    /// `is not valid before 2026-12-01T00:00:00Z`, or as [`expiry`].
+    #[must_use]
+    pub fn doubt(self, now: i64) -> Option<String> {
+        if self.is_early(now) {
+            let from = Timestamp::from_second(self.from).unwrap_or(Timestamp::MAX);
+            return Some(format!("is not valid before {from}"));
+        }
+        expiry(self.to, now)
+    }
+
+    /// The same with what to do, as `drip check` says it.
+    #[must_use]
+    pub fn warning(self, now: i64) -> Option<String> {
+        let remedy = if self.is_early(now) {
+            "set the clock, or name one that is valid now"
+        } else {
+            "renew it"
+        };
+        self.doubt(now).map(|words| format!("{words}; {remedy}"))
+    }
+
+    /// Whether its time has not begun.
+    #[must_use]
+    pub fn is_early(self, now: i64) -> bool {
+        now < self.from && now <= self.to
+    }
+
+    /// Whether it is valid `now`.
+    #[must_use]
+    pub fn is_valid(self, now: i64) -> bool {
+        (self.from..=self.to).contains(&now)
+    }
 }
 
 /// Returns whether a warning that a certificate expires is due, or will be within a day.
@@ -60,11 +100,30 @@ mod tests {
     fn an_end_is_said_from_two_weeks_before_it_on() {
         let words = |left| expiry(NOW + left, NOW).unwrap_or_default();
         assert_eq!(words(SOON), "");
-        assert_eq!(words(SOON - 1), "expires in 13 days, on 2026-12-12");
-        assert_eq!(words(9 * DAY + 1), "expires in 9 days, on 2026-12-08");
+        assert_eq!(words(SOON - 1), "expires in 14 days, on 2026-12-12");
+        // One that was made for nine days, in the first second and in the next one.
+        assert_eq!(words(9 * DAY), "expires in 9 days, on 2026-12-08");
+        assert_eq!(words(9 * DAY - 1), "expires in 9 days, on 2026-12-07");
         assert_eq!(words(DAY), "expires in 1 day, on 2026-11-30");
         assert_eq!(words(0), "expires within a day, on 2026-11-29");
         assert_eq!(words(-1), "expired on 2026-11-28");
         assert_eq!(words(i64::MIN / 2).split(' ').next(), Some("expired"));
+    }
+
+    #[test]
+    fn a_begin_in_the_future_is_said_before_an_end() {
+        let doubt = |from, to| {
+            let validity = Validity {
+                from: NOW + from,
+                to: NOW + to,
+            };
+            validity.warning(NOW).unwrap_or_default()
+        };
+        assert_eq!(doubt(0, SOON), "");
+        assert_eq!(
+            doubt(DAY, 2 * DAY),
+            "is not valid before 2026-11-30T00:00:00Z; set the clock, or name one that is valid now"
+        );
+        assert_eq!(doubt(-DAY, -1), "expired on 2026-11-28; renew it");
     }
 }

@@ -9,7 +9,7 @@ use x509_cert::der::Decode;
 use x509_cert::time::Time;
 
 /// The time in which a certificate is valid, in seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
     /// Its `notBefore`.
     pub from: i64,

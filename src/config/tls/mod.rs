@@ -9,6 +9,7 @@ mod client;
 mod expiry;
 mod facts;
 mod refused;
+mod unfit;
 mod verifier;
 
 pub use authorities::Authorities;
@@ -18,3 +19,4 @@ pub use expiry::{DAY, date, expiry, unix_now};
 pub use facts::Validity;
 pub use facts::{is_self_issued, validity, verify_validity, version_and_validity};
 pub use refused::{CertificateRefused, Refused};
+pub use unfit::unfit;

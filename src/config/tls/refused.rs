@@ -16,6 +16,8 @@ pub struct CertificateRefused {
     pub words: String,
     /// The end of its validity in Unix time, if that is what is wrong.
     pub expired: Option<i64>,
+    /// Whether the server refuses what the gateway shows.
+    pub is_of_gateway: bool,
 }
 
 /// The certificate that is refused, and what the file of the gateway says of such ones.
@@ -51,7 +53,12 @@ impl Refused<'_> {
             }
             _ => None,
         };
-        io::Error::new(error.kind(), CertificateRefused { words, expired })
+        let refused = CertificateRefused {
+            words,
+            expired,
+            is_of_gateway: false,
+        };
+        io::Error::new(error.kind(), refused)
     }
 
     /// Why it is refused, and what to do; `None`: there are no better words than those of rustls.

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use config::tls::{DAY, Validity, expiry, unix_now};
+use config::tls::{DAY, Validity, unix_now};
 
 /// Whose certificate it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +45,7 @@ pub struct KnownCertificate {
     pub validity: Validity,
     /// Why the changed file is not in force.
     pub problem: Option<String>,
-    /// When the log last said that it expires soon or has expired, and whether it had.
+    /// When the log last said that it is not valid or expires soon, and whether it was valid.
     logged: Option<(i64, bool)>,
 }
 
@@ -73,7 +73,7 @@ pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
             name: name.to_owned(),
             validity,
             problem: None,
-            logged: Some((now, validity.to < now)),
+            logged: Some((now, validity.is_valid(now))),
         });
     }
 }
@@ -92,24 +92,24 @@ pub fn known_certificates() -> Vec<KnownCertificate> {
     known().clone()
 }
 
-/// Logs which certificates expire soon or have expired: each once a day, and at once when it changes.
+/// Logs which certificates are not valid or expire soon: each once a day, and at once when it changes.
 pub fn log_expiring() {
     let now = unix_now();
     for it in known().iter_mut() {
-        let Some(words) = expiry(it.validity.to, now) else {
+        let Some(words) = it.validity.warning(now) else {
             continue;
         };
-        let has_expired = it.validity.to < now;
-        let is_known = |(at, had): (i64, bool)| now - at < DAY && had == has_expired;
+        let is_valid = it.validity.is_valid(now);
+        let is_known = |(at, was): (i64, bool)| now - at < DAY && was == is_valid;
         if it.logged.is_some_and(is_known) {
             continue;
         }
-        it.logged = Some((now, has_expired));
+        it.logged = Some((now, is_valid));
         let (of, file) = (it.of.label(), it.name.as_str());
-        if has_expired {
-            tracing::error!(of, file, "the certificate {words}; renew it");
+        if is_valid {
+            tracing::warn!(of, file, "the certificate {words}");
         } else {
-            tracing::warn!(of, file, "the certificate {words}; renew it");
+            tracing::error!(of, file, "the certificate {words}");
         }
     }
 }

@@ -58,6 +58,8 @@ pub struct IdleConnections {
     pub count: u64,
     /// The address with the most of them, and how many it has.
     pub most: Option<(IpAddr, u64)>,
+    /// The address with the most of all connections, and how many it has.
+    pub most_of_all: Option<(IpAddr, u64)>,
 }
 
 /// The connections at one moment, as samples have them.
@@ -186,23 +188,31 @@ impl ClientConnections {
     #[must_use]
     pub fn idle(&self) -> IdleConnections {
         let mut busy = 0;
-        let mut idle: HashMap<IpAddr, u64> = HashMap::new();
+        // Of each address: idle ones, and all.
+        let mut clients: HashMap<IpAddr, (u64, u64)> = HashMap::new();
         for part in OPEN.iter() {
             for (_, open) in lock(part).iter() {
-                match (open.requests, open.client) {
-                    (0, Some(client)) => *idle.entry(client).or_default() += 1,
-                    (0, None) => {}
-                    _ => busy += 1,
+                let is_idle = u64::from(open.requests == 0);
+                busy += 1 - is_idle;
+                if let Some(client) = open.client {
+                    let (idle, all) = clients.entry(client).or_default();
+                    (*idle, *all) = (*idle + is_idle, *all + 1);
                 }
             }
         }
+        let most = |of: fn((u64, u64)) -> u64| {
+            let each = clients
+                .iter()
+                .map(|(client, counts)| (*client, of(*counts)));
+            let each = each.filter(|(_, count)| *count > 0);
+            each.max_by_key(|(client, count)| (*count, *client))
+        };
         // One of which the address is not known yet has no request.
         let open = self.0.open.load(Ordering::Relaxed) as u64;
         IdleConnections {
             count: open.saturating_sub(busy),
-            most: idle
-                .into_iter()
-                .max_by_key(|(client, count)| (*count, *client)),
+            most: most(|(idle, _)| idle),
+            most_of_all: most(|(_, all)| all),
         }
     }
 
@@ -332,6 +342,7 @@ mod tests {
         let idle = |count, most| IdleConnections {
             count,
             most: Some(most),
+            most_of_all: Some((client(2), 3)),
         };
         assert_eq!(connections.idle(), idle(5, (client(2), 3)));
         open[1].1.request_began();
@@ -341,7 +352,9 @@ mod tests {
         open[1].1.request_ended();
         assert_eq!(connections.idle(), idle(5, (client(2), 3)));
         open.truncate(1);
-        assert_eq!(connections.idle(), idle(2, (client(1), 1)));
+        let one = Some((client(1), 1));
+        let (idle, all) = (connections.idle().most, connections.idle().most_of_all);
+        assert_eq!((connections.idle().count, idle, all), (2, one, one));
     }
 
     #[test]

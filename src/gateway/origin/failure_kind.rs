@@ -14,8 +14,10 @@ pub enum FailureKind {
     Refused,
     /// The name of the server does not resolve.
     Lookup,
-    /// A certificate is refused, by the gateway or by the server.
+    /// The gateway refuses the certificate of the server, or the server has none for the name.
     Certificate,
+    /// The server refuses the certificate of the gateway, or that it shows none.
+    ClientCert,
     /// Any other.
     #[default]
     Other,
@@ -25,26 +27,27 @@ impl FailureKind {
     /// The kind of this error.
     pub(super) fn of(error: &OriginError) -> Self {
         match error {
-            OriginError::Connect { source, .. } => Self::of_connecting(source),
+            OriginError::Connect { source, .. } | OriginError::Broken { source, .. } => {
+                Self::of_connection(source)
+            }
             OriginError::Outage { last, .. } => Self::of(last),
             _ => Self::Other,
         }
     }
 
-    fn of_connecting(error: &io::Error) -> Self {
+    fn of_connection(error: &io::Error) -> Self {
         let source = error.get_ref();
+        let refused = source.and_then(|it| it.downcast_ref::<CertificateRefused>());
         if error.kind() == io::ErrorKind::ConnectionRefused {
             Self::Refused
-        } else if source
-            .and_then(|it| it.downcast_ref::<LookupError>())
-            .is_some()
-        {
+        } else if source.is_some_and(<dyn std::error::Error + Send + Sync>::is::<LookupError>) {
             Self::Lookup
-        } else if source
-            .and_then(|it| it.downcast_ref::<CertificateRefused>())
-            .is_some()
-        {
-            Self::Certificate
+        } else if let Some(refused) = refused {
+            if refused.is_of_gateway {
+                Self::ClientCert
+            } else {
+                Self::Certificate
+            }
         } else {
             Self::Other
         }
@@ -65,10 +68,18 @@ mod tests {
             source,
         };
         let refused = || connect(io::ErrorKind::ConnectionRefused.into());
-        let words = "the certificate of the server expired. Renew it".to_owned();
-        let certificate = CertificateRefused {
-            words,
-            expired: Some(1),
+        let certificate = |is_of_gateway| {
+            let refused = CertificateRefused {
+                words: "the certificate expired. Renew it".to_owned(),
+                expired: Some(1),
+                is_of_gateway,
+            };
+            io::Error::new(io::ErrorKind::InvalidData, refused)
+        };
+        // In TLS 1.3, a server refuses the certificate of a client after the handshake.
+        let broken = OriginError::Broken {
+            server: "https://app:443".to_owned(),
+            source: certificate(true),
         };
         let held = OriginError::Outage {
             last: Arc::new(refused()),
@@ -77,10 +88,9 @@ mod tests {
         for (error, kind) in [
             (refused(), FailureKind::Refused),
             (held, FailureKind::Refused),
-            (
-                connect(io::Error::new(io::ErrorKind::InvalidData, certificate)),
-                FailureKind::Certificate,
-            ),
+            (connect(certificate(false)), FailureKind::Certificate),
+            (connect(certificate(true)), FailureKind::ClientCert),
+            (broken, FailureKind::ClientCert),
             (
                 connect(io::ErrorKind::ConnectionReset.into()),
                 FailureKind::Other,

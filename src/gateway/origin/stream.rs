@@ -9,6 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
+use super::tls::explained_alert;
+
 /// The byte stream to and from a server.
 #[derive(Debug)]
 pub enum OriginStream {
@@ -71,7 +73,10 @@ impl AsyncRead for OriginStream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_read(cx, to),
             Self::Unix(stream) => Pin::new(stream).poll_read(cx, to),
-            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, to),
+            Self::Tls(stream) => {
+                let read = Pin::new(stream.as_mut()).poll_read(cx, to);
+                read.map_err(explained_alert)
+            }
         }
     }
 }

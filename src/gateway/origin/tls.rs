@@ -16,6 +16,8 @@ use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, HandshakeKind};
 
+use self::refused::explained;
+pub(super) use self::refused::explained_alert;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -91,7 +93,7 @@ impl Tls {
         };
         let connecting = TlsConnector::from(Arc::clone(config)).connect(name, tcp);
         let connected = connecting.await;
-        let connected = connected.map_err(|error| refused::explained(error, &self.settings))?;
+        let connected = connected.map_err(|error| explained(error, &self.settings))?;
         if let Some(expires) = shown_expiry(&connected) {
             self.expires.store(expires, Ordering::Relaxed);
         }

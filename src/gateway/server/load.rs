@@ -1,9 +1,8 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use config::tls::{Validity, expiry, unix_now};
+use config::tls::unix_now;
 use config::{self, Access, CertPair, ClientAuth, FileField, LoadError, Server, Settings};
-use jiff::Timestamp;
 
 use super::descriptors;
 use crate::http::downstream::{
@@ -57,7 +56,9 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
             }
             Err(error) => unusable.push((field(&error, pair, index), error.to_string())),
             Ok(certificates) => {
-                let warning = certificates.first_validity().and_then(of_validity);
+                let validity = certificates.first_validity();
+                let warning = validity.and_then(|it| it.warning(unix_now()));
+                let warning = warning.map(|what| format!("the certificate {what}"));
                 doubtful.extend(warning.map(|what| (FileField::Cert(index), what)));
             }
         }
@@ -65,8 +66,8 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     for (field, auth) in client_auths(&settings.server) {
         match check_client_trust(auth) {
             Ok(validity) => {
-                let expiry = validity.and_then(|it| expiry(it.to, unix_now()));
-                let warning = expiry.map(|it| format!("an authority of clients {it}; renew it"));
+                let warning = validity.and_then(|it| it.warning(unix_now()));
+                let warning = warning.map(|what| format!("an authority of clients {what}"));
                 doubtful.extend(warning.map(|what| (FileField::ClientCa(field), what)));
             }
             Err(error) => {
@@ -122,7 +123,7 @@ fn field(error: &CertificateError, pair: &CertPair, index: usize) -> FileField {
         CertificateError::Unreadable { file, .. } => *file == pair.cert.display().to_string(),
         // Both fields may name the same file.
         CertificateError::NotPem { what, .. } => what.contains("certificate"),
-        CertificateError::OldVersion { .. } => true,
+        CertificateError::Unfit { .. } => true,
         CertificateError::NoPair { .. } => false,
     };
     if of_cert {
@@ -139,25 +140,6 @@ fn is_unmounted(error: &CertificateError) -> bool {
     };
     let folder = Path::new(file).parent();
     source.kind() == io::ErrorKind::NotFound && folder.is_some_and(|folder| !folder.exists())
-}
-
-/// What clients will mind about the time in which a certificate is valid.
-fn of_validity(validity: Validity) -> Option<String> {
-    let now = unix_now();
-    let date = |at| Timestamp::from_second(at).ok();
-    if now > validity.to {
-        let at = date(validity.to)?;
-        Some(format!(
-            "the certificate expired at {at}, so clients refuse it; renew it"
-        ))
-    } else if now < validity.from {
-        let at = date(validity.from)?;
-        Some(format!(
-            "the certificate is valid from {at} on, and clients refuse it until then"
-        ))
-    } else {
-        expiry(validity.to, now).map(|it| format!("the certificate {it}; renew it"))
-    }
 }
 
 /// Whether a log may be at `path`; what only the user of the service can tell counts as so.

@@ -25,7 +25,12 @@ pub fn report(advice: &Advice) -> String {
     let mut text = format!("{}\n{}\n", headline(advice), basis(survey));
     text.push_str(&caution(survey).unwrap_or_default());
     if let Some(lines) = toml(advice) {
-        text.push_str("\nPaste this at the end of a gateway.toml, below the route to limit:\n\n");
+        let place = if survey.facts.is_of_file {
+            "Put these fields into the tables that the file has, the first into that of the route"
+        } else {
+            "Paste this at the end of a gateway.toml, below the route to limit"
+        };
+        let _ = writeln!(text, "\n{place}:\n");
         text.push_str(&lines);
     }
     if let Some(lines) = plans::toml(advice, &zone_of(survey)) {

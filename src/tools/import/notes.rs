@@ -163,12 +163,21 @@ fn printable(text: &str) -> String {
 fn on_one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     put_printable(&mut line, text.chars().take(most));
+    if text.chars().nth(most).is_some() {
+        line.push('…');
+    }
     line
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_is_cut_says_so() {
+        assert_eq!(on_one_line("abc", 3), "abc");
+        assert_eq!(on_one_line("abcd", 3), "abc…");
+    }
 
     #[test]
     fn notes_are_bounded_but_for_those_on_limits() {

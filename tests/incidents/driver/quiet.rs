@@ -12,7 +12,8 @@ use crate::support::{Gateway, MS, now};
 
 /// Returns whether a headline is neither a warning nor the first one.
 pub fn is_calm(headline: &Value) -> bool {
-    Severity::of(headline) < Severity::Warn && headline["cause"] != "looking"
+    let title = headline["title"].as_str().unwrap_or_default();
+    Severity::of(headline) < Severity::Warn && !title.starts_with("Looking")
 }
 
 /// The lines above INFO since `since`.

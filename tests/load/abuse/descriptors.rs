@@ -181,7 +181,7 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
     let labels = [("origin", "app"), ("server", &*server)];
     assert_eq!(metrics.value("drip_origin_healthy", &labels), Some(1.0));
     eventually("it is told", || {
-        headline(&mut admin).contains("no_descriptors")
+        headline(&mut admin).contains("no file descriptor for connections to origins")
     });
     let told = headline(&mut admin);
     assert!(!told.contains("origin_failing"), "{told}");

@@ -40,7 +40,10 @@ export function showNotices() {
     // Each sample has only the first problem. The others come from a request to the API.
     const same = ["file", "line", "message"].every((name) => told[0]?.[name] === error[name]);
     const problems = same ? told : [error];
-    lines = problems.slice(0, 5).map((problem) => [{ bold: placeOf(problem) }, `: ${visible(problem.message)}`]);
+    lines = problems.slice(0, 5).map((problem) => {
+      const [place, message] = [placeOf(problem), visible(problem.message)];
+      return place ? [{ bold: place }, `: ${message}`] : [message];
+    });
     if (problems.length > 5) lines.push([`and ${problems.length - 5} more`]);
   }
   const file = known.config?.file ?? "The file";

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use config::tls::{Validity, validity, version_and_validity};
+use config::tls::{Validity, unfit, validity};
 use config::{CertPair, read_regular};
 use thiserror::Error;
 use tokio_rustls::rustls::client::verify_server_name;
@@ -97,15 +97,13 @@ pub enum CertificateError {
         /// The error of the PEM parser.
         source: pem::Error,
     },
-    /// The certificate is of a version that the TLS library refuses.
-    #[error(
-        "{file}: the certificate is of X.509 version {version}, and TLS needs version 3; openssl makes one with `req -x509`, or with `x509 -req` and -extfile"
-    )]
-    OldVersion {
+    /// TLS cannot show the certificate, whatever its key is.
+    #[error("{file}: {what}")]
+    Unfit {
         /// The file.
         file: String,
-        /// The version, from 1.
-        version: u8,
+        /// What is wrong with it.
+        what: String,
     },
     /// The key belongs to another certificate, or its kind is unknown.
     #[error("{key} is not the key of {cert}: {source}")]
@@ -286,11 +284,8 @@ fn make(
         Ok(chain) if chain.is_empty() => return Err(no_certificate(pem::Error::NoItemsFound)),
         chain => chain.map_err(no_certificate)?,
     };
-    if let Some((version @ ..3, _)) = chain.first().and_then(|first| version_and_validity(first)) {
-        return Err(CertificateError::OldVersion {
-            file: cert,
-            version,
-        });
+    if let Some(what) = chain.first().and_then(unfit) {
+        return Err(CertificateError::Unfit { file: cert, what });
     }
     let names = chain.first().map(|first| names(first)).unwrap_or_default();
     let private =

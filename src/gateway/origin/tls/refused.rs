@@ -6,19 +6,20 @@ use config::OriginTls;
 use config::tls::{CertificateRefused, Refused};
 use tokio_rustls::rustls::{AlertDescription, Error};
 
-/// The same error, in words that say what to do, if it is about a certificate.
+/// The error of a handshake, in words that say what to do, if it is about a certificate.
 pub(super) fn explained(error: io::Error, settings: &OriginTls) -> io::Error {
+    of_server(settings).explain(explained_alert(error))
+}
+
+/// The same of an alert that the server sends, also after the handshake, as TLS 1.3 allows.
+pub(in crate::origin) fn explained_alert(error: io::Error) -> io::Error {
     let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
-    let words = match source {
-        Some(Error::AlertReceived(alert)) => of_gateway(*alert, settings),
-        _ => None,
+    let Some(Error::AlertReceived(alert)) = source else {
+        return error;
     };
-    match words {
-        Some(words) => {
-            let expired = None;
-            io::Error::new(error.kind(), CertificateRefused { words, expired })
-        }
-        None => of_server(settings).explain(error),
+    match of_alert(*alert) {
+        Some(refused) => io::Error::new(error.kind(), refused),
+        None => error,
     }
 }
 
@@ -34,29 +35,32 @@ fn of_server(settings: &OriginTls) -> Refused<'_> {
     }
 }
 
-/// Why a server refuses the gateway's certificate.
-fn of_gateway(alert: AlertDescription, settings: &OriginTls) -> Option<String> {
+/// What a server does not like of the gateway's certificate, or of the name that it is asked for.
+fn of_alert(alert: AlertDescription) -> Option<CertificateRefused> {
     use AlertDescription as Alert;
-    let shows = match &settings.identity {
-        Some(identity) => identity.certificate_file.display().to_string(),
-        None => "none".to_owned(),
-    };
-    match alert {
-        Alert::CertificateRequired
-        | Alert::BadCertificate
+    let wrong = match alert {
+        Alert::CertificateRequired => "requires a certificate of the gateway, which shows none",
+        Alert::BadCertificate
         | Alert::UnsupportedCertificate
         | Alert::CertificateRevoked
         | Alert::CertificateExpired
         | Alert::CertificateUnknown
         | Alert::UnknownCA
-        | Alert::AccessDenied => Some(format!(
-            "the server refuses the certificate of the gateway ({alert:?}), which shows {shows}. Name one that the server accepts in client_cert and client_key"
-        )),
-        Alert::UnrecognisedName => Some(
-            "the server has no certificate for the name that it is asked for (UnrecognisedName). Set server_name to one that it has".to_owned(),
-        ),
-        _ => None,
-    }
+        | Alert::AccessDenied => "refuses the certificate of the gateway, or that it shows none",
+        Alert::UnrecognisedName => "has no certificate for the name that it is asked for",
+        _ => return None,
+    };
+    let is_of_gateway = alert != Alert::UnrecognisedName;
+    let remedy = if is_of_gateway {
+        "Name one that the server accepts in client_cert and client_key"
+    } else {
+        "Set server_name to one that it has"
+    };
+    Some(CertificateRefused {
+        words: format!("the server {wrong} ({alert:?}). {remedy}"),
+        expired: None,
+        is_of_gateway,
+    })
 }
 
 #[cfg(test)]
@@ -75,7 +79,7 @@ mod tests {
     fn a_refused_certificate_of_the_gateway_names_the_fields() {
         let refused = Error::AlertReceived(AlertDescription::CertificateRequired);
         let error = io::Error::new(io::ErrorKind::InvalidData, refused);
-        let words = explained(error, &OriginTls::default()).to_string();
+        let words = explained_alert(error).to_string();
         assert!(words.contains("client_cert"), "{words}");
         assert!(words.contains("shows none"), "{words}");
     }

@@ -1,48 +1,69 @@
 //! The change of the file after which a warning began.
 
 use super::words::whole_seconds;
-use crate::status::views::{ChangeSample, Headline, Plain};
-
-/// Causes that somebody set on purpose, or that are a mistake in the file themselves.
-const OWN_REASON: [&str; 6] = [
-    "file_error",
-    "file_doubtful",
-    "maintenance",
-    "overridden",
-    "paused",
-    "room_paused",
-];
-
-/// Causes whose remedy may be to take the change back.
-///
-/// Not that an origin hangs or is slow: to take a lower rate back would send it more requests.
-const MAYBE_CAUSED: [&str; 4] = ["origin_errors", "origin_failing", "rejecting", "waiting"];
-
-/// The begin of remedies of `rules/zones.rs` that give a client a plan.
-const ONE_CLIENT: &str = "One client";
+use crate::status::views::{After, ChangeSample, Headline, Plain, Suspicion};
 
 const TAKE_BACK: &str = "Take the change back if it was not meant.";
 
-/// The sentence that names the last change, for a warning that begins now.
-pub(super) fn sentence(headline: &Headline, change: Option<&ChangeSample>) -> Option<Plain> {
-    let change = change.filter(|_| !OWN_REASON.contains(&headline.cause.as_str()))?;
+/// The last change of the file, for a warning that begins now.
+pub(super) fn before(
+    headline: &Headline,
+    change: Option<&ChangeSample>,
+    time: f64,
+) -> Option<After> {
+    let change = change.filter(|_| headline.suspicion != Suspicion::Unnamed)?;
     let what: Vec<_> = change.what.iter().map(Plain::as_str).collect();
-    let (ago, what) = (whole_seconds(change.ago), what.join("; "));
-    Some(Plain::new(&format!("It began {ago} after {what}.")))
+    let sentence = format!(
+        "It began {} after {}.",
+        whole_seconds(change.ago),
+        what.join("; ")
+    );
+    Some(After {
+        sentence: Plain::new(&sentence),
+        is_suspect: what.iter().any(|text| may_cause(text, headline)),
+        at: time - change.ago,
+        names: names(change).map(str::to_owned).collect(),
+    })
+}
+
+/// Whether what changed can be the reason of a warning: not another zone or origin, nor a log.
+fn may_cause(text: &str, headline: &Headline) -> bool {
+    let mut parts = text.split(['.', ' ']);
+    let is_its = |name| headline.about.as_ref().is_none_or(|it| it.as_str() == name);
+    match (parts.next(), parts.next()) {
+        (Some("log"), _) => false,
+        (Some("origins"), Some(name)) => is_its(name),
+        // More that passes a zone is more at the gate of an origin.
+        (Some("zones"), Some(name)) => !headline.is_of_zone || is_its(name),
+        _ => true,
+    }
+}
+
+/// The names of what a change changed, such as `zones.api.rate`.
+fn names(change: &ChangeSample) -> impl Iterator<Item = &str> {
+    let texts = change.what.iter().map(Plain::as_str);
+    texts.filter_map(|text| text.split_whitespace().next())
+}
+
+/// Whether a newer change has set the same again: the earlier one can no longer be taken back.
+pub(super) fn is_superseded(after: &After, change: Option<&ChangeSample>, time: f64) -> bool {
+    // Both times are rounded.
+    let newer = change.filter(|change| time - change.ago > after.at + 0.01);
+    newer.is_some_and(|newer| names(newer).any(|name| after.names.iter().any(|it| it == name)))
 }
 
 /// Adds the sentence to a headline, and what helps if the change is the reason.
-pub fn add(headline: &mut Headline, sentence: &Plain) {
-    headline.evidence = joined(&headline.evidence, sentence.as_str());
-    if !MAYBE_CAUSED.contains(&headline.cause.as_str()) {
-        return;
-    }
-    // A client that had enough before the change needs no plan of its own.
-    if headline.remedy.as_str().starts_with(ONE_CLIENT) {
-        headline.remedy = TAKE_BACK.into();
-        headline.advised_rate = None;
-    } else {
-        headline.remedy = joined(&TAKE_BACK.into(), headline.remedy.as_str());
+pub(super) fn add(headline: &mut Headline, after: &After) {
+    headline.evidence = joined(&headline.evidence, after.sentence.as_str());
+    match headline.suspicion {
+        Suspicion::Suspected if after.is_suspect => {
+            headline.remedy = joined(&TAKE_BACK.into(), headline.remedy.as_str());
+        }
+        Suspicion::SuspectedAlone if after.is_suspect => {
+            headline.remedy = TAKE_BACK.into();
+            headline.advised_rate = None;
+        }
+        _ => {}
     }
 }
 

@@ -1,81 +1,52 @@
-use crate::status::views::{Headline, Plain, Topic};
+use crate::status::views::{Headline, Plain, Suspicion, Topic};
 
-/// What a headline is about, the most urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::status) enum Cause {
-    ConnectionsFull,
-    NoDescriptors,
-    NoLocalPorts,
-    Certificate,
-    StoreOut,
-    StoreRefuses,
-    GateAlone,
-    RoomStuck,
-    Holding,
-    OriginFailing,
-    OriginHangs,
-    OriginErrors,
-    ServerOut,
-    Maintenance,
-    Paused,
-    RoomPaused,
-    BackingOff,
-    KeyFlood,
-    Leaving,
-    RoomTurnsLost,
-    UntrustedProxy,
-    Rejecting,
-    RoomLongWait,
-    RoomPolls,
-    NoKey,
-    LogLost,
-    FileError,
-    FileDoubtful,
-    Waiting,
-    Overridden,
-    Fine,
-    Idle,
-    Looking,
+/// Defines the causes with their names in the API.
+macro_rules! causes {
+    ($($cause:ident = $label:literal,)*) => {
+        /// What a headline is about, the most urgent first.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(in crate::status) enum Cause {
+            $($cause,)*
+        }
+
+        impl Cause {
+            #[cfg(test)]
+            pub(in crate::status) const ALL: &[Self] = &[$(Self::$cause,)*];
+
+            pub(in crate::status) fn label(self) -> &'static str {
+                match self {
+                    $(Self::$cause => $label,)*
+                }
+            }
+        }
+    };
 }
 
-impl Cause {
-    pub(in crate::status) fn label(self) -> &'static str {
-        match self {
-            Self::ConnectionsFull => "connections_full",
-            Self::NoDescriptors => "no_descriptors",
-            Self::NoLocalPorts => "no_local_ports",
-            Self::Certificate => "certificate",
-            Self::StoreOut => "store_out",
-            Self::StoreRefuses => "store_refuses",
-            Self::GateAlone => "gate_alone",
-            Self::RoomStuck => "room_stuck",
-            Self::Holding => "holding",
-            Self::OriginFailing => "origin_failing",
-            Self::OriginHangs => "origin_hangs",
-            Self::OriginErrors => "origin_errors",
-            Self::ServerOut => "server_out",
-            Self::Maintenance => "maintenance",
-            Self::Paused => "paused",
-            Self::RoomPaused => "room_paused",
-            Self::BackingOff => "backing_off",
-            Self::KeyFlood => "key_flood",
-            Self::Leaving => "leaving",
-            Self::RoomTurnsLost => "room_turns_lost",
-            Self::UntrustedProxy => "untrusted_proxy",
-            Self::Rejecting => "rejecting",
-            Self::RoomLongWait => "room_long_wait",
-            Self::RoomPolls => "room_polls",
-            Self::NoKey => "no_key",
-            Self::LogLost => "log_lost",
-            Self::FileError => "file_error",
-            Self::FileDoubtful => "file_doubtful",
-            Self::Waiting => "waiting",
-            Self::Overridden => "overridden",
-            Self::Fine => "fine",
-            Self::Idle => "idle",
-            Self::Looking => "looking",
-        }
-    }
+causes! {
+    ConnectionsFull = "connections_full",
+    Certificate = "certificate",
+    StoreOut = "store_out",
+    StoreRefuses = "store_refuses",
+    RoomStuck = "room_stuck",
+    OriginFailing = "origin_failing",
+    OriginHangs = "origin_hangs",
+    OriginErrors = "origin_errors",
+    ServerOut = "server_out",
+    Paused = "paused",
+    BackingOff = "backing_off",
+    KeyFlood = "key_flood",
+    Leaving = "leaving",
+    UntrustedProxy = "untrusted_proxy",
+    Rejecting = "rejecting",
+    RoomWaits = "room_waits",
+    NoKey = "no_key",
+    LogLost = "log_lost",
+    FileError = "file_error",
+    FileDoubtful = "file_doubtful",
+    Waiting = "waiting",
+    Overridden = "overridden",
+    Fine = "fine",
+    Idle = "idle",
 }
 
 /// How much a headline matters, the least first.
@@ -113,6 +84,10 @@ pub(in crate::status) struct Finding {
     pub(in crate::status) title: String,
     pub(in crate::status) evidence: String,
     pub(in crate::status) remedy: String,
+    /// What a change of the file just before it means.
+    pub(in crate::status) suspicion: Suspicion,
+    /// How many requests of the last second it is about, where these are counted.
+    pub(in crate::status) count: u64,
 }
 
 impl Finding {
@@ -126,6 +101,8 @@ impl Finding {
             title: String::new(),
             evidence: String::new(),
             remedy: String::new(),
+            suspicion: Suspicion::Named,
+            count: 0,
         }
     }
 
@@ -167,7 +144,9 @@ impl Finding {
             ended: None,
             weight: f64::from(self.severity as u8) * 1e12 + self.weight,
             found: Vec::new(),
-            count: 0,
+            count: self.count,
+            suspicion: self.suspicion,
+            is_of_zone: false,
         }
     }
 }
@@ -181,4 +160,27 @@ pub(in crate::status) fn in_order(found: &mut [Finding]) {
         let urgent = urgent.then(b.severity.cmp(&a.severity));
         urgent.then(b.weight.total_cmp(&a.weight))
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_is_in_the_docs_in_its_place_and_there_are_few() {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations.md");
+        let docs = std::fs::read_to_string(docs).unwrap();
+        let table = docs.split("| cause | when |").nth(1).unwrap();
+        let rows: Vec<_> = table
+            .lines()
+            .filter_map(|it| it.split('|').nth(1))
+            .collect();
+        let row = |cause: &Cause| {
+            let name = format!("`{}`", cause.label());
+            let row = rows.iter().position(|row| row.contains(&name));
+            row.unwrap_or_else(|| panic!("{name} is missing"))
+        };
+        assert!(Cause::ALL.is_sorted_by_key(row));
+        assert!(Cause::ALL.len() <= 24);
+    }
 }

@@ -90,12 +90,14 @@ impl Past {
             let known = self.history.iter_mut().find(is_present);
             let after = match &known {
                 Some(known) => known.after.clone(),
-                None => change::sentence(headline, change),
+                None => change::before(headline, change, time),
             };
+            let after = after.filter(|it| !change::is_superseded(it, change, time));
             if let Some(after) = &after {
                 change::add(headline, after);
             }
             if let Some(known) = known {
+                known.after = after;
                 if known.go_on(headline) {
                     turns.push(Turn::Worsened(headline.clone()));
                 }
@@ -179,6 +181,7 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::status::views::Suspicion;
 
     fn of(cause: &str, severity: &str, weight: f64) -> Headline {
         let topic = Topic {
@@ -371,51 +374,96 @@ mod tests {
         assert_eq!(past.history().count(), MAX_KEPT);
     }
 
-    #[test]
-    fn a_warning_names_the_change_before_it_as_long_as_it_lasts() {
-        let change = |ago, what: &str| ChangeSample {
+    const BACK: &str = "Take the change back if it was not meant.";
+
+    fn change(ago: f64, what: &str) -> ChangeSample {
+        ChangeSample {
             ago,
             what: vec![what.into()],
+        }
+    }
+
+    /// Notes a headline about the zone `api`, and returns its evidence and its remedy.
+    fn said(
+        past: &mut Past,
+        time: f64,
+        (cause, suspicion): (&str, Suspicion),
+        change: Option<&ChangeSample>,
+    ) -> (String, String) {
+        let mut headline = Headline {
+            evidence: "9 of 10.".into(),
+            remedy: "Raise `rate`.".into(),
+            suspicion,
+            is_of_zone: true,
+            ..of(cause, if cause == "fine" { cause } else { "warn" }, 1.0)
         };
+        past.note(time, &mut headline, change);
+        (headline.evidence.to_string(), headline.remedy.to_string())
+    }
+
+    fn texts(evidence: &str, remedy: &str) -> (String, String) {
+        (evidence.to_owned(), remedy.to_owned())
+    }
+
+    #[test]
+    fn a_warning_names_the_change_before_it_as_long_as_it_lasts() {
+        use Suspicion::{Named, Suspected, SuspectedAlone, Unnamed};
         let rate = change(1.2, "zones.api.rate 20r/s -> 20r/m");
         let later = change(0.1, "zones.api.max_keys 1 -> 2");
         let mut past = Past::default();
-        let mut said = |time, cause: &str, remedy: &str, change| {
-            let mut headline = Headline {
-                evidence: "9 of 10.".into(),
-                remedy: remedy.into(),
-                ..of(cause, if cause == "fine" { cause } else { "warn" }, 1.0)
-            };
-            past.note(time, &mut headline, change);
-            (headline.evidence.to_string(), headline.remedy.to_string())
-        };
+        let mut said = |time, cause, change| said(&mut past, time, cause, change);
         let after = "9 of 10. It began 2 s after zones.api.rate 20r/s -> 20r/m.";
-        let back = "Take the change back if it was not meant.";
-        let expected = |evidence: &str, remedy: &str| (evidence.to_owned(), remedy.to_owned());
-        assert_eq!(
-            said(1.0, "rejecting", "Raise `rate`.", Some(&rate)),
-            expected(after, &format!("{back} Raise `rate`."))
-        );
+        let prefixed = texts(after, &format!("{BACK} Raise `rate`."));
+        assert_eq!(said(1.0, ("rejecting", Suspected), Some(&rate)), prefixed);
         // It is the same warning, whatever changes later. A plan is no remedy for a wrong rate.
         assert_eq!(
-            said(2.0, "rejecting", "One client asks for more.", Some(&later)),
-            expected(after, back)
+            said(2.0, ("rejecting", SuspectedAlone), Some(&later)),
+            texts(after, BACK)
         );
         for time in [3.0, 20.0] {
-            said(time, "fine", "", None);
+            said(time, ("fine", Named), None);
         }
         assert_eq!(
-            said(300.0, "rejecting", "Raise `rate`.", None),
-            expected("9 of 10.", "Raise `rate`.")
+            said(300.0, ("rejecting", Suspected), None),
+            texts("9 of 10.", "Raise `rate`.")
         );
         // The remedy of a full disk is not to take a rate back.
         assert_eq!(
-            said(400.0, "log_lost", "Make room.", Some(&rate)),
-            expected(after, "Make room.")
+            said(400.0, ("log_lost", Named), Some(&rate)),
+            texts(after, "Raise `rate`.")
         );
         assert_eq!(
-            said(500.0, "paused", "Resume it.", Some(&rate)),
-            expected("9 of 10.", "Resume it.")
+            said(500.0, ("paused", Unnamed), Some(&rate)),
+            texts("9 of 10.", "Raise `rate`.")
+        );
+    }
+
+    #[test]
+    fn a_change_of_something_else_is_not_to_be_taken_back() {
+        let others = ["zones.other.rate 1r/s -> 2r/s", "log.access \"a\" -> \"b\""];
+        for other in others.into_iter().chain(["origins.app.rate 1r/s -> 2r/s"]) {
+            let change = change(60.0, other);
+            let cause = ("rejecting", Suspicion::Suspected);
+            let (evidence, remedy) = said(&mut Past::default(), 100.0, cause, Some(&change));
+            assert_eq!(evidence, format!("9 of 10. It began 60 s after {other}."));
+            assert_eq!(remedy, "Raise `rate`.");
+        }
+    }
+
+    #[test]
+    fn a_change_that_was_taken_back_is_not_named_from_the_next_sample_on() {
+        let mut past = Past::default();
+        let cause = ("rejecting", Suspicion::Suspected);
+        let mut said = |time, change: &ChangeSample| said(&mut past, time, cause, Some(change));
+        let wrong = |ago| change(ago, "zones.api.rate 20r/s -> 20r/m");
+        let named = said(100.0, &wrong(1.0));
+        assert_eq!(said(101.0, &wrong(2.0)), named);
+        let back = change(0.5, "zones.api.rate 20r/m -> 20r/s");
+        let without = texts("9 of 10.", "Raise `rate`.");
+        assert_eq!(said(102.0, &back), without);
+        assert_eq!(
+            said(103.0, &change(1.5, "zones.api.rate 20r/m -> 20r/s")),
+            without
         );
     }
 }

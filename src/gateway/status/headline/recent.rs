@@ -44,11 +44,6 @@ impl<'a> Recent<'a> {
         }
     }
 
-    /// The last three seconds: what happens now, and no longer what has ended.
-    pub(super) fn now(&self) -> Self {
-        Self::last_of(self.samples, 3)
-    }
-
     /// What was last said of a zone or an origin in these seconds.
     pub(super) fn latest<T: Noun, R>(
         &self,
@@ -70,20 +65,6 @@ impl<'a> Recent<'a> {
     ) -> Option<R> {
         let mut seconds = self.samples.iter().rev().chain(self.before.iter().rev());
         seconds.find_map(|second| what(of.at(second)?))
-    }
-
-    /// Whether an origin has answered here, in a second after the one in which it became like this.
-    pub(super) fn has_answers_since(
-        &self,
-        origin: &OriginSample,
-        is_like: impl Fn(&OriginSample) -> bool,
-    ) -> bool {
-        let seconds = self.samples.iter().rev().chain(self.before.iter().rev());
-        let origins = seconds.filter_map(|second| origin.at(second));
-        let like = origins.take_while(|origin| is_like(origin));
-        let like: Vec<_> = like.take(self.samples.len() + 1).collect();
-        let after = like.split_last().map_or(&[][..], |(_, after)| after);
-        after.iter().any(|origin| origin.latency.p50.is_some())
     }
 
     /// Whether all client connections were in use in these seconds.
@@ -152,15 +133,14 @@ impl<'a> Recent<'a> {
         self.total(origin, |it| sum(&it.codes) + sum(&it.errors))
     }
 
-    /// The highest of a count of an origin in the last three seconds, so that what goes away for a
-    /// moment does not flicker.
+    /// The highest of a count of an origin in these seconds, so that what goes away for a moment does
+    /// not flicker.
     pub(super) fn lately(
         &self,
         origin: &OriginSample,
         count: impl Fn(&OriginSample) -> u64,
     ) -> u64 {
-        let seconds = self.samples.iter().rev().take(3);
-        let origins = seconds.filter_map(|second| origin.at(second));
+        let origins = self.samples.iter().filter_map(|second| origin.at(second));
         origins.map(count).max().unwrap_or_default()
     }
 

@@ -8,8 +8,8 @@ mod file;
 mod gates;
 mod hanging;
 mod leaving;
-mod maintenance;
 mod origins;
+mod overrides;
 mod places;
 mod rooms;
 mod store;
@@ -100,13 +100,17 @@ impl Fed {
 
     /// Feeds so many such seconds.
     fn feed(&mut self, second: &Sample, times: usize) {
-        for _ in 0..times {
+        for nth in 0..times {
             self.seq += 1;
-            self.editor.edit(&mut Sample {
+            let mut sample = Sample {
                 seq: self.seq,
                 time: f64::from(u32::try_from(self.seq).unwrap()),
                 ..second.clone()
-            });
+            };
+            if let Some(change) = &mut sample.change {
+                change.ago += f64::from(u32::try_from(nth).unwrap());
+            }
+            self.editor.edit(&mut sample);
         }
     }
 }
@@ -121,6 +125,21 @@ struct Situation {
     says: &'static [&'static str],
     says_not: &'static [&'static str],
 }
+
+/// A warning about the origin.
+const WARN: Situation = Situation {
+    change: |_| {},
+    cause: "",
+    severity: "warn",
+    about: Some("api"),
+    says: &[],
+    says_not: MORE,
+};
+/// The same that is bad.
+const BAD: Situation = Situation {
+    severity: "bad",
+    ..WARN
+};
 
 /// More rate is never advised while an origin suffers.
 const MORE: &[&str] = &["raise `rate`", "Raise"];

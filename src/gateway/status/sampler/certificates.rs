@@ -1,11 +1,11 @@
 //! The certificates that the headline must know of.
 
-use config::tls::{expiry, unix_now};
+use config::tls::{Validity, unix_now};
 
 use crate::observe::certificates::{CertificateOf, known_certificates};
 use crate::status::views::{CertificateSample, OriginSample, Plain};
 
-/// Those that expire soon, have expired, are not valid yet or have a problem: mostly none.
+/// Those that are not valid, expire soon or have a problem: mostly none.
 pub(super) fn certificates(origins: &[OriginSample]) -> Vec<CertificateSample> {
     let unix = unix_now();
     let known = known_certificates()
@@ -13,26 +13,26 @@ pub(super) fn certificates(origins: &[OriginSample]) -> Vec<CertificateSample> {
         .map(|it| CertificateSample {
             of: it.of,
             name: Plain::new(&it.name),
-            from: it.validity.from,
-            expires: it.validity.to,
+            validity: it.validity,
             problem: it.problem.as_deref().map(Plain::new),
         });
     let of_origins = origins.iter().flat_map(|origin| {
+        let shown = origin.certificate_expires;
+        let shown = shown.map(|to| Validity { from: 0, to });
         let both = [
-            (CertificateOf::Origin, origin.certificate_expires),
-            (CertificateOf::ClientCert, origin.client_cert_expires),
+            (CertificateOf::Origin, shown),
+            (CertificateOf::ClientCert, origin.client_cert),
         ];
-        both.into_iter().filter_map(|(of, expires)| {
+        both.into_iter().filter_map(|(of, validity)| {
             Some(CertificateSample {
                 of,
                 name: origin.name.clone(),
-                expires: expires?,
-                ..CertificateSample::default()
+                validity: validity?,
+                problem: None,
             })
         })
     });
-    let is_doubtful = |it: &CertificateSample| {
-        it.problem.is_some() || it.from > unix || expiry(it.expires, unix).is_some()
-    };
+    let is_doubtful =
+        |it: &CertificateSample| it.problem.is_some() || it.validity.doubt(unix).is_some();
     known.chain(of_origins).filter(is_doubtful).collect()
 }

@@ -78,7 +78,7 @@ impl Origins {
             gate: gate.map(|gate| self.gates.sample(gateway, origin, gate)),
             left,
             left_after,
-            client_cert_expires: settings.tls.own_validity().map(|it| it.to),
+            client_cert: settings.tls.own_validity(),
             ..OriginSample::default()
         };
         let past = self.past.entry(settings.name.clone()).or_default();

@@ -46,8 +46,8 @@ impl From<config::Problem> for Problem {
         let file = problem.file.as_ref();
         Self {
             file: file.map(|file| Plain::new(&file.display().to_string())),
-            line: Some(problem.line as u64),
-            column: Some(problem.column as u64),
+            line: (problem.line > 0).then_some(problem.line as u64),
+            column: (problem.column > 0).then_some(problem.column as u64),
             message: Plain::new(&problem.message),
         }
     }

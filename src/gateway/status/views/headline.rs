@@ -43,6 +43,38 @@ pub struct Headline {
     /// How many requests of the last second it is about.
     #[serde(skip)]
     pub count: u64,
+    /// What a change of the file just before it means.
+    #[serde(skip)]
+    pub suspicion: Suspicion,
+    /// Whether it is about a zone.
+    #[serde(skip)]
+    pub is_of_zone: bool,
+}
+
+/// What a change of the file just before a warning means for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Suspicion {
+    /// It is not named: somebody set this on purpose, or it is in the file itself.
+    Unnamed,
+    /// It is named, and to take it back is no remedy.
+    #[default]
+    Named,
+    /// To take it back may help, before the remedy.
+    Suspected,
+    /// To take it back may help, and the remedy is one for the time without a change.
+    SuspectedAlone,
+}
+
+/// The change of the file after which a warning began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct After {
+    /// The sentence that names it.
+    pub sentence: Plain,
+    /// Whether to take it back may help.
+    pub is_suspect: bool,
+    /// When it came into force, in Unix time in seconds, and the names of what it changed.
+    pub at: f64,
+    pub names: Vec<String>,
 }
 
 impl Headline {
@@ -90,7 +122,7 @@ pub struct PastHeadline {
     /// Whether it can no longer come back.
     #[serde(skip)]
     pub has_ended: bool,
-    /// The sentence about the change of the file after which it began.
+    /// The change of the file after which it began.
     #[serde(skip)]
-    pub after: Option<Plain>,
+    pub after: Option<After>,
 }

@@ -25,7 +25,7 @@ pub use gate::{
     BackingOff, FileAndNow, Gate, GateAsks, GateClass, GateKey, GateKeySample, GateOutage,
     GateOverride, GateRefused, GateSample, Sharing,
 };
-pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline, Topic};
+pub use headline::{After, EndedHeadline, Headline, Headlines, PastHeadline, Suspicion, Topic};
 pub use origin::{
     Check, Event, FailureSample, Holder, Origin, OriginSample, Origins, Out, Server, Unanswered,
     Usual,

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use config::tls::Validity;
 use serde::Serialize;
 
 use crate::origin::{FailureKind, Phase};
@@ -190,9 +191,9 @@ pub struct OriginSample {
     /// When the first of the certificates expires that its servers have shown, in Unix time. Only for the headline.
     #[serde(skip)]
     pub certificate_expires: Option<i64>,
-    /// When its `client_cert` expires, in Unix time. Only for the headline.
+    /// When its `client_cert` is valid. Only for the headline.
     #[serde(skip)]
-    pub client_cert_expires: Option<i64>,
+    pub client_cert: Option<Validity>,
     /// What failed last in the last minute.
     pub last_failure: Option<Plain>,
     /// The same failure in numbers. Only for the headline.

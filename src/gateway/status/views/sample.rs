@@ -1,3 +1,4 @@
+use config::tls::Validity;
 use serde::Serialize;
 
 use super::{
@@ -144,9 +145,7 @@ pub struct CertificateSample {
     pub of: CertificateOf,
     /// Its file, or the origin.
     pub name: Plain,
-    /// When its validity begins and ends, in Unix time.
-    pub from: i64,
-    pub expires: i64,
+    pub validity: Validity,
     /// Why the changed file is not in force.
     pub problem: Option<Plain>,
 }

@@ -13,6 +13,9 @@ use crate::time::clock;
 /// How often a refusal by the store is logged.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
+/// Upper bound of the reasons of one outage that are logged, each once.
+const MAX_REASONS: usize = 8;
+
 /// The store named in the file, shared by all workers.
 ///
 /// It is unavailable while any worker cannot reach it.
@@ -29,7 +32,10 @@ struct Outage {
     /// Number of workers that cannot reach the store.
     workers: usize,
     since: Moment,
+    /// Why the store was last not reached.
     reason: String,
+    /// The reasons that were logged.
+    logged: Vec<String>,
 }
 
 /// What the store refused, although it is available.
@@ -165,8 +171,19 @@ impl StoreWatch for StoreHealth {
         if outage.workers == 1 {
             outage.since = clock::now();
             outage.reason = error.to_string();
+            outage.logged = vec![outage.reason.clone()];
             let meanwhile = self.shared_by().during_outage();
             tracing::error!(store = %self.settings.url, %error, "the store is out; {meanwhile}");
+        }
+    }
+
+    fn is_still_lost(&self, error: &Error) {
+        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        outage.reason = error.to_string();
+        if outage.logged.len() < MAX_REASONS && !outage.logged.contains(&outage.reason) {
+            let reason = outage.reason.clone();
+            outage.logged.push(reason);
+            tracing::error!(store = %self.settings.url, %error, "the store is still out, for another reason");
         }
     }
 
@@ -201,5 +218,30 @@ impl fmt::Debug for StoreHealth {
         f.debug_struct("StoreHealth")
             .field("settings", &self.settings)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_has_its_newest_reason_and_logs_each_once_and_few_of_them() {
+        let store = StoreHealth::new(Redis::default());
+        let reason = || store.outage().map(|(_, reason)| reason);
+        store.lost(&Error::Unreachable("refused".to_owned()));
+        store.is_still_lost(&Error::Late);
+        store.is_still_lost(&Error::Late);
+        assert_eq!(reason(), Some(Error::Late.to_string()));
+        assert_eq!(store.outage.lock().unwrap().logged.len(), 2);
+        for nth in 0..20 {
+            store.is_still_lost(&Error::NotWritable(nth.to_string()));
+        }
+        let newest = Error::NotWritable("19".to_owned()).to_string();
+        assert_eq!(reason(), Some(newest));
+        assert_eq!(store.outage.lock().unwrap().logged.len(), MAX_REASONS);
+        store.found(true);
+        store.lost(&Error::Late);
+        assert_eq!(store.outage.lock().unwrap().logged.len(), 1);
     }
 }

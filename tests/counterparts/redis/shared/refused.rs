@@ -118,7 +118,7 @@ fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
         }
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
         eventually("the headline says so", || {
-            headline(&gateway)["cause"] == "gate_alone"
+            headline(&gateway)["cause"] == "store_refuses"
         });
         let told = headline(&gateway);
         assert_eq!(
@@ -135,7 +135,7 @@ fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
             redis.ask(undo);
             gateway.wait_for_line("the gateways share the rate again");
             eventually("the headline is another", || {
-                headline(&gateway)["cause"] != "gate_alone"
+                headline(&gateway)["cause"] != "store_refuses"
             });
         }
     };
@@ -180,7 +180,7 @@ fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
             headline(&gateway)["title"] == title
         });
         let told = headline(&gateway);
-        assert_eq!(told["cause"], "gate_alone");
+        assert_eq!(told["cause"], "store_refuses");
         let said = |field: &str, part: &str| {
             assert!(
                 told[field].as_str().is_some_and(|it| it.contains(part)),
@@ -192,7 +192,7 @@ fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
         assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
         redis.ask(&format!("DEL {}", keys.join(" ")));
         eventually("the headline is another", || {
-            headline(&gateway)["cause"] != "gate_alone"
+            headline(&gateway)["cause"] != "store_refuses"
         });
     };
     super::all_at_once(cases, check);

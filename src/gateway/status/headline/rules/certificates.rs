@@ -2,7 +2,7 @@
 //!
 //! Of an origin's certificate that has expired, the rules of origins say more: its requests fail.
 
-use config::tls::{date, expiry};
+use config::tls::date;
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
@@ -29,7 +29,7 @@ fn unix(now: &Sample) -> i64 {
 /// The changed files cannot be used.
 fn not_in_force(it: &CertificateSample) -> Option<Finding> {
     let problem = it.problem.as_ref()?;
-    let (name, expires) = (&it.name, date(it.expires));
+    let (name, expires) = (&it.name, date(it.validity.to));
     let (what, remedy) = match it.of {
         CertificateOf::ClientCa => (
             "The changed authorities or revocation lists of clients",
@@ -53,65 +53,57 @@ fn not_in_force(it: &CertificateSample) -> Option<Finding> {
 
 /// It is not valid yet, expires soon or has expired.
 fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Finding> {
-    let CertificateSample {
-        of, name, expires, ..
-    } = it;
-    let finding = |severity| Finding {
-        weight: weight(expires - now),
-        ..Finding::new(Cause::Certificate, severity)
+    let (name, validity) = (&it.name, it.validity);
+    let words = validity.doubt(now)?;
+    let (is_valid, is_early) = (validity.is_valid(now), validity.is_early(now));
+    let when = match (is_early, is_valid) {
+        (true, _) => "until then",
+        (_, true) => "from then on",
+        _ => "since then",
     };
-    let has_expired = *expires < now;
-    if it.from > now && *of == CertificateOf::Server {
-        return Some(Finding {
-            title: format!(
-                "The certificate {name} is not valid before {}",
-                date(it.from)
-            ),
-            evidence: format!("Clients refuse it until then{}.", refused(recent)),
-            remedy: "Set the clock, or name a certificate that is valid now.".to_owned(),
-            ..finding(Severity::Bad)
-        });
-    }
-    let words = expiry(*expires, now)?;
-    match of {
-        CertificateOf::Server => Some(Finding {
-            title: if has_expired {
-                format!("The certificate {name} {words}{}", refused(recent))
-            } else {
-                format!("The certificate {name} {words}")
-            },
-            evidence: if has_expired {
-                "Clients that verify it cannot connect.".to_owned()
-            } else {
-                "Clients refuse it from then on.".to_owned()
-            },
-            remedy: "Renew it and its key: saved files are in force within 2 s.".to_owned(),
-            ..finding(Severity::bad_if(has_expired))
-        }),
-        CertificateOf::ClientCa => Some(Finding {
-            title: format!("An authority of clients in {name} {words}"),
-            evidence: "The file is in `client_ca`. From then on, a client that shows this very certificate is refused."
+    let of_origin = matches!(it.of, CertificateOf::Origin | CertificateOf::ClientCert);
+    let (whose, evidence, remedy) = match it.of {
+        CertificateOf::Server => (
+            format!("The certificate {name}"),
+            format!("Clients that verify it refuse it {when}."),
+            "Renew it and its key: saved files are in force within 2 s.".to_owned(),
+        ),
+        CertificateOf::ClientCa => (
+            format!("An authority of clients in {name}"),
+            format!("The file is in `client_ca`. A client that shows this very certificate is refused {when}."),
+            "Renew the authority, and write its new certificate to the file before clients get certificates of it."
                 .to_owned(),
-            remedy: "Renew the authority, and write its new certificate to the file before clients get certificates of it."
-                .to_owned(),
-            ..finding(Severity::Warn)
-        }),
-        CertificateOf::Origin if has_expired => None,
-        CertificateOf::Origin => Some(Finding {
-            about: Some(name.clone()),
-            title: format!("The certificate of origin {name} {words}"),
-            evidence: "Requests to it get 502 from then on.".to_owned(),
-            remedy: format!("Renew it at the servers of {name}."),
-            ..finding(Severity::Warn)
-        }),
-        CertificateOf::ClientCert => Some(Finding {
-            about: Some(name.clone()),
-            title: format!("The certificate that the gateway shows to origin {name} {words}"),
-            evidence: "Servers that verify it refuse connections from then on.".to_owned(),
-            remedy: format!("Renew the files of `client_cert` and `client_key` of {name}: saved files are in force within seconds."),
-            ..finding(Severity::bad_if(has_expired))
-        }),
-    }
+        ),
+        CertificateOf::Origin if !is_valid => return None,
+        CertificateOf::Origin => (
+            format!("The certificate of origin {name}"),
+            format!("Requests to it get 502 {when}."),
+            format!("Renew it at the servers of {name}."),
+        ),
+        CertificateOf::ClientCert => (
+            format!("The certificate that the gateway shows to origin {name}"),
+            format!("Servers that verify it refuse connections {when}."),
+            format!("Renew the files of `client_cert` and `client_key` of [origins.{name}]: saved files are in force within seconds."),
+        ),
+    };
+    let remedy = if is_early {
+        "Set the clock, or name a certificate that is valid now.".to_owned()
+    } else {
+        remedy
+    };
+    let refused = match it.of {
+        CertificateOf::Server if !is_valid => refused(recent),
+        _ => String::new(),
+    };
+    let is_bad = !is_valid && it.of != CertificateOf::ClientCa;
+    Some(Finding {
+        weight: weight(validity.to - now),
+        about: of_origin.then(|| name.clone()),
+        title: format!("{whose} {words}{refused}"),
+        evidence,
+        remedy,
+        ..Finding::new(Cause::Certificate, Severity::bad_if(is_bad))
+    })
 }
 
 /// The nearest end is the heaviest.

@@ -1,26 +1,36 @@
 //! What is wrong with the file, and what of it is probably a mistake.
 
 use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::Recent;
 use super::super::words::{count, is, listed, part, whole, whole_seconds};
+use crate::status::views::Suspicion;
 use crate::status::views::{LostKeysSample, Plain, Sample};
 
-pub(super) fn file_error(now: &Sample) -> Option<Finding> {
+/// The line may be right, and a file that it names be wrong.
+const CORRECT: &str =
+    "Correct the file, or the one that the line names, and save it; drip check names all errors.";
+
+pub(super) fn file_error(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let error = now.error.as_ref()?;
-    let place = match (&error.file, error.line) {
-        (Some(_), _) => format!("In {}: ", error.place()),
-        (None, Some(line)) => format!("Line {line}: "),
-        (None, None) => String::new(),
+    let (place, remedy) = match (&error.file, error.line) {
+        (None, None) => (
+            "The file ".to_owned(),
+            "Write the file again, or let the gateway read it.",
+        ),
+        (Some(_), _) => (format!("In {}: ", error.place()), CORRECT),
+        (None, Some(line)) => (format!("Line {line}: "), CORRECT),
     };
     Some(Finding {
         title: "The file has an error; the previous settings stay in force".to_owned(),
         evidence: format!("{place}{}.", error.message),
-        remedy: "Correct the file and save it; drip check names all errors.".to_owned(),
+        remedy: remedy.to_owned(),
+        suspicion: Suspicion::Unnamed,
         ..Finding::new(Cause::FileError, Severity::Warn)
     })
 }
 
 /// Plans that lost most of their keys, and settings that wait for a restart.
-pub(super) fn file_doubtful(now: &Sample) -> Vec<Finding> {
+pub(super) fn file_doubtful(_: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     let lost = now.lost_keys.iter().map(lost_keys);
     lost.chain(needs_restart(&now.needs_restart)).collect()
 }
@@ -47,6 +57,7 @@ fn lost_keys(keys: &LostKeysSample) -> Finding {
         remedy: format!(
             "If that was not meant, restore {file}: keys without a plan have the limit of {zone}."
         ),
+        suspicion: Suspicion::Unnamed,
         ..Finding::about(zone, Cause::FileDoubtful, Severity::Warn)
     }
 }
@@ -67,6 +78,7 @@ fn needs_restart(settings: &[Plain]) -> Option<Finding> {
             listed(&names)
         ),
         remedy: "Restart the gateway, or take the change back.".to_owned(),
+        suspicion: Suspicion::Unnamed,
         ..Finding::new(Cause::FileDoubtful, Severity::Warn)
     })
 }

@@ -3,7 +3,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, part, seconds, waiting};
-use super::holders;
+use super::permits::held_by;
 use crate::status::views::{OriginSample, Unanswered, Usual};
 
 /// Time without an answer from which on an origin hangs, in seconds.
@@ -67,7 +67,7 @@ fn silence(origin: &OriginSample, it: &Unanswered) -> Finding {
     let name = &origin.name;
     let depth = origin.gate.as_ref().map_or(0, |gate| gate.depth);
     let gate = (depth > 0).then(|| format!(" {} at its gate.", waiting(depth)));
-    let holder = holders::evidence(origin);
+    let holder = held_by(origin);
     Finding {
         weight: part(it.requests, 1),
         title: format!(
@@ -100,8 +100,7 @@ fn lateness(origin: &OriginSample, it: &Unanswered) -> Finding {
             count(it.late, "request"),
             seconds(it.oldest)
         ),
-        evidence: origin.usual.map_or(String::new(), before)
-            + &holders::evidence(origin).unwrap_or_default(),
+        evidence: origin.usual.map_or(String::new(), before) + &held_by(origin).unwrap_or_default(),
         remedy: format!(
             "Find out what these requests wait for, in the log of {name}. More requests at once would not help."
         ),

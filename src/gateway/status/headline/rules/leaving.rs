@@ -1,10 +1,8 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{part, percent, seconds};
-use super::full_key::{full_key, withheld};
 use super::gates::binding;
-use super::holders;
-use super::places::lacking;
+use super::permits::{full_key, lacking, slow_client, withheld_of_full};
 use crate::status::views::{OriginSample, Plain, ZoneSample};
 
 /// From this part of the requests that waited on, clients that leave are worth a headline.
@@ -14,9 +12,6 @@ const FEW: u64 = 3;
 
 /// What requests do that wait for a turn when their clients leave.
 const WAITING: &str = "waited, or just after its turn";
-
-/// Why a request should be rejected early.
-const TOLD_AT_ONCE: &str = "who will not get an answer in time should be told at once.";
 
 /// Clients leave before the turns of their requests in a zone.
 pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
@@ -33,28 +28,17 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
     if recent.was_resumed(zone) {
         return None;
     }
-    let shorter = leavers
-        .after
-        .map(|after| format!("set `max_wait = \"{}\"`", whole_span(after)));
     let full = full_key(recent, zone);
-    let paced = zone.rate.filter(|_| went_on > 0 && full.is_none());
-    let faster = paced.map(|rate| {
-        let enough = rate * part(left + went_on, went_on);
-        format!("raise `rate` to {}", enough_rate(enough))
-    });
-    let helps: Vec<_> = [shorter, faster].into_iter().flatten().collect();
-    let helps = helps.join(", or ");
-    let helps = if helps.is_empty() && full.is_some() {
-        "Set `max_wait`".to_owned()
-    } else if helps.is_empty() {
-        "Raise `rate`, or set `max_wait`".to_owned()
-    } else {
-        format!("{}{}", helps[..1].to_uppercase(), &helps[1..])
+    let faster = match zone.rate.filter(|_| full.is_none()) {
+        None => String::new(),
+        Some(_) if went_on == 0 => ", or raise `rate`".to_owned(),
+        Some(rate) => {
+            let enough = rate * part(left + went_on, went_on);
+            format!(", or raise `rate` to {}", enough_rate(enough))
+        }
     };
     let what = format!("leave {name} before their turn");
-    let withheld = full.and_then(withheld);
-    let withheld = withheld.map_or(String::new(), |remedy| format!(" {remedy}"));
-    let remedy = format!("{helps}: {TOLD_AT_ONCE}{withheld}");
+    let remedy = leavers.told_at_once("", &faster, full.and_then(withheld_of_full));
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
@@ -74,24 +58,18 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         after: recent.longest(origin, |it| it.gate.as_ref()?.left_after),
     };
     let share = leavers.share(recent)?;
-    let shorter = leavers
-        .after
-        .map_or("Set `max_wait` for its routes".to_owned(), |after| {
-            format!("Set `max_wait = \"{}\"` for its routes", whole_span(after))
-        });
     let backs_off = gate.backing_off.as_ref().is_some_and(|it| !it.shadow);
-    let lacking = lacking(recent, origin, gate).and_then(|it| it.remedy);
-    let slow = holders::slow_client(recent, origin).map(|(_, remedy)| remedy);
-    let lacking = slow.or(lacking);
-    let faster = if backs_off || lacking.is_some() {
+    let slow = slow_client(recent, origin).map(|(_, remedy)| remedy);
+    let lacking = || lacking(recent, origin, gate)?.remedy;
+    let elsewhere = slow.or_else(lacking);
+    let faster = if backs_off || elsewhere.is_some() {
         String::new()
     } else {
         let more = binding(recent, origin, gate);
         format!(", or, if {name} can do more, raise its {more}")
     };
     let what = format!("leave the gate of {name} before their turn");
-    let lacking = lacking.map_or(String::new(), |remedy| format!(" {remedy}"));
-    let remedy = format!("{shorter}{faster}: {TOLD_AT_ONCE}{lacking}");
+    let remedy = leavers.told_at_once(" for its routes", &faster, elsewhere);
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
@@ -128,6 +106,17 @@ impl Leavers {
     fn share(&self, recent: &Recent<'_>) -> Option<f64> {
         let share = part(self.left, self.all);
         (self.left >= FEW && share >= MANY && !recent.was_full()).then_some(share)
+    }
+
+    /// Advises to reject early who will not wait for long enough. `elsewhere`: what else keeps requests waiting.
+    fn told_at_once(&self, place: &str, faster: &str, elsewhere: Option<String>) -> String {
+        let max_wait = self.after.map_or("`max_wait`".to_owned(), |after| {
+            format!("`max_wait = \"{}\"`", whole_span(after))
+        });
+        let elsewhere = elsewhere.map_or(String::new(), |remedy| format!(" {remedy}"));
+        format!(
+            "Set {max_wait}{place}{faster}: who will not get an answer in time should be told at once.{elsewhere}"
+        )
     }
 
     /// The finding that this part of them does `what` while its requests do `during`.

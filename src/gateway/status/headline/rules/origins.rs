@@ -1,8 +1,9 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, of_class, sum};
-use super::super::words::{count, listed, part, percent, seconds, whole};
+use super::super::words::{count, listed, part, percent, seconds, waiting, whole};
 use crate::origin::FailureKind;
-use crate::status::views::{FailureSample, OriginSample, Plain};
+use crate::status::views::Suspicion;
+use crate::status::views::{OriginSample, Plain};
 
 /// From this part of an origin's answers on, 5xx is worth a headline; from half on, it is bad.
 const ERRORS: f64 = 0.05;
@@ -27,72 +28,48 @@ fn last_failure(origin: &OriginSample) -> String {
 /// Connections that are refused for a shorter time may be those of a restart, in seconds.
 const RESTART: f64 = 10.0;
 
-/// Why an origin fails, and what to do.
-struct Failing {
-    /// Behind the title.
-    why: &'static str,
-    evidence: String,
-    remedy: String,
-}
-
-impl Failing {
-    fn of(origin: &OriginSample) -> Self {
-        let Some(failure) = &origin.failure else {
-            return Self::other(origin);
-        };
-        match failure.kind {
-            FailureKind::Refused => Self::refused(origin, failure),
-            FailureKind::Lookup => Self {
-                why: ": its name does not resolve",
-                evidence: last_failure(origin),
-                remedy: format!(
-                    "Correct the name in `servers` of [origins.{}], or repair the resolver.",
-                    origin.name
-                ),
-            },
-            FailureKind::Certificate => Self::certificate(origin),
-            FailureKind::Other => Self::other(origin),
+/// Why an origin fails: behind the title, as evidence, and what to do.
+fn why(origin: &OriginSample) -> (&'static str, String, String) {
+    let name = &origin.name;
+    let last = last_failure(origin);
+    let kind = origin.failure.as_ref().map(|it| (it.kind, it));
+    match kind {
+        Some((FailureKind::Refused, failure)) => {
+            let remedy = if failure.lasts < RESTART && !failure.is_held {
+                format!(
+                    "If it only restarts, as in a deploy, set `hold = \"10s\"` in [origins.{name}]: its requests wait instead of getting 502. If not, start it."
+                )
+            } else {
+                "Start it, or see which program listens on its port.".to_owned()
+            };
+            let lasts = seconds(failure.lasts.max(1.0));
+            let evidence = format!(" {} has refused connections for {lasts}.", failure.server);
+            (": it refuses connections", evidence, remedy)
         }
-    }
-
-    fn certificate(origin: &OriginSample) -> Self {
-        let text = origin.last_failure.as_ref().map_or("", Plain::as_str);
-        // The words of a refused certificate are two sentences: what is wrong, and what to do.
-        let (wrong, help) = text.rsplit_once(". ").unwrap_or((text, "See the log"));
-        Self {
-            why: ": a certificate is refused",
-            evidence: format!(" Last: {wrong}."),
-            remedy: format!("{help}."),
+        Some((FailureKind::Lookup, _)) => (
+            ": its name does not resolve",
+            last,
+            format!("Correct the name in `servers` of [origins.{name}], or repair the resolver."),
+        ),
+        Some((FailureKind::Certificate, _)) => {
+            // The words of a refused certificate are two sentences: what is wrong, and what to do.
+            let (wrong, help) = last.rsplit_once(". ").unwrap_or((&last, "See the log."));
+            let wrong = wrong.trim_end_matches('.');
+            (": a certificate is refused", format!("{wrong}."), help.to_owned())
         }
-    }
-
-    fn refused(origin: &OriginSample, failure: &FailureSample) -> Self {
-        let FailureSample { server, lasts, .. } = failure;
-        let remedy = if *lasts < RESTART && !failure.is_held {
+        Some((FailureKind::ClientCert, _)) => (
+            ": it refuses the certificate of the gateway",
+            last,
             format!(
-                "If it only restarts, as in a deploy, set `hold = \"10s\"` in [origins.{}]: its requests wait instead of getting 502. If not, start it.",
-                origin.name
-            )
-        } else {
-            "Start it, or see which program listens on its port.".to_owned()
-        };
-        Self {
-            why: ": it refuses connections",
-            evidence: format!(
-                " {server} has refused connections for {}.",
-                seconds(lasts.max(1.0))
+                "Name a certificate that its servers accept, and its key, in `client_cert` and `client_key` of [origins.{name}]."
             ),
-            remedy,
-        }
-    }
-
-    fn other(origin: &OriginSample) -> Self {
-        Self {
-            why: "",
-            evidence: last_failure(origin),
-            remedy: "Repair the origin or the way to it; see Origins and the log. More rate would not help."
+        ),
+        Some((FailureKind::Other, _)) | None => (
+            "",
+            last,
+            "Repair the origin or the way to it; see Origins and the log. More rate would not help."
                 .to_owned(),
-        }
+        ),
     }
 }
 
@@ -107,6 +84,27 @@ fn stale(recent: &Recent<'_>, origin: &OriginSample) -> String {
 }
 
 pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    holding(origin).or_else(|| unanswered(recent, origin))
+}
+
+/// Its requests wait for its return.
+fn holding(origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    let outage = gate.outage.as_ref()?;
+    let (name, depth) = (&origin.name, gate.depth);
+    let (lasts, hold) = (seconds(outage.lasts), &outage.hold);
+    Some(Finding {
+        weight: part(depth, 1),
+        title: format!("Origin {name} is down; {} for it, up to {hold}", waiting(depth)),
+        evidence: format!("It is down for {lasts}: {}.", outage.error),
+        remedy: "Bring the origin back: its requests leave then, in their order. Those that have waited for `hold` get the answer that they would get without it."
+            .to_owned(),
+        ..Finding::about(name, Cause::OriginFailing, Severity::Bad)
+    })
+}
+
+/// Its requests get no answer.
+fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (answered, _, failed) = answers(recent, origin);
     let all = answered + failed;
     let name = &origin.name;
@@ -121,11 +119,7 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
     if !(nobody || most_fail || some_fail || last_failed) {
         return None;
     }
-    let Failing {
-        why,
-        evidence,
-        remedy,
-    } = Failing::of(origin);
+    let (why, evidence, remedy) = why(origin);
     let title = if nobody {
         format!("Origin {name} has no server in use{why}")
     } else if last_failed {
@@ -156,6 +150,8 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
         title,
         evidence: counted + &evidence + &stale(recent, origin),
         remedy,
+        count: sum(&origin.errors),
+        suspicion: Suspicion::Suspected,
         ..Finding::about(name, Cause::OriginFailing, severity)
     })
 }
@@ -182,6 +178,8 @@ pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findi
         remedy:
             "Read the origin's own log. Lower its rate if it is overloaded; more would not help."
                 .to_owned(),
+        suspicion: Suspicion::Suspected,
+        count: of_class(&origin.codes, "5xx"),
         ..Finding::about(name, Cause::OriginErrors, Severity::bad_if(share >= 0.5))
     })
 }

@@ -1,5 +1,7 @@
 //! What the process lacks: connections, descriptors, local ports, room for its log.
 
+use std::net::IpAddr;
+
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, is, listed, part, seconds, whole};
@@ -7,7 +9,31 @@ use super::silent;
 use crate::observe::connections::IdleConnections;
 use crate::status::views::Sample;
 
-pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
+/// What client connections and those to origins lack.
+pub(super) fn connections_full(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
+    let sum = |count: fn(&Sample) -> u64| recent.of_process(count);
+    let descriptors = lacks(
+        recent,
+        "file descriptor",
+        sum(|it| it.descriptors.waited),
+        sum(|it| it.descriptors.in_vain),
+        sum(|it| it.descriptors.clients),
+        "Raise the limit of the process (`LimitNOFILE` in systemd, `ulimit -n`), or lower `server.max_connections`.",
+    );
+    let ports = lacks(
+        recent,
+        "local port",
+        sum(|it| it.local_ports.waited),
+        sum(|it| it.local_ports.in_vain),
+        0,
+        "Widen `net.ipv4.ip_local_port_range`, or raise `keep_alive` of the origin so that connections are used again.",
+    );
+    let all = [full(now), descriptors, ports];
+    all.into_iter().flatten().collect()
+}
+
+/// All client connections are in use, and new clients wait.
+fn full(now: &Sample) -> Option<Finding> {
     let it = now.connections;
     if !it.is_full {
         return None;
@@ -35,7 +61,7 @@ pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
         title: format!("{in_use}; new clients wait in the kernel{how_many}"),
         evidence: format!(
             "{}A client that waits there gets no answer, and no other figure counts it.",
-            it.idle.map_or(String::new(), idle)
+            it.idle.map_or(String::new(), |idle_ones| idle(idle_ones, it.open))
         ),
         remedy: format!(
             "{raise}, or {}; see Runbooks, DripConnectionsNearMax.",
@@ -49,18 +75,24 @@ pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
     })
 }
 
-/// Whose connections are idle, as a sentence with a blank behind it.
-fn idle(idle: IdleConnections) -> String {
+/// Whose connections are idle or, if none are, who has most of them, as sentences with a blank behind each.
+fn idle(idle: IdleConnections, open: u64) -> String {
+    let of = |most: Option<(IpAddr, u64)>, all: u64| {
+        let most = most.filter(|(_, of_it)| *of_it > 1 && *of_it * 4 >= all);
+        most.map(|(client, of_it)| (client, whole(of_it)))
+    };
     let count = idle.count;
-    let most = idle.most.filter(|(_, of_it)| *of_it * 4 >= count);
-    let most = most.filter(|(_, of_it)| *of_it > 1);
+    if let Some((client, of_it)) = of(idle.most, count).filter(|_| count * 4 >= open) {
+        let count_is = format!("{} {} idle", whole(count), is(count));
+        return format!("{count_is}, {of_it} of them of {client}. ");
+    }
+    let most = of(idle.most_of_all, open);
     let most = most.map_or(String::new(), |(client, of_it)| {
-        format!(", {} of them of {client}", whole(of_it))
+        format!("{of_it} of all are of {client}. ")
     });
-    if count == 0 {
-        "None is idle: all have requests that are not answered yet. ".to_owned()
-    } else {
-        format!("{} {} idle{most}. ", whole(count), is(count))
+    match count {
+        0 => format!("None is idle: all have requests that are not answered yet. {most}"),
+        _ => format!("{} {} idle. {most}", whole(count), is(count)),
     }
 }
 
@@ -73,57 +105,36 @@ fn slow(now: &Sample) -> String {
     format!("find out why origin {name} has answered nothing for {silence}")
 }
 
-pub(super) fn no_descriptors(recent: &Recent<'_>) -> Option<Finding> {
-    let waited = recent.of_process(|it| it.descriptors.waited);
-    let in_vain = recent.of_process(|it| it.descriptors.in_vain);
-    let clients = recent.of_process(|it| it.descriptors.clients);
-    if waited + in_vain + clients == 0 {
-        return None;
-    }
-    let title = if waited + in_vain > 0 {
-        "The gateway has no file descriptor for connections to origins"
-    } else {
-        "The gateway has no file descriptor for new clients"
-    };
-    let span = recent.seconds();
+/// No `what` is free. `waited`, `in_vain`: requests for their connections to origins; `clients`: tries to accept one.
+fn lacks(
+    recent: &Recent<'_>,
+    what: &str,
+    waited: u64,
+    in_vain: u64,
+    clients: u64,
+    remedy: &str,
+) -> Option<Finding> {
     let seen = [
         (waited > 0).then(|| format!("{} had to wait for one", count(waited, "request"))),
         (in_vain > 0).then(|| format!("{} got 503", count(in_vain, "request"))),
         (clients > 0).then(|| format!("accepting a client failed {}", count(clients, "time"))),
     ];
     let seen: Vec<_> = seen.into_iter().flatten().collect();
-    let mut evidence = format!("In the last {span:.0} s, {}.", listed(&seen));
-    if clients > 0 {
-        evidence += " New clients wait in the kernel.";
-    }
-    Some(Finding {
-        weight: part(waited + in_vain, 1),
-        title: title.to_owned(),
-        evidence,
-        remedy: "Raise the limit of the process (`LimitNOFILE` in systemd, `ulimit -n`), or lower `server.max_connections`. The origin is not at fault."
-            .to_owned(),
-        ..Finding::new(Cause::NoDescriptors, Severity::Bad)
-    })
-}
-
-pub(super) fn no_local_ports(recent: &Recent<'_>) -> Option<Finding> {
-    let waited = recent.of_process(|it| it.local_ports.waited);
-    let in_vain = recent.of_process(|it| it.local_ports.in_vain);
-    if waited + in_vain == 0 {
+    if seen.is_empty() {
         return None;
     }
-    let seen = [
-        (waited > 0).then(|| format!("{} had to wait for one", count(waited, "request"))),
-        (in_vain > 0).then(|| format!("{} got 503", count(in_vain, "request"))),
-    ];
-    let seen: Vec<_> = seen.into_iter().flatten().collect();
+    let (whom, kernel) = match (waited + in_vain, clients) {
+        (0, _) => ("new clients", " New clients wait in the kernel."),
+        (_, 0) => ("connections to origins", ""),
+        _ => ("connections to origins", " New clients wait in the kernel."),
+    };
+    let span = recent.seconds();
     Some(Finding {
         weight: part(waited + in_vain, 1),
-        title: "The gateway has no local port for connections to origins".to_owned(),
-        evidence: format!("In the last {:.0} s, {}.", recent.seconds(), listed(&seen)),
-        remedy: "Widen `net.ipv4.ip_local_port_range`, or raise `keep_alive` of the origin so that connections are used again. The origin is not at fault."
-            .to_owned(),
-        ..Finding::new(Cause::NoLocalPorts, Severity::Bad)
+        title: format!("The gateway has no {what} for {whom}"),
+        evidence: format!("In the last {span:.0} s, {}.{kernel}", listed(&seen)),
+        remedy: format!("{remedy} The origin is not at fault."),
+        ..Finding::new(Cause::ConnectionsFull, Severity::Bad)
     })
 }
 

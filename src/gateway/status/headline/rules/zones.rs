@@ -4,14 +4,14 @@ use std::net::IpAddr;
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most};
-use super::super::words::{self, count, listed, pace, part, percent, seconds, whole};
+use super::super::words::{self, count, pace, part, percent, seconds, whole};
 use super::advice;
-use super::full_key::{self, full_key};
-use super::shared_key::shared_key;
+use super::gates::LONG_WAIT;
+use super::keys::shared_key;
+use super::permits::{full_key, remedy_of_full, whereabouts};
+use crate::status::views::Suspicion;
 use crate::status::views::{HeavyKey, Plain, ZoneSample};
 
-/// From this wait on, in seconds, a queue is worth a warning; also from half of `burst` on.
-const LONG_WAIT: f64 = 1.0;
 /// From so many new keys a second on, if most requests have one, they count as a flood.
 const NEW_KEYS: f64 = 50.0;
 /// From this part of `max_keys` on, a zone counts as nearly full.
@@ -22,46 +22,6 @@ const FEW_REJECTIONS: u64 = 3;
 const SOME: f64 = 0.2;
 /// From this part of the rejections on, no other key has any worth a word.
 const ALL: f64 = 0.98;
-
-pub(super) fn paused(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
-    let it = zone.overridden.as_ref().filter(|it| it.pause)?;
-    let (name, waiting) = (&zone.name, count(zone.depth, "request"));
-    Some(Finding {
-        weight: part(zone.depth, 1),
-        title: format!("{name} is paused"),
-        evidence: format!("{} paused it until {}; {waiting} waiting.", it.by, it.until),
-        remedy: "Resume it by undoing the override, or wait until it ends.".to_owned(),
-        ..Finding::about(name, Cause::Paused, Severity::Warn)
-    })
-}
-
-pub(super) fn overridden(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
-    let name = &zone.name;
-    let whole_zone = zone.overridden.as_ref().filter(|it| !it.pause);
-    if whole_zone.is_none() && zone.overridden_keys == 0 {
-        return None;
-    }
-    let rate = whole_zone.and_then(|it| it.rate.as_ref());
-    let rate = rate.map(|rate| format!("its rate is {rate}"));
-    let dry_run = whole_zone.and_then(|it| it.dry_run);
-    let dry_run = dry_run.map(|on| format!("dry run is {}", if on { "on" } else { "off" }));
-    let keys = (zone.overridden_keys > 0).then(|| {
-        format!(
-            "{} with numbers of their own",
-            count(zone.overridden_keys, "key")
-        )
-    });
-    let what: Vec<_> = [rate, dry_run, keys].into_iter().flatten().collect();
-    let until = whole_zone.map_or(String::new(), |it| {
-        format!(", until {}, set by {}", it.until, it.by)
-    });
-    Some(Finding {
-        title: format!("{name} is not as in the file"),
-        evidence: format!("{}{until}.", listed(&what)),
-        remedy: "Undo the override, or write its numbers into the file.".to_owned(),
-        ..Finding::about(name, Cause::Overridden, Severity::Warn)
-    })
-}
 
 /// Requests with a key whose outcome is known.
 pub(super) fn came(recent: &Recent<'_>, zone: &ZoneSample) -> u64 {
@@ -150,6 +110,13 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     // rejected.
     let limited = advice::limited_keys(zone).filter(|_| !alone || others);
     let severity = Severity::bad_if(!alone && rejected * 2 >= came);
+    // A client that had enough before a change needs no plan of its own.
+    let is_of_client = alone && is_of_key && full.is_none() && shared.is_none() && !zone.is_login;
+    let suspicion = if is_of_client {
+        Suspicion::SuspectedAlone
+    } else {
+        Suspicion::Suspected
+    };
     Some(Finding {
         weight: part(rejected, 1),
         title: format!(
@@ -166,18 +133,17 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
                     .map(blame)
                     .unwrap_or_default(),
             },
-            full.map_or(String::new(), |it| format!(
-                " {}",
-                full_key::whereabouts(it)
-            )),
+            full.map_or(String::new(), |it| format!(" {}", whereabouts(it))),
             limited.unwrap_or_default()
         ),
         remedy: match (full, shared) {
-            (Some(full), _) => full_key::remedy(full),
+            (Some(full), _) => remedy_of_full(full),
             (None, Some(shared)) => shared.remedy,
             (None, None) if zone.is_login && is_of_key => login_remedy(top.filter(|_| alone)),
             (None, None) => remedy(zone, reason, alone, others),
         },
+        suspicion,
+        count: zone.rejected,
         ..Finding::about(name, Cause::Rejecting, severity)
     })
 }
@@ -275,7 +241,7 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
     let rate = zone.rate.map_or(String::new(), |rate| {
         format!("Those of a key leave one by one, {}. ", pace(rate))
     });
-    let rate = full.map_or(rate, |it| format!("{} ", full_key::whereabouts(it)));
+    let rate = full.map_or(rate, |it| format!("{} ", whereabouts(it)));
     let rejected = recent.total(zone, |it| it.rejected);
     let rejected = if rejected == 0 {
         "None is rejected."
@@ -283,7 +249,7 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         "Others are rejected."
     };
     let is_deep = zone.burst.is_some_and(|burst| zone.depth_max * 2 >= burst);
-    let severity = if zone.oldest_wait > LONG_WAIT || is_deep {
+    let severity = if zone.oldest_wait >= LONG_WAIT || is_deep {
         Severity::Warn
     } else {
         Severity::Fine
@@ -306,8 +272,9 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
                     advice::waits(zone).map_or(String::new(), |waits| format!(": {waits}"))
                 )
             },
-            full_key::remedy,
+            remedy_of_full,
         ),
+        suspicion: Suspicion::Suspected,
         ..Finding::about(name, Cause::Waiting, severity)
     })
 }

@@ -91,6 +91,7 @@ fn full_connections_are_told_with_those_that_are_idle() {
     let of = |count, of_it| IdleConnections {
         count,
         most: Some(([127, 0, 0, 9].into(), of_it)),
+        most_of_all: None,
     };
     let says = [
         "50 are idle, 40 of them of 127.0.0.9.",
@@ -112,6 +113,13 @@ fn full_connections_are_told_with_those_that_are_idle() {
     for told in [none, silent] {
         assert!(!told.remedy.as_str().contains("keep_alive"), "{told:?}");
     }
+    // One address has most of those that are not idle.
+    let busy = IdleConnections {
+        most_of_all: Some(([127, 0, 0, 9].into(), 45)),
+        ..of(1, 1)
+    };
+    let says = ["1 is idle. 45 of all are of 127.0.0.9. "];
+    check(&full(busy, 0.0), "connections_full", "bad", &says);
 }
 
 #[test]
@@ -123,10 +131,10 @@ fn local_ports_that_are_used_up_are_not_the_fault_of_an_origin() {
         "`net.ipv4.ip_local_port_range`",
         "The origin is not at fault",
     ];
-    check(&short, "no_local_ports", "bad", &says);
+    check(&short, "connections_full", "bad", &says);
     let in_vain = told(|it| it.local_ports.in_vain = 1);
     let says = ["In the last 10 s, 10 requests got 503."];
-    check(&in_vain, "no_local_ports", "bad", &says);
+    check(&in_vain, "connections_full", "bad", &says);
 }
 
 #[test]
@@ -144,17 +152,17 @@ fn descriptors_that_are_used_up_are_not_the_fault_of_an_origin() {
         "`LimitNOFILE`",
         "The origin is not at fault",
     ];
-    check(&short, "no_descriptors", "bad", &says);
+    check(&short, "connections_full", "bad", &says);
     let clients = told(|it| it.descriptors.clients = 2);
     let says = [
         "no file descriptor for new clients",
         "In the last 10 s, accepting a client failed 20 times. New clients wait in the kernel.",
     ];
-    check(&clients, "no_descriptors", "bad", &says);
+    check(&clients, "connections_full", "bad", &says);
     // They had begun to wait before.
     let in_vain = told(|it| it.descriptors.in_vain = 1);
     let says = ["In the last 10 s, 10 requests got 503."];
-    check(&in_vain, "no_descriptors", "bad", &says);
+    check(&in_vain, "connections_full", "bad", &says);
     for told in [clients, in_vain] {
         assert!(!told.evidence.as_str().contains(" 0 "), "{told:?}");
     }

@@ -121,7 +121,7 @@ fn nothing_is_said_before_the_second_sample() {
     second.zones[0].rejected = 1_000;
     second.zones[0].rejections = counts(&[("burst", 1_000)]);
     let told = headline(&Recent::last_of(std::slice::from_ref(&second), 10));
-    assert_eq!(told.cause.as_str(), "looking");
+    assert_eq!(told.cause.as_str(), "idle");
     // The first sample counts since the start: it is no second.
     let samples = [second, Sample { seq: 2, ..fine() }];
     assert_eq!(

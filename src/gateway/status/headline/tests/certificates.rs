@@ -1,6 +1,6 @@
 //! Certificates that expire or do not fit, and where they stand among other warnings.
 
-use config::tls::DAY;
+use config::tls::{DAY, Validity};
 
 use super::*;
 use crate::observe::certificates::CertificateOf;
@@ -16,8 +16,10 @@ fn expiring(it: &mut Sample, of: CertificateOf, name: &str, left: i64) {
     it.certificates.push(CertificateSample {
         of,
         name: name.into(),
-        from: 0,
-        expires: NOW + left,
+        validity: Validity {
+            from: 0,
+            to: NOW + left,
+        },
         problem: None,
     });
 }
@@ -41,13 +43,12 @@ const SITUATIONS: &[Situation] = &[
             };
         },
         cause: "certificate",
-        severity: "bad",
         about: None,
         says: &[
             "/a.pem expired on 2026-11-28: 40 of 60 handshakes failed",
             "Renew it",
         ],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         // Nobody connects.
@@ -61,13 +62,12 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| {
             expiring(it, CertificateOf::Server, "/a.pem", 90 * DAY);
-            it.certificates[0].from = NOW + DAY;
+            it.certificates[0].validity.from = NOW + DAY;
         },
         cause: "certificate",
-        severity: "bad",
         about: None,
         says: &["/a.pem is not valid before 2026-11-30", "clock"],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -76,7 +76,6 @@ const SITUATIONS: &[Situation] = &[
             it.certificates[0].problem = Some(problem.into());
         },
         cause: "certificate",
-        severity: "warn",
         about: None,
         says: &[
             "The renewed certificate in /a.pem cannot be used",
@@ -84,45 +83,51 @@ const SITUATIONS: &[Situation] = &[
             "both files",
             "2027-02-27",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| expiring(it, CertificateOf::ClientCa, "/ca.pem", -DAY),
         cause: "certificate",
-        severity: "warn",
         about: None,
         says: &["/ca.pem expired on 2026-11-28", "client_ca"],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| expiring(it, CertificateOf::Origin, "api", DAY),
         cause: "certificate",
-        severity: "warn",
-        about: Some("api"),
         says: &[
             "origin api expires in 1 day, on 2026-11-30",
             "servers of api",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| expiring(it, CertificateOf::ClientCert, "api", DAY),
         cause: "certificate",
-        severity: "warn",
-        about: Some("api"),
         says: &[
             "shows to origin api expires in 1 day, on 2026-11-30",
             "client_cert",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| expiring(it, CertificateOf::ClientCert, "api", -DAY),
         cause: "certificate",
-        severity: "bad",
-        about: Some("api"),
         says: &["shows to origin api expired on 2026-11-28", "client_cert"],
-        says_not: MORE,
+        ..BAD
+    },
+    Situation {
+        change: |it| {
+            expiring(it, CertificateOf::ClientCert, "api", 90 * DAY);
+            it.certificates[0].validity.from = NOW + DAY;
+        },
+        cause: "certificate",
+        says: &[
+            "shows to origin api is not valid before 2026-11-30",
+            "Servers that verify it refuse connections until then.",
+            "Set the clock",
+        ],
+        ..BAD
     },
     Situation {
         // Its requests fail, which the rule of origins says.
@@ -140,10 +145,9 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].healthy = 0;
         },
         cause: "certificate",
-        severity: "bad",
         about: None,
         says: &["Also: Origin api has no server in use"],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -152,13 +156,12 @@ const SITUATIONS: &[Situation] = &[
             it.log.lost = 1;
         },
         cause: "log_lost",
-        severity: "warn",
         about: None,
         says: &[
             "Also: The certificate /a.pem expires",
             "Also: The certificate /b.pem expires",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| {
@@ -167,10 +170,9 @@ const SITUATIONS: &[Situation] = &[
             it.error = Some(crate::status::views::Problem::default());
         },
         cause: "certificate",
-        severity: "warn",
         about: None,
         says: &["/a.pem expires", "Also: The file has an error"],
-        says_not: MORE,
+        ..WARN
     },
 ];
 

@@ -1,28 +1,54 @@
 //! What is told of the file.
 
 use super::*;
-use crate::status::views::{ChangeSample, HeavyKey, LostKeysSample};
+use crate::status::views::{ChangeSample, HeavyKey, LostKeysSample, Problem};
 
 const SITUATIONS: &[Situation] = &[
     Situation {
+        change: |it| {
+            let gone = config::Problem::of_file("cannot be read: No such file".to_owned());
+            it.error = Some(gone.into());
+        },
+        cause: "file_error",
+        severity: "warn",
+        about: None,
+        says: &[
+            "The file cannot be read: No such file.",
+            "Write the file again",
+        ],
+        says_not: &["Line", "line"],
+    },
+    Situation {
+        change: |it| {
+            it.error = Some(Problem {
+                line: Some(4),
+                message: "client_cert: /a.pem: it has no certificate in PEM".into(),
+                ..Problem::default()
+            });
+        },
+        cause: "file_error",
+        severity: "warn",
+        about: None,
+        says: &["Line 4: client_cert", "or the one that the line names"],
+        says_not: &[],
+    },
+    Situation {
         change: |it| it.lost_keys = vec![lost(Some("gold.txt"))],
         cause: "file_doubtful",
-        severity: "warn",
         about: Some("per_client"),
         says: &[
             "Plan gold of per_client has lost 2 of 3 keys",
             "A change of gold.txt came into force 4 s ago.",
             "restore gold.txt: keys without a plan have the limit of per_client.",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| it.lost_keys = vec![lost(None)],
         cause: "file_doubtful",
-        severity: "warn",
         about: Some("per_client"),
         says: &["restore the file"],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| it.needs_restart = vec!["server.workers".into()],

@@ -60,8 +60,6 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| silent(it, 604, 600, 61.0, Some(USUAL)),
         cause: "origin_hangs",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "api has answered nothing for 61 s",
             "604 requests",
@@ -70,6 +68,7 @@ const SITUATIONS: &[Situation] = &[
             "what api waits for",
         ],
         says_not: HARMS,
+        ..BAD
     },
     Situation {
         // The same with permits: 20 are at the origin, and others are rejected.
@@ -78,14 +77,13 @@ const SITUATIONS: &[Situation] = &[
             gated(it, 100, 30);
         },
         cause: "origin_hangs",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "nothing for 4.0 s",
             "100 requests wait at its gate",
             "rejects",
         ],
         says_not: HARMS,
+        ..BAD
     },
     Situation {
         // The first seconds of a gateway: what is usual is not known.
@@ -94,10 +92,9 @@ const SITUATIONS: &[Situation] = &[
             gated(it, 5, 0);
         },
         cause: "origin_hangs",
-        severity: "bad",
-        about: Some("api"),
         says: &["What is usual for it is not known yet."],
         says_not: HARMS,
+        ..BAD
     },
     Situation {
         // Too few to be told, but nobody is told to raise anything, nor that all is well.
@@ -117,10 +114,9 @@ const SITUATIONS: &[Situation] = &[
             gate.max_in_flight.now = Some(1);
         },
         cause: "waiting",
-        severity: "warn",
-        about: Some("api"),
         says: &["has answered nothing for some seconds: find out why"],
         says_not: HARMS,
+        ..WARN
     },
     Situation {
         // The first second: the gate is full already, and the last answers were of this second.
@@ -129,22 +125,27 @@ const SITUATIONS: &[Situation] = &[
             gated(it, 100, 50);
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("api"),
         says: &["leaves requests without an answer: find out why"],
         says_not: HARMS,
+        ..BAD
     },
     Situation {
-        // The first second: the gate is full already, and the last answers were of this second.
+        // A gate with a rate alone, before an origin that has answered nothing yet.
         change: |it| {
-            silent(it, 20, 0, 0.0, Some(USUAL));
-            gated(it, 100, 50);
+            silent(it, 5, 0, 1.0, None);
+            gated(it, 10, 50);
+            let gate = it.origins[0].gate.as_mut().unwrap();
+            gate.max_in_flight = FileAndNow::default();
+            gate.rate = FileAndNow {
+                file: Some(5.0),
+                now: Some(5.0),
+            };
+            gate.blocked = [(Plain::from("pace"), 1.0)].into();
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("api"),
         says: &["leaves requests without an answer: find out why"],
-        says_not: HARMS,
+        says_not: &["aise", "`rate`"],
+        ..BAD
     },
     Situation {
         // Long polls that take as long as before: none is late before a minute.
@@ -184,10 +185,9 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].codes = counts(&[("2xx", 10)]);
         },
         cause: "origin_hangs",
-        severity: "warn",
-        about: Some("api"),
         says: &["leaves 11 requests without an answer"],
         says_not: HARMS,
+        ..WARN
     },
     Situation {
         // Long polls beside others.
@@ -211,10 +211,9 @@ const SITUATIONS: &[Situation] = &[
             };
         },
         cause: "origin_hangs",
-        severity: "warn",
-        about: Some("api"),
         says: &["slower than usual", "within 1.5 s, before within 40 ms"],
         says_not: HARMS,
+        ..WARN
     },
     Situation {
         // Three times a few milliseconds is not slow.
@@ -240,14 +239,13 @@ const SITUATIONS: &[Situation] = &[
             held(it, Phase::Upload);
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "2 of 2 requests in flight are of 127.0.0.9 on /upload, the oldest for 12 s: it uploads slowly",
             "`request_buffer`",
             "api is not at fault",
         ],
         says_not: &["`max_in_flight`"],
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -255,14 +253,54 @@ const SITUATIONS: &[Situation] = &[
             held(it, Phase::Reader);
         },
         cause: "waiting",
-        severity: "warn",
-        about: Some("api"),
         says: &["it reads slowly", "`response_buffer`"],
         says_not: &["raise its `max_in_flight`"],
+        ..WARN
     },
 ];
 
 #[test]
 fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
     check_all(SITUATIONS);
+}
+
+/// Rejections of a hang are counted for three seconds after its end.
+#[test]
+fn nothing_is_to_be_raised_while_rejections_of_a_hang_are_counted() {
+    let mut hanging = fine();
+    silent(&mut hanging, 20, 20, 4.0, Some(USUAL));
+    gated(&mut hanging, 100, 30);
+    let mut back = fine();
+    back.origins[0].usual = Some(USUAL);
+    gated(&mut back, 0, 0);
+    let mut last = back.clone();
+    gated(&mut last, 0, 30);
+    let mut fed = Fed::new();
+    fed.feed(&hanging, 10);
+    for second in [&last, &back, &back] {
+        fed.feed(second, 1);
+        let told = fed.headlines.view().headline;
+        assert_eq!(told.cause.as_str(), "rejecting", "{told:?}");
+        assert!(!told.remedy.as_str().contains("aise"), "{told:?}");
+    }
+    fed.feed(&back, 1);
+    assert_eq!(fed.headlines.view().headline.cause.as_str(), "fine");
+}
+
+#[test]
+fn a_change_is_not_to_be_taken_back_while_uploads_hold_the_permits() {
+    let mut second = fine();
+    gated(&mut second, 0, 10);
+    second.change = Some(crate::status::views::ChangeSample {
+        ago: 60.0,
+        what: vec!["origins.api.max_in_flight 30 -> 20".into()],
+    });
+    let remedy = |second: &Sample| {
+        let mut fed = Fed::new();
+        fed.feed(second, 5);
+        fed.headlines.view().headline.remedy.to_string()
+    };
+    assert!(remedy(&second).starts_with("Take the change back"));
+    held(&mut second, Phase::Upload);
+    assert!(remedy(&second).starts_with("Set `request_buffer`"));
 }

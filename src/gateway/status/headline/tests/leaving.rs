@@ -25,6 +25,18 @@ fn left_gate(it: &mut Sample, blocked: &str) {
 
 const SITUATIONS: &[Situation] = &[
     Situation {
+        // None has gone on, so no rate is known that would suffice.
+        change: |it| {
+            it.zones[0].passed = 0;
+            it.zones[0].left = 10;
+        },
+        cause: "leaving",
+        about: Some("per_client"),
+        says: &["Set `max_wait`, or raise `rate`: who"],
+        says_not: &["raise `rate` to"],
+        ..BAD
+    },
+    Situation {
         change: |it| {
             it.codes = counts(&[("4xx", 20)]);
             it.left = 20;
@@ -33,22 +45,18 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].left_after = Some(1.02);
         },
         cause: "leaving",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "100 % of clients leave before api answers, after about 1.0 s",
             "200 of 200 requests",
             "slower than its clients wait: find out what it waits for",
         ],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| it.origins[0].left = 3,
         cause: "leaving",
-        severity: "warn",
-        about: Some("api"),
         says: &["23 % of clients leave before api answers"],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         // One client in ten is nothing to act on.
@@ -62,8 +70,6 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| left_gate(it, "pace"),
         cause: "leaving",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "75 % leave the gate of api before their turn, after about 1.0 s",
             "150 of 200 requests",
@@ -71,14 +77,14 @@ const SITUATIONS: &[Situation] = &[
             "Also: 15 requests wait at the gate of api",
         ],
         says_not: &["max_in_flight"],
+        ..BAD
     },
     Situation {
         change: |it| left_gate(it, "in_flight"),
         cause: "leaving",
-        severity: "bad",
-        about: Some("api"),
         says: &["raise its `max_in_flight`, which is 8"],
         says_not: &["`rate`"],
+        ..BAD
     },
     Situation {
         // Who left the origin had left the gate with a turn.
@@ -88,13 +94,12 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].left = 5;
         },
         cause: "leaving",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "100 % of clients leave before api answers",
             "Also: 75 % leave the gate of api",
         ],
         says_not: &[],
+        ..BAD
     },
     Situation {
         // An origin that is in need should not get more.
@@ -111,10 +116,8 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].latency.p50 = Some(0.05);
         },
         cause: "leaving",
-        severity: "bad",
-        about: Some("api"),
         says: &["Set `max_wait = \"1s\"` for its routes: who"],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         // They had gone before their requests were read, and did not wait for a turn.

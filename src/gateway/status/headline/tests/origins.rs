@@ -11,15 +11,13 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].last_failure = Some("connecting failed".into());
         },
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "does not answer",
             "120 of 120 attempts",
             "120 unreachable",
             "connecting failed",
         ],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -29,26 +27,20 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].failing = 1;
         },
         cause: "origin_failing",
-        severity: "warn",
-        about: Some("api"),
         says: &["did not answer when it was last asked"],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| it.origins[0].healthy = 0,
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &["no server in use"],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| it.origins[0].errors = counts(&[("timeout", 2)]),
         cause: "origin_failing",
-        severity: "warn",
-        about: Some("api"),
         says: &["20 of 120 attempts", "20 timeout"],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         // One asks in the background, and the others get what is kept.
@@ -63,14 +55,12 @@ const SITUATIONS: &[Situation] = &[
             });
         },
         cause: "origin_errors",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "answers 100 % with 5xx",
             "10 of 10 answers",
             "Meanwhile, 3,400 requests got stale answers.",
         ],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -85,18 +75,14 @@ const SITUATIONS: &[Situation] = &[
             });
         },
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &["10 unreachable", "200 requests got stale answers"],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| it.origins[0].codes = counts(&[("5xx", 10)]),
         cause: "origin_errors",
-        severity: "bad",
-        about: Some("api"),
         says: &["answers 100 % with 5xx", "100 of 100 answers"],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -107,10 +93,8 @@ const SITUATIONS: &[Situation] = &[
             };
         },
         cause: "origin_errors",
-        severity: "warn",
-        about: Some("api"),
         says: &["answers 10 % with 5xx", "1.5 s"],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| {
@@ -119,13 +103,11 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].oldest_wait = 2.0;
         },
         cause: "server_out",
-        severity: "warn",
-        about: Some("api"),
         says: &[
             "1 of 2 servers of origin api is out",
             "Also: 30 requests wait in per_client",
         ],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         // Its requests went on to the other server.
@@ -134,10 +116,8 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].errors = counts(&[("unreachable", 3)]);
         },
         cause: "server_out",
-        severity: "warn",
-        about: Some("api"),
         says: &["1 of 2 servers of origin api fails"],
-        says_not: MORE,
+        ..WARN
     },
 ];
 

@@ -41,14 +41,13 @@ const SITUATIONS: &[Situation] = &[
             });
         },
         cause: "store_refuses",
-        severity: "bad",
         about: Some("per_client"),
         says: &[
             "Redis refuses all requests of per_client",
             "100 operations refused in the last 10 s: the store does not allow it: NOPERM.",
             "Allow EVAL.",
         ],
-        says_not: MORE,
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -67,15 +66,13 @@ const SITUATIONS: &[Situation] = &[
                 ..GateSample::default()
             });
         },
-        cause: "gate_alone",
-        severity: "bad",
-        about: Some("api"),
+        cause: "store_refuses",
         says: &[
             "The gate of api goes on alone with 1/10 of its rate: Redis refused",
             "the store refused: WRONGTYPE.",
             "Delete the key.",
         ],
-        says_not: MORE,
+        ..BAD
     },
 ];
 

@@ -7,7 +7,7 @@ use crate::status::views::{HeavyKey, OnlyKey};
 fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
     let mut fed = Fed::new();
     let headlines = fed.headlines.clone();
-    assert_eq!(headlines.view().headline.cause.as_str(), "looking");
+    assert_eq!(headlines.view().headline.cause.as_str(), "idle");
     fed.feed(&fine(), 20);
     let mut dead = fine();
     dead.origins[0].healthy = 0;

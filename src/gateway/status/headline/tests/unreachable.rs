@@ -23,31 +23,28 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| failing(it, FailureKind::Refused, 4.0, REFUSED),
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "api does not answer: it refuses connections",
             "http://10.0.0.2:80 has refused connections for 4.0 s",
             "`hold = \"10s\"` in [origins.api]",
         ],
         says_not: &["aise", "certificate", "resol"],
+        ..BAD
     },
     Situation {
         // A second server starts the count of seconds: never 0 ms.
         change: |it| failing(it, FailureKind::Refused, 0.0, REFUSED),
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &["for 1.0 s"],
         says_not: &["0 ms"],
+        ..BAD
     },
     Situation {
         change: |it| failing(it, FailureKind::Refused, 11.0, REFUSED),
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &["for 11 s", "Start it"],
         says_not: &["hold", "aise"],
+        ..BAD
     },
     Situation {
         // It has `hold` already, which has not sufficed.
@@ -56,10 +53,9 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].failure.as_mut().unwrap().is_held = true;
         },
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &["Start it"],
         says_not: &["hold"],
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -67,8 +63,6 @@ const SITUATIONS: &[Situation] = &[
             failing(it, FailureKind::Lookup, 2.0, text);
         },
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "its name does not resolve",
             "no.invalid",
@@ -76,6 +70,7 @@ const SITUATIONS: &[Situation] = &[
             "Correct the name in `servers` of [origins.api]",
         ],
         says_not: &["hold", "refuse"],
+        ..BAD
     },
     Situation {
         change: |it| {
@@ -83,22 +78,34 @@ const SITUATIONS: &[Situation] = &[
             failing(it, FailureKind::Certificate, 2.0, text);
         },
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &[
             "a certificate is refused",
             "expired at 2020-01-02",
             "\nRenew it on the server.",
         ],
         says_not: &["hold", "own log", "aise"],
+        ..BAD
+    },
+    Situation {
+        change: |it| {
+            let text = "https://10.0.0.2:443 gave no answer: the server refuses the certificate of the gateway, or that it shows none (CertificateExpired). Name one that the server accepts in client_cert and client_key";
+            failing(it, FailureKind::ClientCert, 2.0, text);
+        },
+        cause: "origin_failing",
+        says: &[
+            "api does not answer: it refuses the certificate of the gateway",
+            "(CertificateExpired).",
+            "`client_cert` and `client_key` of [origins.api]",
+        ],
+        says_not: &["hold", "Repair the origin", "aise"],
+        ..BAD
     },
     Situation {
         change: |it| failing(it, FailureKind::Other, 2.0, "10.0.0.2:80 gave no answer"),
         cause: "origin_failing",
-        severity: "bad",
-        about: Some("api"),
         says: &["Last: 10.0.0.2:80 gave no answer.", "Repair the origin"],
         says_not: &["hold"],
+        ..BAD
     },
 ];
 

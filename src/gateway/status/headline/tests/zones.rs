@@ -14,10 +14,9 @@ const SITUATIONS: &[Situation] = &[
             };
         },
         cause: "waiting",
-        severity: "warn",
         about: Some("per_client"),
         says: &["Origin api takes 1.2 s", "find out why"],
-        says_not: MORE,
+        ..WARN
     },
     Situation {
         change: |it| {
@@ -313,6 +312,7 @@ fn clients_that_left_in_a_pause_are_no_reason_for_more_rate_after_it() {
             second.zones[0].left = 10;
             second.zones[0].overridden = Some(Override {
                 pause: nth < 2 || last_is_paused,
+                rate: Some("20r/s".into()),
                 ..Override::default()
             });
             second

@@ -19,7 +19,7 @@ const SITUATIONS: &[Situation] = &[
             // What is not as in the file is the lesser matter.
             it.zones[0].overridden_keys = 1;
         },
-        cause: "maintenance",
+        cause: "paused",
         severity: "warn",
         about: None,
         says: &[
@@ -31,7 +31,7 @@ const SITUATIONS: &[Situation] = &[
     },
     Situation {
         change: |it| it.maintenance = Some(set(Some("/api/"), 1)),
-        cause: "maintenance",
+        cause: "paused",
         severity: "warn",
         about: None,
         says: &["/api/ is in maintenance"],
@@ -39,7 +39,7 @@ const SITUATIONS: &[Situation] = &[
     },
     Situation {
         change: |it| it.maintenance = Some(set(Some("/api/"), 3)),
-        cause: "maintenance",
+        cause: "paused",
         severity: "warn",
         about: None,
         says: &["3 routes are in maintenance"],

@@ -1,0 +1,88 @@
+//! What is said while nothing is wrong.
+
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::{Recent, sum};
+use super::super::words::{count, listed, pace, part, seconds};
+use super::silent;
+use crate::status::views::Sample;
+
+/// Nothing waits long, and nothing is rejected.
+pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
+    let left = recent.of_process(|it| it.left);
+    let came = sum(&recent.codes());
+    let answered = came.saturating_sub(left);
+    let dry: Vec<_> = now
+        .zones
+        .iter()
+        .filter(|zone| recent.total(*zone, |it| it.dry_run) > 0)
+        .map(|zone| zone.name.to_string())
+        .collect();
+    let span = recent.seconds();
+    let is_busy = now.origins.iter().any(|origin| origin.in_flight > 0);
+    let requests = if came == 0 && is_busy {
+        format!("No request has ended in the last {span:.0} s.")
+    } else if came == 0 {
+        format!("No requests in the last {span:.0} s.")
+    } else if answered == 0 {
+        let left = count(left, "client");
+        format!("No answers in the last {span:.0} s: {left} left before one.")
+    } else {
+        let a_second = part(answered, 1) / span;
+        let waited = waited(recent, now).map_or_else(
+            || "none delayed or rejected now".to_owned(),
+            |longest| format!("none rejected; those that waited went on within {longest}"),
+        );
+        format!("Answers: {}, {waited}.", pace(a_second))
+    };
+    let would = (!dry.is_empty())
+        .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));
+    let evidence = requests + &unended(recent, now) + &would.unwrap_or_default();
+    let silent = silent(now);
+    let (cause, severity) = if came == 0 || silent.is_some() {
+        (Cause::Idle, Severity::None)
+    } else {
+        (Cause::Fine, Severity::Fine)
+    };
+    let title = match silent {
+        Some(origin) => {
+            let (name, silence) = (&origin.name, seconds(origin.silence()));
+            format!("Origin {name} has answered nothing for {silence}")
+        }
+        None if answered > 0 => "Answers come as usual".to_owned(),
+        None if is_busy => "All requests are under way".to_owned(),
+        None => "No requests are waiting".to_owned(),
+    };
+    Finding {
+        title,
+        evidence,
+        ..Finding::new(cause, severity)
+    }
+}
+
+/// How long the requests of the last seconds waited, if any did: 19 of 20 no longer than this.
+fn waited(recent: &Recent<'_>, now: &Sample) -> Option<String> {
+    let longest = now
+        .zones
+        .iter()
+        .filter_map(|zone| recent.longest_wait(zone));
+    longest.max_by(f64::total_cmp).map(seconds)
+}
+
+/// What is under way at origins where nothing has ended in these seconds.
+fn unended(recent: &Recent<'_>, now: &Sample) -> String {
+    let busy = now.origins.iter().filter(|origin| origin.in_flight > 0);
+    let silent = busy.filter(|origin| recent.ended_at_origin(origin) == 0);
+    let silent = silent.map(|origin| {
+        let requests = count(origin.in_flight, "request");
+        format!("{requests} at {}", origin.name)
+    });
+    let silent: Vec<_> = silent.collect();
+    if silent.is_empty() {
+        return String::new();
+    }
+    let span = recent.seconds();
+    format!(
+        " Under way: {}, of which none was answered in these {span:.0} s.",
+        listed(&silent)
+    )
+}

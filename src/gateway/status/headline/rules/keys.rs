@@ -1,0 +1,150 @@
+//! Keys of a zone that are not one client each: none, one for all, or the address of a proxy.
+
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::Recent;
+use super::super::words::{count, listed, pace, part, percent, seconds, waiting, whole};
+use super::zones::came;
+use crate::status::views::{Lately, OnlyKey, Plain, ZoneSample};
+
+/// Fewer requests than this say nothing of all of them.
+const FEW: u64 = 20;
+/// From this part of its requests without a key on, a limit limits as good as nobody.
+const NEARLY_ALL: f64 = 0.95;
+/// How many routes a title names.
+const NAMED: usize = 3;
+
+pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let without = recent.total(zone, |it| it.no_key);
+    let all = without + came(recent, zone);
+    let now = Lately {
+        no_key: without,
+        all,
+        span: recent.seconds(),
+    };
+    // Where few requests come, the last seconds say nothing.
+    let Lately {
+        no_key: without,
+        all,
+        span,
+    } = if all < FEW { zone.lately } else { now };
+    let share = part(without, all);
+    if without < FEW || share < NEARLY_ALL {
+        return None;
+    }
+    let keyless = recent.keyless(zone)?;
+    let (key, routes) = (&keyless.key, on(&keyless.routes));
+    let a_second = pace(part(without, 1) / span.max(1.0));
+    let title = if without == all {
+        format!("All requests{routes} ({a_second}) have no {key}: {name} limits none of them")
+    } else {
+        let share = percent(share);
+        format!(
+            "{share} of the requests{routes} ({a_second}) have no {key}: {name} does not limit them"
+        )
+    };
+    Some(Finding {
+        weight: part(without, 1),
+        title,
+        evidence: format!(
+            "{} of {} in the last {} had an empty key, and an empty key is not limited.",
+            whole(without),
+            count(all, "request"),
+            seconds(span)
+        ),
+        remedy: format!(
+            "Correct the `key` of {name}, or let clients send what it is made of. If they may leave it out, give the route a second limit, by `$remote_addr`."
+        ),
+        ..Finding::about(name, Cause::NoKey, Severity::Warn)
+    })
+}
+
+/// Where the limit is: ` on /a and /b`.
+fn on(routes: &[Plain]) -> String {
+    let mut names: Vec<_> = routes.iter().take(NAMED).map(Plain::to_string).collect();
+    if routes.len() > NAMED {
+        names.push("others".to_owned());
+    }
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(" on {}", listed(&names))
+}
+
+/// What to say of rejections where all requests share one key.
+pub(super) struct SharedKey {
+    /// Whether it is surely of all clients.
+    pub(super) is_of_all: bool,
+    pub(super) evidence: String,
+    pub(super) remedy: String,
+}
+
+/// `None` if the zone had several keys, or if `reason` has nothing to do with them.
+///
+/// `zone`: the one for which something was rejected.
+pub(super) fn shared_key(
+    recent: &Recent<'_>,
+    zone: &ZoneSample,
+    reason: &str,
+) -> Option<SharedKey> {
+    let latest = |is_it: fn(&OnlyKey) -> bool| {
+        recent.latest_or_before(zone, |it| it.only_key.as_ref().filter(|it| is_it(it)))
+    };
+    // After a new `key` came into force, rejections are still those of the old one.
+    let constant = latest(|it| it.requests >= FEW && it.is_constant);
+    let OnlyKey {
+        key,
+        is_constant,
+        requests,
+    } = constant.or(latest(|it| it.requests >= FEW))?;
+    if !["burst", "max_wait", "in_flight"].contains(&reason) {
+        return None;
+    }
+    let evidence = format!(
+        " All requests share one key: {key} ({} in the last minute).",
+        whole(*requests)
+    );
+    let remedy = if *is_constant {
+        "The `key` of the zone is the same for all clients, so all share one limit. If each should have its own, use a `key` such as `$remote_addr`; if not, and if the origin can do more, raise `rate`.".to_owned()
+    } else {
+        format!(
+            "If {key} is one client, it asks for more than its limit: give it a plan if it may have more. If it stands for many, such as a proxy, use a `key` that tells them apart, or name the proxy in `server.trusted_proxies`."
+        )
+    };
+    Some(SharedKey {
+        is_of_all: *is_constant,
+        evidence,
+        remedy,
+    })
+}
+
+/// A peer that sends requests of several clients, which a limit counts as one.
+pub(super) fn untrusted_proxy(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let rejected = recent.total(zone, |it| it.rejected);
+    // What was rejected stays its doing when the load has ended, or once it is trusted.
+    let peer = match rejected {
+        0 => zone.untrusted_proxy.as_ref()?,
+        _ => recent.latest_or_before(zone, |it| it.untrusted_proxy.as_ref())?,
+    };
+    let came = came(recent, zone);
+    let limited = if rejected > 0 {
+        let rejected = recent.share_of(rejected, came, "request");
+        format!("{rejected} were rejected.")
+    } else {
+        format!("{}.", waiting(zone.depth))
+    };
+    let severity = Severity::bad_if(rejected * 2 >= came.max(1));
+    Some(Finding {
+        weight: part(rejected, 1),
+        title: format!("{name} counts all clients behind {peer} as one"),
+        evidence: format!(
+            "{peer} names different clients in X-Forwarded-For, and is not in `trusted_proxies`. {limited}"
+        ),
+        remedy: format!(
+            "If {peer} is a proxy of your own, add it to `server.trusted_proxies`; then each of its clients has a limit of its own. If it is a client, leave it out: it invents them."
+        ),
+        count: zone.rejected,
+        ..Finding::about(name, Cause::UntrustedProxy, severity)
+    })
+}

@@ -1,0 +1,203 @@
+//! Who has the permits that requests wait for: other gateways, or one slow client.
+
+use super::super::recent::Recent;
+use super::super::words::{is, seconds, sentence, whole};
+use crate::origin::Phase;
+use crate::status::views::{FullKey, GateSample, Holder, OriginSample, Places, Plain, ZoneSample};
+
+/// A sentence about the client that has at least half of what is in flight, with a blank before it.
+pub(super) fn held_by(origin: &OriginSample) -> Option<String> {
+    holder(origin).map(holds)
+}
+
+/// Such a sentence, and what helps, if most permits waited for a slow client lately, and not for the origin.
+///
+/// Rejections are counted for some seconds after the client has gone.
+pub(super) fn slow_client(recent: &Recent<'_>, origin: &OriginSample) -> Option<(String, String)> {
+    let slow = |it| {
+        let holder = holder(it)?;
+        matches!(holder.phase, Phase::Upload | Phase::Reader).then_some(holder)
+    };
+    let holder = recent.latest_or_before(origin, slow)?;
+    let name = &origin.name;
+    let remedy = if holder.phase == Phase::Upload {
+        format!(
+            "Set `request_buffer` for {name}, so that a request leaves once its body is here; a higher `min_body_rate` ends slow uploads. {name} is not at fault."
+        )
+    } else {
+        format!(
+            "Set `response_buffer` for {name}, so that its permit is free once it has answered. {name} is not at fault."
+        )
+    };
+    Some((holds(holder), remedy))
+}
+
+fn holds(holder: &Holder) -> String {
+    let Holder {
+        client,
+        route,
+        phase,
+        requests,
+        of,
+        oldest,
+    } = holder;
+    let why = match phase {
+        Phase::Upload => ": it uploads slowly",
+        Phase::Reader => ": it reads slowly",
+        Phase::Answer | Phase::End => "",
+    };
+    let (requests, of) = (whole(*requests), whole(*of));
+    format!(
+        " {requests} of {of} requests in flight are of {client} on {route}, the oldest for {}{why}.",
+        seconds(*oldest)
+    )
+}
+
+/// The one that has at least half of several.
+fn holder(origin: &OriginSample) -> Option<&Holder> {
+    let holder = origin.holder.as_ref()?;
+    (holder.of >= 2 && holder.requests * 2 >= holder.of).then_some(holder)
+}
+
+/// What to do where Redis does not know yet who has which places.
+const LENT_SOON: &str = "There is nothing to do: places are lent within 3 s.";
+
+/// Why requests wait for places that gateways share.
+pub(super) struct Lacking {
+    pub(super) evidence: String,
+    /// `None`: more places in all would help.
+    pub(super) remedy: Option<String>,
+}
+
+/// `None` if gateways do not share the places, or if requests do not wait for them.
+pub(super) fn lacking(
+    recent: &Recent<'_>,
+    origin: &OriginSample,
+    gate: &GateSample,
+) -> Option<Lacking> {
+    let places = gate.places.as_ref()?;
+    let all_are_used = places.in_use >= places.held;
+    if !waits_for_places(recent, origin).unwrap_or(all_are_used) {
+        return None;
+    }
+    let Places {
+        of,
+        held,
+        lent,
+        withheld,
+        unknown,
+        orphan,
+        ..
+    } = places;
+    let (of, here) = (whole(*of), whole(*held));
+    Some(if places.alone {
+        let reason = places.reason.as_ref().map_or("", Plain::as_str);
+        let remedy = places.remedy.as_ref().map_or("", Plain::as_str);
+        Lacking {
+            evidence: format!("The lease of this gateway's places has ended: {reason}."),
+            remedy: Some(sentence(remedy)),
+        }
+    } else if places.of == 0 {
+        Lacking {
+            evidence: "Redis has not told yet which places there are.".to_owned(),
+            remedy: Some(LENT_SOON.to_owned()),
+        }
+    } else if *unknown > 0 {
+        Lacking {
+            evidence: format!(
+                "Redis does not know yet who has {} of {of} places: the pool is new, or Redis has lost its state.",
+                whole(*unknown)
+            ),
+            remedy: Some(LENT_SOON.to_owned()),
+        }
+    } else if *withheld > 0 {
+        let lent = whole(*lent);
+        let at_most = places
+            .withheld_seconds
+            .map(|it| format!("in {} s at most, ", whole(it)));
+        Lacking {
+            evidence: format!(
+                "{} of {of} places {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {lent}, this one {here}.",
+                whole(*withheld),
+                is(*withheld)
+            ),
+            remedy: Some(format!(
+                "There is nothing to raise: withheld places are free when `orphan`, which is {orphan}, has passed, {}or when that gateway is back.",
+                at_most.unwrap_or_default()
+            )),
+        }
+    } else {
+        let others = whole(lent.saturating_sub(*held));
+        Lacking {
+            evidence: format!("This gateway has {here} of {of} places, other gateways {others}."),
+            remedy: None,
+        }
+    })
+}
+
+/// Whether requests waited for places rather than for the pace; `None` if none waited for either.
+pub(super) fn waits_for_places(recent: &Recent<'_>, origin: &OriginSample) -> Option<bool> {
+    recent.latest(origin, |it| {
+        let blocked = &it.gate.as_ref()?.blocked;
+        let by = |cause: &str| {
+            blocked
+                .get(&Plain::from(cause))
+                .copied()
+                .unwrap_or_default()
+        };
+        let (by_pace, by_places) = (by("pace"), by("in_flight"));
+        (by_pace + by_places > 0.0).then_some(by_places > by_pace)
+    })
+}
+
+/// The key that had all places of its limit lately, some of them at other gateways.
+pub(super) fn full_key<'r>(recent: &Recent<'r>, zone: &ZoneSample) -> Option<&'r FullKey> {
+    recent.latest_or_before(zone, |it| it.full_key.as_ref())
+}
+
+/// Where the places of a key are, as a sentence.
+pub(super) fn whereabouts(full: &FullKey) -> String {
+    let FullKey {
+        key,
+        of,
+        here,
+        elsewhere,
+        withheld,
+        ..
+    } = full;
+    let (of, here, others) = (
+        whole(*of),
+        whole(*here),
+        elsewhere.saturating_sub(*withheld),
+    );
+    if *withheld > 0 {
+        let is = is(*withheld);
+        let withheld = whole(*withheld);
+        return format!(
+            "Of {of} places of {key}, {withheld} {is} withheld for a gateway that has vanished, as its requests may still run; {here} run here, {} at other gateways.",
+            whole(others)
+        );
+    }
+    let others = whole(others);
+    format!("Of {of} places of {key}, {here} are in use here, {others} at other gateways.")
+}
+
+/// What helps a key that has all its places.
+pub(super) fn remedy_of_full(full: &FullKey) -> String {
+    withheld_of_full(full).unwrap_or_else(|| {
+        format!(
+            "If the origin can do more at once, raise `in_flight`, which is {} for all gateways. More `rate` would not help.",
+            whole(full.of)
+        )
+    })
+}
+
+/// What to do about places that are withheld; `None` if none are.
+pub(super) fn withheld_of_full(full: &FullKey) -> Option<String> {
+    let orphan = &full.orphan;
+    (full.withheld > 0).then(|| {
+        format!(
+            "There is nothing to raise: withheld places are free when `orphan` of the zone, which is {orphan}, has passed, or when that gateway is back."
+        )
+    })
+}
