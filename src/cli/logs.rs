@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use crate::replay::Form;
 use crate::tools::advise::{self, Log, Reading, Survey};
 use crate::tools::complain::complain;
-use crate::tools::trace::{SHOWN, length, open, progress};
+use crate::tools::trace::{Progress, SHOWN, length, open};
 
 /// Reads logs of this format, if it is known, into `survey`.
 ///
@@ -25,7 +25,7 @@ pub(super) fn read(
 ) -> io::Result<Reading> {
     let logs = each_once(logs);
     let lengths = logs.iter().map(|log| length(log));
-    let progress = progress(lengths.sum());
+    let progress = Progress::of(lengths.sum());
     let log = |path: &&PathBuf| {
         let (path, progress) = ((*path).clone(), &progress);
         Log {
@@ -47,7 +47,7 @@ pub(super) fn read(
         }
     };
     let reading = advise::read(logs, survey, tell)?;
-    progress.finish_and_clear();
+    progress.finish();
     if reading.bad > 0 {
         complain(format_args!("{} lines could not be read", reading.bad));
     }

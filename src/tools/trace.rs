@@ -1,26 +1,85 @@
 //! Reading of the traces and access logs that commands are given.
 
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
 
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
-use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::limit::Moment;
 use crate::replay::Form;
+use crate::time::clock;
 
 /// How many bad lines are shown one by one. Further bad lines are only counted.
 pub(crate) const SHOWN: u64 = 10;
 
-/// A progress bar for files of `length` bytes in total.
+/// Interval between two drawings of the progress.
+const DRAWN_EVERY: Duration = Duration::from_millis(100);
+
+/// How much of the files has been read, on a line of standard error.
 ///
-/// It is drawn on standard error, and only if that is a terminal.
-pub(crate) fn progress(length: Option<u64>) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {eta} to go");
-    let progress = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    match style {
-        Ok(style) => progress.with_style(style),
-        Err(_) => progress,
+/// It is drawn only if that is a terminal and the length is known. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Progress(Rc<State>);
+
+struct State {
+    /// `None`: nothing is drawn.
+    length: Option<u64>,
+    read: Cell<u64>,
+    drawn: Cell<Moment>,
+}
+
+impl Progress {
+    /// Of files of `length` bytes in total.
+    pub(crate) fn of(length: Option<u64>) -> Self {
+        Self(Rc::new(State {
+            length: length.filter(|_| io::stderr().is_terminal()),
+            read: Cell::new(0),
+            drawn: Cell::new(clock::now()),
+        }))
+    }
+
+    fn add(&self, bytes: usize) {
+        let Some(length) = self.0.length else {
+            return;
+        };
+        let (read, now) = (self.0.read.get() + bytes as u64, clock::now());
+        self.0.read.set(read);
+        if now.since(self.0.drawn.get()) >= DRAWN_EVERY {
+            self.0.drawn.set(now);
+            let percent = read.saturating_mul(100) / length.max(1);
+            draw(&format!("{percent} % of {} MB is read", length / 1_000_000));
+        }
+    }
+
+    /// Removes the line.
+    pub(crate) fn finish(&self) {
+        if self.0.length.is_some() {
+            draw("");
+        }
+    }
+}
+
+/// Replaces the present line of the terminal.
+fn draw(line: &str) {
+    // Without a terminal nobody misses it.
+    let _gone = write!(io::stderr(), "\r\x1b[K{line}");
+}
+
+/// An input whose bytes are counted.
+struct Counted {
+    input: Box<dyn Read>,
+    progress: Progress,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.progress.add(read);
+        Ok(read)
     }
 }
 
@@ -53,11 +112,14 @@ pub(crate) fn length(path: &Path) -> Option<u64> {
 }
 
 /// Opens a file, or standard input if the path is `-`.
-pub(crate) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Read>> {
+pub(crate) fn open(path: &Path, progress: &Progress) -> io::Result<Box<dyn Read>> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
         Box::new(File::open(path)?)
     };
-    Ok(Box::new(progress.wrap_read(input)))
+    Ok(Box::new(Counted {
+        input,
+        progress: progress.clone(),
+    }))
 }

@@ -11,7 +11,7 @@ use crate::observe::escape::escape;
 use crate::replay::{Simulator, Trace};
 use crate::tools::collapse::{CollapseSurvey, Collapsed, KEEPS, notes, table};
 use crate::tools::complain::complain;
-use crate::tools::trace::{SHOWN, length, open, progress};
+use crate::tools::trace::{Progress, SHOWN, length, open};
 
 /// Maximum number of paths in the table.
 const MAX_PATHS: usize = 20;
@@ -29,19 +29,19 @@ struct Lines {
 /// Prints what collapsing saves of the requests that the zones of `settings` let through.
 pub(super) fn simulate(settings: &Settings, trace: &Path, wanted: &SimulateArguments) -> ExitCode {
     let name = trace.display();
-    let progress = progress(length(trace));
+    let progress = Progress::of(length(trace));
     let opened = open(trace, &progress).and_then(|input| Trace::of_form(input, wanted.format));
     let opened = match opened {
         Ok(opened) => opened,
         Err(error) => {
-            progress.finish_and_clear();
+            progress.finish();
             complain(format_args!("{name}: {error}"));
             return ExitCode::FAILURE;
         }
     };
     let mut lines = Lines::default();
     let collapsed = read(settings, &name.to_string(), opened, &mut lines);
-    progress.finish_and_clear();
+    progress.finish();
     lines.tell();
     if lines.read == 0 {
         complain(format_args!("{name}: it has no request"));

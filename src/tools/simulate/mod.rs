@@ -18,7 +18,7 @@ use self::flow::{Flow, picture};
 use self::named_request::{Name, NamedRequest, Pending};
 use self::rows::Rows;
 use self::run::Run;
-use super::trace::{SHOWN, form, length, open, progress, svg};
+use super::trace::{Progress, SHOWN, form, length, open, svg};
 use crate::config::{self, Settings};
 use crate::replay::{Form, Line, Outcome, Trace};
 use crate::tools::complain::complain;
@@ -102,11 +102,11 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
         late: 0,
         is_cut: false,
     };
-    let progress = progress(length(trace));
+    let progress = Progress::of(length(trace));
     let opened = open(trace, &progress).and_then(|input| Trace::of_form(input, wanted.format));
     let name = trace.display().to_string();
     let replayed = opened.and_then(|trace| replay.run(&name, trace));
-    progress.finish_and_clear();
+    progress.finish();
     match replayed {
         // The reader closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
