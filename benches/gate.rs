@@ -1,7 +1,8 @@
 //! Measures whether many waiting keys make a departure from the gate slower.
 
-#[path = "support/thread_time.rs"]
-mod thread_time;
+#[allow(dead_code, reason = "other benches use the rest")]
+#[path = "support/measure.rs"]
+mod measure;
 
 use std::fs;
 use std::hint::black_box;
@@ -10,12 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config;
-use criterion::{Criterion, criterion_group, criterion_main};
 use gateway::gate::KeyAtGate;
 use gateway::origin::{Dialer, Origin};
 use limit::{Admission, Cost, Gate, GateLimits, Moment, Share, WaitLimits};
 
-use thread_time::ThreadTime;
+use measure::Bench;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
@@ -52,42 +52,37 @@ fn full(keys: u32) -> Gate<Key, ()> {
     gate
 }
 
-fn gates(c: &mut Criterion<ThreadTime>) {
+fn gates(bench: &Bench) {
     for keys in [10, 1_000, 100_000] {
-        let mut group = c.benchmark_group(format!("gate of {keys} keys"));
-        group.bench_function("take who is due, whose key joins again", |b| {
-            let (mut gate, mut now) = (full(keys), START);
-            b.iter(|| {
-                now = now + Duration::from_millis(1);
-                let release = gate.take(now).expect("one is due");
-                let share = Share::of(release.key);
-                black_box(gate.join(&share, Cost::ONE, now, || ()));
-            });
+        let name = |what| format!("gate of {keys} keys: {what}");
+        let (mut gate, mut now) = (full(keys), START);
+        bench.iter(&name("take who is due, whose key joins again"), || {
+            now = now + Duration::from_millis(1);
+            let release = gate.take(now).expect("one is due");
+            let share = Share::of(release.key);
+            gate.join(&share, Cost::ONE, now, || ())
         });
-        group.bench_function("predict the wait of a new key", |b| {
-            let (gate, new) = (full(keys), Share::of(key(u32::MAX)));
-            b.iter(|| black_box(gate.predict(&new, START)));
+        let (gate, new) = (full(keys), Share::of(key(u32::MAX)));
+        bench.iter(&name("predict the wait of a new key"), || {
+            gate.predict(&new, START)
         });
-        group.bench_function("predict the wait of a key that waits", |b| {
-            let (gate, known) = (full(keys), Share::of(key(keys / 2)));
-            b.iter(|| black_box(gate.predict(&known, START)));
+        let known = Share::of(key(keys / 2));
+        bench.iter(&name("predict the wait of a key that waits"), || {
+            gate.predict(&known, START)
         });
-        group.bench_function("join, and leave again", |b| {
-            let (mut gate, new) = (full(keys), Share::of(key(u32::MAX)));
-            b.iter(|| {
-                let joined = gate.join(&new, Cost::ONE, START, || ());
-                let Admission::Waiting(position) = joined else {
-                    return;
-                };
-                black_box(gate.leave(&position));
-            });
+        let mut gate = gate;
+        bench.iter(&name("join, and leave again"), || {
+            let joined = gate.join(&new, Cost::ONE, START, || ());
+            let Admission::Waiting(position) = joined else {
+                return;
+            };
+            black_box(gate.leave(&position));
         });
-        group.finish();
     }
 }
 
 /// What a request pays for a gate at which nobody waits: it joins, and gives its place back.
-fn open_gate(c: &mut Criterion<ThreadTime>) {
+fn open_gate(bench: &Bench) {
     const FILE: &str = r#"
 [origins.app]
 servers = ["http://127.0.0.1:9000"]
@@ -109,28 +104,24 @@ origin = "app"
         zone: Some("key".into()),
         key: key(1),
     };
-    c.bench_function("pass an open gate, and give the place back", |b| {
-        b.iter(|| {
-            black_box(gate.join(
-                false,
-                || Share::of(key.clone()),
-                Cost::ONE,
-                &WAIT,
-                false,
-                Duration::ZERO,
-            ))
-        });
+    bench.iter("pass an open gate, and give the place back", || {
+        gate.join(
+            false,
+            || Share::of(key.clone()),
+            Cost::ONE,
+            &WAIT,
+            false,
+            Duration::ZERO,
+        )
     });
-    c.bench_function(
+    bench.iter(
         "ask an open gate whether a request would be rejected",
-        |b| {
-            b.iter(|| black_box(gate.foresee(|| Share::of(key.clone()), || WAIT)));
-        },
+        || gate.foresee(|| Share::of(key.clone()), || WAIT),
     );
 }
 
-/// What a key at the gate takes beside its waiters. Printed: memory has no place in criterion.
-fn memory(_: &mut Criterion<ThreadTime>) {
+/// What a key at the gate takes beside its waiters.
+fn memory() {
     const KEYS: u32 = 100_000;
     let keys: Vec<Key> = (0..KEYS).map(key).collect();
     let fill = |all: &[Key], times: u32| {
@@ -161,9 +152,9 @@ fn resident() -> u64 {
     pages.unwrap_or_default() * 4096
 }
 
-criterion_group! {
-    name = benches;
-    config = Criterion::default().with_measurement(ThreadTime);
-    targets = memory, gates, open_gate
+fn main() {
+    let bench = Bench::from_arguments();
+    memory();
+    gates(&bench);
+    open_gate(&bench);
 }
-criterion_main!(benches);

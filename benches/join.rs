@@ -3,8 +3,9 @@
 //! It should be less than a microsecond on one worker. It includes the metrics that the gateway
 //! records, and runs on one thread, as in a worker.
 
-#[path = "support/thread_time.rs"]
-mod thread_time;
+#[allow(dead_code, reason = "other benches use the rest")]
+#[path = "support/measure.rs"]
+mod measure;
 
 use std::future::Future;
 use std::hint::black_box;
@@ -13,11 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::{Arbiter, System, SystemRunner};
-use criterion::{Criterion, criterion_group, criterion_main};
 use gateway::zone::{Key, Zone};
 use limit::{Cost, Delay, Limit, Moment};
 
-use thread_time::ThreadTime;
+use measure::{Bench, now};
 
 const GATEWAY: &str = r#"
 [origins.app]
@@ -68,11 +68,11 @@ fn zone(system: &SystemRunner, name: &str) -> Arc<Zone> {
 /// Runs the measured future `times` times on the actors' own thread.
 fn time<F: Future>(system: &SystemRunner, times: u64, mut once: impl FnMut() -> F) -> Duration {
     system.block_on(async {
-        let began = ThreadTime::now();
+        let began = now();
         for _ in 0..times {
             black_box(once().await);
         }
-        ThreadTime::now().saturating_sub(began)
+        now().saturating_sub(began)
     })
 }
 
@@ -82,77 +82,65 @@ fn keys(count: usize) -> Vec<Key> {
         .collect()
 }
 
-fn joins(c: &mut Criterion<ThreadTime>) {
+fn joins(bench: &Bench) {
     let system = System::new();
     system
         .block_on(async { gateway::status::Recorder::install() })
         .expect("nothing else records");
     let (open, shut) = (zone(&system, "open"), zone(&system, "shut"));
-    let mut group = c.benchmark_group("join");
 
     for count in [1, 1000] {
         let keys = keys(count);
         let mut next = keys.iter().cycle();
-        group.bench_function(format!("to turn, keys: {count}"), |b| {
-            b.iter_custom(|times| {
-                time(&system, times, || {
-                    let key = next.next().cloned().expect("a key");
-                    let joining = open.join(key, None, PASS, false);
-                    async { joining.await.map(gateway::zone::Turn::take) }
-                })
-            });
+        bench.custom(&format!("join to turn, keys: {count}"), |times| {
+            time(&system, times, || {
+                let key = next.next().cloned().expect("a key");
+                let joining = open.join(key, None, PASS, false);
+                async { joining.await.map(gateway::zone::Turn::take) }
+            })
         });
     }
 
     let key = Key::from(&b"refused"[..]);
-    group.bench_function("to rejection", |b| {
-        b.iter_custom(|times| {
-            time(&system, times, || {
-                shut.join(Key::clone(&key), None, REFUSE, false)
-            })
-        });
+    bench.custom("join to rejection", |times| {
+        time(&system, times, || {
+            shut.join(Key::clone(&key), None, REFUSE, false)
+        })
     });
 
     let key = Key::from(&b"leaves"[..]);
     // The first request passes, so all others wait.
     let first = shut.join(Key::clone(&key), None, WAIT, false);
     system.block_on(async { first.await.map(gateway::zone::Turn::take).ok() });
-    group.bench_function("to the queue, and leave it", |b| {
-        b.iter_custom(|times| {
-            time(&system, times, || {
-                let joining = shut.join(Key::clone(&key), None, WAIT, false);
-                async {
-                    // The request is in the queue now.
-                    tokio::task::yield_now().await;
-                    drop(joining);
-                    tokio::task::yield_now().await;
-                }
-            })
-        });
+    bench.custom("join to the queue, and leave it", |times| {
+        time(&system, times, || {
+            let joining = shut.join(Key::clone(&key), None, WAIT, false);
+            async {
+                // The request is in the queue now.
+                tokio::task::yield_now().await;
+                drop(joining);
+                tokio::task::yield_now().await;
+            }
+        })
     });
 
     // Many joins at once, as in a busy worker: the actors find more than one message.
-    group.bench_function("64 at once to 64 turns", |b| {
-        let key = Key::from(&b"crowded"[..]);
-        b.iter_custom(|times| {
-            time(&system, times, || {
-                let joining: Vec<_> = (0..64)
-                    .map(|_| open.join(Key::clone(&key), None, PASS, false))
-                    .collect();
-                async {
-                    for joining in joining {
-                        black_box(joining.await.map(gateway::zone::Turn::take).ok());
-                    }
+    let key = Key::from(&b"crowded"[..]);
+    bench.custom("64 joins at once to 64 turns", |times| {
+        time(&system, times, || {
+            let joining: Vec<_> = (0..64)
+                .map(|_| open.join(Key::clone(&key), None, PASS, false))
+                .collect();
+            async {
+                for joining in joining {
+                    black_box(joining.await.map(gateway::zone::Turn::take).ok());
                 }
-            })
-        });
+            }
+        })
     });
-    group.finish();
 }
 
-criterion_group! {
-    name = benches;
-    config = Criterion::default().with_measurement(ThreadTime);
-    targets = joins
+fn main() {
+    let bench = Bench::from_arguments();
+    joins(&bench);
 }
-criterion_main!(benches);

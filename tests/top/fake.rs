@@ -130,8 +130,8 @@ fn gate() -> Value {
 
 fn zone(name: &str, rate: &str) -> Value {
     json!({
-        "name": name, "key": "$remote_addr", "algorithm": "leaky_bucket", "rate": rate, "rate_per_second": 10.0,
-        "max_keys": 100_000, "idle_timeout_seconds": 60.0,
+        "name": name, "key": "$remote_addr", "algorithm": "leaky_bucket", "rate": rate,
+        "max_keys": 100_000,
         "limits": [{"route": "/", "burst": 20, "delay": 0, "nodelay": false, "max_wait_seconds": null, "dry_run": false}],
         "totals": {"passed": 10, "delayed": 70, "rejected": 20, "cancelled": 0, "delayed_dry_run": 0, "rejected_dry_run": 0},
         "rejections": {"burst": 20, "max_wait": 0, "keys": 0, "store": 0, "restart": 0, "stopping": 0},

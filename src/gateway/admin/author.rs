@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use actix_web::{HttpMessage, HttpRequest};
+use config::{ChangedBy, History};
 use limit::Moment;
 use tracing::field::display;
 
 use crate::status::timestamp::timestamp;
+use crate::time::clock;
 
 /// The name of the token of a request; `None`: it has no name, or there is no token.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +49,39 @@ impl Author {
     /// The name of the token, or the address where it has none.
     pub(super) fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.peer)
+    }
+
+    /// Notes in the log and in the history that `place` has an override now.
+    pub(super) fn note_set(
+        &self,
+        history: &History,
+        place: &str,
+        (from, to): (&str, &str),
+        until: Moment,
+    ) {
+        self.log(&Changed {
+            event: "override set",
+            what: place,
+            from: Some(from),
+            to,
+            until: Some(until),
+        });
+        let (until, by) = (timestamp(until), self.shown());
+        let text = format!("{place}: {to} until {until}, by {by}");
+        history.add(clock::now(), ChangedBy::Api, vec![text]);
+    }
+
+    /// Notes in the log and in the history that `place` has no override any more.
+    pub(super) fn note_undone(&self, history: &History, place: &str, (from, to): (&str, &str)) {
+        self.log(&Changed {
+            event: "override undone",
+            what: place,
+            from: Some(from),
+            to,
+            until: None,
+        });
+        let text = format!("{place}: override undone");
+        history.add(clock::now(), ChangedBy::Api, vec![text]);
     }
 
     /// Writes a line of the log. Each change through the admin port has one.

@@ -30,6 +30,13 @@ pub(super) async fn run(admin: Data<Admin>) {
     }
 }
 
+/// Notes in the log and in the history that something has expired.
+fn note(history: &History, place: &str, what: &str) {
+    tracing::info!(place, "{what} expired");
+    let text = format!("{place}: {what} expired");
+    history.add(clock::now(), ChangedBy::Expiry, vec![text]);
+}
+
 async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
     let now = clock::now();
     if !gateway.maintenances().any_expired(now) {
@@ -38,10 +45,7 @@ async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
     // A gateway that stops changes nothing.
     let expired = admin.maintain(move |all| all.take_expired(now)).await;
     for target in expired.unwrap_or_default() {
-        let place = place_of(&target);
-        tracing::info!(place, "maintenance expired");
-        let text = format!("{place}: maintenance expired");
-        admin.history.add(now, ChangedBy::Expiry, vec![text]);
+        note(&admin.history, &place_of(&target), "maintenance");
     }
 }
 
@@ -50,10 +54,7 @@ fn end_at_gates(gateway: &Gateway, history: &History) {
     for origin in gateway.origins() {
         let expired = origin.gate().and_then(|gate| gate.take_expired(now));
         if expired.is_some() {
-            let place = place_of_gate(&origin.settings().name);
-            tracing::info!(place, "override expired");
-            let text = format!("{place}: override expired");
-            history.add(now, ChangedBy::Expiry, vec![text]);
+            note(history, &place_of_gate(&origin.settings().name), "override");
         }
     }
 }
@@ -62,10 +63,7 @@ fn end_in_rooms(gateway: &Gateway, history: &History) {
     let now = clock::now();
     for room in gateway.rooms() {
         for expired in room.take_expired(now) {
-            let (place, what) = (place_of_room(room), expired.label());
-            tracing::info!(place, "{what} expired");
-            let text = format!("{place}: {what} expired");
-            history.add(now, ChangedBy::Expiry, vec![text]);
+            note(history, &place_of_room(room), expired.label());
         }
     }
 }
@@ -77,10 +75,7 @@ fn end_expired(gateway: &Gateway, history: &History) {
             continue;
         }
         for key in zone.change_overrides(|overrides| overrides.take_expired(now)) {
-            let place = place(zone, key.as_ref());
-            tracing::info!(place, "override expired");
-            let text = format!("{place}: override expired");
-            history.add(now, ChangedBy::Expiry, vec![text]);
+            note(history, &place(zone, key.as_ref()), "override");
         }
     }
 }

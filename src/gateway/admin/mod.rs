@@ -37,7 +37,7 @@ use actix_web::dev::Server;
 use actix_web::http::header::ContentType;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data};
-use actix_web::{App, HttpResponse, HttpServer, Resource};
+use actix_web::{App, HttpResponse, HttpServer, Resource, Route};
 use config::{AdminTokens, FileState, History};
 use rustix::net::sockopt;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -177,10 +177,19 @@ where
     Args: actix_web::FromRequest + 'static,
     F::Output: actix_web::Responder + 'static,
 {
-    web::resource(path)
-        .route(web::get().to(handler))
-        .route(web::head().to(handler))
-        .default_service(web::to(async || reply::not_allowed("GET, HEAD")))
+    let routes = [web::get().to(handler), web::head().to(handler)];
+    answering(path, "GET, HEAD", routes)
+}
+
+/// A resource at `path` that answers the methods of these routes, and names them to all others.
+fn answering(
+    path: &str,
+    allowed: &'static str,
+    routes: impl IntoIterator<Item = Route>,
+) -> Resource {
+    let resource = web::resource(path);
+    let resource = routes.into_iter().fold(resource, Resource::route);
+    resource.default_service(web::to(move || async move { reply::not_allowed(allowed) }))
 }
 
 async fn metrics(admin: Data<Admin>) -> HttpResponse {

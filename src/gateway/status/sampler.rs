@@ -165,7 +165,7 @@ impl Sampler {
         let needs_restart = needs_restart.map(|name| Plain::new(name)).collect();
         let origins = self.origins.sample(gateway);
         let first = state.broken.and_then(|it| it.problems.into_iter().next());
-        Sample {
+        let mut sample = Sample {
             seq: self.seq,
             time: seconds(Duration::from_nanos(clock::to_wall(now).as_nanos())),
             change,
@@ -187,13 +187,10 @@ impl Sampler {
             maintenance: maintenance(gateway.maintenances()),
             store: self.store.sample(gateway),
             shared_answers: self.origins.shared_answers(gateway),
-            connections: self.process.connections(),
-            descriptors: self.process.descriptors(),
-            local_ports: self.process.local_ports(),
-            log: self.process.log(),
-            handshakes: self.process.handshakes(),
             ..Sample::default()
-        }
+        };
+        self.process.sample(&mut sample);
+        sample
     }
 
     async fn zone(

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
-use config::{self, ChangedBy};
+use config;
 use limit::{Moment, Rate};
 use serde::Deserialize;
 
 use super::body::parse;
 use super::span::span;
 use crate::admin::Admin;
-use crate::admin::author::{Author, Changed};
+use crate::admin::author::Author;
 use crate::admin::find::OWNER;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::gate::{GateOverride, OriginGate, Unfit};
@@ -49,8 +49,7 @@ pub(super) async fn set(
     let gateway = admin.serving()?;
     let (origin, gate) = find(&gateway, &name)?;
     let (author, now) = (Author::of(&request), clock::now());
-    let by = author.shown();
-    let wanted = wanted(&body, now, by)?;
+    let wanted = wanted(&body, now, author.shown())?;
     let settings = origin.settings();
     let fits = wanted.check_fits(settings);
     fits.map_err(|unfit| refusal(&settings.name, unfit))?;
@@ -62,17 +61,9 @@ pub(super) async fn set(
         return Ok(reply::ok(&overridden(&it)));
     }
     let before = gate.set_override(Some(wanted.clone()));
-    let (place, to) = (place(&settings.name), what(&wanted));
-    author.log(&Changed {
-        event: "override set",
-        what: &place,
-        from: Some(&before.map_or_else(|| in_file(settings), |it| what(&it))),
-        to: &to,
-        until: Some(wanted.until),
-    });
-    let until = timestamp(wanted.until);
-    let text = format!("{place}: {to} until {until}, by {by}");
-    admin.history.add(now, ChangedBy::Api, vec![text]);
+    let from = before.map_or_else(|| in_file(settings), |it| what(&it));
+    let (place, values) = (place(&settings.name), (&*from, &*what(&wanted)));
+    author.note_set(&admin.history, &place, values, wanted.until);
     Ok(reply::ok(&overridden(&wanted)))
 }
 
@@ -85,16 +76,8 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<Str
         return Err(Refusal::new(StatusCode::NOT_FOUND, message));
     };
     let settings = origin.settings();
-    let place = place(&settings.name);
-    author.log(&Changed {
-        event: "override undone",
-        what: &place,
-        from: Some(&what(&ended)),
-        to: &in_file(settings),
-        until: None,
-    });
-    let text = format!("{place}: override undone");
-    admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
+    let values = (&*what(&ended), &*in_file(settings));
+    author.note_undone(&admin.history, &place(&settings.name), values);
     Ok(reply::ok(&overridden(&ended)))
 }
 

@@ -18,85 +18,92 @@ mod store;
 mod what_if;
 mod zones;
 
-use actix_web::web::{self, ServiceConfig};
+use actix_web::web::{ServiceConfig, delete, get, head, post, put};
 
-use super::{reading, reply};
+use super::{answering, reading};
 
 pub(super) fn routes(app: &mut ServiceConfig) {
-    let key = web::resource("/api/zones/{zone}/keys/{key:.*}")
-        .route(web::delete().to(keys::forget))
-        .default_service(web::to(async || reply::not_allowed("DELETE")));
-    let of_key = web::resource("/api/zones/{zone}/keys/{key:.*}/override")
-        .route(web::put().to(overrides::set))
-        .route(web::delete().to(overrides::end))
-        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
-    let of_zone = web::resource("/api/zones/{zone}/override")
-        .route(web::put().to(overrides::set))
-        .route(web::delete().to(overrides::end))
-        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
-    let what_if = web::resource("/api/zones/{zone}/what-if")
-        .route(web::post().to(what_if::ask))
-        .default_service(web::to(async || reply::not_allowed("POST")));
-    let reload = web::resource("/api/reload")
-        .route(web::post().to(config::reload))
-        .default_service(web::to(async || reply::not_allowed("POST")));
     let maintained = |path| {
-        web::resource(path)
-            .route(web::put().to(maintenance::set))
-            .route(web::delete().to(maintenance::end))
-            .default_service(web::to(async || reply::not_allowed("PUT, DELETE")))
+        let routes = [put().to(maintenance::set), delete().to(maintenance::end)];
+        answering(path, "PUT, DELETE", routes)
     };
-    let of_gate = web::resource("/api/origins/{origin}/override")
-        .route(web::put().to(gates::set))
-        .route(web::delete().to(gates::end))
-        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
-    let experiments = web::resource("/api/find")
-        .route(web::get().to(find::list))
-        .route(web::head().to(find::list))
-        .route(web::post().to(find::start))
-        .default_service(web::to(async || reply::not_allowed("GET, HEAD, POST")));
-    let experiment = web::resource("/api/find/{origin}")
-        .route(web::get().to(find::show))
-        .route(web::head().to(find::show))
-        .route(web::put().to(find::renew))
-        .route(web::delete().to(find::stop))
-        .default_service(web::to(async || {
-            reply::not_allowed("GET, HEAD, PUT, DELETE")
-        }));
-    let of_room = web::resource("/api/rooms/{origin}/override")
-        .route(web::put().to(rooms::set))
-        .route(web::delete().to(rooms::end))
-        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
-    let word = web::resource("/api/rooms/{origin}/word")
-        .route(web::put().to(rooms::set_word))
-        .route(web::delete().to(rooms::end_word))
-        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
-    let call = web::resource("/api/rooms/{origin}/call")
-        .route(web::post().to(rooms::call))
-        .default_service(web::to(async || reply::not_allowed("POST")));
-    let empty = web::resource("/api/rooms/{origin}/empty")
-        .route(web::post().to(rooms::empty))
-        .default_service(web::to(async || reply::not_allowed("POST")));
     app.service(reading("/api/zones", zones::all))
         .service(reading("/api/zones/{zone}", zones::one))
         .service(reading("/api/zones/{zone}/keys", keys::list))
         .service(reading("/api/zones/{zone}/overrides", overrides::list))
-        .service(of_zone)
-        .service(of_key)
-        .service(key)
-        .service(what_if)
+        .service(answering(
+            "/api/zones/{zone}/override",
+            "PUT, DELETE",
+            [put().to(overrides::set), delete().to(overrides::end)],
+        ))
+        .service(answering(
+            "/api/zones/{zone}/keys/{key:.*}/override",
+            "PUT, DELETE",
+            [put().to(overrides::set), delete().to(overrides::end)],
+        ))
+        .service(answering(
+            "/api/zones/{zone}/keys/{key:.*}",
+            "DELETE",
+            [delete().to(keys::forget)],
+        ))
+        .service(answering(
+            "/api/zones/{zone}/what-if",
+            "POST",
+            [post().to(what_if::ask)],
+        ))
         .service(reading("/api/config", config::show))
-        .service(reload)
+        .service(answering(
+            "/api/reload",
+            "POST",
+            [post().to(config::reload)],
+        ))
         .service(maintained("/api/maintenance"))
         .service(maintained("/api/routes/{route:.*}/maintenance"))
         .service(reading("/api/origins", origins::all))
-        .service(of_gate)
-        .service(experiments)
-        .service(experiment)
-        .service(of_room)
-        .service(word)
-        .service(call)
-        .service(empty)
+        .service(answering(
+            "/api/origins/{origin}/override",
+            "PUT, DELETE",
+            [put().to(gates::set), delete().to(gates::end)],
+        ))
+        .service(answering(
+            "/api/find",
+            "GET, HEAD, POST",
+            [
+                get().to(find::list),
+                head().to(find::list),
+                post().to(find::start),
+            ],
+        ))
+        .service(answering(
+            "/api/find/{origin}",
+            "GET, HEAD, PUT, DELETE",
+            [
+                get().to(find::show),
+                head().to(find::show),
+                put().to(find::renew),
+                delete().to(find::stop),
+            ],
+        ))
+        .service(answering(
+            "/api/rooms/{origin}/override",
+            "PUT, DELETE",
+            [put().to(rooms::set), delete().to(rooms::end)],
+        ))
+        .service(answering(
+            "/api/rooms/{origin}/word",
+            "PUT, DELETE",
+            [put().to(rooms::set_word), delete().to(rooms::end_word)],
+        ))
+        .service(answering(
+            "/api/rooms/{origin}/call",
+            "POST",
+            [post().to(rooms::call)],
+        ))
+        .service(answering(
+            "/api/rooms/{origin}/empty",
+            "POST",
+            [post().to(rooms::empty)],
+        ))
         .service(reading("/api/headline", headline::now))
         .service(reading("/api/now", now::show))
         .service(reading("/api/routes", routes::all))

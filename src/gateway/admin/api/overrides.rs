@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
-use config::{ChangedBy, StoreKind};
+use config::StoreKind;
 use limit::Rate;
 use serde::Deserialize;
 
@@ -12,11 +12,10 @@ use super::keys::{named, unmasked};
 use super::span::span;
 use super::zones::find;
 use crate::admin::Admin;
-use crate::admin::author::{Author, Changed};
+use crate::admin::author::Author;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::observe::key_names::KeyNames;
 use crate::status::overridden::{place, view};
-use crate::status::timestamp::timestamp;
 use crate::status::views::{self, KeyOverride, Plain};
 use crate::time::clock;
 use crate::zone::{Key, MAX_KEYS, Override, Zone};
@@ -61,20 +60,11 @@ pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> Answer {
 pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let author = Author::of(&request);
     act(&request, &admin, |zone, target| {
-        let by = author.shown();
-        let wanted = wanted(&body, zone, by)?;
+        let wanted = wanted(&body, zone, author.shown())?;
         let before = put(zone, &target, &wanted)?;
-        let (place, to) = (place(zone, target.key()), what(&wanted));
-        author.log(&Changed {
-            event: "override set",
-            what: &place,
-            from: Some(&before.map_or_else(|| in_file(zone, &target), |it| what(&it))),
-            to: &to,
-            until: Some(wanted.until),
-        });
-        let until = timestamp(wanted.until);
-        let text = format!("{place}: {to} until {until}, by {by}");
-        admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
+        let from = before.map_or_else(|| in_file(zone, &target), |it| what(&it));
+        let (place, values) = (place(zone, target.key()), (&*from, &*what(&wanted)));
+        author.note_set(&admin.history, &place, values, wanted.until);
         Ok(view(&wanted))
     })
     .await
@@ -87,16 +77,8 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
             let message = "nothing is overridden here; /api/zones/{zone}/overrides lists what is";
             return Err(Refusal::new(StatusCode::NOT_FOUND, message));
         };
-        let place = place(zone, target.key());
-        author.log(&Changed {
-            event: "override undone",
-            what: &place,
-            from: Some(&what(&ended)),
-            to: &in_file(zone, &target),
-            until: None,
-        });
-        let text = format!("{place}: override undone");
-        admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
+        let values = (&*what(&ended), &*in_file(zone, &target));
+        author.note_undone(&admin.history, &place(zone, target.key()), values);
         Ok(view(&ended))
     })
     .await

@@ -64,8 +64,6 @@ fn cost(costs: &RouteCosts) -> RouteCost {
         (Plain::new(it.method), cost)
     });
     RouteCost {
-        unit_seconds: rule.unit.as_secs_f64(),
-        max: rule.max.get(),
         shadow: rule.is_shadow,
         methods: methods.collect(),
     }

@@ -30,49 +30,27 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 38] = [
-    asset("/", "text/html; charset=utf-8", include_str!("page.html")),
-    asset(
-        "/page.css",
-        "text/css; charset=utf-8",
-        include_str!("page.css"),
-    ),
-    script("/page.js", include_str!("page.js")),
-    script("/state.js", include_str!("state.js")),
-    script("/link.js", include_str!("link.js")),
-    script("/events.js", include_str!("events.js")),
-    script("/token.js", include_str!("token.js")),
-    script("/login.js", include_str!("login.js")),
-    script("/ask.js", include_str!("ask.js")),
-    script("/address.js", include_str!("address.js")),
-    script("/text.js", include_str!("text.js")),
-    script("/plot.js", include_str!("plot.js")),
-    script("/canvas.js", include_str!("canvas.js")),
-    script("/marks.js", include_str!("marks.js")),
-    script("/headline.js", include_str!("headline.js")),
-    script("/totals.js", include_str!("totals.js")),
-    script("/zones.js", include_str!("zones.js")),
-    script("/overrides.js", include_str!("overrides.js")),
-    script("/limited.js", include_str!("limited.js")),
-    script("/keys.js", include_str!("keys.js")),
-    script("/origins.js", include_str!("origins.js")),
-    script("/servers.js", include_str!("servers.js")),
-    script("/shared.js", include_str!("shared.js")),
-    script("/gatepanel.js", include_str!("gatepanel.js")),
-    script("/gates.js", include_str!("gates.js")),
-    script("/find.js", include_str!("find.js")),
-    script("/findplot.js", include_str!("findplot.js")),
-    script("/ownfinds.js", include_str!("ownfinds.js")),
-    script("/rooms.js", include_str!("rooms.js")),
-    script("/routes.js", include_str!("routes.js")),
-    script("/store.js", include_str!("store.js")),
-    script("/file.js", include_str!("file.js")),
-    script("/notices.js", include_str!("notices.js")),
-    script("/act.js", include_str!("act.js")),
-    script("/actions.js", include_str!("actions.js")),
-    script("/send.js", include_str!("send.js")),
-    script("/whatif.js", include_str!("whatif.js")),
-    asset("/icon.svg", "image/svg+xml", include_str!("icon.svg")),
+/// Lists the page with its style and icon, and the scripts of these names.
+macro_rules! assets {
+    ($($script:literal),* $(,)?) => {
+        &[
+            asset("/", "text/html; charset=utf-8", include_str!("page.html")),
+            asset("/page.css", "text/css; charset=utf-8", include_str!("page.css")),
+            asset("/icon.svg", "image/svg+xml", include_str!("icon.svg")),
+            $(script(
+                concat!("/", $script, ".js"),
+                include_str!(concat!($script, ".js")),
+            ),)*
+        ]
+    };
+}
+
+#[rustfmt::skip]
+const ASSETS: &[Asset] = assets![
+    "page", "state", "link", "events", "token", "login", "ask", "address", "text", "plot",
+    "canvas", "marks", "headline", "totals", "zones", "overrides", "limited", "keys", "origins",
+    "servers", "shared", "gatepanel", "gates", "find", "findplot", "ownfinds", "rooms",
+    "routes", "store", "file", "notices", "act", "actions", "send", "whatif",
 ];
 
 const fn asset(path: &'static str, content_type: &'static str, text: &'static str) -> Asset {
@@ -88,7 +66,7 @@ const fn script(path: &'static str, text: &'static str) -> Asset {
 }
 
 pub(super) fn routes(config: &mut web::ServiceConfig) {
-    for asset in &ASSETS {
+    for asset in ASSETS {
         let handler = async move |request: HttpRequest| asset.answer(&request);
         config.service(reading(asset.path, handler));
     }

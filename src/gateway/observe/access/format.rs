@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::net::IpAddr;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use limit::{Excess, Moment};
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use super::Entry;
 use crate::observe::escape::{escape, escape_unquoted, in_json};
@@ -93,102 +94,60 @@ pub(crate) fn text(entry: &Entry) -> String {
     line
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
-    time: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<IpAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    protocol: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request_id: Option<&'a str>,
-    status: u16,
-    bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    route: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shared: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    zone: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit_status: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    excess: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flooded: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    queue_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin_queue_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin_rejected: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan_zone: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    class: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin_seconds: Option<f64>,
-    duration_seconds: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    referer: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_agent: Option<&'a str>,
+pub(crate) fn json(entry: &Entry) -> String {
+    // Strings and numbers always have a JSON form.
+    in_json(serde_json::to_string(entry).unwrap_or_default())
 }
 
-pub(crate) fn json(entry: &Entry) -> String {
-    let (limited, line) = (entry.limited.as_ref(), entry.line.as_ref());
-    let (plan, plan_zone) = entry.plan();
-    let line = Json {
-        time: timestamp(entry.time).to_string(),
-        client: entry.client,
-        method: line.map(|line| line.method),
-        target: line.map(|line| text_of(&line.target)),
-        protocol: line.map(|line| line.protocol),
-        request_id: entry.request_id,
-        status: entry.status,
-        bytes: entry.bytes,
-        route: entry.route.as_deref(),
-        origin: entry.origin,
-        server: entry.server.as_deref(),
-        shared: entry.shared,
-        refused: entry.is_refused.then_some(true),
-        zone: limited.map(|limited| limited.zone),
-        key: entry.key(),
-        limit_status: limited.map(|limited| limited.status.label()),
-        excess: limited
-            .and_then(|limited| limited.excess)
-            .map(Excess::requests),
-        flooded: limited.and_then(|limited| limited.is_flood.then_some(true)),
-        queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
-        origin_queue_seconds: entry.origin_queue.map(|span| span.as_secs_f64()),
-        origin_rejected: entry.origin_rejected,
-        plan,
-        plan_zone,
-        class: entry.class,
-        cost: entry.cost,
-        origin_seconds: entry.origin_took.map(|span| span.as_secs_f64()),
-        duration_seconds: entry.duration.as_secs_f64(),
-        referer: entry.referer.as_deref(),
-        user_agent: entry.user_agent.as_deref(),
+/// Writes the fields that have a value into a map.
+macro_rules! fields {
+    ($map:ident; $($name:ident = $value:expr;)*) => {
+        $(if let Some(value) = $value {
+            $map.serialize_entry(stringify!($name), &value)?;
+        })*
     };
-    // Strings and numbers always have a JSON form.
-    in_json(serde_json::to_string(&line).unwrap_or_default())
+}
+
+/// The object of a line in JSON.
+impl Serialize for Entry<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let (limited, line) = (self.limited.as_ref(), self.line.as_ref());
+        let (plan, plan_zone) = self.plan();
+        let seconds = |span: Duration| span.as_secs_f64();
+        let mut map = to.serialize_map(None)?;
+        fields! { map;
+            time = Some(timestamp(self.time).to_string());
+            client = self.client;
+            method = line.map(|line| line.method);
+            target = line.map(|line| text_of(&line.target));
+            protocol = line.map(|line| line.protocol);
+            request_id = self.request_id;
+            status = Some(self.status);
+            bytes = Some(self.bytes);
+            route = self.route.as_deref();
+            origin = self.origin;
+            server = self.server.as_deref();
+            shared = self.shared;
+            refused = self.is_refused.then_some(true);
+            zone = limited.map(|limited| limited.zone);
+            key = self.key();
+            limit_status = limited.map(|limited| limited.status.label());
+            excess = limited.and_then(|limited| limited.excess).map(Excess::requests);
+            flooded = limited.and_then(|limited| limited.is_flood.then_some(true));
+            queue_seconds = self.queue.map(seconds);
+            origin_queue_seconds = self.origin_queue.map(seconds);
+            origin_rejected = self.origin_rejected;
+            plan = plan;
+            plan_zone = plan_zone;
+            class = self.class;
+            cost = self.cost;
+            origin_seconds = self.origin_took.map(seconds);
+            duration_seconds = Some(seconds(self.duration));
+            referer = self.referer.as_deref();
+            user_agent = self.user_agent.as_deref();
+        }
+        map.end()
+    }
 }
 
 /// Bytes as text: unchanged if they are UTF-8, otherwise escaped.

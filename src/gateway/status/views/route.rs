@@ -56,10 +56,6 @@ pub struct Route {
 /// What the requests of a route cost, as far as it was learned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouteCost {
-    /// How much time at the origin costs 1, in seconds.
-    pub unit_seconds: f64,
-    /// What counts for any longer time.
-    pub max: u32,
     /// Whether the costs are only shown, and each request counts for 1.
     pub shadow: bool,
     /// By method: those of which requests have ended.

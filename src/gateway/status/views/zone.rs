@@ -18,15 +18,10 @@ pub struct Zone {
     pub algorithm: Plain,
     pub store: Plain,
     pub on_store_failure: Plain,
-    /// How long places of busy keys are taken ahead from the store; 0: none are.
-    pub lease_seconds: f64,
     pub rate: Plain,
-    /// `None` if the zone has no rate.
-    pub rate_per_second: Option<f64>,
     pub max_keys: u64,
     /// The most unknown keys that get buckets of their own, such as `100r/s`; `None`: all.
     pub new_keys: Option<Plain>,
-    pub idle_timeout_seconds: f64,
     pub limits: Vec<Limit>,
     /// Its plans, in the order of the file; left out without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use config::Zone;
 use limit::{Delay, Limit, Rate, parse_duration};
-use serde_json::{Map, Value};
+use serde::Deserialize;
 
 /// Other numbers for a zone and for all limits in it. What is `None` stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,17 @@ enum MaxWait {
     Of(Duration),
 }
 
+/// The body of a request.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct Body {
+    rate: Option<String>,
+    burst: Option<u32>,
+    delay: Option<u32>,
+    nodelay: Option<bool>,
+    max_wait: Option<String>,
+}
+
 const EXAMPLE: &str = r#"{"rate": "20r/s"}"#;
 
 impl OtherNumbers {
@@ -39,44 +50,42 @@ impl OtherNumbers {
 
     /// Reads the body of a request. The error names the field and the remedy.
     pub(crate) fn read(body: &[u8], zone: &Zone) -> Result<Self, String> {
-        let fields: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
-            format!("the body must be a JSON object such as {EXAMPLE}: {error}")
+        let body: Body = serde_json::from_slice(body).map_err(|error| {
+            format!("the body must be a JSON object such as {EXAMPLE}, with rate, burst, delay, nodelay and max_wait: {error}")
         })?;
-        let mut wanted = Self::default();
-        let (mut delay, mut nodelay) = (None, None);
-        for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-            match name.as_str() {
-                "rate" => wanted.rate = Some(rate(value, zone)?),
-                "burst" => wanted.burst = Some(burst(value, zone)?),
-                "delay" => delay = Some(whole(name, value)?),
-                "nodelay" => nodelay = Some(boolean(name, value)?),
-                "max_wait" => wanted.max_wait = max_wait(value)?,
-                _ => {
-                    return Err(format!(
-                        "there is no field {name:?}; the fields are rate, burst, delay, nodelay and max_wait"
-                    ));
-                }
-            }
-            if !zone.algorithm.queues() && !["rate", "burst"].contains(&name.as_str()) {
-                let algorithm = zone.algorithm;
-                return Err(format!(
-                    "{name}: the zone counts by {algorithm}, which makes nothing wait; leave {name} out"
-                ));
-            }
+        let waits = [
+            ("delay", body.delay.is_some()),
+            ("nodelay", body.nodelay.is_some()),
+            ("max_wait", body.max_wait.is_some()),
+        ];
+        if let Some((name, _)) = waits.iter().find(|(_, is_given)| *is_given)
+            && !zone.algorithm.queues()
+        {
+            let algorithm = zone.algorithm;
+            return Err(format!(
+                "{name}: the zone counts by {algorithm}, which makes nothing wait; leave {name} out"
+            ));
         }
-        wanted.delay = match (delay, nodelay) {
-            (Some(_), Some(true)) => {
-                return Err(
-                    "delay: with nodelay = true nothing waits; leave delay or nodelay out"
-                        .to_owned(),
-                );
-            }
-            (_, Some(true)) => Some(Delay::Never),
-            (Some(delay), _) => Some(Delay::Above(delay)),
-            (None, Some(false)) => Some(Delay::Above(0)),
-            (None, None) => None,
+        let wanted = Self {
+            rate: body.rate.map(|text| rate(&text, zone)).transpose()?,
+            burst: body.burst.map(|it| burst(it, zone)).transpose()?,
+            delay: match (body.delay, body.nodelay) {
+                (Some(_), Some(true)) => {
+                    return Err(
+                        "delay: with nodelay = true nothing waits; leave delay or nodelay out"
+                            .to_owned(),
+                    );
+                }
+                (_, Some(true)) => Some(Delay::Never),
+                (Some(delay), _) => Some(Delay::Above(delay)),
+                (None, Some(false)) => Some(Delay::Above(0)),
+                (None, None) => None,
+            },
+            max_wait: body
+                .max_wait
+                .map_or(Ok(MaxWait::Same), |it| max_wait(&it))?,
         };
-        if let (Some(delay), Some(burst)) = (delay, wanted.burst)
+        if let (Some(delay), Some(burst)) = (body.delay, wanted.burst)
             && delay > burst
         {
             return Err(format!(
@@ -126,30 +135,24 @@ impl OtherNumbers {
     }
 }
 
-fn rate(value: &Value, zone: &Zone) -> Result<Rate, String> {
-    let rate = match value.as_str() {
-        Some("none") => Rate::UNLIMITED,
-        Some(text) => text
+fn rate(text: &str, zone: &Zone) -> Result<Rate, String> {
+    let rate = match text {
+        "none" => Rate::UNLIMITED,
+        text => text
             .parse()
-            .map_err(|error| format!("rate: {error}; found {value}"))?,
-        None => {
-            return Err(format!(
-                "rate: expected a text such as \"20r/s\"; found {value}"
-            ));
-        }
+            .map_err(|error| format!("rate: {error}; found {text:?}"))?,
     };
     let reason = zone.unfit(rate);
     reason.map_or(Ok(rate), |reason| Err(format!("rate: {reason}")))
 }
 
-fn burst(value: &Value, zone: &Zone) -> Result<u32, String> {
+fn burst(burst: u32, zone: &Zone) -> Result<u32, String> {
     if zone.algorithm.has_windows() {
         let algorithm = zone.algorithm;
         return Err(format!(
             "burst: the zone counts by {algorithm}, which allows the requests of its rate in each period and no burst; leave burst out"
         ));
     }
-    let burst = whole("burst", value)?;
     if zone.algorithm.queues() {
         return Ok(burst);
     }
@@ -159,24 +162,12 @@ fn burst(value: &Value, zone: &Zone) -> Result<u32, String> {
         .ok_or_else(|| "burst: 0 would let nothing through; write a whole number from 1".to_owned())
 }
 
-fn whole(name: &str, value: &Value) -> Result<u32, String> {
-    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
-    let most = u32::MAX;
-    number.ok_or_else(|| format!("{name}: expected a whole number from 0 to {most}; found {value}"))
-}
-
-fn boolean(name: &str, value: &Value) -> Result<bool, String> {
-    let boolean = value.as_bool();
-    boolean.ok_or_else(|| format!("{name}: expected true or false; found {value}"))
-}
-
-fn max_wait(value: &Value) -> Result<MaxWait, String> {
-    if value == "none" {
+fn max_wait(text: &str) -> Result<MaxWait, String> {
+    if text == "none" {
         return Ok(MaxWait::Unlimited);
     }
-    let span = value.as_str().and_then(parse_duration);
-    span.map(MaxWait::Of).ok_or_else(|| {
-        format!("max_wait: expected \"none\", or a duration such as \"5s\"; found {value}")
+    parse_duration(text).map(MaxWait::Of).ok_or_else(|| {
+        format!("max_wait: expected \"none\", or a duration such as \"5s\"; found {text:?}")
     })
 }
 
@@ -256,41 +247,17 @@ mod tests {
                 r#"{"rate": null}"#,
                 "write at least one of rate, burst,",
             ),
-            (
-                queue,
-                r#"{"keys": 1}"#,
-                "there is no field \"keys\"; the fields are",
-            ),
-            (
-                queue,
-                r#"{"rate": 20}"#,
-                "rate: expected a text such as \"20r/s\"; found 20",
-            ),
+            (queue, r#"{"keys": 1}"#, "unknown field `keys`"),
+            (queue, r#"{"rate": 20}"#, "expected a string"),
             (
                 queue,
                 r#"{"rate": "fast"}"#,
                 "rate: a rate is a count and a period",
             ),
-            (
-                queue,
-                r#"{"burst": -1}"#,
-                "burst: expected a whole number from 0 to",
-            ),
-            (
-                queue,
-                r#"{"burst": "9"}"#,
-                "burst: expected a whole number from 0 to",
-            ),
-            (
-                queue,
-                r#"{"delay": 1.5}"#,
-                "delay: expected a whole number from 0 to",
-            ),
-            (
-                queue,
-                r#"{"nodelay": 1}"#,
-                "nodelay: expected true or false; found 1",
-            ),
+            (queue, r#"{"burst": -1}"#, "expected u32"),
+            (queue, r#"{"burst": "9"}"#, "expected u32"),
+            (queue, r#"{"delay": 1.5}"#, "expected u32"),
+            (queue, r#"{"nodelay": 1}"#, "expected a boolean"),
             (
                 queue,
                 r#"{"max_wait": "5"}"#,

@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 
 /// Fields of JSON and metrics whose numbers are settings or counts, although they have fractions.
-const EXACT: [&str; 8] = [
+const EXACT: [&str; 5] = [
     "\"rate\":",
-    "\"rate_per_second\":",
     "\"share\":",
     "\"file\":",
     "\"now\":",
-    "\"lease_seconds\":",
-    "\"idle_timeout_seconds\":",
     "drip_zone_rate{",
 ];
 

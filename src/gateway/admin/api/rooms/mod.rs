@@ -69,20 +69,12 @@ pub(super) async fn set(
 ) -> Answer {
     let target = Target::of(&request, &admin, &origin)?;
     let (room, file) = target.room()?;
-    let by = target.author.shown();
-    let wanted = body::wanted(&body, target.now, by)?;
+    let wanted = body::wanted(&body, target.now, target.author.shown())?;
     let before = room.set_override(Some(wanted.clone()), target.now);
-    let (place, to) = (place(room), what(&wanted));
-    target.author.log(&Changed {
-        event: "override set",
-        what: &place,
-        from: Some(&before.map_or_else(|| in_file(file), |it| what(&it))),
-        to: &to,
-        until: Some(wanted.until),
-    });
-    let until = timestamp(wanted.until);
-    let text = format!("{place}: {to} until {until}, by {by}");
-    admin.history.add(target.now, ChangedBy::Api, vec![text]);
+    let from = before.map_or_else(|| in_file(file), |it| what(&it));
+    let (place, values) = (place(room), (&*from, &*what(&wanted)));
+    let author = &target.author;
+    author.note_set(&admin.history, &place, values, wanted.until);
     Ok(reply::ok(&overridden(&wanted)))
 }
 
@@ -93,16 +85,9 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, origin: Path<S
         let message = "nothing is overridden here; /api/origins says what is";
         return Err(Refusal::new(StatusCode::NOT_FOUND, message));
     };
-    let place = place(room);
-    target.author.log(&Changed {
-        event: "override undone",
-        what: &place,
-        from: Some(&what(&ended)),
-        to: &in_file(file),
-        until: None,
-    });
-    let text = format!("{place}: override undone");
-    admin.history.add(target.now, ChangedBy::Api, vec![text]);
+    let values = (&*what(&ended), &*in_file(file));
+    let author = &target.author;
+    author.note_undone(&admin.history, &place(room), values);
     Ok(reply::ok(&overridden(&ended)))
 }
 

@@ -1,0 +1,93 @@
+//! What a part costs, in processor time of this thread: on a busy machine wall time includes other processes.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// How often a part is measured.
+const SAMPLES: usize = 40;
+/// A measurement repeats its part until it takes this long.
+const LONG_ENOUGH: Duration = Duration::from_millis(10);
+/// How many inputs there are at a time, where each is used once.
+const INPUTS: usize = 64;
+
+/// Measures the parts whose names contain the argument of the command.
+pub struct Bench(String);
+
+impl Bench {
+    /// As in `cargo bench --bench queue -- retune`.
+    pub fn from_arguments() -> Self {
+        let mut arguments = std::env::args().skip(1);
+        Self(
+            arguments
+                .find(|it| !it.starts_with('-'))
+                .unwrap_or_default(),
+        )
+    }
+
+    /// Measures what `once` takes.
+    pub fn iter<T>(&self, name: &str, mut once: impl FnMut() -> T) {
+        self.custom(name, |times| {
+            let began = now();
+            for _ in 0..times {
+                black_box(once());
+            }
+            now().saturating_sub(began)
+        });
+    }
+
+    /// Measures what `once` takes, with an input of its own each time.
+    pub fn with_inputs<I, T>(
+        &self,
+        name: &str,
+        mut input: impl FnMut() -> I,
+        mut once: impl FnMut(&mut I) -> T,
+    ) {
+        if !name.contains(&self.0) {
+            return;
+        }
+        let samples = (0..SAMPLES).map(|_| {
+            let mut inputs: Vec<I> = (0..INPUTS).map(|_| input()).collect();
+            let began = now();
+            for input in &mut inputs {
+                black_box(once(input));
+            }
+            nanos(now().saturating_sub(began), INPUTS as u64)
+        });
+        print(name, samples.collect());
+    }
+
+    /// Measures what is repeated by `run`, which returns how long that took.
+    pub fn custom(&self, name: &str, mut run: impl FnMut(u64) -> Duration) {
+        if !name.contains(&self.0) {
+            return;
+        }
+        let mut times = 1;
+        while run(times) < LONG_ENOUGH {
+            times *= 2;
+        }
+        let samples = (0..SAMPLES).map(|_| nanos(run(times), times));
+        print(name, samples.collect());
+    }
+}
+
+/// The processor time of this thread so far.
+pub fn now() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        time.tv_sec.try_into().unwrap_or_default(),
+        time.tv_nsec.try_into().unwrap_or_default(),
+    )
+}
+
+fn nanos(all: Duration, times: u64) -> f64 {
+    all.as_secs_f64() * 1e9 / times as f64
+}
+
+fn print(name: &str, mut samples: Vec<f64>) {
+    samples.sort_by(f64::total_cmp);
+    let at = |share: usize| samples[(samples.len() - 1) * share / 100];
+    let (low, median, high) = (at(5), at(50), at(95));
+    println!("{name:70} {median:9.1} ns, nine of ten from {low:.1} to {high:.1}");
+}
