@@ -63,11 +63,11 @@ pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
     ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit, FieldEdits,
-    Host, HostPattern, HostRank, LearnedCost, Listen, ListenAddress, ListenService, Matcher,
-    MatcherInput, MatcherValue, Media, Networks, OpeningTime, OriginTls, Page, PageChoice,
-    PageContent, PagePart, PageValue, Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans,
-    Precedence, RejectBody, RequestInputs, RoomSecret, RouteIndex, RouteLimit, Scheme, ServerUrl,
-    Settings, SocketMode, Statuses,
+    Host, HostPattern, LearnedCost, Listen, ListenAddress, ListenService, Matcher, MatcherInput,
+    MatcherValue, Media, Networks, OpeningTime, OriginTls, Page, PageChoice, PageContent, PagePart,
+    PageValue, Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans, RejectBody,
+    RequestInputs, RoomSecret, RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode,
+    Statuses,
 };
 pub use short_key::short_key;
 pub use show::show;

@@ -14,9 +14,9 @@ use super::prelude::*;
 use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
 use crate::{
-    ClientNetworks, Collapse, Cors, CostRule, FieldEdits, HostPattern, HostRank, Jwt, Matcher,
-    Networks, Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit,
-    Settings, Statuses,
+    ClientNetworks, Collapse, Cors, CostRule, FieldEdits, HostPattern, Jwt, Matcher, Networks,
+    Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit, Settings,
+    Statuses,
 };
 
 table! {
@@ -333,18 +333,6 @@ impl Route {
         collapse.key.hash(&mut hasher);
         (&collapse.vary, &collapse.cookies).hash(&mut hasher);
         hasher.finish()
-    }
-
-    /// How the route ranks for this host, and `None` if it does not take it.
-    #[must_use]
-    pub fn host_rank(&self, host: &str) -> Option<HostRank> {
-        if self.hosts.is_empty() {
-            return Some(HostRank::Any);
-        }
-        self.hosts
-            .iter()
-            .filter_map(|pattern| pattern.rank(host))
-            .max()
     }
 
     /// How many conditions a request must meet beside its path, host and method. Of equal routes
