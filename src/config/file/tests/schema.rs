@@ -58,7 +58,7 @@ fn all_cases() -> Vec<Case> {
 
 /// The TOML files of the repository, and the TOML of its pages.
 fn texts() -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let mut paths = vec![root.join("gateway.toml"), root.join("README.md")];
     for folder in ["docs/examples", "tests/corpus/gateways", "docs"] {
         let entries = fs::read_dir(root.join(folder)).unwrap();
