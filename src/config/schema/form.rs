@@ -57,9 +57,6 @@ pub(crate) const RATE_FORM: Form = Form::Like(
 );
 /// A size: a text with a unit, or bytes.
 pub(crate) const SIZE_FORM: Form = Form::Size(0, u64::MAX);
-pub(crate) const HEAD_SIZE_FORM: Form = Form::Size(HEAD_SIZES.0, HEAD_SIZES.1);
-/// The least and the greatest largest size of a head, in bytes.
-pub(crate) const HEAD_SIZES: (u64, u64) = (1024, 1024 * 1024);
 pub(crate) const SIZE_ABOVE_ZERO_FORM: Form = Form::Size(1, u64::MAX);
 /// Bytes over a span, or none.
 pub(crate) const BYTE_RATE_FORM: Form =

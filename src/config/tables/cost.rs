@@ -60,32 +60,22 @@ table! {
     }
 }
 
-words!(Measure);
-
-/// What a cost is learned from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Measure {
-    /// The time at the origin.
-    Time,
+words! {
+    /// What a cost is learned from.
+    enum Measure {
+        /// The time at the origin.
+        Time = "time",
+    }
 }
 
-impl Measure {
-    const NAMED: [(&'static str, Self); 1] = [("time", Self::Time)];
-}
-
-words!(LearningMode);
-
-/// Whether a learned cost is charged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LearningMode {
-    /// It is.
-    On,
-    /// It is only shown.
-    Shadow,
-}
-
-impl LearningMode {
-    const NAMED: [(&'static str, Self); 2] = [("on", Self::On), ("shadow", Self::Shadow)];
+words! {
+    /// Whether a learned cost is charged.
+    enum LearningMode {
+        /// It is.
+        On = "on",
+        /// It is only shown.
+        Shadow = "shadow",
+    }
 }
 
 /// The shortest and the longest `unit`, in nanoseconds: 100 us and 1 minute.

@@ -54,17 +54,9 @@ const NAMES: Kind<Vec<String>> = kind(
             "" => item.expected("a text that is not empty"),
             text => Some(text.to_owned()),
         };
-        if node.items().is_none() {
-            return one(node).map(|name| vec![name]);
-        }
-        values::filled(EXAMPLE, node)?;
-        values::list(EXAMPLE, one)(node)
+        values::one_or_list(node, EXAMPLE, one)
     },
-    |it| match &it[..] {
-        [] => None,
-        [name] => shown(name),
-        names => texts(names),
-    },
+    |it| one_or_texts(it),
 );
 
 const LEEWAY: Kind<Duration> = Kind {

@@ -13,7 +13,7 @@ pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
 const COUNT: Kind<u32> = whole::<_, 0, U32>();
 /// As many requests at once, in a token bucket.
 const CAPACITY: Kind<u32> = whole::<_, 1, U32>();
-const IN_FLIGHT: Kind<Option<NonZeroU32>> = optional_whole::<_, 1, U32>();
+const IN_FLIGHT: Kind<NonZeroU32> = whole::<_, 1, U32>();
 
 table! {
     pub(crate) const LIMIT {
@@ -131,7 +131,7 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
             zone.name
         ));
     }
-    let in_flight = in_flight_node.map_or(Some(None), IN_FLIGHT.read);
+    let in_flight = in_flight_node.map_or(Some(None), |node| (IN_FLIGHT.read)(node).map(Some));
     let delay = delay?;
     Some(Limit {
         burst: burst?,

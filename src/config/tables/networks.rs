@@ -6,15 +6,12 @@ use super::plan_keys::{MAX_WRONG, line_of, lines_of};
 use super::prelude::*;
 use crate::{FileKind, Networks, Peers};
 
-pub(super) const NETWORK_LIST: Kind<Option<Networks>> = kind(
+pub(super) const NETWORK_LIST: Kind<Networks> = kind(
     Form::OneOf(&[Form::List(&NETWORK_FORM, 1), Form::Table(FILE)]),
-    |node| read(node).map(Some),
-    |it| {
-        let networks = it.as_ref()?;
-        match &networks.file {
-            Some(file) => shown_file(file),
-            None => texts(&networks.list),
-        }
+    read,
+    |it| match &it.file {
+        Some(file) => shown_file(file),
+        None => texts(&it.list),
     },
 );
 
@@ -60,8 +57,7 @@ fn read(node: Node) -> Option<Networks> {
             "a list such as {EXAMPLE}, or {{ file = \"partners.txt\" }}"
         ));
     }
-    values::filled(EXAMPLE, node)?;
-    let list = values::list(EXAMPLE, values::network)(node)?;
+    let list = values::filled_list(node, EXAMPLE, values::network)?;
     Some(Networks { list, file: None })
 }
 

@@ -117,7 +117,7 @@ table! {
         max_wait: Option<Duration> = DURATION_OR_NONE.or("\"none\"").shown_at(1), NextRequest,
             "A request that would wait longer is rejected on arrival.";
         /// `None`: that of the origin.
-        response_timeout: Option<Duration> = RESPONSE_TIMEOUT.optional().shown_at(1), NextRequest,
+        response_timeout: Option<Duration> = TIMEOUT.optional().shown_at(1), NextRequest,
             "Longest silence of the origin before the head of its response. Default: that of the origin.";
         dry_run: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
             "Decide, count and log, but let every request pass its zones at once.";
@@ -159,12 +159,6 @@ pub(crate) const NOT_REFUSED: [&str; 17] = [
 
 /// An error status.
 pub(super) const STATUS: Kind<u16> = whole::<_, 400, 599>();
-
-const RESPONSE_TIMEOUT: Kind<Option<Duration>> = kind(
-    TIMEOUT.form,
-    |node| (TIMEOUT.read)(node).map(Some),
-    |it| (TIMEOUT.show)(it.as_ref()?),
-);
 
 const REFUND: Kind<Vec<Statuses>> = kind(
     Form::List(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),

@@ -131,7 +131,7 @@ const MIN_BODY_RATE: Kind<Option<ByteRate>> = kind(
     |it| shown(&it.map_or("0".to_owned(), |rate| rate.to_string())),
 );
 
-const REQUEST_ID: Kind<Option<Box<str>>> = kind(
+const REQUEST_ID: Kind<Box<str>> = kind(
     HEADER_NAME_FORM,
     |node| {
         let name = values::text(node)?;
@@ -139,18 +139,15 @@ const REQUEST_ID: Kind<Option<Box<str>>> = kind(
             node.wrong(&format!("{wrong}; write one such as \"x-request-id\""));
             return None;
         }
-        Some(Some(name.into()))
+        Some(name.into())
     },
-    |it| shown(&**it.as_ref()?),
+    shown,
 );
 
-const STATE: Kind<Option<PathBuf>> = kind(
+const STATE: Kind<PathBuf> = kind(
     NOT_EMPTY_FORM,
-    |node| match node.value.as_str() {
-        None | Some("") => node.expected("the name of a file such as \"drip.state\""),
-        Some(name) => Some(Some(node.in_folder(name))),
-    },
-    |it| shown(&it.as_ref()?.display()),
+    |node| values::file(node, "the name of a file such as \"drip.state\""),
+    |it| shown(&it.display()),
 );
 
 /// Reads `[server]`.
@@ -301,35 +298,22 @@ impl Server {
     }
 }
 
-words!(ForwardedHeader, MetricsAccess);
-
-/// Who may read `/metrics`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetricsAccess {
-    /// Everybody who reaches the admin port.
-    Open,
-    /// Requests with a token of the admin port.
-    Token,
+words! {
+    /// Who may read `/metrics`.
+    pub enum MetricsAccess {
+        /// Everybody who reaches the admin port.
+        Open = "open",
+        /// Requests with a token of the admin port.
+        Token = "token",
+    }
 }
 
-impl MetricsAccess {
-    /// Both by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("open", Self::Open), ("token", Self::Token)];
-}
-
-/// The field in which a trusted peer names its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForwardedHeader {
-    /// `X-Forwarded-For`.
-    XForwardedFor,
-    /// `Forwarded`, RFC 7239.
-    Forwarded,
-}
-
-impl ForwardedHeader {
-    /// Both fields by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [
-        ("x-forwarded-for", Self::XForwardedFor),
-        ("forwarded", Self::Forwarded),
-    ];
+words! {
+    /// The field in which a trusted peer names its client.
+    pub enum ForwardedHeader {
+        /// `X-Forwarded-For`.
+        XForwardedFor = "x-forwarded-for",
+        /// `Forwarded`, RFC 7239.
+        Forwarded = "forwarded",
+    }
 }

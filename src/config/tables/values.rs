@@ -13,8 +13,8 @@ use toml::de::DeValue;
 
 use crate::byte_rate::ByteRate;
 use crate::node::Node;
-use crate::schema::{HEAD_SIZES, KEEPALIVE, MAX_DURATION};
-use crate::size::{parse_size, show_size};
+use crate::schema::{KEEPALIVE, MAX_DURATION};
+use crate::size::parse_size;
 use crate::suggest::nearest;
 use crate::toml_string::toml_string;
 use crate::{FileKind, PeerPattern};
@@ -25,12 +25,16 @@ pub(crate) fn text(node: Node<'_>) -> Option<&str> {
     text.or_else(|| node.expected("a text in quotes"))
 }
 
+/// The absolute path of a file. `what`: what is expected.
+pub(crate) fn file(node: Node, what: &str) -> Option<PathBuf> {
+    let name = node.value.as_str().filter(|name| !name.is_empty());
+    let name = name.or_else(|| node.expected(what))?;
+    Some(node.in_folder(name))
+}
+
 /// The path of a file that is read with the configuration. `what`: what is expected.
 pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathBuf> {
-    let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
-        return node.expected(what);
-    };
-    let path = node.in_folder(name);
+    let path = file(node, what)?;
     node.report.names(path.clone(), kind);
     Some(path)
 }
@@ -177,15 +181,6 @@ pub(crate) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
     bytes.or_else(|| node.expected("a size above 0"))
 }
 
-/// The largest allowed size of a head, in bytes.
-pub(crate) fn head_size(node: Node) -> Option<usize> {
-    let (least, most) = HEAD_SIZES;
-    let bytes = Some(size(node)?).filter(|bytes| (least..=most).contains(bytes));
-    let fits = bytes.and_then(|bytes| usize::try_from(bytes).ok());
-    let (least, most) = (show_size(least), show_size(most));
-    fits.or_else(|| node.expected(&format!("a size from {least} to {most}")))
-}
-
 /// A duration where `"none"` could be instead.
 pub(crate) fn duration_beside_none(node: Node) -> Option<Duration> {
     let is_duration = |text: &str| parse_duration(text).is_some();
@@ -252,6 +247,28 @@ pub(crate) fn list<T: PartialEq>(
         }
         values.into_iter().collect()
     }
+}
+
+/// One value, or a list of values without duplicates that is not empty.
+pub(crate) fn one_or_list<T: PartialEq>(
+    node: Node,
+    example: &str,
+    one: impl Fn(Node) -> Option<T>,
+) -> Option<Vec<T>> {
+    if node.items().is_none() {
+        return one(node).map(|value| vec![value]);
+    }
+    filled_list(node, example, one)
+}
+
+/// A list without duplicates that is not empty.
+pub(crate) fn filled_list<T: PartialEq>(
+    node: Node,
+    example: &str,
+    one: impl Fn(Node) -> Option<T>,
+) -> Option<Vec<T>> {
+    filled(example, node)?;
+    list(example, one)(node)
 }
 
 /// The items of a list that must not be empty.
