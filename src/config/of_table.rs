@@ -30,6 +30,14 @@ pub(super) trait OfTable: Sized + 'static {
         settings
     }
 
+    /// As [`OfTable::of`]; `None` if a field is wrong.
+    fn of_right(mut fields: Fields) -> Option<Self> {
+        let settings = Self::read(&mut fields);
+        let is_right = !fields.has_wrong();
+        fields.finish();
+        is_right.then_some(settings)
+    }
+
     /// All fields with their values, in the order in which they are shown.
     fn shown(&self, settings: &Settings) -> Rows {
         let mut fields: Vec<_> = Self::TABLE.fields.iter().zip(Self::SHOW).collect();

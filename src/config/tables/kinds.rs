@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use limit::{Rate, show_duration};
 
 use super::values;
-use crate::of_table::{Kind, Shown, kind};
+use crate::of_table::{Kind, Rows, Shown, kind};
 use crate::schema::{
     DURATION_FORM, DURATION_OR_NONE_FORM, Form, NETWORK_FORM, RATE_FORM, SIZE_ABOVE_ZERO_FORM,
     SIZE_FORM, TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
@@ -33,6 +33,16 @@ pub(crate) fn shown<T: Display + ?Sized>(text: &T) -> Option<Shown> {
 )]
 pub(crate) fn bare<T: Display + ?Sized>(value: &T) -> Option<Shown> {
     Some(Shown::Value(value.to_string()))
+}
+
+/// A table on one line.
+pub(crate) fn inline(rows: Rows) -> Option<Shown> {
+    let field = |(name, shown)| match shown {
+        Shown::Value(value) => Some(format!("{name} = {value}")),
+        Shown::Table(_) | Shown::Comment(_) => None,
+    };
+    let fields: Vec<String> = rows.into_iter().filter_map(field).collect();
+    bare(&format!("{{ {} }}", fields.join(", ")))
 }
 
 /// A list of values as TOML.

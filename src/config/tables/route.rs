@@ -109,8 +109,10 @@ table! {
         /// How tokens of clients are verified: those of the whole file.
         jwt: Arc<[Jwt]>;
         /// In the zones and at the origin's gate.
-        cost: CostRule = cost::COST.or("1"), NextRequest,
-            "What a request counts for.";
+        cost: CostRule;
+        + cost: Field::of(cost::FORM).or("1"), NextRequest,
+            "What a request counts for.",
+            |it, settings| cost::shown_rule(&it.cost, settings);
         refund: Vec<Statuses> = REFUND.or("[]"), NextRequest,
             "A request that is answered so is not charged in its zones after all.";
         /// In its zones and at the origin's gate together.
@@ -257,11 +259,7 @@ impl Route {
     /// Whether the answer decides what a request is charged.
     #[must_use]
     pub fn settles(&self) -> bool {
-        !self.refund.is_empty()
-            || matches!(
-                self.cost,
-                CostRule::ResponseHeader { .. } | CostRule::Learned(_)
-            )
+        !self.refund.is_empty() || matches!(self.cost, CostRule::Response(_) | CostRule::Learned(_))
     }
 
     /// Whether the route is made for the check of a certificate authority that the host is under

@@ -130,6 +130,8 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     route.room = room.unwrap_or(true);
     route.asks_room = route.room && origin.is_some_and(|origin| origin.room.is_some());
     let limits = fields.optional("limits", Vec::new(), |node| limit::read(node, &known.zones));
+    let cost = fields.read_given("cost", None, cost::read);
+    route.cost = cost.unwrap_or_default();
     if let (Some(node), Some(limits)) = (fields.right("cost"), &limits) {
         cost::check(node, &route.cost, limits, known.zones.zones);
     }
