@@ -79,7 +79,7 @@ pub use tables::balance::Balance;
 pub use tables::client_auth::ClientAuth;
 pub use tables::collapse::Collapse;
 pub use tables::cors::Cors;
-pub use tables::cost::LearnedCost;
+pub use tables::cost::{BodyCost, HeaderCost, LearnedCost, ResponseCost};
 pub use tables::fail_on::FailOn;
 pub use tables::health::Health;
 pub use tables::jwt::Jwt;

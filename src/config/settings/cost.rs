@@ -1,6 +1,6 @@
 use limit::Cost;
 
-use crate::tables::cost::{BodyCost, HeaderCost, LearnedCost, ResponseCost};
+use crate::{BodyCost, HeaderCost, LearnedCost, ResponseCost};
 
 /// What a request of a route counts for.
 #[derive(Clone, Debug, PartialEq, Eq)]

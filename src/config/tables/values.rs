@@ -80,6 +80,15 @@ pub(crate) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     is_spaced
 }
 
+/// A text that `parse` reads. Reports blanks in it, or what was expected.
+fn tight<T>(node: Node, what: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    if is_spaced(node, |text| parse(text).is_some()) {
+        return None;
+    }
+    let value = node.value.as_str().and_then(parse);
+    value.or_else(|| node.expected(what))
+}
+
 /// `true` or `false`.
 pub(crate) fn boolean(node: Node) -> Option<bool> {
     node.value
@@ -105,13 +114,11 @@ where
 
 /// A duration, zero included.
 pub(crate) fn duration(node: Node) -> Option<Duration> {
-    if is_spaced(node, |text| parse_duration(text).is_some()) {
-        return None;
-    }
-    let span = node.value.as_str().and_then(parse_duration);
-    let span = span.filter(|span| *span <= Duration::from_nanos(MAX_DURATION));
-    span.or_else(|| {
-        node.expected("a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d")
+    const WHAT: &str =
+        "a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d";
+    let most = Duration::from_nanos(MAX_DURATION);
+    tight(node, WHAT, |text| {
+        parse_duration(text).filter(|span| *span <= most)
     })
 }
 
@@ -165,12 +172,8 @@ pub(crate) fn size(node: Node) -> Option<u64> {
 
 /// Bytes over a span where `"0"` could be instead.
 pub(crate) fn byte_rate(node: Node) -> Option<ByteRate> {
-    if is_spaced(node, |text| ByteRate::parse(text).is_some()) {
-        return None;
-    }
-    let Some((bytes, span)) = node.value.as_str().and_then(ByteRate::parse) else {
-        return node.expected("bytes over a span such as \"8KB/30s\", or \"0\" for none");
-    };
+    let what = "bytes over a span such as \"8KB/30s\", or \"0\" for none";
+    let (bytes, span) = tight(node, what, ByteRate::parse)?;
     let rate = ByteRate::of(bytes, span);
     rate.or_else(|| node.expected("from a byte a second to 1MB, over a span from 100ms to 1h"))
 }
@@ -183,13 +186,11 @@ pub(crate) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
 
 /// A duration where `"none"` could be instead.
 pub(crate) fn duration_beside_none(node: Node) -> Option<Duration> {
-    let is_duration = |text: &str| parse_duration(text).is_some();
-    if is_spaced(node, is_duration) {
-        return None;
-    }
-    if !node.value.as_str().is_some_and(is_duration) {
-        return node.expected("\"none\", or a duration such as \"5s\"");
-    }
+    tight(
+        node,
+        "\"none\", or a duration such as \"5s\"",
+        parse_duration,
+    )?;
     duration(node)
 }
 
