@@ -157,7 +157,11 @@ pub(crate) const HEAD_SIZE: Kind<usize> = size::<_, 1024, { 1 << 20 }>();
 
 pub(crate) const NETWORKS: Kind<Vec<IpNet>> = kind(
     Form::List(&NETWORK_FORM, 0),
-    |node| values::list("[\"192.0.2.0/24\"]", values::network)(node),
+    |node| {
+        values::list("[\"192.0.2.0/24\"]", |item| {
+            values::pattern(item, values::NETWORK)
+        })(node)
+    },
     |it| texts(it),
 );
 

@@ -245,17 +245,18 @@ fn redirect_port(node: Node) -> Option<Option<NonZeroU16>> {
 
 /// The addresses for clients: as texts, where that says it all.
 pub(super) fn shown(server: &Server) -> Shown {
-    let items = server.listen_as_written().map(|(listen, service)| {
+    let items = server.listen.iter().map(|listen| {
         let mode = match &listen.address {
             ListenAddress::Tcp(_) => None,
             ListenAddress::Unix { mode, .. } => *mode,
         };
         let address = toml_text(&listen.address.to_string());
-        let service = match service {
-            None => String::new(),
-            Some(ListenService::Plain) => ", tls = false".to_owned(),
-            Some(ListenService::Tls) => ", tls = true".to_owned(),
-            Some(ListenService::Redirect(port)) => format!(", redirect = \"https:{port}\""),
+        let usual = ListenService::of_text(&listen.address, server.tls.is_some());
+        let service = match listen.service {
+            service if service == usual => String::new(),
+            ListenService::Plain => ", tls = false".to_owned(),
+            ListenService::Tls => ", tls = true".to_owned(),
+            ListenService::Redirect(port) => format!(", redirect = \"https:{port}\""),
         };
         let mode = mode.map_or(String::new(), |mode| format!(", mode = \"{mode}\""));
         let auth = shown_auth(server, listen);

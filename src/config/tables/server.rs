@@ -61,7 +61,7 @@ table! {
         keep_alive_requests: Option<NonZeroU32> = whole_or_zero::<_, U32>().or("0"), NewConnections,
             "Requests that a client connection carries; 0: no limit.";
         /// `None`: never. It applies to client and origin connections.
-        tcp_keepalive: Option<Duration> = KEEPALIVE.or("\"60s\""), NewConnections,
+        tcp_keepalive: Option<Duration> = TCP_KEEPALIVE.or("\"60s\""), NewConnections,
             "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.";
         header_timeout: Duration = TIMEOUT.or("\"10s\""), NewConnections,
             "Time for a whole request head, and for the TLS handshake.";
@@ -113,10 +113,20 @@ const NAME: Kind<String> = kind(
     shown,
 );
 
-const KEEPALIVE: Kind<Option<Duration>> = kind(
-    Form::Keepalive,
+const TCP_KEEPALIVE: Kind<Option<Duration>> = kind(
+    Form::DurationOr("0+(d|h|m|s|ms|us|ns)|0", KEEPALIVE.0, KEEPALIVE.1),
     |node| {
-        let after = values::tcp_keepalive(node)?;
+        let after = values::duration(node)?;
+        let (least, most) = (
+            Duration::from_nanos(KEEPALIVE.0),
+            Duration::from_nanos(KEEPALIVE.1),
+        );
+        if !after.is_zero() && !(least..=most).contains(&after) {
+            let (least, most) = (show_duration(least), show_duration(most));
+            return node.expected(&format!(
+                "a duration from {least} to {most}, or \"0\" for none"
+            ));
+        }
         Some(Some(after).filter(|after| !after.is_zero()))
     },
     |it| shown(&show_duration(it.unwrap_or_default())),
@@ -267,17 +277,6 @@ fn admin(node: Node, token: bool) -> Option<SocketAddr> {
 }
 
 impl Server {
-    /// The entries of `listen`, each with its service unless it is that of a text entry.
-    pub(crate) fn listen_as_written(
-        &self,
-    ) -> impl Iterator<Item = (&Listen, Option<ListenService>)> {
-        self.listen.iter().map(|listen| {
-            let usual = ListenService::of_text(&listen.address, self.tls.is_some());
-            let service = Some(listen.service);
-            (listen, service.filter(|service| *service != usual))
-        })
-    }
-
     /// Whether clients get TLS at any address.
     #[must_use]
     pub fn has_tls_address(&self) -> bool {

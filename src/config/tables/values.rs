@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
@@ -13,11 +13,11 @@ use toml::de::DeValue;
 
 use crate::byte_rate::ByteRate;
 use crate::node::Node;
-use crate::schema::{KEEPALIVE, MAX_DURATION};
+use crate::schema::MAX_DURATION;
 use crate::size::parse_size;
 use crate::suggest::nearest;
 use crate::toml_string::toml_string;
-use crate::{FileKind, PeerPattern};
+use crate::{FileKind, PeerPattern, read_regular};
 
 /// Any text.
 pub(crate) fn text(node: Node<'_>) -> Option<&str> {
@@ -37,6 +37,19 @@ pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathB
     let path = file(node, what)?;
     node.report.names(path.clone(), kind);
     Some(path)
+}
+
+/// The content of a file of at most `most` bytes that a value names. Reports why it cannot be read,
+/// and then `remedy`.
+pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Option<Vec<u8>> {
+    match read_regular(path, most) {
+        Ok(content) => Some(content),
+        Err(error) => {
+            let path = node.shown(path);
+            node.tell(&format!("{path} cannot be read: {error}{remedy}"));
+            None
+        }
+    }
 }
 
 /// Whether a text is a token, as methods and names of fields are (RFC 9110, section 5.6.2).
@@ -136,20 +149,6 @@ pub(crate) fn timeout(node: Node) -> Option<Duration> {
     let span = duration(node)?;
     if span.is_zero() {
         return node.expected("a duration above 0");
-    }
-    Some(span)
-}
-
-/// A time after which the kernel probes a silent TCP connection; zero: never.
-pub(crate) fn tcp_keepalive(node: Node) -> Option<Duration> {
-    let (least, most) = KEEPALIVE;
-    let range = Duration::from_secs(least)..=Duration::from_secs(most);
-    let span = duration(node)?;
-    if !span.is_zero() && !range.contains(&span) {
-        let (least, most) = (show_duration(*range.start()), show_duration(*range.end()));
-        return node.expected(&format!(
-            "a duration from {least} to {most}, or \"0\" for none"
-        ));
     }
     Some(span)
 }
@@ -284,15 +283,26 @@ pub(crate) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>>
     items
 }
 
+/// What messages say that a text should be, and how it is read.
+pub(crate) type Pattern<T> = (&'static str, fn(&str) -> Option<T>);
+
+pub(crate) const NETWORK: Pattern<IpNet> =
+    ("an address or network such as \"10.0.0.0/8\"", network_of);
+
+pub(crate) const PEER: Pattern<PeerPattern> = (
+    "an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files",
+    peer_of,
+);
+
+pub(crate) fn pattern<T>(node: Node, (expected, parse): Pattern<T>) -> Option<T> {
+    let value = node.value.as_str().and_then(parse);
+    value.or_else(|| node.expected(expected))
+}
+
 /// A network, or a single address.
 ///
 /// Bits after the prefix are cleared. IPv4 in IPv6 becomes IPv4, as in the addresses that are
 /// compared with the network.
-pub(crate) fn network(node: Node) -> Option<IpNet> {
-    let network = node.value.as_str().and_then(network_of);
-    network.or_else(|| node.expected("an address or network such as \"10.0.0.0/8\""))
-}
-
 pub(crate) fn network_of(text: &str) -> Option<IpNet> {
     let alone = || text.parse::<IpAddr>().map(IpNet::from);
     let network = text.parse::<IpNet>().or_else(|_| alone()).ok()?;
@@ -312,11 +322,4 @@ pub(crate) fn peer_of(text: &str) -> Option<PeerPattern> {
         return Some(PeerPattern::Unix);
     }
     network_of(text).map(PeerPattern::Network)
-}
-
-/// A network, a single address, or `unix:` for all programs that connect to a socket file.
-pub(crate) fn peer(node: Node) -> Option<PeerPattern> {
-    node.value.as_str().and_then(peer_of).or_else(|| {
-        node.expected("an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files")
-    })
 }
