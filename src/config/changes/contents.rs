@@ -6,15 +6,10 @@ use std::path::Path;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::jwt::KeySet;
-use crate::{Page, PageContent, PeerPattern, RejectBody, Route, Settings};
+use crate::{PageContent, PeerPattern, RejectBody, Route, Settings};
 
-/// A file that was read with the settings.
-struct Named<'s> {
-    /// The field that names it, as a text of a change has it.
-    field: String,
-    file: &'s Path,
-    content: Content<'s>,
-}
+/// The field that names a file, what tells it from others of the same name, and the file.
+type Place<'s> = ((String, &'s [String]), &'s Path);
 
 #[derive(PartialEq)]
 enum Content<'s> {
@@ -27,123 +22,91 @@ enum Content<'s> {
 
 /// Compares the contents of files that have the same names in both.
 pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    let known: HashMap<String, Named> = files(old).into_iter().collect();
+    let known: HashMap<Place, Content> = files(old).into_iter().collect();
     for (place, now) in files(new) {
-        let before = known.get(&place).filter(|it| it.file == now.file);
-        let Some(before) = before.filter(|it| it.content != now.content) else {
-            continue;
-        };
-        let field = now.field;
-        let (Content::Networks(old), Content::Networks(new)) = (&before.content, &now.content)
-        else {
-            found.push(format!("{field} content changed"));
-            continue;
-        };
-        for (sign, more, less) in [('+', new, old), ('-', old, new)] {
-            match more.difference(less).count() {
-                0 => {}
-                1 => found.push(format!("{field} {sign} 1 network")),
-                count => found.push(format!("{field} {sign} {count} networks")),
+        let ((field, _), _) = &place;
+        match (known.get(&place), &now) {
+            (None, _) => {}
+            (Some(Content::Networks(old)), Content::Networks(new)) => {
+                for (sign, more, less) in [('+', new, old), ('-', old, new)] {
+                    match more.difference(less).count() {
+                        0 => {}
+                        1 => found.push(format!("{field} {sign} 1 network")),
+                        count => found.push(format!("{field} {sign} {count} networks")),
+                    }
+                }
             }
+            (Some(known), _) if *known != now => found.push(format!("{field} content changed")),
+            (Some(_), _) => {}
         }
     }
 }
 
-/// The files of all settings, each with what tells its place from others.
-fn files(settings: &Settings) -> Vec<(String, Named<'_>)> {
+/// The files of all settings.
+fn files(settings: &Settings) -> Vec<(Place<'_>, Content<'_>)> {
+    use Content::{Certificates, Key, Keys, Networks, Page};
     let mut all = Vec::new();
-    let mut add = |field: String, file, content| {
-        let named = Named {
-            field,
-            file,
-            content,
-        };
-        all.push((named.field.clone(), named));
-    };
+    let mut add = |field: String, file, content| all.push((((field, &[][..]), file), content));
     if let Some(ca) = &settings.redis.ca {
-        let content = Content::Certificates(&ca.certificates);
-        add("redis.ca".to_owned(), &*ca.file, content);
+        add("redis.ca".into(), &*ca.file, Certificates(&ca.certificates));
     }
     let server = &settings.server;
     for (name, peers) in [
-        ("trusted_proxies", &server.trusted_proxies),
-        ("proxy_protocol", &server.proxy_protocol),
+        ("server.trusted_proxies.file", &server.trusted_proxies),
+        ("server.proxy_protocol.file", &server.proxy_protocol),
     ] {
         if let Some(file) = peers.file() {
             let networks = peers.patterns().iter().copied().collect();
-            add(
-                format!("server.{name}.file"),
-                file,
-                Content::Networks(networks),
-            );
+            add(name.into(), file, Networks(networks));
         }
     }
     for jwt in settings.jwt.iter() {
-        let content = Content::Keys(jwt.verifier.keys());
-        add(format!("jwt.{}.jwks", jwt.name), &jwt.jwks, content);
+        let keys = Keys(jwt.verifier.keys());
+        add(format!("jwt.{}.jwks", jwt.name), &jwt.jwks, keys);
     }
     for origin in &settings.origins {
         let mut add = |field, file, content| {
             add(format!("origins.{}.{field}", origin.name), file, content);
         };
         if let Some(ca) = &origin.tls.authorities {
-            add("ca", &ca.file, Content::Certificates(&ca.certificates));
+            add("ca", &*ca.file, Certificates(&ca.certificates));
         }
         if let Some(own) = &origin.tls.identity {
-            add(
-                "client_cert",
-                &own.certificate_file,
-                Content::Certificates(&own.chain),
-            );
-            add("client_key", &own.key_file, Content::Key(&own.key));
+            let (certificate, key) = (&own.certificate_file, &own.key_file);
+            add("client_cert", certificate, Certificates(&own.chain));
+            add("client_key", key, Key(&own.key));
         }
         if let Some(page) = origin.room.as_ref().and_then(|room| room.page.as_ref()) {
-            add("room.page", &page.file, Content::Page(&page.content));
+            add("room.page", &page.file, Page(&page.content));
         }
     }
-    for route in &settings.routes {
-        all.extend(of_route(route).into_iter().map(|(field, file, content)| {
-            let place = format!("{:?} {field}", route.selector());
-            let field = format!("routes[{}].{field}", route.name());
-            (
-                place,
-                Named {
-                    field,
-                    file,
-                    content,
-                },
-            )
-        }));
-    }
+    all.extend(settings.routes.iter().flat_map(of_route));
     all
 }
 
-fn of_route<'r>(route: &'r Route) -> Vec<(String, &'r Path, Content<'r>)> {
-    let mut all = Vec::new();
-    for (name, networks) in [("allow", &route.allow), ("deny", &route.deny)] {
-        if let Some(networks) = networks
-            && let Some(file) = &networks.file
-        {
-            let list = networks.list.iter().copied().map(PeerPattern::Network);
-            all.push((
-                format!("{name}.file"),
-                &**file,
-                Content::Networks(list.collect()),
-            ));
-        }
-    }
-    let mut pages = Vec::new();
-    if let RejectBody::File(page) = &route.reject_body {
-        pages.push(("reject_body.file".to_owned(), page));
-    }
-    for (statuses, choice) in route.pages.iter() {
-        for (name, page) in choice.iter() {
+fn of_route(route: &Route) -> Vec<(Place<'_>, Content<'_>)> {
+    let networks = [("allow.file", &route.allow), ("deny.file", &route.deny)];
+    let networks = networks.into_iter().filter_map(|(field, networks)| {
+        let networks = networks.as_ref()?;
+        let file = networks.file.as_deref()?;
+        let list = networks.list.iter().copied().map(PeerPattern::Network);
+        Some((field.to_owned(), file, Content::Networks(list.collect())))
+    });
+    let body = match &route.reject_body {
+        RejectBody::File(page) => Some(("reject_body.file".to_owned(), page)),
+        RejectBody::Text(_) => None,
+    };
+    let of_statuses = route.pages.iter().flat_map(|(statuses, choice)| {
+        choice.iter().map(move |(name, page)| {
             let name = name.map_or(String::new(), |name| format!(".{name}"));
-            pages.push((format!("pages.{statuses}{name}"), page));
-        }
-    }
-    let content =
-        |(field, page): (String, &'r Page)| (field, &*page.file, Content::Page(&page.content));
-    all.extend(pages.into_iter().map(content));
-    all
+            (format!("pages.{statuses}{name}"), page)
+        })
+    });
+    let pages = body.into_iter().chain(of_statuses);
+    let pages = pages.map(|(field, page)| (field, &*page.file, Content::Page(&page.content)));
+    let named = networks.chain(pages).map(|(field, file, content)| {
+        let field = format!("routes[{}].{field}", route.name());
+        (((field, &*route.methods), file), content)
+    });
+    named.collect()
 }
