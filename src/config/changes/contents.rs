@@ -26,7 +26,6 @@ pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     for (place, now) in files(new) {
         let ((field, _), _) = &place;
         match (known.get(&place), &now) {
-            (None, _) => {}
             (Some(Content::Networks(old)), Content::Networks(new)) => {
                 for (sign, more, less) in [('+', new, old), ('-', old, new)] {
                     match more.difference(less).count() {
@@ -37,7 +36,7 @@ pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
                 }
             }
             (Some(known), _) if *known != now => found.push(format!("{field} content changed")),
-            (Some(_), _) => {}
+            _ => {}
         }
     }
 }

@@ -64,9 +64,9 @@ impl ByHost {
         let find = |list: &Vec<usize>| list.iter().copied().find(|index| takes(*index));
         let Some(host) = host else {
             let lists = self.named.values().chain(self.below.values());
-            let taken = lists.flatten().copied().filter(|index| takes(*index));
+            let known = lists.flatten().copied().filter(|index| takes(*index));
             let first =
-                taken.min_by_key(|index| (Reverse(routes[*index].conditions_count()), *index));
+                known.min_by_key(|index| (Reverse(routes[*index].conditions_count()), *index));
             return first.or_else(|| find(&self.any));
         };
         let named = self.named.get(host).and_then(find);
