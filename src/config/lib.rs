@@ -63,11 +63,10 @@ pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
     ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit, FieldEdits,
-    Host, HostPattern, HostRank, LearnedCost, Listen, ListenAddress, ListenService, Matcher,
-    MatcherInput, MatcherValue, Media, Networks, OpeningTime, OriginTls, Page, PageChoice,
-    PageContent, PagePart, PageValue, Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans,
-    Precedence, RejectBody, RequestInputs, RoomSecret, RouteIndex, RouteLimit, Scheme, ServerUrl,
-    Settings, SocketMode, Statuses,
+    Host, HostPattern, Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue,
+    Media, Networks, OpeningTime, OriginTls, Page, PageChoice, PageContent, PagePart, PageValue,
+    Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans, RejectBody, RequestInputs,
+    RoomSecret, RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
 };
 pub use short_key::short_key;
 pub use show::show;
@@ -80,6 +79,7 @@ pub use tables::balance::Balance;
 pub use tables::client_auth::ClientAuth;
 pub use tables::collapse::Collapse;
 pub use tables::cors::Cors;
+pub use tables::cost::{BodyCost, HeaderCost, LearnedCost, ResponseCost};
 pub use tables::fail_on::FailOn;
 pub use tables::health::Health;
 pub use tables::jwt::Jwt;

@@ -30,6 +30,14 @@ pub(super) trait OfTable: Sized + 'static {
         settings
     }
 
+    /// As [`OfTable::of`]; `None` if a field is wrong.
+    fn of_right(mut fields: Fields) -> Option<Self> {
+        let settings = Self::read(&mut fields);
+        let is_right = !fields.has_wrong();
+        fields.finish();
+        is_right.then_some(settings)
+    }
+
     /// All fields with their values, in the order in which they are shown.
     fn shown(&self, settings: &Settings) -> Rows {
         let mut fields: Vec<_> = Self::TABLE.fields.iter().zip(Self::SHOW).collect();
@@ -110,29 +118,35 @@ impl<V> Kind<V> {
                 example,
                 ..Field::of(self.form)
             },
-            read: self.read,
-            show: self.show,
+            kind: self,
+            wrap: |it| it,
+            unwrap: |it| Some(it),
             absent,
+        }
+    }
+
+    /// A field that may be left out.
+    pub(super) const fn optional(self) -> Typed<Option<V>, V> {
+        Typed {
+            field: Field::of(self.form),
+            kind: self,
+            wrap: Some,
+            unwrap: Option::as_ref,
+            absent: Some(|| None),
         }
     }
 }
 
-impl<V> Kind<Option<V>> {
-    /// A field that may be left out.
-    pub(super) const fn optional(self) -> Typed<Option<V>> {
-        self.or_else(|| None)
-    }
-}
-
-/// A field whose values are of a type.
-pub(super) struct Typed<V> {
+/// A field whose values are of a type `V`, and are written as a kind of values `K` is.
+pub(super) struct Typed<V, K = V> {
     pub(super) field: Field,
-    read: fn(Node<'_>) -> Option<V>,
-    pub(super) show: fn(&V) -> Option<Shown>,
+    kind: Kind<K>,
+    wrap: fn(K) -> V,
+    unwrap: fn(&V) -> Option<&K>,
     absent: Option<fn() -> V>,
 }
 
-impl<V> Typed<V> {
+impl<V, K> Typed<V, K> {
     /// The same field under another name than that of the settings.
     pub(super) const fn named(mut self, name: &'static str) -> Self {
         self.field.name = name;
@@ -148,15 +162,19 @@ impl<V> Typed<V> {
     /// The value of the field in a table; if that is wrong, the one that it has without.
     pub(super) fn read(&self, name: &'static str, fields: &mut Fields) -> V {
         let name = self.field.described(name, Effect::Now, "").name;
-        let given = fields.read_given(name, self.field.example, self.read);
-        given.unwrap_or_else(|| self.absent(fields))
+        let given = fields.read_given(name, self.field.example, self.kind.read);
+        given.map_or_else(|| self.absent(fields), self.wrap)
     }
 
     fn absent(&self, fields: &Fields) -> V {
         let written = self.field.default.or(self.field.example);
-        let value = written.and_then(|text| read_text(text, fields, self.read));
-        let value = value.or_else(|| Some(self.absent?()));
+        let value = written.and_then(|text| read_text(text, fields, self.kind.read));
+        let value = value.map(self.wrap).or_else(|| Some(self.absent?()));
         value.expect("a default or an example that the reader of its field takes")
+    }
+
+    pub(super) fn show(&self, value: &V) -> Option<Shown> {
+        (self.kind.show)((self.unwrap)(value)?)
     }
 }
 
@@ -195,7 +213,7 @@ pub(super) fn defaults<T: OfTable>() -> T {
 }
 
 /// A field whose values must be of the type of the settings.
-pub(super) const fn typed<V>(field: Typed<V>) -> Typed<V> {
+pub(super) const fn typed<V, K>(field: Typed<V, K>) -> Typed<V, K> {
     field
 }
 
@@ -227,7 +245,7 @@ macro_rules! table {
             const TABLE: $crate::schema::Table = $crate::schema::Table {
                 fields: &[$(
                     $(
-                        $crate::of_table::typed::<$type>($typed).field.described(
+                        $crate::of_table::typed::<$type, _>($typed).field.described(
                             stringify!($field),
                             $crate::schema::Effect::$effect,
                             $about,
@@ -246,7 +264,7 @@ macro_rules! table {
                 &Self,
                 &$crate::Settings,
             ) -> Option<$crate::of_table::Shown>] = &[$(
-                $( |it, _| ($crate::of_table::typed::<$type>($typed).show)(&it.$field), )?
+                $( |it, _| $crate::of_table::typed::<$type, _>($typed).show(&it.$field), )?
                 $( $show, )*
             )*];
 
@@ -273,7 +291,7 @@ macro_rules! table {
         };
     };
     (@read $fields:ident, $field:ident: $type:ty = $typed:expr) => {
-        $crate::of_table::typed::<$type>($typed).read(stringify!($field), $fields)
+        $crate::of_table::typed::<$type, _>($typed).read(stringify!($field), $fields)
     };
     (@read $fields:ident, $field:ident: $type:ty) => {
         <$type>::default()

@@ -4,7 +4,7 @@ mod query;
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
 pub use query::{argument, given_argument, has_several};
 
@@ -20,7 +20,7 @@ pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     if plain {
         Cow::Borrowed(bytes)
     } else {
-        Cow::Owned(resolve(&decode(bytes)))
+        Cow::Owned(resolve(&unescape(bytes)))
     }
 }
 
@@ -38,8 +38,8 @@ pub fn has_nul(path: &[u8]) -> bool {
 /// Whether a path, once it is decoded, is the same as when it is resolved as well.
 #[must_use]
 pub(crate) fn is_resolved(path: &[u8]) -> bool {
-    let decoded = decode(path);
-    resolve(&decoded) == decoded
+    let decoded = unescape(path);
+    resolve(&decoded) == *decoded
 }
 
 /// Whether a path can be sent as it is: it has only characters of a path, and escapes
@@ -89,33 +89,7 @@ pub fn encode(path: &[u8], put: &mut dyn FnMut(&[u8])) {
 /// The bytes with all escapes of the form `%XX` decoded.
 #[must_use]
 pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
-    match memchr::memchr(b'%', raw) {
-        Some(_) => Cow::Owned(decode(raw)),
-        None => Cow::Borrowed(raw),
-    }
-}
-
-fn decode(mut raw: &[u8]) -> Vec<u8> {
-    let mut decoded = Vec::with_capacity(raw.len());
-    while let Some((first, rest)) = raw.split_first() {
-        raw = rest;
-        let escaped = rest
-            .first_chunk()
-            .filter(|_| *first == b'%')
-            .and_then(|[high, low]| {
-                let digit = |byte: u8| {
-                    char::from(byte)
-                        .to_digit(16)
-                        .and_then(|digit| u8::try_from(digit).ok())
-                };
-                Some(digit(*high)? << 4 | digit(*low)?)
-            });
-        decoded.push(escaped.unwrap_or(*first));
-        if escaped.is_some() {
-            raw = &rest[2..];
-        }
-    }
-    decoded
+    percent_decode(raw).into()
 }
 
 fn resolve(path: &[u8]) -> Vec<u8> {

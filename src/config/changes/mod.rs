@@ -1,19 +1,19 @@
 //! What differs between two settings, as texts for people.
 
+mod contents;
 mod lost_keys;
 mod rooms;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::Hash;
 
 use toml::{Table, Value};
 
 pub use self::lost_keys::{LostKeys, lost_keys};
 use super::of_table::OfTable;
 use super::printable::put_printable;
-use super::{Page, Plan, RejectBody, Route, Settings, Zone, show};
+use super::{Plan, Settings, Zone, show};
 
 /// Longest shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
@@ -41,22 +41,12 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
     if old.redis.url != new.redis.url && is_shown_same {
         found.push("redis.url has another password".to_owned());
     }
-    if let (Some(before), Some(after)) = (&old.redis.ca, &new.redis.ca)
-        && before.file == after.file
-        && before != after
-    {
-        found.push("redis.ca content changed".to_owned());
-    }
     for zone in &new.zones {
         if let Some(known) = old.zones.iter().find(|known| known.name == zone.name) {
             compare_plan_files(known, zone, &mut found);
         }
     }
-    compare_peer_files(old, new, &mut found);
-    compare_network_files(old, new, &mut found);
-    compare_pages(old, new, &mut found);
-    compare_key_sets(old, new, &mut found);
-    compare_origin_tls(old, new, &mut found);
+    contents::compare(old, new, &mut found);
     rooms::compare(old, new, &mut found);
     let waiting = new.needing_restart(started_with);
     for text in &mut found {
@@ -277,139 +267,6 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
             }
         }
     }
-}
-
-/// Tells how many entries a file has more, and how many less.
-fn tell_counts(path: &str, entry: &str, more: usize, less: usize, found: &mut Vec<String>) {
-    for (sign, count) in [('+', more), ('-', less)] {
-        match count {
-            0 => {}
-            1 => found.push(format!("{path} {sign} 1 {entry}")),
-            _ => found.push(format!("{path} {sign} {count} {entry}s")),
-        }
-    }
-}
-
-/// Compares the files of trusted peers.
-fn compare_peer_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    let (old, new) = (&old.server, &new.server);
-    for (name, before, after) in [
-        (
-            "trusted_proxies",
-            &old.trusted_proxies,
-            &new.trusted_proxies,
-        ),
-        ("proxy_protocol", &old.proxy_protocol, &new.proxy_protocol),
-    ] {
-        if after.file().is_some() && before.file() == after.file() {
-            let path = format!("server.{name}.file");
-            compare_networks(&path, before.patterns(), after.patterns(), found);
-        }
-    }
-}
-
-/// Compares two lists of networks, which a file had and has.
-fn compare_networks<T: Hash + Eq>(path: &str, old: &[T], new: &[T], found: &mut Vec<String>) {
-    let [old, new] = [old, new].map(|list| list.iter().collect::<HashSet<_>>());
-    let (more, less) = (new.difference(&old).count(), old.difference(&new).count());
-    tell_counts(path, "network", more, less, found);
-}
-
-/// Compares the files of networks of routes that are in both.
-fn compare_network_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    // Few routes have networks, and a file may have thousands of routes.
-    for route in new.routes.iter().filter(|it| it.networks.is_some()) {
-        let known = old.routes.iter().find(|known| known.is_same_as(route));
-        let Some(known) = known else {
-            continue;
-        };
-        for (name, before, after) in [
-            ("allow", &known.allow, &route.allow),
-            ("deny", &known.deny, &route.deny),
-        ] {
-            let (Some(before), Some(after)) = (before, after) else {
-                continue;
-            };
-            if after.file.is_some() && before != after {
-                let path = format!("routes[{}].{name}.file", route.name());
-                compare_networks(&path, &before.list, &after.list, found);
-            }
-        }
-    }
-}
-
-/// Compares the content of pages that have the same file: only its name is in the settings' text.
-fn compare_pages(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    for route in &new.routes {
-        let pages_now = pages(route);
-        if pages_now.is_empty() {
-            continue;
-        }
-        let known = old.routes.iter().find(|known| known.is_same_as(route));
-        let known = known.map(pages).unwrap_or_default();
-        for (name, page) in pages_now {
-            let mut known = known.iter();
-            let known = known.find(|(it, known)| *it == name && known.file == page.file);
-            if known.is_some_and(|(_, known)| known.content != page.content) {
-                found.push(format!("routes[{}].{name} content changed", route.name()));
-            }
-        }
-    }
-}
-
-/// Compares the content of key sets that have the same file.
-fn compare_key_sets(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    for jwt in new.jwt.iter() {
-        let known = old.jwt.iter().find(|known| known.name == jwt.name);
-        let has_changed = known.is_some_and(|known| {
-            known.jwks == jwt.jwks && !known.verifier.has_keys_of(&jwt.verifier)
-        });
-        if has_changed {
-            found.push(format!("jwt.{}.jwks content changed", jwt.name));
-        }
-    }
-}
-
-/// Compares the content of certificates and keys that have the same files.
-fn compare_origin_tls(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    for origin in &new.origins {
-        let mut known = old.origins.iter();
-        let Some(known) = known.find(|known| known.name == origin.name) else {
-            continue;
-        };
-        let mut tell = |field: &str| {
-            found.push(format!("origins.{}.{field} content changed", origin.name));
-        };
-        if let (Some(before), Some(after)) = (&known.tls.authorities, &origin.tls.authorities)
-            && before.file == after.file
-            && before != after
-        {
-            tell("ca");
-        }
-        if let (Some(before), Some(after)) = (&known.tls.identity, &origin.tls.identity) {
-            if before.certificate_file == after.certificate_file && before.chain != after.chain {
-                tell("client_cert");
-            }
-            if before.key_file == after.key_file && before.key != after.key {
-                tell("client_key");
-            }
-        }
-    }
-}
-
-/// The pages of a route, under the names of their fields.
-fn pages(route: &Route) -> Vec<(String, &Page)> {
-    let mut all = Vec::new();
-    if let RejectBody::File(page) = &route.reject_body {
-        all.push(("reject_body.file".to_owned(), page));
-    }
-    for (statuses, choice) in route.pages.iter() {
-        all.extend(choice.iter().map(|(name, page)| match name {
-            None => (format!("pages.{statuses}"), page),
-            Some(name) => (format!("pages.{statuses}.{name}"), page),
-        }));
-    }
-    all
 }
 
 /// The keys that stand in the file of the gateway itself.

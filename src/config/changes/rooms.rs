@@ -2,7 +2,7 @@
 
 use crate::{Room, RoomSecret, Settings};
 
-/// Compares the secrets and the pages of rooms that are in both.
+/// Compares the secrets of rooms that are in both.
 pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     // A route shows its `room` only where the origin has one, which is told already.
     found.retain(|text| {
@@ -16,15 +16,11 @@ pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
         let Some((before, after)) = known.zip(origin.room.as_ref()) else {
             continue;
         };
-        let path = format!("origins.{}.room", origin.name);
         if shown(before) == shown(after) && before.secret != after.secret {
-            found.push(format!("{path}.secret has another value"));
-        }
-        if let Some((before, after)) = before.page.as_ref().zip(after.page.as_ref())
-            && before.file == after.file
-            && before.content != after.content
-        {
-            found.push(format!("{path}.page content changed"));
+            found.push(format!(
+                "origins.{}.room.secret has another value",
+                origin.name
+            ));
         }
     }
 }

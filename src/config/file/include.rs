@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Node;
 use crate::FileKind;
 use crate::pattern::Pattern;
-use crate::tables::plan_keys::content;
+use crate::tables::plan_keys::LARGEST;
 use crate::tables::values;
 
 /// Most files that are included.
@@ -52,9 +52,15 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
             }
             let folder = absolute.parent().unwrap_or(beside).to_owned();
             names(item, absolute);
-            match text(&path) {
-                Ok(text) => included.push(Included { path, folder, text }),
-                Err(wrong) => item.tell(&format!("{} {wrong}", item.shown(&path))),
+            match values::content(item, &path, LARGEST, "").map(String::from_utf8) {
+                Some(Ok(text)) => included.push(Included { path, folder, text }),
+                Some(Err(_)) => {
+                    let path = item.shown(&path);
+                    item.tell(&format!(
+                        "{path} is not UTF-8; save the file in that encoding"
+                    ));
+                }
+                None => {}
             }
         }
     }
@@ -95,9 +101,4 @@ fn files(item: Node, path: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     vec![path.to_owned()]
-}
-
-fn text(path: &Path) -> Result<String, String> {
-    let bytes = content(path).map_err(|error| format!("cannot be read: {error}"))?;
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8; save the file in that encoding".to_owned())
 }

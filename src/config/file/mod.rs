@@ -204,14 +204,8 @@ fn settings<'r>(
     let routes = routes::read(&route_nodes, &known);
     let log = Log::of(file.section("log", Log::TABLE));
 
-    report_missing(
-        report,
-        &Present {
-            anything: !file.is_empty(),
-            origin: !origin_names.is_empty(),
-            route: !routes.is_empty() || !are_lists,
-        },
-    )?;
+    let has_route = !routes.is_empty() || !are_lists;
+    report_missing(report, file.is_empty(), !origin_names.is_empty(), has_route)?;
     file.finish();
     for other in others {
         other.finish();
@@ -260,29 +254,27 @@ fn refuse_fields_of_server(file: &mut Fields) {
     }
 }
 
-/// What a file has of that which each needs.
-struct Present {
-    anything: bool,
-    origin: bool,
-    route: bool,
-}
-
 /// Reports what is missing. Returns `None` if there is nothing else to report.
-fn report_missing(report: &Report, present: &Present) -> Option<()> {
+fn report_missing(
+    report: &Report,
+    is_empty: bool,
+    has_origin: bool,
+    has_route: bool,
+) -> Option<()> {
     const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
     const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
 
-    if !present.anything {
+    if is_empty {
         report.missing(
             0,
             format!("the file is empty; add at least {ORIGIN}, and {ROUTE}"),
         );
         return None;
     }
-    if !present.origin {
+    if !has_origin {
         report.missing(0, format!("there is no origin; add {ORIGIN}"));
     }
-    if !present.route {
+    if !has_route {
         report.missing(0, format!("there is no route; add {ROUTE}"));
     }
     Some(())

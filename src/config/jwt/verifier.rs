@@ -63,10 +63,10 @@ impl Verifier {
         Self::new(self.keys.clone(), self.expected.clone(), claims)
     }
 
-    /// Whether another verifier has the same keys.
+    /// The keys.
     #[must_use]
-    pub fn has_keys_of(&self, other: &Self) -> bool {
-        self.keys == other.keys
+    pub fn keys(&self) -> &KeySet {
+        &self.keys
     }
 
     /// Appends a claim of a token to `out`, or nothing if the token does not verify.

@@ -9,10 +9,8 @@ pub(crate) enum Form {
     Like(&'static str),
     /// A duration, from so many to so many nanoseconds.
     Duration(u64, u64),
-    TimeoutOrNone,
-    DurationOrNone,
-    /// A time after which a TCP connection is probed.
-    Keepalive,
+    /// What a regular expression matches, or a duration, from so many to so many nanoseconds.
+    DurationOr(&'static str, u64, u64),
     /// A size, from so many to so many bytes.
     Size(u64, u64),
     /// A text that this regular expression matches as a whole; never from the environment.
@@ -40,9 +38,9 @@ pub(crate) enum Form {
     OneOf(&'static [Form]),
 }
 
-/// The shortest and the longest time after which a connection is probed, in seconds: Linux counts
+/// The shortest and the longest time after which a connection is probed, in nanoseconds: Linux counts
 /// it in whole seconds, and accepts at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
-pub(crate) const KEEPALIVE: (u64, u64) = (1, 9 * 3600);
+pub(crate) const KEEPALIVE: (u64, u64) = (1_000_000_000, 9 * 3600 * 1_000_000_000);
 
 /// The longest duration of a file, 366 days, in nanoseconds.
 pub(crate) const MAX_DURATION: u64 = 366 * 86_400_000_000_000;
@@ -50,16 +48,13 @@ pub(crate) const MAX_DURATION: u64 = 366 * 86_400_000_000_000;
 pub(crate) const DURATION_FORM: Form = Form::Duration(0, MAX_DURATION);
 /// A duration above zero.
 pub(crate) const TIMEOUT_FORM: Form = Form::Duration(1, MAX_DURATION);
-pub(crate) const TIMEOUT_OR_NONE_FORM: Form = Form::TimeoutOrNone;
-pub(crate) const DURATION_OR_NONE_FORM: Form = Form::DurationOrNone;
+pub(crate) const TIMEOUT_OR_NONE_FORM: Form = Form::DurationOr("none", 1, MAX_DURATION);
+pub(crate) const DURATION_OR_NONE_FORM: Form = Form::DurationOr("none|0", 0, MAX_DURATION);
 pub(crate) const RATE_FORM: Form = Form::Like(
     "none|([0-9]*[1-9][0-9]*([.][0-9]+)?|[0-9]+[.][0-9]*[1-9][0-9]*)r/([smhd]|0*[1-9][0-9]*(d|h|m|s|ms|us|ns))",
 );
 /// A size: a text with a unit, or bytes.
 pub(crate) const SIZE_FORM: Form = Form::Size(0, u64::MAX);
-pub(crate) const HEAD_SIZE_FORM: Form = Form::Size(HEAD_SIZES.0, HEAD_SIZES.1);
-/// The least and the greatest largest size of a head, in bytes.
-pub(crate) const HEAD_SIZES: (u64, u64) = (1024, 1024 * 1024);
 pub(crate) const SIZE_ABOVE_ZERO_FORM: Form = Form::Size(1, u64::MAX);
 /// Bytes over a span, or none.
 pub(crate) const BYTE_RATE_FORM: Form =

@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::form::{HEADER_VALUE, KEEPALIVE, MAX_DURATION, NAME, TOKEN};
+use super::form::{HEADER_VALUE, NAME, TOKEN};
 use super::{Field, Form, Table, ranges, rules};
 use crate::tables::file::FILE;
 
@@ -57,19 +57,10 @@ fn form(of: &Form) -> Value {
                 ranges::with_units(&DURATION_UNITS, *least, *most)
             ))
         }
-        Form::TimeoutOrNone => like(&format!(
-            "none|{}",
-            ranges::with_units(&DURATION_UNITS, 1, MAX_DURATION)
+        Form::DurationOr(other, least, most) => like(&format!(
+            "{other}|{}",
+            ranges::with_units(&DURATION_UNITS, *least, *most)
         )),
-        Form::DurationOrNone => like(&format!(
-            "none|0|{}",
-            ranges::with_units(&DURATION_UNITS, 0, MAX_DURATION)
-        )),
-        Form::Keepalive => {
-            let nanos = |seconds| seconds * 1_000_000_000;
-            let span = ranges::with_units(&DURATION_UNITS, nanos(KEEPALIVE.0), nanos(KEEPALIVE.1));
-            like(&format!("0+(d|h|m|s|ms|us|ns)|0|{span}"))
-        }
         Form::Size(least, most) => {
             let text = ranges::with_units(&SIZE_UNITS, *least, *most);
             let bytes = ranges::numbers(*least, *most);

@@ -1,7 +1,6 @@
-use std::num::NonZeroU64;
-use std::time::Duration;
-
 use limit::Cost;
+
+use crate::{BodyCost, HeaderCost, LearnedCost, ResponseCost};
 
 /// What a request of a route counts for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,46 +8,13 @@ pub enum CostRule {
     /// Each the same.
     Fixed(Cost),
     /// What a field of the request says, if it comes from a trusted peer.
-    Header {
-        /// The field's name, in lowercase.
-        name: String,
-        /// What counts without the field, if it is no whole number from 1, or if the peer is not
-        /// trusted.
-        default: Cost,
-        /// What counts for any higher number.
-        max: Cost,
-    },
+    Header(HeaderCost),
     /// One, and one more for each whole piece of the request's body.
-    ///
-    /// A body whose length is not known beforehand counts as the longest.
-    BodyPer {
-        /// The size of a piece, in bytes.
-        size: NonZeroU64,
-        /// What counts for any longer body.
-        max: Cost,
-    },
+    BodyPer(BodyCost),
     /// What a field of the answer says.
-    ResponseHeader {
-        /// The field's name, in lowercase. It is removed from the answer.
-        name: String,
-        /// What counts until the answer is there, and for good if it does not tell.
-        estimate: Cost,
-        /// What counts for any higher number.
-        max: Cost,
-    },
+    Response(ResponseCost),
     /// How long earlier requests of the route and the method took their origin.
     Learned(LearnedCost),
-}
-
-/// A cost that is learned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LearnedCost {
-    /// How long a request of cost 1 takes its origin, above zero.
-    pub unit: Duration,
-    /// What counts for any longer time.
-    pub max: Cost,
-    /// Whether it only shows what it would charge, and charges 1.
-    pub is_shadow: bool,
 }
 
 impl CostRule {
@@ -57,9 +23,9 @@ impl CostRule {
     pub fn max(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
-            Self::Header { max, .. }
-            | Self::BodyPer { max, .. }
-            | Self::ResponseHeader { max, .. } => *max,
+            Self::Header(of) => of.max,
+            Self::BodyPer(of) => of.max,
+            Self::Response(of) => of.max,
             Self::Learned(learned) if learned.is_shadow => Cost::ONE,
             Self::Learned(learned) => learned.max,
         }
@@ -76,9 +42,9 @@ impl CostRule {
     pub fn usual(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
-            Self::Header { default, .. } => *default,
-            Self::BodyPer { .. } | Self::Learned(_) => Cost::ONE,
-            Self::ResponseHeader { estimate, .. } => *estimate,
+            Self::Header(of) => of.default,
+            Self::BodyPer(_) | Self::Learned(_) => Cost::ONE,
+            Self::Response(of) => of.estimate,
         }
     }
 
@@ -87,10 +53,7 @@ impl CostRule {
     pub fn learned(&self) -> Option<&LearnedCost> {
         match self {
             Self::Learned(learned) => Some(learned),
-            Self::Fixed(_)
-            | Self::Header { .. }
-            | Self::BodyPer { .. }
-            | Self::ResponseHeader { .. } => None,
+            _ => None,
         }
     }
 

@@ -25,14 +25,14 @@ use std::sync::Arc;
 use limit::Delay;
 
 pub use byte_regex::{ByteRegex, ByteRegexError};
-pub use cost::{CostRule, LearnedCost};
+pub use cost::CostRule;
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
 pub use networks::{ClientNetworks, Networks};
 pub use opening_time::OpeningTime;
 pub use origin_tls::{ClientIdentity, OriginTls};
 pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages, RejectBody};
-pub use path_pattern::{PathPattern, Precedence};
+pub use path_pattern::PathPattern;
 pub use peers::{PeerPattern, Peers};
 pub use plans::Plans;
 pub(crate) use request_inputs::ConditionInputs;
@@ -41,7 +41,7 @@ pub use rewrite::PathRewrite;
 pub use room_secret::RoomSecret;
 pub use route_index::RouteIndex;
 pub use route_limit::RouteLimit;
-pub use route_match::{HostPattern, HostRank, Matcher, MatcherInput, MatcherValue};
+pub use route_match::{HostPattern, Matcher, MatcherInput, MatcherValue};
 pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;
 
@@ -76,52 +76,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The route that takes a request, and its index.
-    ///
-    /// A whole path wins over a regular expression, which wins over a prefix. Of prefixes the
-    /// longest wins. Of routes that are equal so far, one that names the host wins over one with a
-    /// wildcard, of which the longest wins, and that over one for every host. Then the one with the
-    /// most conditions wins, and then the first in the file. A host or a method that is `None`,
-    /// because it is not known, excludes no route.
-    ///
-    /// `meets`: whether a request meets the conditions of a route that has some.
-    #[must_use]
-    pub fn route(
-        &self,
-        path: &[u8],
-        host: Option<&str>,
-        method: Option<&str>,
-        meets: impl Fn(&Route) -> bool,
-    ) -> Option<(usize, &Route)> {
-        let takes = |route: &Route| {
-            let by_method = |method| {
-                route.methods.is_empty() || route.methods.iter().any(|named| named == method)
-            };
-            let is_met = route.conditions_count() == 0 || meets(route);
-            is_met && method.is_none_or(by_method) && route.path.matches(path)
-        };
-        let unknown = |route: &Route| {
-            if route.hosts.is_empty() {
-                HostRank::Any
-            } else {
-                HostRank::Exact
-            }
-        };
-        let mut best: Option<((Precedence, HostRank, usize), usize)> = None;
-        for (index, route) in self.routes.iter().enumerate() {
-            let host = host.map_or_else(|| Some(unknown(route)), |host| route.host_rank(host));
-            let Some(host) = host else {
-                continue;
-            };
-            let rank = (route.path.precedence(), host, route.conditions_count());
-            // So no regular expression is compared once another one has matched.
-            if best.is_none_or(|(known, _)| rank > known) && takes(route) {
-                best = Some((rank, index));
-            }
-        }
-        best.and_then(|(_, index)| Some((index, self.routes.get(index)?)))
-    }
-
     /// Whether requests to the origin with this name may cost more than 1, so that its rate counts
     /// units.
     pub fn has_costs(&self, origin: &str) -> bool {

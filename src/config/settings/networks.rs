@@ -1,8 +1,10 @@
 //! The networks whose clients a route serves: `allow` and `deny`.
 
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use foldhash::fast::RandomState;
 use ipnet::IpNet;
 
 /// The networks of one list.
@@ -20,8 +22,10 @@ pub struct Networks {
 /// The most specific network decides, and `deny` where one is in both lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientNetworks {
-    v4: Ranges<u32>,
-    v6: Ranges<u128>,
+    /// Whether clients of each network are served.
+    serves: HashMap<IpNet, bool, RandomState>,
+    /// The prefix lengths of the networks. A client is looked up once for each, the longest first.
+    lengths: BTreeSet<u8>,
     /// Whether clients in none of the networks are served, and those of socket files.
     others: bool,
 }
@@ -30,18 +34,15 @@ impl ClientNetworks {
     /// Joins both lists. With an `allow`, clients in none of the networks are refused.
     #[must_use]
     pub fn new(allow: Option<&Networks>, deny: Option<&Networks>) -> Self {
-        let others = allow.is_none();
-        let of = |networks: Option<&Networks>, is_allowed| {
-            let list = networks.map_or(&[][..], |networks| &networks.list);
-            let rules: Vec<Rule> = list.iter().map(|it| Rule::new(it, is_allowed)).collect();
-            rules
-        };
-        let rules = [of(allow, true), of(deny, false)].concat();
-        let (v4, v6) = rules.into_iter().partition(|rule| rule.is_v4);
+        let mut serves = HashMap::default();
+        for (networks, is_allowed) in [(allow, true), (deny, false)] {
+            let list = networks.iter().flat_map(|networks| &networks.list);
+            serves.extend(list.map(|network| (network.trunc(), is_allowed)));
+        }
         Self {
-            v4: Ranges::new(v4, others),
-            v6: Ranges::new(v6, others),
-            others,
+            lengths: serves.keys().map(IpNet::prefix_len).collect(),
+            serves,
+            others: allow.is_none(),
         }
     }
 
@@ -49,101 +50,10 @@ impl ClientNetworks {
     /// in no network.
     #[must_use]
     pub fn serve(&self, address: Option<IpAddr>) -> bool {
-        match address {
-            Some(IpAddr::V4(address)) => self.v4.decide(address.to_bits()),
-            Some(IpAddr::V6(address)) => self.v6.decide(address.to_bits()),
-            None => self.others,
-        }
-    }
-}
-
-/// What one network decides.
-#[derive(Clone, Copy)]
-struct Rule {
-    is_v4: bool,
-    first: u128,
-    last: u128,
-    is_allowed: bool,
-}
-
-impl Rule {
-    fn new(network: &IpNet, is_allowed: bool) -> Self {
-        let bits = |address: IpAddr| match address {
-            IpAddr::V4(address) => u128::from(address.to_bits()),
-            IpAddr::V6(address) => address.to_bits(),
-        };
-        Self {
-            is_v4: matches!(network, IpNet::V4(_)),
-            first: bits(network.network()),
-            last: bits(network.broadcast()),
-            is_allowed,
-        }
-    }
-}
-
-/// Ranges of addresses, one behind the other, with what is decided for each.
-///
-/// A search halves them until one is left. There are at most twice as many as networks, so it
-/// takes no more steps than the longest prefix has bits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Ranges<N> {
-    /// The first address of each range but the one that begins at 0, in order.
-    starts: Vec<N>,
-    /// Whether clients are served: in the range that begins at 0, then in each of `starts`.
-    allowed: Vec<bool>,
-}
-
-impl<N: Copy + Ord + TryFrom<u128>> Ranges<N> {
-    fn new(mut rules: Vec<Rule>, others: bool) -> Self {
-        // Outer networks come before inner ones, and of equal ones that which denies is the inner.
-        rules.sort_by(|a, b| {
-            let outer_first = a.first.cmp(&b.first).then(b.last.cmp(&a.last));
-            outer_first.then(b.is_allowed.cmp(&a.is_allowed))
-        });
-        let mut ranges = Self {
-            starts: Vec::new(),
-            allowed: vec![others],
-        };
-        // The networks around the current address, the innermost last.
-        let mut around: Vec<Rule> = Vec::new();
-        for rule in rules {
-            ranges.end_before(Some(rule.first), &mut around, others);
-            ranges.begin(rule.first, rule.is_allowed);
-            around.push(rule);
-        }
-        ranges.end_before(None, &mut around, others);
-        ranges
-    }
-
-    /// Ends the networks that have no address from this one on; `None`: all.
-    fn end_before(&mut self, address: Option<u128>, around: &mut Vec<Rule>, others: bool) {
-        let has_ended = |rule: &mut Rule| address.is_none_or(|address| rule.last < address);
-        while let Some(inner) = around.pop_if(has_ended) {
-            let outer = around.last().map_or(others, |rule| rule.is_allowed);
-            if let Some(next) = inner.last.checked_add(1) {
-                self.begin(next, outer);
-            }
-        }
-    }
-
-    /// Begins a range at this address, unless it is behind the last one.
-    fn begin(&mut self, start: u128, is_allowed: bool) {
-        let Ok(start) = N::try_from(start) else {
-            return;
-        };
-        if self.starts.last() == Some(&start) {
-            self.starts.pop();
-            self.allowed.pop();
-        }
-        if self.allowed.last() != Some(&is_allowed) {
-            self.starts.push(start);
-            self.allowed.push(is_allowed);
-        }
-    }
-
-    fn decide(&self, address: N) -> bool {
-        let range = self.starts.partition_point(|start| *start <= address);
-        self.allowed.get(range).copied().unwrap_or_default()
+        let network = |length: &u8| IpNet::new(address?, *length).ok();
+        let networks = self.lengths.iter().rev().filter_map(network);
+        let mut decided = networks.filter_map(|network| self.serves.get(&network.trunc()));
+        decided.next().copied().unwrap_or(self.others)
     }
 }
 

@@ -1,8 +1,10 @@
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use limit::Moment;
+use regex::Regex;
 
 /// A moment with an offset from UTC (RFC 3339), such as `2026-12-01T10:00:00+01:00`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ impl FromStr for OpeningTime {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const FORM: &str = "a time is written as \"2026-12-01T10:00:00+01:00\"";
-        let offset = offset_of(text).ok_or(FORM)?;
+        let (_, [offset]) = WRITTEN.captures(text).ok_or(FORM)?.extract();
         if offset.is_empty() {
             return Err(
                 "a time without an offset from UTC is another moment in each time zone; add one behind it, such as +01:00, or Z for UTC",
@@ -34,30 +36,12 @@ impl FromStr for OpeningTime {
     }
 }
 
-/// What follows date and time: an offset in the form of RFC 3339, or nothing.
-///
-/// `None`: the text has another form.
-fn offset_of(text: &str) -> Option<&str> {
-    const SECONDS: &str = "0000-00-00T00:00:00";
-    let (time, rest) = text.split_at_checked(SECONDS.len())?;
-    let rest = match rest.strip_prefix('.') {
-        Some(fraction) => {
-            let rest = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
-            (1..=9)
-                .contains(&(fraction.len() - rest.len()))
-                .then_some(rest)?
-        }
-        None => rest,
-    };
-    let is_offset = matches!(&*shape(rest), "" | "Z" | "+00:00" | "-00:00");
-    (shape(time) == SECONDS && is_offset).then_some(rest)
-}
-
-/// A text with a 0 for each digit.
-fn shape(text: &str) -> String {
-    let zero = |c: char| if c.is_ascii_digit() { '0' } else { c };
-    text.chars().map(zero).collect()
-}
+/// Date, time, and an offset from UTC or nothing.
+static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
+    let date_and_time = "[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}(?:[.][0-9]{1,9})?";
+    let form = format!("^{date_and_time}(Z|[+-][0-9]{{2}}:[0-9]{{2}}|)$");
+    Regex::new(&form).expect("a form that is right")
+});
 
 /// As it is written.
 impl fmt::Display for OpeningTime {

@@ -13,17 +13,6 @@ pub enum PathPattern {
     Regex(ByteRegex),
 }
 
-/// How far a pattern goes before others: of those that match a path, the highest wins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Precedence {
-    /// A prefix, of this length.
-    Prefix(usize),
-    /// A regular expression. Of several, the first in the file wins.
-    Regex,
-    /// A whole path.
-    Exact,
-}
-
 impl PathPattern {
     /// Whether the route takes this path, which has no query.
     ///
@@ -44,16 +33,6 @@ impl PathPattern {
         match self {
             Self::Regex(regex) => regex.capture(path, group),
             Self::Prefix(_) | Self::Exact(_) => &[],
-        }
-    }
-
-    /// The precedence of the pattern, as nginx has it.
-    #[must_use]
-    pub fn precedence(&self) -> Precedence {
-        match self {
-            Self::Prefix(prefix) => Precedence::Prefix(prefix.len()),
-            Self::Exact(_) => Precedence::Exact,
-            Self::Regex(_) => Precedence::Regex,
         }
     }
 

@@ -114,8 +114,8 @@ impl RequestInputs {
         }
         let vary = route.collapse.iter().flat_map(|collapse| &collapse.vary);
         inputs.fields.extend(vary.cloned());
-        if let CostRule::Header { name, .. } = &route.cost {
-            inputs.fields.push(name.clone());
+        if let CostRule::Header(of) = &route.cost {
+            inputs.fields.push(of.header.clone());
         }
         inputs.add_conditions(&route.conditions);
         inputs

@@ -13,31 +13,6 @@ pub enum HostPattern {
     Below(String),
 }
 
-/// How far a host of a route goes before others: the highest wins, as in nginx.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HostRank {
-    /// The route takes every host.
-    Any,
-    /// A wildcard, of this length.
-    Below(usize),
-    /// The host itself.
-    Exact,
-}
-
-impl HostPattern {
-    /// How the pattern ranks for this host; `None`: it does not match.
-    #[must_use]
-    pub fn rank(&self, host: &str) -> Option<HostRank> {
-        match self {
-            Self::Exact(name) => (name == host).then_some(HostRank::Exact),
-            Self::Below(end) => {
-                let is_below = host.len() > end.len() && host.ends_with(end.as_str());
-                is_below.then_some(HostRank::Below(end.len()))
-            }
-        }
-    }
-}
-
 impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -116,23 +91,6 @@ impl fmt::Display for Matcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_wildcard_takes_one_label_or_more_and_not_the_host_itself() {
-        let below = HostPattern::Below(".example.com".to_owned());
-        for (host, expected) in [
-            ("a.example.com", Some(HostRank::Below(12))),
-            ("a.b.example.com", Some(HostRank::Below(12))),
-            ("example.com", None),
-            (".example.com", None),
-            ("aexample.com", None),
-            ("", None),
-        ] {
-            assert_eq!(below.rank(host), expected, "{host}");
-        }
-        assert!(HostRank::Exact > HostRank::Below(200));
-        assert!(HostRank::Below(12) > HostRank::Below(4) && HostRank::Below(4) > HostRank::Any);
-    }
 
     #[test]
     fn what_a_request_lacks_meets_no_condition() {

@@ -37,8 +37,7 @@ const TROUBLE: Kind<Vec<Trouble>> = kind(
     |node| {
         const EXAMPLE: &str = "[\"503\", \"timeout\"]";
         const WHAT: &str = "a status such as \"503\", \"5xx\", \"timeout\" or \"connect\"";
-        values::filled(EXAMPLE, node)?;
-        values::list(EXAMPLE, |item| values::parsed(item, WHAT, str::parse))(node)
+        values::filled_list(node, EXAMPLE, |item| values::parsed(item, WHAT, str::parse))
     },
     |it| texts(it),
 );
@@ -67,21 +66,16 @@ impl Backoff {
     }
 }
 
-words!(BackoffMode);
-
-/// Whether the back-off acts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BackoffMode {
-    /// It acts.
-    #[default]
-    On,
-    /// It computes, counts and shows, and slows nothing down.
-    Shadow,
-}
-
-impl BackoffMode {
-    /// The modes by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("on", Self::On), ("shadow", Self::Shadow)];
+words! {
+    /// Whether the back-off acts.
+    #[derive(Default)]
+    pub enum BackoffMode {
+        /// It acts.
+        #[default]
+        On = "on",
+        /// It computes, counts and shows, and slows nothing down.
+        Shadow = "shadow",
+    }
 }
 
 /// An answer, or the lack of one, that counts as trouble.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::prelude::*;
-use super::zone::key_template;
+use super::zone::varying_key;
 use crate::KeyTemplate;
 
 /// How an origin chooses one of its servers.
@@ -37,12 +37,8 @@ fn read(node: Node) -> Option<Balance> {
     let Some(text) = text.and_then(|text| text.strip_prefix(BY_KEY)) else {
         return node.expected(WHAT);
     };
-    let key = key_template(node, text)?;
-    if key.is_constant() {
-        node.wrong(&format!("without a variable all requests have one key, and go to one server; name one such as \"hash:$cookie_session\"; found {}", node.found()));
-        return None;
-    }
-    Some(Balance::Hash(key))
+    let why = "all requests have one key, and go to one server; name one such as \"hash:$cookie_session\"";
+    varying_key(node, text, why).map(Balance::Hash)
 }
 
 /// As in the file.

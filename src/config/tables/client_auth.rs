@@ -15,19 +15,15 @@ pub struct ClientAuth {
     pub is_required: bool,
 }
 
-pub(super) const AUTH_FORM: Form = Form::Word(|| WORDS.map(|(word, _)| word).to_vec());
+const AUTH: Kind<AuthWord> = word();
+pub(super) const AUTH_FORM: Form = AUTH.form;
 
-const WORDS: [(&str, AuthWord); 3] = [
-    ("required", AuthWord::Required),
-    ("optional", AuthWord::Optional),
-    ("off", AuthWord::Off),
-];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AuthWord {
-    Required,
-    Optional,
-    Off,
+words! {
+    enum AuthWord {
+        Required = "required",
+        Optional = "optional",
+        Off = "off",
+    }
 }
 
 /// Reads the fields of one table. `usual`: what applies where it has none of them.
@@ -38,7 +34,7 @@ pub(super) fn read(fields: &mut Fields, usual: Option<&ClientAuth>) -> Option<Cl
     let crl_node = fields.get("client_crl");
     let crl = crl_node.and_then(file);
     let auth_node = fields.get("client_auth");
-    let word = auth_node.and_then(values::choice(&WORDS));
+    let word = auth_node.and_then(AUTH.read);
     let Some(ca) = ca.or_else(|| usual.map(|usual| usual.ca.clone())) else {
         if !fields.is_wrong("client_ca") {
             let nodes = [auth_node.filter(|_| word != Some(AuthWord::Off)), crl_node];
@@ -67,9 +63,7 @@ pub(super) fn read(fields: &mut Fields, usual: Option<&ClientAuth>) -> Option<Cl
 }
 
 fn file(node: Node) -> Option<PathBuf> {
-    let name = node.value.as_str().filter(|name| !name.is_empty());
-    let name = name.or_else(|| node.expected("the name of a PEM file such as \"ca.pem\""))?;
-    Some(node.in_folder(name))
+    values::file(node, "the name of a PEM file such as \"ca.pem\"")
 }
 
 /// `client_auth` of a table with these certificates of clients.

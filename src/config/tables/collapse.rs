@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::prelude::*;
-use super::zone::key;
-use crate::{KeyTemplate, show_size};
+use super::zone::{self, key_text, varying_key};
+use crate::KeyTemplate;
 
 table! {
     /// `[routes.collapse]`: equal requests that come together are answered by one departure.
@@ -18,16 +18,16 @@ table! {
         vary: Vec<String> = VARY.or("[\"accept-encoding\", \"accept-language\"]"), NextRequest,
             "Request fields that are part of the key; an answer whose Vary names another one is not shared.";
         /// Zero: it answers only those who waited for it. At most an hour.
-        keep: Duration = KEEP.or("\"0\""), NextRequest,
+        keep: Duration = duration::<0, HOUR>().or("\"0\""), NextRequest,
             "How long an answer serves newcomers, up to 1h; \"0\": only those who waited for it.";
         /// After the end of `keep`. Zero: not at all. At most a week.
-        stale: Duration = STALE.or("\"0\""), NextRequest,
+        stale: Duration = duration::<0, { 7 * 24 * HOUR }>().or("\"0\""), NextRequest,
             "How long after keep an answer may serve while the origin is in trouble, up to 7d; \"0\": not at all.";
         /// From 100 ms to an hour.
-        follow_timeout: Duration = FOLLOW_TIMEOUT.or("\"5s\""), NextRequest,
+        follow_timeout: Duration = duration::<100_000_000, HOUR>().or("\"5s\""), NextRequest,
             "How long a request waits for the answer of another one that is at the origin, 100ms to 1h; then it goes there by itself.";
         /// In bytes; at most 1 GB.
-        max_size: NonZeroU64 = MAX_SIZE.or("\"1MB\""), NextRequest,
+        max_size: NonZeroU64 = size::<_, 1, { 1 << 30 }>().or("\"1MB\""), NextRequest,
             "Largest body of an answer that is shared: \"1B\" to \"1GB\".";
         /// Without duplicates; at most [`MAX_NAMES`](Self::MAX_NAMES). `None`: any cookie does.
         cookies: Option<Vec<String>> = COOKIES.optional(), NextRequest,
@@ -35,19 +35,13 @@ table! {
     }
 }
 
-const KEY: Kind<KeyTemplate> = kind(
-    Form::Template("(.|\\n)+"),
-    |node| {
-        let key = key(node)?;
-        if key.is_constant() {
-            node.wrong(&format!("without a variable all requests of the route would get one answer; name one such as \"$request_uri\", or remove key; found {}", node.found()));
-            return None;
-        }
-        Some(key)
+const KEY: Kind<KeyTemplate> = Kind {
+    read: |node| {
+        let why = "all requests of the route would get one answer; name one such as \"$request_uri\", or remove key";
+        varying_key(node, key_text(node)?, why)
     },
-    // A key has variables of its own, and none of the environment.
-    |it| bare(&toml_string(&it.to_string())),
-);
+    ..zone::KEY
+};
 
 const VARY: Kind<Vec<String>> = kind(
     Form::List(&HEADER_NAME_FORM, 0),
@@ -55,53 +49,11 @@ const VARY: Kind<Vec<String>> = kind(
     |it| texts(it),
 );
 
-const COOKIES: Kind<Option<Vec<String>>> = kind(
+const COOKIES: Kind<Vec<String>> = kind(
     Form::List(&HEADER_NAME_FORM, 0),
-    |node| names("[\"session\"]", node, cookie).map(Some),
-    |it| texts(it.as_ref()?),
+    |node| names("[\"session\"]", node, cookie),
+    |it| texts(it),
 );
-
-const HOUR: u64 = 3600 * 1_000_000_000;
-/// Shortest and longest `keep`, in nanoseconds.
-const KEEPS: (u64, u64) = (0, HOUR);
-/// Shortest and longest `stale`, in nanoseconds.
-const STALES: (u64, u64) = (0, 7 * 24 * HOUR);
-
-const KEEP: Kind<Duration> = Kind {
-    form: Form::Duration(KEEPS.0, KEEPS.1),
-    read: |node| values::duration_between(node, KEEPS),
-    ..DURATION
-};
-
-const STALE: Kind<Duration> = Kind {
-    form: Form::Duration(STALES.0, STALES.1),
-    read: |node| values::duration_between(node, STALES),
-    ..DURATION
-};
-
-/// Shortest and longest `follow_timeout`, in nanoseconds.
-const FOLLOW_TIMEOUTS: (u64, u64) = (100_000_000, HOUR);
-
-const FOLLOW_TIMEOUT: Kind<Duration> = Kind {
-    form: Form::Duration(FOLLOW_TIMEOUTS.0, FOLLOW_TIMEOUTS.1),
-    read: |node| values::duration_between(node, FOLLOW_TIMEOUTS),
-    ..DURATION
-};
-
-/// Smallest and largest `max_size`, in bytes.
-const SIZES: (u64, u64) = (1, 1 << 30);
-
-const MAX_SIZE: Kind<NonZeroU64> = Kind {
-    form: Form::Size(SIZES.0, SIZES.1),
-    read: |node| {
-        let (least, most) = SIZES;
-        let size = Some(values::size(node)?).filter(|size| (least..=most).contains(size));
-        let (least, most) = (show_size(least), show_size(most));
-        let size = size.and_then(NonZeroU64::new);
-        size.or_else(|| node.expected(&format!("a size from {least} to {most}")))
-    },
-    ..SIZE_ABOVE_ZERO
-};
 
 /// Reads a list of names. A message shows the example.
 fn names(example: &str, node: Node, read: impl Fn(Node) -> Option<String>) -> Option<Vec<String>> {

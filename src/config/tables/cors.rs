@@ -14,27 +14,14 @@ table! {
         credentials: bool = BOOLEAN.or("false"), NextRequest,
             "Whether browsers may send cookies and logins, and show scripts the responses to such requests.";
         /// Zero: it asks before each request. At most a day.
-        max_age: Duration = MAX_AGE.or("\"10m\""), NextRequest,
+        max_age: Duration = duration::<0, { 24 * HOUR }>().or("\"10m\""), NextRequest,
             "How long a browser may remember the answer to a preflight, up to 1d.";
     }
 }
 
-/// Longest `max_age`, in nanoseconds.
-const DAY: u64 = 24 * 3600 * 1_000_000_000;
-
-const MAX_AGE: Kind<Duration> = Kind {
-    form: Form::Duration(0, DAY),
-    read: |node| values::duration_between(node, (0, DAY)),
-    ..DURATION
-};
-
 const ORIGINS: Kind<Vec<String>> = kind(
     Form::List(&Form::Like(r"\*|[a-z][a-z0-9+.-]*://[^/?#@\s]+"), 1),
-    |node| {
-        let example = "[\"https://app.example\"]";
-        values::filled(example, node)?;
-        values::list(example, origin)(node)
-    },
+    |node| values::filled_list(node, "[\"https://app.example\"]", origin),
     |it| texts(it),
 );
 

@@ -1,196 +1,165 @@
 //! The `cost` of a route.
 
-use limit::{Cost, Rate, show_duration};
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use limit::{Cost, Rate};
 
 use super::prelude::*;
-use crate::size::show_size;
-use crate::{CostRule, LearnedCost, Origin, Plan, RouteLimit, Zone};
+use crate::{CostRule, Origin, Plan, RouteLimit, Settings, Zone};
 
-pub(super) const COST: Kind<CostRule> = kind(
-    Form::OneOf(&[
-        NUMBER.form,
-        Form::Table(COST_HEADER),
-        Form::Table(COST_BODY),
-        Form::Table(COST_RESPONSE),
-        Form::Table(COST_LEARNED),
-    ]),
-    read,
-    |it| bare(&shown(it)),
-);
+pub(super) const FORM: Form = Form::OneOf(&[
+    NUMBER.form,
+    Form::Table(HeaderCost::TABLE),
+    Form::Table(BodyCost::TABLE),
+    Form::Table(ResponseCost::TABLE),
+    Form::Table(LearnedCost::TABLE),
+]);
 
 const NUMBER: Kind<u32> = whole::<_, 1, { Cost::MAX as u64 }>();
+const COST: Kind<Cost> = kind(
+    NUMBER.form,
+    |node| (NUMBER.read)(node).and_then(Cost::new),
+    bare,
+);
+const MAX: Typed<Cost> = COST.required("20").shown_at(1);
 
-const HEADER: Field = Field::of(HEADER_NAME_FORM).required("\"x-cost\"");
-const MAX: Field = Field::of(NUMBER.form).required("20");
-const OTHERWISE: Field = Field::of(NUMBER.form).or("1");
+/// The name of a header field, in lowercase.
+const NAME: Kind<String> = kind(
+    HEADER_NAME_FORM,
+    |node| {
+        let name = values::text(node)?;
+        if !values::is_token(name) {
+            return node.expected("the name of a header field such as \"x-cost\"");
+        }
+        Some(name.to_ascii_lowercase())
+    },
+    shown,
+);
 
 table! {
-    pub(crate) const COST_HEADER {
-        header: HEADER, NextRequest, "What this field says, if a trusted proxy sends it.";
-        max: MAX, NextRequest, "What counts for any higher number.";
-        default: OTHERWISE, NextRequest, "What counts otherwise.";
+    /// What a field of the request says, if it comes from a trusted peer.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HeaderCost {
+        header: String = NAME.required("\"x-cost\""), NextRequest,
+            "What this field says, if a trusted proxy sends it.";
+        max: Cost = MAX, NextRequest, "What counts for any higher number.";
+        default: Cost = COST.or("1"), NextRequest, "What counts otherwise.";
     }
 }
 
 table! {
-    pub(crate) const COST_BODY {
-        body_per: Field::of(SIZE_ABOVE_ZERO_FORM).required("\"64KB\""), NextRequest,
+    /// One, and one more for each whole piece of the request's body.
+    ///
+    /// A body whose length is not known beforehand counts as the longest.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BodyCost {
+        body_per: NonZeroU64 = SIZE_ABOVE_ZERO.required("\"64KB\""), NextRequest,
             "One, and one more for each whole piece of this size.";
-        max: MAX, NextRequest, "What counts for any longer body.";
+        max: Cost = MAX, NextRequest, "What counts for any longer body.";
     }
 }
 
 table! {
-    pub(crate) const COST_RESPONSE {
-        response_header: HEADER, NextRequest, "What this field of the response says.";
-        max: MAX, NextRequest, "What counts for any higher number.";
-        estimate: OTHERWISE, NextRequest, "What counts until then.";
+    /// What a field of the answer says, which is removed from the answer.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ResponseCost {
+        response_header: String = NAME.required("\"x-cost\""), NextRequest,
+            "What this field of the response says.";
+        max: Cost = MAX, NextRequest, "What counts for any higher number.";
+        estimate: Cost = COST.or("1"), NextRequest, "What counts until then.";
     }
 }
 
 table! {
-    pub(crate) const COST_LEARNED {
-        learn: Field::of(word::<Measure>().form).required("\"time\""), NextRequest,
+    /// A cost that is learned.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct LearnedCost {
+        learn: Measure = word().required("\"time\""), NextRequest,
             "\"time\": the time that earlier requests of the route and the method took the origin.";
-        unit: Field::of(Form::Duration(UNITS.0, UNITS.1)).required("\"10ms\""), NextRequest,
+        unit: Duration = duration::<100_000, { 60 * SECOND }>().required("\"10ms\""), NextRequest,
             "How much of that costs 1.";
-        max: MAX, NextRequest, "What counts for any longer time.";
-        mode: Field::of(word::<LearningMode>().form).or("\"on\""), NextRequest,
+        max: Cost = COST.required("20"), NextRequest, "What counts for any longer time.";
+        /// Whether it only shows what it would charge, and charges 1.
+        is_shadow: bool = MODE.or("\"on\"").named("mode"), NextRequest,
             "\"shadow\": learn and show, but charge 1.";
     }
 }
 
-words!(Measure);
-
-/// What a cost is learned from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Measure {
-    /// The time at the origin.
-    Time,
+words! {
+    /// What a cost is learned from.
+    pub enum Measure {
+        /// The time at the origin.
+        Time = "time",
+    }
 }
 
-impl Measure {
-    const NAMED: [(&'static str, Self); 1] = [("time", Self::Time)];
+words! {
+    /// Whether a learned cost is charged.
+    enum LearningMode {
+        /// It is.
+        On = "on",
+        /// It is only shown.
+        Shadow = "shadow",
+    }
 }
 
-words!(LearningMode);
-
-/// Whether a learned cost is charged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LearningMode {
-    /// It is.
-    On,
-    /// It is only shown.
-    Shadow,
-}
-
-impl LearningMode {
-    const NAMED: [(&'static str, Self); 2] = [("on", Self::On), ("shadow", Self::Shadow)];
-}
-
-/// The shortest and the longest `unit`, in nanoseconds: 100 us and 1 minute.
-const UNITS: (u64, u64) = (100_000, 60_000_000_000);
+const LEARNING: Kind<LearningMode> = word();
+const MODE: Kind<bool> = kind(
+    LEARNING.form,
+    |node| Some((LEARNING.read)(node)? == LearningMode::Shadow),
+    |is_shadow| is_shadow.then(|| shown("shadow"))?,
+);
 
 const FORM_IN_WORDS: &str = "a whole number from 1 to 255, or a table with header, body_per, \
                     response_header or learn, such as { header = \"x-cost\", default = 1, max = 20 }";
 
-/// The fields that choose the form of the table.
-const CHOOSING: [(&str, Table); 4] = [
-    ("header", COST_HEADER),
-    ("body_per", COST_BODY),
-    ("response_header", COST_RESPONSE),
-    ("learn", COST_LEARNED),
+/// The fields that choose the form of the table, and its readers.
+const CHOOSING: [(&str, fn(Node) -> Option<CostRule>); 4] = [
+    ("header", |node| table(node).map(CostRule::Header)),
+    ("body_per", |node| table(node).map(CostRule::BodyPer)),
+    ("response_header", |node| {
+        table(node).map(CostRule::Response)
+    }),
+    ("learn", |node| table(node).map(CostRule::Learned)),
 ];
 
+fn table<T: OfTable>(node: Node) -> Option<T> {
+    T::of_right(Fields::of(node, "cost".to_owned(), T::TABLE)?)
+}
+
 /// Reads a route's `cost`.
-fn read(node: Node) -> Option<CostRule> {
+pub(super) fn read(node: Node) -> Option<CostRule> {
     if node.value.as_integer().is_some() {
-        return cost(node).map(CostRule::Fixed);
+        return (COST.read)(node).map(CostRule::Fixed);
     }
     if node.value.as_table().is_none() {
         return node.expected(FORM_IN_WORDS);
     }
-    let mut chosen = CHOOSING
-        .iter()
-        .filter(|(name, _)| node.field(name).is_some());
-    let (Some((form, all)), None) = (chosen.next(), chosen.next()) else {
+    let is_there = |(name, _): &&(&'static str, _)| node.field(name).is_some();
+    let mut chosen = CHOOSING.iter().filter(is_there);
+    let (Some((_, read)), None) = (chosen.next(), chosen.next()) else {
         node.wrong(&format!(
             "expected {FORM_IN_WORDS}; found a table with none or several of these"
         ));
         // The others are costs in each of the forms.
         for field in ["max", "default", "estimate"] {
-            let _wrong_either_way = node.field(field).and_then(cost);
+            let _wrong_either_way = node.field(field).and_then(COST.read);
         }
         return None;
     };
-    if *form == "learn" {
-        return learned(node);
-    }
-    let mut fields = Fields::of(node, "cost".to_owned(), *all)?;
-    let mut of = |name| fields.value(name).and_then(|_| fields.get(name));
-    let (header, body_per, response) = (of("header"), of("body_per"), of("response_header"));
-    let max = fields.required("max", cost);
-    let rule = match (header, body_per, response) {
-        (Some(header), None, None) => {
-            let default = fields.optional("default", Cost::ONE, cost);
-            name(header)
-                .zip(default)
-                .zip(max)
-                .map(|((name, default), max)| CostRule::Header { name, default, max })
-        }
-        (None, Some(size), None) => values::size_above_zero(size)
-            .zip(max)
-            .map(|(size, max)| CostRule::BodyPer { size, max }),
-        (None, None, Some(header)) => {
-            let estimate = fields.optional("estimate", Cost::ONE, cost);
-            name(header)
-                .zip(estimate)
-                .zip(max)
-                .map(|((name, estimate), max)| CostRule::ResponseHeader {
-                    name,
-                    estimate,
-                    max,
-                })
-        }
+    let rule = read(node);
+    let above_max = match &rule {
+        Some(CostRule::Header(of)) if of.default > of.max => Some(("default", of.max)),
+        Some(CostRule::Response(of)) if of.estimate > of.max => Some(("estimate", of.max)),
         _ => None,
     };
-    if let Some((first, max)) = rule.as_ref().and_then(first_above_max) {
+    if let Some((first, max)) = above_max {
         node.wrong(&format!(
             "{first} is above max, which is {max}; raise max, or lower it"
         ));
     }
-    fields.finish();
     rule
-}
-
-/// Reads a cost that is learned.
-fn learned(node: Node) -> Option<CostRule> {
-    let mut fields = Fields::of(node, "cost".to_owned(), COST_LEARNED)?;
-    let measure = fields.required("learn", word::<Measure>().read);
-    let unit = fields.required("unit", |node| values::duration_between(node, UNITS));
-    let max = fields.required("max", cost);
-    let mode = fields.optional("mode", LearningMode::On, word::<LearningMode>().read);
-    fields.finish();
-    let (Some(Measure::Time), Some(unit), Some(max), Some(mode)) = (measure, unit, max, mode)
-    else {
-        return None;
-    };
-    Some(CostRule::Learned(LearnedCost {
-        unit,
-        max,
-        is_shadow: mode == LearningMode::Shadow,
-    }))
-}
-
-/// The name of the field whose cost is above `max`, if there is one.
-fn first_above_max(rule: &CostRule) -> Option<(&'static str, Cost)> {
-    match rule {
-        CostRule::Header { default, max, .. } => (default > max).then_some(("default", *max)),
-        CostRule::ResponseHeader { estimate, max, .. } => {
-            (estimate > max).then_some(("estimate", *max))
-        }
-        CostRule::Fixed(_) | CostRule::BodyPer { .. } | CostRule::Learned(_) => None,
-    }
 }
 
 /// Reports a problem if a cost is learned of an origin whose load is not known.
@@ -235,50 +204,13 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
     }
 }
 
-fn cost(node: Node) -> Option<Cost> {
-    (NUMBER.read)(node).and_then(Cost::new)
-}
-
-/// The name of a header field, in lowercase.
-fn name(node: Node) -> Option<String> {
-    let name = values::text(node)?;
-    if !values::is_token(name) {
-        return node.expected("the name of a header field such as \"x-cost\"");
-    }
-    Some(name.to_ascii_lowercase())
-}
-
-fn shown(rule: &CostRule) -> String {
-    match rule {
-        CostRule::Fixed(cost) => cost.to_string(),
-        CostRule::Header { name, default, max } => {
-            let name = toml_text(name);
-            format!("{{ header = {name}, default = {default}, max = {max} }}")
-        }
-        CostRule::BodyPer { size, max } => {
-            let size = toml_text(&show_size(size.get()));
-            format!("{{ body_per = {size}, max = {max} }}")
-        }
-        CostRule::ResponseHeader {
-            name,
-            estimate,
-            max,
-        } => {
-            let name = toml_text(name);
-            format!("{{ response_header = {name}, estimate = {estimate}, max = {max} }}")
-        }
-        CostRule::Learned(LearnedCost {
-            unit,
-            max,
-            is_shadow,
-        }) => {
-            let unit = toml_text(&show_duration(*unit));
-            let mode = if *is_shadow {
-                ", mode = \"shadow\""
-            } else {
-                ""
-            };
-            format!("{{ learn = \"time\", unit = {unit}, max = {max}{mode} }}")
-        }
-    }
+/// The cost of a route as it is shown.
+pub(super) fn shown_rule(rule: &CostRule, settings: &Settings) -> Option<Shown> {
+    inline(match rule {
+        CostRule::Fixed(cost) => return bare(cost),
+        CostRule::Header(of) => of.shown(settings),
+        CostRule::BodyPer(of) => of.shown(settings),
+        CostRule::Response(of) => of.shown(settings),
+        CostRule::Learned(of) => of.shown(settings),
+    })
 }

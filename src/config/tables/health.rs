@@ -28,24 +28,24 @@ table! {
     }
 }
 
-const PATH: Kind<Option<PathAndQuery>> = kind(
+const PATH: Kind<PathAndQuery> = kind(
     Form::Like("/[!-\"$-~]*"),
-    |node| values::parsed(node, "a path such as \"/healthz\"", health_path).map(Some),
-    |it| shown(it.as_ref()?.as_str()),
+    |node| values::parsed(node, "a path such as \"/healthz\"", health_path),
+    shown,
 );
 
-const GRPC: Kind<Option<Box<str>>> = kind(
+const GRPC: Kind<Box<str>> = kind(
     Form::Like("[0-9A-Za-z._/-]{0,255}"),
     |node| {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
         match node.value.as_str() {
-            Some(name) if name.len() <= 255 && name.chars().all(is_part) => Some(Some(name.into())),
+            Some(name) if name.len() <= 255 && name.chars().all(is_part) => Some(name.into()),
             _ => node.expected(
                 "the name of a service such as \"shop.Cart\", or \"\" for the whole server",
             ),
         }
     },
-    |it| shown(&**it.as_ref()?),
+    shown,
 );
 
 /// Reads `[origins.NAME.health]`, which is the value of `node`.

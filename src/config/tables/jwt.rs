@@ -9,7 +9,7 @@ use limit::show_duration;
 use super::names::{Names, list, named};
 use super::prelude::*;
 use crate::jwt::{Expected, KeySet, Verifier};
-use crate::{FileKind, KeyTemplate, Part, Variable, read_regular, show_size};
+use crate::{FileKind, KeyTemplate, Part, Variable};
 
 table! {
     /// `[jwt.NAME]`: how tokens of clients are verified, for the variables `$jwt_NAME_CLAIM`.
@@ -54,17 +54,9 @@ const NAMES: Kind<Vec<String>> = kind(
             "" => item.expected("a text that is not empty"),
             text => Some(text.to_owned()),
         };
-        if node.items().is_none() {
-            return one(node).map(|name| vec![name]);
-        }
-        values::filled(EXAMPLE, node)?;
-        values::list(EXAMPLE, one)(node)
+        values::one_or_list(node, EXAMPLE, one)
     },
-    |it| match &it[..] {
-        [] => None,
-        [name] => shown(name),
-        names => texts(names),
-    },
+    |it| one_or_texts(it),
 );
 
 const LEEWAY: Kind<Duration> = Kind {
@@ -104,18 +96,10 @@ pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
 }
 
 fn keys(node: Node, path: &std::path::Path) -> Option<KeySet> {
-    let wrong = match read_regular(path, LARGEST) {
-        Ok(text) => match KeySet::parse(&text) {
-            Ok(keys) => return Some(keys),
-            Err(error) => error.to_string(),
-        },
-        Err(error) => format!(
-            "cannot be read: {error}; name a key set of at most {}",
-            show_size(LARGEST)
-        ),
-    };
-    node.tell(&format!("{}: {wrong}", node.shown(path)));
-    None
+    let text = values::content(node, path, LARGEST, "; name a key set of at most 1MB")?;
+    let keys = KeySet::parse(&text);
+    let wrong = |error| node.tell(&format!("{}: {error}", node.shown(path)));
+    keys.map_err(wrong).ok()
 }
 
 /// Notes the claims that a template reads, and reports those of tables that the file lacks.

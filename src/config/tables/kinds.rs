@@ -9,10 +9,10 @@ use ipnet::IpNet;
 use limit::{Rate, show_duration};
 
 use super::values;
-use crate::of_table::{Kind, Shown, kind};
+use crate::of_table::{Kind, Rows, Shown, kind};
 use crate::schema::{
-    DURATION_FORM, DURATION_OR_NONE_FORM, Form, HEAD_SIZE_FORM, NETWORK_FORM, RATE_FORM,
-    SIZE_ABOVE_ZERO_FORM, SIZE_FORM, TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
+    DURATION_FORM, DURATION_OR_NONE_FORM, Form, NETWORK_FORM, RATE_FORM, SIZE_ABOVE_ZERO_FORM,
+    SIZE_FORM, TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
 };
 use crate::size::show_size;
 use crate::toml_string::toml_text;
@@ -35,9 +35,28 @@ pub(crate) fn bare<T: Display + ?Sized>(value: &T) -> Option<Shown> {
     Some(Shown::Value(value.to_string()))
 }
 
+/// A table on one line.
+pub(crate) fn inline(rows: Rows) -> Option<Shown> {
+    let field = |(name, shown)| match shown {
+        Shown::Value(value) => Some(format!("{name} = {value}")),
+        Shown::Table(_) | Shown::Comment(_) => None,
+    };
+    let fields: Vec<String> = rows.into_iter().filter_map(field).collect();
+    bare(&format!("{{ {} }}", fields.join(", ")))
+}
+
 /// A list of values as TOML.
 pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+/// One text, or a list of texts, as they are shown; nothing if there is none.
+pub(crate) fn one_or_texts<T: Display>(items: &[T]) -> Option<Shown> {
+    match items {
+        [] => None,
+        [item] => shown(item),
+        items => texts(items),
+    }
 }
 
 /// A list of texts as it is shown.
@@ -51,6 +70,18 @@ pub(crate) const BOOLEAN: Kind<bool> = kind(Form::Boolean, values::boolean, bare
 pub(crate) const DURATION: Kind<Duration> = kind(DURATION_FORM, values::duration, |it| {
     shown(&show_duration(*it))
 });
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const HOUR: u64 = 3600 * SECOND;
+
+/// A duration in a range, in nanoseconds.
+pub(crate) const fn duration<const LEAST: u64, const MOST: u64>() -> Kind<Duration> {
+    Kind {
+        form: Form::Duration(LEAST, MOST),
+        read: |node| values::duration_between(node, (LEAST, MOST)),
+        show: DURATION.show,
+    }
+}
 
 pub(crate) const TIMEOUT: Kind<Duration> = Kind {
     form: TIMEOUT_FORM,
@@ -98,6 +129,23 @@ pub(crate) const SIZE_OR_ZERO: Kind<Option<NonZeroU64>> = kind(
     |it| shown(&show_size(it.map_or(0, NonZeroU64::get))),
 );
 
+/// A size in a range.
+pub(crate) const fn size<N, const LEAST: u64, const MOST: u64>() -> Kind<N>
+where
+    N: Copy + TryFrom<u64> + TryInto<u64>,
+{
+    Kind {
+        form: Form::Size(LEAST, MOST),
+        read: |node| {
+            let bytes = Some(values::size(node)?).filter(|it| (LEAST..=MOST).contains(it));
+            let (least, most) = (show_size(LEAST), show_size(MOST));
+            let fits = bytes.and_then(|bytes| N::try_from(bytes).ok());
+            fits.or_else(|| node.expected(&format!("a size from {least} to {most}")))
+        },
+        show: |it| shown(&show_size((*it).try_into().unwrap_or_default())),
+    }
+}
+
 /// A size that is never zero.
 pub(crate) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> =
     kind(SIZE_ABOVE_ZERO_FORM, values::size_above_zero, |it| {
@@ -105,13 +153,15 @@ pub(crate) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> =
     });
 
 /// The largest head of a message.
-pub(crate) const HEAD_SIZE: Kind<usize> = kind(HEAD_SIZE_FORM, values::head_size, |it| {
-    shown(&show_size(*it as u64))
-});
+pub(crate) const HEAD_SIZE: Kind<usize> = size::<_, 1024, { 1 << 20 }>();
 
 pub(crate) const NETWORKS: Kind<Vec<IpNet>> = kind(
     Form::List(&NETWORK_FORM, 0),
-    |node| values::list("[\"192.0.2.0/24\"]", values::network)(node),
+    |node| {
+        values::list("[\"192.0.2.0/24\"]", |item| {
+            values::pattern(item, values::NETWORK)
+        })(node)
+    },
     |it| texts(it),
 );
 
@@ -143,18 +193,6 @@ where
     }
 }
 
-/// A whole number that may be left out.
-pub(crate) const fn optional_whole<N, const MIN: u64, const MAX: u64>() -> Kind<Option<N>>
-where
-    N: FromStr + Display,
-{
-    Kind {
-        form: Form::Whole(MIN, MAX),
-        read: |node| (whole::<N, MIN, MAX>().read)(node).map(Some),
-        show: |it| bare(it.as_ref()?),
-    }
-}
-
 /// Values that are words in the file.
 pub(crate) trait Words: Copy + PartialEq + 'static {
     const WORDS: &'static [(&'static str, Self)];
@@ -163,10 +201,33 @@ pub(crate) trait Words: Copy + PartialEq + 'static {
     fn all() -> Vec<&'static str> {
         Self::WORDS.iter().map(|(word, _)| *word).collect()
     }
+
+    /// The word of a value.
+    fn word(self) -> &'static str {
+        let named = Self::WORDS.iter().find(|(_, value)| *value == self);
+        named.map_or("", |(word, _)| word)
+    }
 }
 
-/// Values that are words in the file, which their `NAMED` lists.
+/// Makes an enum of which each variant is a word in the file, or lists the words of one that has
+/// `NAMED`.
 macro_rules! words {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $Name:ident {
+            $( $(#[$of_word:meta])* $Word:ident = $word:literal, )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $Name {
+            $( $(#[$of_word])* $Word, )+
+        }
+
+        impl $crate::tables::kinds::Words for $Name {
+            const WORDS: &'static [(&'static str, Self)] = &[$( ($word, Self::$Word) ),+];
+        }
+    };
     ($($Type:ty),*) => { $(
         impl $crate::tables::kinds::Words for $Type {
             const WORDS: &'static [(&'static str, Self)] = &Self::NAMED;
@@ -179,9 +240,6 @@ pub(crate) const fn word<W: Words>() -> Kind<W> {
     Kind {
         form: Form::Word(W::all),
         read: |node| values::choice(W::WORDS)(node),
-        show: |it| {
-            let named = W::WORDS.iter().find(|(_, word)| word == it);
-            named.and_then(|(name, _)| shown(name))
-        },
+        show: |it| shown(it.word()),
     }
 }

@@ -13,7 +13,7 @@ pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
 const COUNT: Kind<u32> = whole::<_, 0, U32>();
 /// As many requests at once, in a token bucket.
 const CAPACITY: Kind<u32> = whole::<_, 1, U32>();
-const IN_FLIGHT: Kind<Option<NonZeroU32>> = optional_whole::<_, 1, U32>();
+const IN_FLIGHT: Kind<NonZeroU32> = whole::<_, 1, U32>();
 
 table! {
     pub(crate) const LIMIT {
@@ -131,7 +131,7 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
             zone.name
         ));
     }
-    let in_flight = in_flight_node.map_or(Some(None), IN_FLIGHT.read);
+    let in_flight = in_flight_node.map_or(Some(None), |node| (IN_FLIGHT.read)(node).map(Some));
     let delay = delay?;
     Some(Limit {
         burst: burst?,
@@ -140,10 +140,8 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
         } else {
             Delay::Above(delay)
         },
-        max_wait: None,
-        cost: Cost::ONE,
         in_flight: in_flight?,
-        above_burst: 0,
+        ..at_once(0)
     })
 }
 
@@ -216,32 +214,28 @@ pub(super) fn read_draw(node: Node, zones: &Zones) -> Option<RouteLimit> {
 
 /// The `draw` of a room as it is shown.
 pub(super) fn shown_draw(draw: RouteLimit, zones: &[Zone]) -> Option<Shown> {
-    let zone = &zones[draw.zone];
-    let (name, burst) = (toml_text(&zone.name), draw.limit.burst);
-    bare(&match zone.algorithm {
-        algorithm if algorithm.has_windows() => format!("{{ zone = {name} }}"),
-        algorithm if !algorithm.queues() => {
-            format!("{{ zone = {name}, burst = {} }}", u64::from(burst) + 1)
-        }
-        _ => format!("{{ zone = {name}, burst = {burst} }}"),
-    })
+    bare(&format!("{{ {} }}", shown_burst(draw, zones)))
 }
 
 fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
-    let of = &zones[limit.zone];
-    let (zone, algorithm) = (toml_text(&of.name), of.algorithm);
-    let burst = limit.limit.burst;
+    let zone = &zones[limit.zone];
+    let delay = match limit.limit.delay {
+        _ if !zone.algorithm.queues() || zone.limits_no_rate() => String::new(),
+        Delay::Above(delay) => format!(", delay = {delay}"),
+        Delay::Never => ", nodelay = true".to_owned(),
+    };
     let in_flight = limit.limit.in_flight;
     let in_flight = in_flight.map_or(String::new(), |most| format!(", in_flight = {most}"));
-    match limit.limit.delay {
-        _ if algorithm.has_windows() => format!("{{ zone = {zone} }}"),
-        _ if !algorithm.queues() => {
-            format!("{{ zone = {zone}, burst = {} }}", u64::from(burst) + 1)
-        }
-        _ if of.limits_no_rate() => format!("{{ zone = {zone}, burst = {burst}{in_flight} }}"),
-        Delay::Above(delay) => {
-            format!("{{ zone = {zone}, burst = {burst}, delay = {delay}{in_flight} }}")
-        }
-        Delay::Never => format!("{{ zone = {zone}, burst = {burst}, nodelay = true{in_flight} }}"),
+    format!("{{ {}{delay}{in_flight} }}", shown_burst(limit, zones))
+}
+
+/// The zone and the burst of a limit, as the file has them.
+fn shown_burst(limit: RouteLimit, zones: &[Zone]) -> String {
+    let zone = &zones[limit.zone];
+    let (name, burst) = (toml_text(&zone.name), u64::from(limit.limit.burst));
+    match zone.algorithm {
+        algorithm if algorithm.has_windows() => format!("zone = {name}"),
+        algorithm if algorithm.queues() => format!("zone = {name}, burst = {burst}"),
+        _ => format!("zone = {name}, burst = {}", burst + 1),
     }
 }

@@ -45,8 +45,10 @@ pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> V
         .filter_map(|item| entry(item, has_tls, clients));
     let entries: Vec<Entry> = entries.collect();
     for (index, entry) in entries.iter().enumerate() {
-        let address = &entry.address;
-        let mut before = entries[..index].iter().map(|earlier| &earlier.address);
+        let address = &entry.listen.address;
+        let mut before = entries[..index]
+            .iter()
+            .map(|earlier| &earlier.listen.address);
         if let Some(earlier) = before.find(|earlier| meet(earlier, address)) {
             entry.node.wrong(&format!(
                 "{address} and {earlier} cannot both be listened on; remove one"
@@ -54,25 +56,15 @@ pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> V
         }
     }
     let port = tls_port(&entries);
-    let listens = entries.into_iter().filter_map(|entry| {
-        let service = match entry.wanted {
-            Service::Plain => ListenService::Plain,
-            Service::Tls => ListenService::Tls,
-            Service::Redirect(Some(port)) => ListenService::Redirect(port),
-            Service::Redirect(None) => {
-                let port = port.or_else(|| {
-                    entry.node.tell("redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = \"https:443\"");
-                    None
-                });
-                ListenService::Redirect(port?)
-            }
-        };
-        Some(Listen {
-            address: entry.address,
-            client_auth: entry.client_auth.filter(|_| service == ListenService::Tls),
-            service,
-            name: entry.name,
-        })
+    let listens = entries.into_iter().filter_map(|mut entry| {
+        if entry.needs_port {
+            let port = port.or_else(|| {
+                entry.node.tell("redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = \"https:443\"");
+                None
+            });
+            entry.listen.service = ListenService::Redirect(port?);
+        }
+        Some(entry.listen)
     });
     listens.collect()
 }
@@ -108,28 +100,16 @@ pub(super) fn meet(one: &ListenAddress, other: &ListenAddress) -> bool {
 
 struct Entry<'r> {
     node: Node<'r>,
-    address: ListenAddress,
-    wanted: Service,
-    client_auth: Option<ClientAuth>,
-    name: Option<Arc<str>>,
-}
-
-/// What clients are to get at an address.
-enum Service {
-    Plain,
-    Tls,
-    /// `None`: the port of an address with TLS.
-    Redirect(Option<NonZeroU16>),
+    listen: Listen,
+    /// Whether it redirects to the port of an address with TLS, which is not known yet.
+    needs_port: bool,
 }
 
 /// The port to redirect to: 443 if an address with TLS has it, or else that of the first one.
 fn tls_port(entries: &[Entry]) -> Option<NonZeroU16> {
-    let ports = entries.iter().filter_map(|entry| match entry {
-        Entry {
-            address: ListenAddress::Tcp(address),
-            wanted: Service::Tls,
-            ..
-        } => NonZeroU16::new(address.port()),
+    let listens = entries.iter().map(|entry| &entry.listen);
+    let ports = listens.filter_map(|listen| match (&listen.address, listen.service) {
+        (ListenAddress::Tcp(address), ListenService::Tls) => NonZeroU16::new(address.port()),
         _ => None,
     });
     let mut ports: Vec<NonZeroU16> = ports.collect();
@@ -141,19 +121,13 @@ fn entry<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
     if node.value.as_table().is_some() {
         return table(node, has_tls, clients);
     }
-    let Listen {
-        address, service, ..
-    } = of_text(address(node)?, has_tls);
-    let wanted = match service {
-        ListenService::Tls => Service::Tls,
-        _ => Service::Plain,
-    };
+    let mut listen = of_text(address(node)?, has_tls);
+    let is_tls = listen.service == ListenService::Tls;
+    listen.client_auth = clients.filter(|_| is_tls).cloned();
     Some(Entry {
         node,
-        address,
-        wanted,
-        client_auth: clients.cloned(),
-        name: None,
+        listen,
+        needs_port: false,
     })
 }
 
@@ -165,7 +139,7 @@ fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
         fields.get("mode"),
         fields.get("redirect"),
     );
-    let name = fields.get("name").map(|node| (node, name(node)));
+    let name = fields.get("name").map(name);
     let client_auth = client_auth::read(&mut fields, clients);
     let auth_nodes = ["client_ca", "client_auth", "client_crl"].map(|name| fields.value(name));
     fields.finish();
@@ -191,28 +165,37 @@ fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
             node.wrong("there is no [server.tls]; add it with cert and key, or remove tls here");
         }
     }
-    let wanted = match (redirect, wish) {
+    let (service, needs_port) = match (redirect, wish) {
         (Some(_), Some(true)) => return None,
-        (Some((_, port)), _) => Service::Redirect(port?),
-        (None, wish) if wish.unwrap_or(has_tls && !is_unix) => Service::Tls,
-        (None, _) => Service::Plain,
+        (Some((_, port)), _) => {
+            let port = port?;
+            let service = ListenService::Redirect(port.unwrap_or(NonZeroU16::MIN));
+            (service, port.is_none())
+        }
+        (None, wish) if wish.unwrap_or(has_tls && !is_unix) => (ListenService::Tls, false),
+        (None, _) => (ListenService::Plain, false),
     };
-    if !matches!(wanted, Service::Tls) {
+    let is_tls = service == ListenService::Tls;
+    if !is_tls {
         for node in auth_nodes.into_iter().flatten() {
             node.tell(
                 "clients show certificates over TLS only, and there is none here; remove this",
             );
         }
     }
-    Some(Entry {
-        node,
+    let listen = Listen {
         address,
-        wanted,
-        client_auth,
+        service,
+        client_auth: client_auth.filter(|_| is_tls),
         name: match name {
             None => None,
-            Some((_, name)) => Some(name?),
+            Some(name) => Some(name?),
         },
+    };
+    Some(Entry {
+        node,
+        listen,
+        needs_port,
     })
 }
 
@@ -262,17 +245,18 @@ fn redirect_port(node: Node) -> Option<Option<NonZeroU16>> {
 
 /// The addresses for clients: as texts, where that says it all.
 pub(super) fn shown(server: &Server) -> Shown {
-    let items = server.listen_as_written().map(|(listen, service)| {
+    let items = server.listen.iter().map(|listen| {
         let mode = match &listen.address {
             ListenAddress::Tcp(_) => None,
             ListenAddress::Unix { mode, .. } => *mode,
         };
         let address = toml_text(&listen.address.to_string());
-        let service = match service {
-            None => String::new(),
-            Some(ListenService::Plain) => ", tls = false".to_owned(),
-            Some(ListenService::Tls) => ", tls = true".to_owned(),
-            Some(ListenService::Redirect(port)) => format!(", redirect = \"https:{port}\""),
+        let usual = ListenService::of_text(&listen.address, server.tls.is_some());
+        let service = match listen.service {
+            service if service == usual => String::new(),
+            ListenService::Plain => ", tls = false".to_owned(),
+            ListenService::Tls => ", tls = true".to_owned(),
+            ListenService::Redirect(port) => format!(", redirect = \"https:{port}\""),
         };
         let mode = mode.map_or(String::new(), |mode| format!(", mode = \"{mode}\""));
         let auth = shown_auth(server, listen);

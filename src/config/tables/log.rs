@@ -71,46 +71,31 @@ fn collector(node: &Node, text: Option<&str>) -> Option<Uri> {
     Some(url)
 }
 
-words!(Level, Format);
-
-/// Severity of a message, from most to least severe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Something does not work.
-    Error,
-    /// Something will stop working soon.
-    Warn,
-    /// What an operator wants to know in normal operation.
-    Info,
-    /// What a developer of the gateway wants to know.
-    Debug,
-    /// Everything.
-    Trace,
+words! {
+    /// Severity of a message, from most to least severe.
+    #[derive(PartialOrd, Ord)]
+    pub enum Level {
+        /// Something does not work.
+        Error = "error",
+        /// Something will stop working soon.
+        Warn = "warn",
+        /// What an operator wants to know in normal operation.
+        Info = "info",
+        /// What a developer of the gateway wants to know.
+        Debug = "debug",
+        /// Everything.
+        Trace = "trace",
+    }
 }
 
-impl Level {
-    /// All levels by their names in the file.
-    pub const NAMED: [(&'static str, Self); 5] = [
-        ("error", Self::Error),
-        ("warn", Self::Warn),
-        ("info", Self::Info),
-        ("debug", Self::Debug),
-        ("trace", Self::Trace),
-    ];
-}
-
-/// Format of a line in a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Plain text, for people.
-    Text,
-    /// One JSON object for each line.
-    Json,
-}
-
-impl Format {
-    /// Both formats by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
+words! {
+    /// Format of a line in a log.
+    pub enum Format {
+        /// Plain text, for people.
+        Text = "text",
+        /// One JSON object for each line.
+        Json = "json",
+    }
 }
 
 /// Where the access log goes.

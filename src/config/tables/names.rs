@@ -62,13 +62,21 @@ pub(crate) fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
     if index.is_none() {
         let known = match (nearest(name, names), names) {
             (_, []) => format!("the file has none; add [{table}.{name}]"),
-            (Some(near), [_]) => format!("did you mean \"{near}\"?"),
-            (Some(near), _) => {
+            (Some(near), [_, _, ..]) => {
                 format!("did you mean \"{near}\"? The file has {}", list(names))
             }
-            (None, _) => format!("the file has {}", list(names)),
+            _ => meant(name, names, "the file has"),
         };
         node.missing(&format!("there is no [{table}.{name}]; {known}"));
     }
     index
+}
+
+/// What a message says of a name that is not one of these: the nearest, or else all of them behind
+/// `there_are`.
+pub(crate) fn meant(name: &str, names: &[&str], there_are: &str) -> String {
+    match nearest(name, names) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("{there_are} {}", list(names)),
+    }
 }

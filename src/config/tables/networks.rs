@@ -6,15 +6,19 @@ use super::plan_keys::{MAX_WRONG, line_of, lines_of};
 use super::prelude::*;
 use crate::{FileKind, Networks, Peers};
 
-pub(super) const NETWORK_LIST: Kind<Option<Networks>> = kind(
+pub(super) const NETWORK_LIST: Kind<Networks> = kind(
     Form::OneOf(&[Form::List(&NETWORK_FORM, 1), Form::Table(FILE)]),
-    |node| read(node).map(Some),
-    |it| {
-        let networks = it.as_ref()?;
-        match &networks.file {
-            Some(file) => shown_file(file),
-            None => texts(&networks.list),
+    |node| {
+        let of = values::NETWORK;
+        let (list, file) = read(node, "[\"192.0.2.0/24\"]", "partners.txt", of)?;
+        if file.is_none() && list.is_empty() {
+            values::filled("[\"192.0.2.0/24\"]", node);
         }
+        Some(Networks { list, file })
+    },
+    |it| match &it.file {
+        Some(file) => shown_file(file),
+        None => texts(&it.list),
     },
 );
 
@@ -22,16 +26,8 @@ pub(super) const NETWORK_LIST: Kind<Option<Networks>> = kind(
 pub(super) const PEERS: Kind<Peers> = kind(
     Form::OneOf(&[Form::List(&PEER_FORM, 0), Form::Table(FILE)]),
     |node| {
-        if node.value.as_table().is_some() {
-            let read = |node: Node| of_file(node, PEER, values::peer_of);
-            let (patterns, file) = in_table(node, read)?;
-            return Some(Peers::new(patterns, Some(file)));
-        }
-        if node.items().is_none() {
-            return node.expected("a list such as [\"10.0.0.0/8\"], or { file = \"proxies.txt\" }");
-        }
-        let patterns = values::list("[\"10.0.0.0/8\"]", values::peer)(node)?;
-        Some(Peers::new(patterns, None))
+        let (patterns, file) = read(node, "[\"10.0.0.0/8\"]", "proxies.txt", values::PEER)?;
+        Some(Peers::new(patterns, file))
     },
     |it| match it.file() {
         Some(file) => shown_file(file),
@@ -46,23 +42,26 @@ table! {
     }
 }
 
-const EXAMPLE: &str = "[\"192.0.2.0/24\"]";
-
-fn read(node: Node) -> Option<Networks> {
+/// Reads a list, or the name of a file that has it. Messages show the examples.
+fn read<T: PartialEq>(
+    node: Node,
+    list: &str,
+    file: &str,
+    of: values::Pattern<T>,
+) -> Option<(Vec<T>, Option<PathBuf>)> {
     if node.value.as_table().is_some() {
-        let read = |node: Node| of_file(node, NETWORK, values::network_of);
-        let (list, file) = in_table(node, read)?;
-        let file = Some(file);
-        return Some(Networks { list, file });
+        let (list, file) = in_table(node, |node: Node| of_file(node, of))?;
+        return Some((list, Some(file)));
     }
     if node.items().is_none() {
         return node.expected(&format!(
-            "a list such as {EXAMPLE}, or {{ file = \"partners.txt\" }}"
+            "a list such as {list}, or {{ file = \"{file}\" }}"
         ));
     }
-    values::filled(EXAMPLE, node)?;
-    let list = values::list(EXAMPLE, values::network)(node)?;
-    Some(Networks { list, file: None })
+    Some((
+        values::list(list, |item| values::pattern(item, of))(node)?,
+        None,
+    ))
 }
 
 /// Reads the table with the name of a file.
@@ -78,16 +77,8 @@ fn shown_file(file: &Path) -> Option<Shown> {
     bare(&format!("{{ file = {file} }}"))
 }
 
-/// What a line of a file has.
-const NETWORK: &str = "an address or network such as \"10.0.0.0/8\"";
-const PEER: &str = "an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files";
-
 /// Reads a file with one network a line, and returns its path. Blanks, empty lines and comments are left out.
-fn of_file<T>(
-    node: Node,
-    expected: &str,
-    read: impl Fn(&str) -> Option<T>,
-) -> Option<(Vec<T>, PathBuf)> {
+fn of_file<T>(node: Node, of: values::Pattern<T>) -> Option<(Vec<T>, PathBuf)> {
     let what = "the name of a file such as \"partners.txt\"";
     let path = values::named_file(node, FileKind::Networks, what)?;
     let name = values::text(node)?;
@@ -98,13 +89,14 @@ fn of_file<T>(
         if line.is_empty() {
             continue;
         }
-        match str::from_utf8(line).ok().and_then(&read) {
+        match str::from_utf8(line).ok().and_then(of.1) {
             Some(network) => list.push(network),
             None if wrong < MAX_WRONG => {
                 let found = String::from_utf8_lossy(&line[..line.len().min(60)]);
                 let found = toml_string(&found);
                 node.wrong(&format!(
-                    "{name}, line {number}: expected {expected}; found {found}"
+                    "{name}, line {number}: expected {}; found {found}",
+                    of.0
                 ));
                 wrong += 1;
             }

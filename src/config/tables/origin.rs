@@ -65,7 +65,7 @@ table! {
         store: StoreKind = word().or("\"memory\""), Now,
             "The gate: where its schedule and its places are; with \"redis\" all gateways together keep to rate and max_in_flight.";
         /// `None`: not known.
-        gateways: Option<NonZeroU32> = optional_whole::<_, 1, 1024>().optional(), Now,
+        gateways: Option<NonZeroU32> = whole::<_, 1, 1024>().optional(), Now,
             "The gate: how many gateways share it in Redis, until Redis has told.";
         max_in_flight: Option<NonZeroUsize> = whole_or_zero::<_, 1_000_000_000>().or("0"), Now,
             "The gate: requests at the origin at once; 0: no limit. With store = \"redis\", those of all gateways together.";
@@ -409,46 +409,37 @@ pub enum HostRule {
     Literal(String),
 }
 
-/// Whether servers over TLS are offered HTTP/2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Http2 {
-    /// The server chooses, by ALPN.
-    Auto,
-    /// HTTP/1.1 only.
-    Off,
+words! {
+    /// Whether servers over TLS are offered HTTP/2.
+    #[derive(Hash)]
+    pub enum Http2 {
+        /// The server chooses, by ALPN.
+        Auto = "auto",
+        /// HTTP/1.1 only.
+        Off = "off",
+    }
 }
 
-impl Http2 {
-    /// All values by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("auto", Self::Auto), ("off", Self::Off)];
+words! {
+    /// What happens to a request that was sent whole when its client disconnects.
+    #[derive(Hash)]
+    pub enum OnClientGone {
+        /// Its connection to the origin is closed, and its permits are free.
+        Abort = "abort",
+        /// It keeps its permits until the origin has answered; the answer is dropped.
+        Finish = "finish",
+    }
 }
 
-/// What happens to a request that was sent whole when its client disconnects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OnClientGone {
-    /// Its connection to the origin is closed, and its permits are free.
-    Abort,
-    /// It keeps its permits until the origin has answered; the answer is dropped.
-    Finish,
+words! {
+    /// What a name with several addresses is.
+    #[derive(Hash)]
+    pub enum Resolve {
+        /// One server, at whichever address connects.
+        Any = "any",
+        /// A server at each address.
+        Each = "each",
+    }
 }
 
-impl OnClientGone {
-    /// All values by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("abort", Self::Abort), ("finish", Self::Finish)];
-}
-
-/// What a name with several addresses is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Resolve {
-    /// One server, at whichever address connects.
-    Any,
-    /// A server at each address.
-    Each,
-}
-
-impl Resolve {
-    /// All values by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("any", Self::Any), ("each", Self::Each)];
-}
-
-words!(Http2, OnClientGone, Resolve, WithoutPool);
+words!(WithoutPool);

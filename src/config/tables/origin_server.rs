@@ -57,11 +57,8 @@ fn entry(node: Node) -> Option<OriginServer> {
     if node.value.as_table().is_none() {
         return url::read(node).map(OriginServer::of);
     }
-    let mut fields = Fields::of(node, "a server".to_owned(), OriginServer::TABLE)?;
-    let server = OriginServer::read(&mut fields);
-    let is_wrong = fields.has_wrong();
-    fields.finish();
-    (!is_wrong).then_some(server)
+    let fields = Fields::of(node, "a server".to_owned(), OriginServer::TABLE)?;
+    OriginServer::of_right(fields)
 }
 
 /// A server as TOML: its URL alone, if that says all.

@@ -11,7 +11,7 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::prelude::*;
 use crate::tls::{Authorities, unfit, unix_now, validity};
-use crate::{ClientIdentity, FileKind, OriginServer, OriginTls, read_regular};
+use crate::{ClientIdentity, FileKind, OriginServer, OriginTls};
 
 /// Largest file, in bytes.
 const LARGEST: u64 = 32 << 20;
@@ -110,13 +110,8 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
 fn read_file(node: Node, kind: FileKind, example: &str) -> Option<(PathBuf, Vec<u8>)> {
     let what = format!("the name of a PEM file such as \"{example}\"");
     let path = values::named_file(node, kind, &what)?;
-    match read_regular(&path, LARGEST) {
-        Ok(pem) => Some((path, pem)),
-        Err(error) => {
-            node.tell(&format!("{} cannot be read: {error}", node.shown(&path)));
-            None
-        }
-    }
+    let pem = values::content(node, &path, LARGEST, "")?;
+    Some((path, pem))
 }
 
 fn certificates(

@@ -4,10 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::prelude::*;
-use crate::{
-    FileKind, Media, Page, PageChoice, PageContent, Pages, RejectBody, Route, Statuses,
-    read_regular,
-};
+use crate::{FileKind, Media, Page, PageChoice, PageContent, Pages, RejectBody, Route, Statuses};
 
 /// Largest file, in bytes.
 const LARGEST: u64 = 256 * 1024;
@@ -143,18 +140,13 @@ pub(super) fn room_page(node: Node) -> Option<Page> {
 
 fn page_of(node: Node, what: &str, parse: impl FnOnce(&Path, &str) -> PageContent) -> Option<Page> {
     let file = values::named_file(node, FileKind::Page, what)?;
-    let wrong = match read_regular(&file, LARGEST).map(String::from_utf8) {
-        Ok(Ok(text)) => {
-            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-            let content = Arc::new(parse(&file, text));
-            return Some(Page { file, content });
-        }
-        Ok(Err(_)) => "is not UTF-8".to_owned(),
-        Err(error) => format!("cannot be read: {error}"),
+    let remedy = "; name a file of UTF-8 text of at most 256KB";
+    let text = values::content(node, &file, LARGEST, remedy)?;
+    let Ok(text) = String::from_utf8(text) else {
+        node.tell(&format!("{} is not UTF-8{remedy}", node.shown(&file)));
+        return None;
     };
-    let file = node.shown(&file);
-    node.tell(&format!(
-        "{file} {wrong}; name a file of UTF-8 text of at most 256KB"
-    ));
-    None
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let content = Arc::new(parse(&file, text));
+    Some(Page { file, content })
 }

@@ -25,13 +25,13 @@ table! {
         file: Option<PathBuf> = FILE.optional(), Now,
             "A file with one key a line.";
         /// Unlimited only with the leaky bucket.
-        rate: Option<Rate> = OPTIONAL_RATE.optional(), Now,
+        rate: Option<Rate> = RATE.optional(), Now,
             "Rate of each of these keys. Default: the zone's.";
         /// The burst of each key, as a limit has it; `None`: that of the limit.
         burst: Option<u32>;
         + burst: Field::of(BURST.form), NextRequest,
             "Burst of each of these keys, in every limit of the zone. Default: the limit's.",
-            |it, _| (BURST.show)(&it.burst);
+            |it, _| bare(&it.burst?);
         weight: u32 = whole::<_, 1, { MAX_WEIGHT as u64 }>().or("1"), NextRequest,
             "Share at the gate of an origin that this zone shares.";
         class: Option<Arc<str>> = CLASS.optional(), NextRequest,
@@ -39,28 +39,22 @@ table! {
     }
 }
 
-const FILE: Kind<Option<PathBuf>> = kind(
+const FILE: Kind<PathBuf> = kind(
     NOT_EMPTY_FORM,
     |node| {
         values::text(node)?;
         let what = "the name of a file such as \"gold.txt\"";
-        values::named_file(node, FileKind::PlanKeys, what).map(Some)
+        values::named_file(node, FileKind::PlanKeys, what)
     },
-    |it| shown(&it.as_ref()?.display()),
+    |it| shown(&it.display()),
 );
 
-const OPTIONAL_RATE: Kind<Option<Rate>> = kind(
-    RATE.form,
-    |node| (RATE.read)(node).map(Some),
-    |it| (RATE.show)(it.as_ref()?),
-);
+const BURST: Kind<u32> = whole::<_, 0, U32>();
 
-const BURST: Kind<Option<u32>> = optional_whole::<_, 0, U32>();
-
-const CLASS: Kind<Option<Arc<str>>> = kind(
+const CLASS: Kind<Arc<str>> = kind(
     NOT_EMPTY_FORM,
-    |node| values::class(node).map(|name| Some(name.into())),
-    |it| shown(it.as_ref()?),
+    |node| values::class(node).map(Arc::from),
+    shown,
 );
 
 /// What plans depend on in their zone.

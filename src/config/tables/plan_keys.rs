@@ -1,21 +1,19 @@
 //! The keys of plans, and their files.
 
 use std::collections::HashMap;
-use std::io;
 use std::path::Path;
 
 use foldhash::fast::RandomState;
 
 use super::prelude::*;
 use crate::node::HIDDEN;
-use crate::read_regular;
 
 /// Most keys of a zone that have plans.
 const MAX_KEYS: usize = 1_000_000;
 /// Longest key, as in a zone.
 const MAX_KEY_SIZE: usize = 65_535;
 /// Largest file, in bytes.
-const LARGEST: u64 = 100 * 1024 * 1024;
+pub(crate) const LARGEST: u64 = 100 * 1024 * 1024;
 /// What some editors put before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// How many wrong lines of one file are reported.
@@ -179,23 +177,11 @@ fn oddity(key: &[u8]) -> Option<&'static str> {
 
 /// The lines of a file that the value names; `None` if it cannot be read, which is reported.
 pub(super) fn lines_of(node: Node, path: &Path) -> Option<Vec<u8>> {
-    match content(path) {
-        Ok(mut text) => {
-            if text.starts_with(BYTE_ORDER_MARK) {
-                text.drain(..BYTE_ORDER_MARK.len());
-            }
-            Some(text)
-        }
-        Err(error) => {
-            node.tell(&format!("{} cannot be read: {error}", node.shown(path)));
-            None
-        }
+    let mut text = values::content(node, path, LARGEST, "")?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len());
     }
-}
-
-/// The content of a file.
-pub(crate) fn content(path: &Path) -> io::Result<Vec<u8>> {
-    read_regular(path, LARGEST)
+    Some(text)
 }
 
 /// The value in a line: what stands before a comment, without blanks.

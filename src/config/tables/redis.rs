@@ -49,10 +49,10 @@ const PREFIX: Kind<String> = kind(
     shown,
 );
 
-const CA: Kind<Option<Authorities>> = kind(
+const CA: Kind<Authorities> = kind(
     NOT_EMPTY_FORM,
-    |node| authorities(node, FileKind::RedisTls).map(Some),
-    |it| it.as_ref().and_then(|it| shown(&it.file.display())),
+    |node| authorities(node, FileKind::RedisTls),
+    |it| shown(&it.file.display()),
 );
 
 /// Reads `[redis]`.
@@ -74,52 +74,44 @@ impl Default for Redis {
     }
 }
 
-words!(StoreKind, OnStoreFailure);
-
-/// Which store keeps a zone's buckets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StoreKind {
-    /// The memory of this gateway, for this gateway only.
-    #[default]
-    Memory,
-    /// Redis, shared by all gateways that use it.
-    Redis,
-}
-
-impl StoreKind {
-    /// All values with their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("memory", Self::Memory), ("redis", Self::Redis)];
-
-    /// The name in the file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::NAMED[self as usize].0
+words! {
+    /// Which store keeps a zone's buckets.
+    #[derive(Default)]
+    pub enum StoreKind {
+        /// The memory of this gateway, for this gateway only.
+        #[default]
+        Memory = "memory",
+        /// Redis, shared by all gateways that use it.
+        Redis = "redis",
     }
 }
 
-/// What happens to requests that the store does not decide in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnStoreFailure {
-    /// This gateway paces them itself, from the level that the store reported last.
-    #[default]
-    Local,
-    /// They pass.
-    Open,
-    /// They are rejected with 503.
-    Closed,
-}
-
-impl OnStoreFailure {
-    /// All values with their names in the file.
-    pub const NAMED: [(&'static str, Self); 3] = [
-        ("local", Self::Local),
-        ("open", Self::Open),
-        ("closed", Self::Closed),
-    ];
-
+impl StoreKind {
     /// The name in the file.
     #[must_use]
     pub fn name(self) -> &'static str {
-        Self::NAMED[self as usize].0
+        self.word()
+    }
+}
+
+words! {
+    /// What happens to requests that the store does not decide in time.
+    #[derive(Default)]
+    pub enum OnStoreFailure {
+        /// This gateway paces them itself, from the level that the store reported last.
+        #[default]
+        Local = "local",
+        /// They pass.
+        Open = "open",
+        /// They are rejected with 503.
+        Closed = "closed",
+    }
+}
+
+impl OnStoreFailure {
+    /// The name in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.word()
     }
 }

@@ -9,10 +9,8 @@ use toml::de::DeValue;
 use super::limit::{self, Zones};
 use super::page;
 use super::prelude::*;
-use super::zone::key;
+use super::zone::{self, key_text, varying_key};
 use crate::{KeyTemplate, OpeningTime, Page, RoomSecret, RouteLimit, StoreKind};
-
-words!(SameSite);
 
 table! {
     /// `[origins.NAME.room]`: a waiting room, which lets visitors in by number.
@@ -25,7 +23,7 @@ table! {
         admit: Option<Rate> = ADMIT.or("\"none\""), Now,
             "New visitors let in, up to 1000r/s; \"none\": as fast as places come free.";
         /// From a second to a day.
-        idle: Duration = IDLE.or("\"10m\""), Now,
+        idle: Duration = duration::<SECOND, { 24 * HOUR }>().or("\"10m\""), Now,
             "A visitor without a request for so long has left, from 1s to 24h.";
         /// From 4 seconds to an hour.
         claim: Duration = CLAIM.or("\"60s\""), Now,
@@ -59,26 +57,21 @@ table! {
     }
 }
 
-/// Whether browsers send a cookie with requests that another site causes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SameSite {
-    /// Only where a person follows a link.
-    #[default]
-    Lax,
-    /// Never.
-    Strict,
-    /// Always, if the cookie has `Secure`.
-    None,
+words! {
+    /// Whether browsers send a cookie with requests that another site causes.
+    #[derive(Default)]
+    pub enum SameSite {
+        /// Only where a person follows a link.
+        #[default]
+        Lax = "lax",
+        /// Never.
+        Strict = "strict",
+        /// Always, if the cookie has `Secure`.
+        None = "none",
+    }
 }
 
 impl SameSite {
-    /// All values with their names in the file.
-    pub const NAMED: [(&'static str, Self); 3] = [
-        ("lax", Self::Lax),
-        ("strict", Self::Strict),
-        ("none", Self::None),
-    ];
-
     /// The value of the attribute of a cookie.
     #[must_use]
     pub fn attribute(self) -> &'static str {
@@ -127,17 +120,8 @@ const ADMIT: Kind<Option<Rate>> = Kind {
     ..RATE_OR_NONE
 };
 
-const SECOND: u64 = 1_000_000_000;
-/// Shortest and longest `idle`, in nanoseconds.
-const IDLES: (u64, u64) = (SECOND, 24 * 3600 * SECOND);
 /// Shortest and longest `claim`, in nanoseconds.
-const CLAIMS: (u64, u64) = (4 * SECOND, 3600 * SECOND);
-
-const IDLE: Kind<Duration> = Kind {
-    form: Form::Duration(IDLES.0, IDLES.1),
-    read: |node| values::duration_between(node, IDLES),
-    ..DURATION
-};
+const CLAIMS: (u64, u64) = (4 * SECOND, HOUR);
 
 const CLAIM: Kind<Duration> = Kind {
     form: Form::Duration(CLAIMS.0, CLAIMS.1),
@@ -154,11 +138,9 @@ const CLAIM: Kind<Duration> = Kind {
     ..DURATION
 };
 
-const PAGE: Kind<Option<Page>> = kind(
-    NOT_EMPTY_FORM,
-    |node| page::room_page(node).map(Some),
-    |it| shown(&it.as_ref()?.file.display()),
-);
+const PAGE: Kind<Page> = kind(NOT_EMPTY_FORM, page::room_page, |it| {
+    shown(&it.file.display())
+});
 
 /// Most secrets: one that signs, and older ones whose tickets are still in use.
 const MAX_SECRETS: usize = 4;
@@ -213,36 +195,30 @@ fn secret(node: Node) -> Option<RoomSecret> {
     Some(RoomSecret::new(value, node.written().as_deref()))
 }
 
-const OPENS: Kind<Option<OpeningTime>> = kind(
+const OPENS: Kind<OpeningTime> = kind(
     Form::Like(
         "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})",
     ),
     |node| {
         const WHAT: &str = "a time such as \"2026-12-01T10:00:00+01:00\"";
         let DeValue::Datetime(time) = node.value else {
-            return values::parsed(node, WHAT, str::parse).map(Some);
+            return values::parsed(node, WHAT, str::parse);
         };
         // TOML has times without quotes.
         let time = time.to_string().parse();
         let wrong = |error| node.wrong(&format!("{error}; found {}", node.found()));
-        time.map_err(wrong).ok().map(Some)
+        time.map_err(wrong).ok()
     },
-    |it| shown(it.as_ref()?),
+    shown,
 );
 
-const BIND: Kind<Option<KeyTemplate>> = kind(
-    Form::Template("(.|\\n)+"),
-    |node| {
-        let key = key(node)?;
-        if key.is_constant() {
-            node.wrong(&format!("without a variable all visitors have one key; name one such as \"$remote_addr\", or remove bind; found {}", node.found()));
-            return None;
-        }
-        Some(Some(key))
+const BIND: Kind<KeyTemplate> = Kind {
+    read: |node| {
+        let why = "all visitors have one key; name one such as \"$remote_addr\", or remove bind";
+        varying_key(node, key_text(node)?, why)
     },
-    // A key has variables of its own, and none of the environment.
-    |it| bare(&toml_string(&it.as_ref()?.to_string())),
-);
+    ..zone::KEY
+};
 
 /// Reads the room of an origin. `node`: its table. `has_state`: whether the gateway keeps a state.
 pub(super) fn read(mut fields: Fields, node: Node, zones: &Zones, has_state: bool) -> Room {

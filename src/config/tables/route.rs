@@ -14,9 +14,9 @@ use super::prelude::*;
 use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
 use crate::{
-    ClientNetworks, Collapse, Cors, CostRule, FieldEdits, HostPattern, HostRank, Jwt, Matcher,
-    Networks, Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit,
-    Settings, Statuses,
+    ClientNetworks, Collapse, Cors, CostRule, FieldEdits, HostPattern, Jwt, Matcher, Networks,
+    Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit, Settings,
+    Statuses,
 };
 
 table! {
@@ -109,15 +109,17 @@ table! {
         /// How tokens of clients are verified: those of the whole file.
         jwt: Arc<[Jwt]>;
         /// In the zones and at the origin's gate.
-        cost: CostRule = cost::COST.or("1"), NextRequest,
-            "What a request counts for.";
+        cost: CostRule;
+        + cost: Field::of(cost::FORM).or("1"), NextRequest,
+            "What a request counts for.",
+            |it, settings| cost::shown_rule(&it.cost, settings);
         refund: Vec<Statuses> = REFUND.or("[]"), NextRequest,
             "A request that is answered so is not charged in its zones after all.";
         /// In its zones and at the origin's gate together.
         max_wait: Option<Duration> = DURATION_OR_NONE.or("\"none\"").shown_at(1), NextRequest,
             "A request that would wait longer is rejected on arrival.";
         /// `None`: that of the origin.
-        response_timeout: Option<Duration> = RESPONSE_TIMEOUT.optional().shown_at(1), NextRequest,
+        response_timeout: Option<Duration> = TIMEOUT.optional().shown_at(1), NextRequest,
             "Longest silence of the origin before the head of its response. Default: that of the origin.";
         dry_run: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
             "Decide, count and log, but let every request pass its zones at once.";
@@ -159,12 +161,6 @@ pub(crate) const NOT_REFUSED: [&str; 17] = [
 
 /// An error status.
 pub(super) const STATUS: Kind<u16> = whole::<_, 400, 599>();
-
-const RESPONSE_TIMEOUT: Kind<Option<Duration>> = kind(
-    TIMEOUT.form,
-    |node| (TIMEOUT.read)(node).map(Some),
-    |it| (TIMEOUT.show)(it.as_ref()?),
-);
 
 const REFUND: Kind<Vec<Statuses>> = kind(
     Form::List(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),
@@ -263,11 +259,7 @@ impl Route {
     /// Whether the answer decides what a request is charged.
     #[must_use]
     pub fn settles(&self) -> bool {
-        !self.refund.is_empty()
-            || matches!(
-                self.cost,
-                CostRule::ResponseHeader { .. } | CostRule::Learned(_)
-            )
+        !self.refund.is_empty() || matches!(self.cost, CostRule::Response(_) | CostRule::Learned(_))
     }
 
     /// Whether the route is made for the check of a certificate authority that the host is under
@@ -333,18 +325,6 @@ impl Route {
         collapse.key.hash(&mut hasher);
         (&collapse.vary, &collapse.cookies).hash(&mut hasher);
         hasher.finish()
-    }
-
-    /// How the route ranks for this host, and `None` if it does not take it.
-    #[must_use]
-    pub fn host_rank(&self, host: &str) -> Option<HostRank> {
-        if self.hosts.is_empty() {
-            return Some(HostRank::Any);
-        }
-        self.hosts
-            .iter()
-            .filter_map(|pattern| pattern.rank(host))
-            .max()
     }
 
     /// How many conditions a request must meet beside its path, host and method. Of equal routes

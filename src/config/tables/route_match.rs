@@ -20,17 +20,9 @@ pub(super) const HOSTS: Kind<Vec<HostPattern>> = kind(
         const EXAMPLE: &str = "[\"api.example.com\", \"*.example.com\"]";
         let what = format!("a host such as \"api.example.com\", or a list such as {EXAMPLE}");
         let one = |item: Node| values::parsed(item, &what, host);
-        if node.items().is_none() {
-            return one(node).map(|host| vec![host]);
-        }
-        values::filled(EXAMPLE, node)?;
-        values::list(EXAMPLE, one)(node)
+        values::one_or_list(node, EXAMPLE, one)
     },
-    |it| match &it[..] {
-        [] => None,
-        [host] => shown(host),
-        hosts => texts(hosts),
-    },
+    |it| one_or_texts(it),
 );
 
 pub(super) const METHODS: Kind<Vec<String>> = kind(

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::limit::{self, Zones};
-use super::names::{index, list};
+use super::names::{index, meant};
 use super::prelude::*;
 use super::route::{NOT_REFUSED, Route, RouteAction, STATUS};
 use super::{collapse, cors, cost, page, rewrite};
-use crate::suggest::nearest;
 use crate::{ClientNetworks, Listen, Matcher, Origin, PathPattern, RouteLimit};
 
 /// What routes can name.
@@ -131,6 +130,8 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     route.room = room.unwrap_or(true);
     route.asks_room = route.room && origin.is_some_and(|origin| origin.room.is_some());
     let limits = fields.optional("limits", Vec::new(), |node| limit::read(node, &known.zones));
+    let cost = fields.read_given("cost", None, cost::read);
+    route.cost = cost.unwrap_or_default();
     if let (Some(node), Some(limits)) = (fields.right("cost"), &limits) {
         cost::check(node, &route.cost, limits, known.zones.zones);
     }
@@ -201,12 +202,11 @@ fn listen(node: Node, listens: &[Listen]) -> Option<Arc<str>> {
     {
         return Some(Arc::clone(known));
     }
-    let known = match nearest(name, &names) {
-        _ if names.is_empty() => {
-            "none has a name; write listen = [{ address = \"...\", name = \"internal\" }] in [server]".to_owned()
-        }
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("there are {}", list(&names)),
+    let known = if names.is_empty() {
+        "none has a name; write listen = [{ address = \"...\", name = \"internal\" }] in [server]"
+            .to_owned()
+    } else {
+        meant(name, &names, "there are")
     };
     node.missing(&format!(
         "no entry of listen in [server] has the name {}; {known}",
@@ -231,10 +231,10 @@ fn class_of(class: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<
     }
     let names: Vec<&str> = origin.classes.iter().map(|it| &*it.name).collect();
     let table = format!("[origins.{}.classes]", origin.name);
-    node.missing(&match nearest(name, &names) {
-        _ if names.is_empty() => format!("the origin has no classes; add {table} with {name} = 1"),
-        Some(near) => format!("{table} has no {name}; did you mean \"{near}\"?"),
-        None => format!("{table} has no {name}; it has {}", list(&names)),
+    node.missing(&if names.is_empty() {
+        format!("the origin has no classes; add {table} with {name} = 1")
+    } else {
+        format!("{table} has no {name}; {}", meant(name, &names, "it has"))
     });
     None
 }

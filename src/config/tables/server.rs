@@ -61,7 +61,7 @@ table! {
         keep_alive_requests: Option<NonZeroU32> = whole_or_zero::<_, U32>().or("0"), NewConnections,
             "Requests that a client connection carries; 0: no limit.";
         /// `None`: never. It applies to client and origin connections.
-        tcp_keepalive: Option<Duration> = KEEPALIVE.or("\"60s\""), NewConnections,
+        tcp_keepalive: Option<Duration> = TCP_KEEPALIVE.or("\"60s\""), NewConnections,
             "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.";
         header_timeout: Duration = TIMEOUT.or("\"10s\""), NewConnections,
             "Time for a whole request head, and for the TLS handshake.";
@@ -113,10 +113,20 @@ const NAME: Kind<String> = kind(
     shown,
 );
 
-const KEEPALIVE: Kind<Option<Duration>> = kind(
-    Form::Keepalive,
+const TCP_KEEPALIVE: Kind<Option<Duration>> = kind(
+    Form::DurationOr("0+(d|h|m|s|ms|us|ns)|0", KEEPALIVE.0, KEEPALIVE.1),
     |node| {
-        let after = values::tcp_keepalive(node)?;
+        let after = values::duration(node)?;
+        let (least, most) = (
+            Duration::from_nanos(KEEPALIVE.0),
+            Duration::from_nanos(KEEPALIVE.1),
+        );
+        if !after.is_zero() && !(least..=most).contains(&after) {
+            let (least, most) = (show_duration(least), show_duration(most));
+            return node.expected(&format!(
+                "a duration from {least} to {most}, or \"0\" for none"
+            ));
+        }
         Some(Some(after).filter(|after| !after.is_zero()))
     },
     |it| shown(&show_duration(it.unwrap_or_default())),
@@ -131,7 +141,7 @@ const MIN_BODY_RATE: Kind<Option<ByteRate>> = kind(
     |it| shown(&it.map_or("0".to_owned(), |rate| rate.to_string())),
 );
 
-const REQUEST_ID: Kind<Option<Box<str>>> = kind(
+const REQUEST_ID: Kind<Box<str>> = kind(
     HEADER_NAME_FORM,
     |node| {
         let name = values::text(node)?;
@@ -139,18 +149,15 @@ const REQUEST_ID: Kind<Option<Box<str>>> = kind(
             node.wrong(&format!("{wrong}; write one such as \"x-request-id\""));
             return None;
         }
-        Some(Some(name.into()))
+        Some(name.into())
     },
-    |it| shown(&**it.as_ref()?),
+    shown,
 );
 
-const STATE: Kind<Option<PathBuf>> = kind(
+const STATE: Kind<PathBuf> = kind(
     NOT_EMPTY_FORM,
-    |node| match node.value.as_str() {
-        None | Some("") => node.expected("the name of a file such as \"drip.state\""),
-        Some(name) => Some(Some(node.in_folder(name))),
-    },
-    |it| shown(&it.as_ref()?.display()),
+    |node| values::file(node, "the name of a file such as \"drip.state\""),
+    |it| shown(&it.display()),
 );
 
 /// Reads `[server]`.
@@ -270,17 +277,6 @@ fn admin(node: Node, token: bool) -> Option<SocketAddr> {
 }
 
 impl Server {
-    /// The entries of `listen`, each with its service unless it is that of a text entry.
-    pub(crate) fn listen_as_written(
-        &self,
-    ) -> impl Iterator<Item = (&Listen, Option<ListenService>)> {
-        self.listen.iter().map(|listen| {
-            let usual = ListenService::of_text(&listen.address, self.tls.is_some());
-            let service = Some(listen.service);
-            (listen, service.filter(|service| *service != usual))
-        })
-    }
-
     /// Whether clients get TLS at any address.
     #[must_use]
     pub fn has_tls_address(&self) -> bool {
@@ -301,35 +297,22 @@ impl Server {
     }
 }
 
-words!(ForwardedHeader, MetricsAccess);
-
-/// Who may read `/metrics`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetricsAccess {
-    /// Everybody who reaches the admin port.
-    Open,
-    /// Requests with a token of the admin port.
-    Token,
+words! {
+    /// Who may read `/metrics`.
+    pub enum MetricsAccess {
+        /// Everybody who reaches the admin port.
+        Open = "open",
+        /// Requests with a token of the admin port.
+        Token = "token",
+    }
 }
 
-impl MetricsAccess {
-    /// Both by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("open", Self::Open), ("token", Self::Token)];
-}
-
-/// The field in which a trusted peer names its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForwardedHeader {
-    /// `X-Forwarded-For`.
-    XForwardedFor,
-    /// `Forwarded`, RFC 7239.
-    Forwarded,
-}
-
-impl ForwardedHeader {
-    /// Both fields by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [
-        ("x-forwarded-for", Self::XForwardedFor),
-        ("forwarded", Self::Forwarded),
-    ];
+words! {
+    /// The field in which a trusted peer names its client.
+    pub enum ForwardedHeader {
+        /// `X-Forwarded-For`.
+        XForwardedFor = "x-forwarded-for",
+        /// `Forwarded`, RFC 7239.
+        Forwarded = "forwarded",
+    }
 }

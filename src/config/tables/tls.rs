@@ -99,12 +99,8 @@ fn files<'r>(node: Node<'r>, example: &str) -> Option<Vec<File<'r>>> {
         }
         None => vec![node],
     };
-    let file = |item: Node<'r>| match item.value.as_str() {
-        None | Some("") => item.expected(&format!(
-            "the name of a file such as {example}, or a list of such names"
-        )),
-        Some(name) => Some((item, item.in_folder(name))),
-    };
+    let what = format!("the name of a file such as {example}, or a list of such names");
+    let file = |item: Node<'r>| Some((item, values::file(item, &what)?));
     Some(items.into_iter().map(file).collect())
 }
 

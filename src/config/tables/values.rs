@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
@@ -13,11 +13,11 @@ use toml::de::DeValue;
 
 use crate::byte_rate::ByteRate;
 use crate::node::Node;
-use crate::schema::{HEAD_SIZES, KEEPALIVE, MAX_DURATION};
-use crate::size::{parse_size, show_size};
+use crate::schema::MAX_DURATION;
+use crate::size::parse_size;
 use crate::suggest::nearest;
 use crate::toml_string::toml_string;
-use crate::{FileKind, PeerPattern};
+use crate::{FileKind, PeerPattern, read_regular};
 
 /// Any text.
 pub(crate) fn text(node: Node<'_>) -> Option<&str> {
@@ -25,14 +25,31 @@ pub(crate) fn text(node: Node<'_>) -> Option<&str> {
     text.or_else(|| node.expected("a text in quotes"))
 }
 
+/// The absolute path of a file. `what`: what is expected.
+pub(crate) fn file(node: Node, what: &str) -> Option<PathBuf> {
+    let name = node.value.as_str().filter(|name| !name.is_empty());
+    let name = name.or_else(|| node.expected(what))?;
+    Some(node.in_folder(name))
+}
+
 /// The path of a file that is read with the configuration. `what`: what is expected.
 pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathBuf> {
-    let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
-        return node.expected(what);
-    };
-    let path = node.in_folder(name);
+    let path = file(node, what)?;
     node.report.names(path.clone(), kind);
     Some(path)
+}
+
+/// The content of a file of at most `most` bytes that a value names. Reports why it cannot be read,
+/// and then `remedy`.
+pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Option<Vec<u8>> {
+    match read_regular(path, most) {
+        Ok(content) => Some(content),
+        Err(error) => {
+            let path = node.shown(path);
+            node.tell(&format!("{path} cannot be read: {error}{remedy}"));
+            None
+        }
+    }
 }
 
 /// Whether a text is a token, as methods and names of fields are (RFC 9110, section 5.6.2).
@@ -76,6 +93,15 @@ pub(crate) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     is_spaced
 }
 
+/// A text that `parse` reads. Reports blanks in it, or what was expected.
+fn tight<T>(node: Node, what: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    if is_spaced(node, |text| parse(text).is_some()) {
+        return None;
+    }
+    let value = node.value.as_str().and_then(parse);
+    value.or_else(|| node.expected(what))
+}
+
 /// `true` or `false`.
 pub(crate) fn boolean(node: Node) -> Option<bool> {
     node.value
@@ -101,13 +127,11 @@ where
 
 /// A duration, zero included.
 pub(crate) fn duration(node: Node) -> Option<Duration> {
-    if is_spaced(node, |text| parse_duration(text).is_some()) {
-        return None;
-    }
-    let span = node.value.as_str().and_then(parse_duration);
-    let span = span.filter(|span| *span <= Duration::from_nanos(MAX_DURATION));
-    span.or_else(|| {
-        node.expected("a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d")
+    const WHAT: &str =
+        "a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d";
+    let most = Duration::from_nanos(MAX_DURATION);
+    tight(node, WHAT, |text| {
+        parse_duration(text).filter(|span| *span <= most)
     })
 }
 
@@ -125,20 +149,6 @@ pub(crate) fn timeout(node: Node) -> Option<Duration> {
     let span = duration(node)?;
     if span.is_zero() {
         return node.expected("a duration above 0");
-    }
-    Some(span)
-}
-
-/// A time after which the kernel probes a silent TCP connection; zero: never.
-pub(crate) fn tcp_keepalive(node: Node) -> Option<Duration> {
-    let (least, most) = KEEPALIVE;
-    let range = Duration::from_secs(least)..=Duration::from_secs(most);
-    let span = duration(node)?;
-    if !span.is_zero() && !range.contains(&span) {
-        let (least, most) = (show_duration(*range.start()), show_duration(*range.end()));
-        return node.expected(&format!(
-            "a duration from {least} to {most}, or \"0\" for none"
-        ));
     }
     Some(span)
 }
@@ -161,12 +171,8 @@ pub(crate) fn size(node: Node) -> Option<u64> {
 
 /// Bytes over a span where `"0"` could be instead.
 pub(crate) fn byte_rate(node: Node) -> Option<ByteRate> {
-    if is_spaced(node, |text| ByteRate::parse(text).is_some()) {
-        return None;
-    }
-    let Some((bytes, span)) = node.value.as_str().and_then(ByteRate::parse) else {
-        return node.expected("bytes over a span such as \"8KB/30s\", or \"0\" for none");
-    };
+    let what = "bytes over a span such as \"8KB/30s\", or \"0\" for none";
+    let (bytes, span) = tight(node, what, ByteRate::parse)?;
     let rate = ByteRate::of(bytes, span);
     rate.or_else(|| node.expected("from a byte a second to 1MB, over a span from 100ms to 1h"))
 }
@@ -177,24 +183,13 @@ pub(crate) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
     bytes.or_else(|| node.expected("a size above 0"))
 }
 
-/// The largest allowed size of a head, in bytes.
-pub(crate) fn head_size(node: Node) -> Option<usize> {
-    let (least, most) = HEAD_SIZES;
-    let bytes = Some(size(node)?).filter(|bytes| (least..=most).contains(bytes));
-    let fits = bytes.and_then(|bytes| usize::try_from(bytes).ok());
-    let (least, most) = (show_size(least), show_size(most));
-    fits.or_else(|| node.expected(&format!("a size from {least} to {most}")))
-}
-
 /// A duration where `"none"` could be instead.
 pub(crate) fn duration_beside_none(node: Node) -> Option<Duration> {
-    let is_duration = |text: &str| parse_duration(text).is_some();
-    if is_spaced(node, is_duration) {
-        return None;
-    }
-    if !node.value.as_str().is_some_and(is_duration) {
-        return node.expected("\"none\", or a duration such as \"5s\"");
-    }
+    tight(
+        node,
+        "\"none\", or a duration such as \"5s\"",
+        parse_duration,
+    )?;
     duration(node)
 }
 
@@ -254,6 +249,28 @@ pub(crate) fn list<T: PartialEq>(
     }
 }
 
+/// One value, or a list of values without duplicates that is not empty.
+pub(crate) fn one_or_list<T: PartialEq>(
+    node: Node,
+    example: &str,
+    one: impl Fn(Node) -> Option<T>,
+) -> Option<Vec<T>> {
+    if node.items().is_none() {
+        return one(node).map(|value| vec![value]);
+    }
+    filled_list(node, example, one)
+}
+
+/// A list without duplicates that is not empty.
+pub(crate) fn filled_list<T: PartialEq>(
+    node: Node,
+    example: &str,
+    one: impl Fn(Node) -> Option<T>,
+) -> Option<Vec<T>> {
+    filled(example, node)?;
+    list(example, one)(node)
+}
+
 /// The items of a list that must not be empty.
 pub(crate) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
     let items = node.items();
@@ -266,15 +283,26 @@ pub(crate) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>>
     items
 }
 
+/// What messages say that a text should be, and how it is read.
+pub(crate) type Pattern<T> = (&'static str, fn(&str) -> Option<T>);
+
+pub(crate) const NETWORK: Pattern<IpNet> =
+    ("an address or network such as \"10.0.0.0/8\"", network_of);
+
+pub(crate) const PEER: Pattern<PeerPattern> = (
+    "an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files",
+    peer_of,
+);
+
+pub(crate) fn pattern<T>(node: Node, (expected, parse): Pattern<T>) -> Option<T> {
+    let value = node.value.as_str().and_then(parse);
+    value.or_else(|| node.expected(expected))
+}
+
 /// A network, or a single address.
 ///
 /// Bits after the prefix are cleared. IPv4 in IPv6 becomes IPv4, as in the addresses that are
 /// compared with the network.
-pub(crate) fn network(node: Node) -> Option<IpNet> {
-    let network = node.value.as_str().and_then(network_of);
-    network.or_else(|| node.expected("an address or network such as \"10.0.0.0/8\""))
-}
-
 pub(crate) fn network_of(text: &str) -> Option<IpNet> {
     let alone = || text.parse::<IpAddr>().map(IpNet::from);
     let network = text.parse::<IpNet>().or_else(|_| alone()).ok()?;
@@ -294,11 +322,4 @@ pub(crate) fn peer_of(text: &str) -> Option<PeerPattern> {
         return Some(PeerPattern::Unix);
     }
     network_of(text).map(PeerPattern::Network)
-}
-
-/// A network, a single address, or `unix:` for all programs that connect to a socket file.
-pub(crate) fn peer(node: Node) -> Option<PeerPattern> {
-    node.value.as_str().and_then(peer_of).or_else(|| {
-        node.expected("an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files")
-    })
 }

@@ -59,7 +59,8 @@ table! {
     }
 }
 
-const KEY: Kind<KeyTemplate> = kind(Form::Template("(.|\\n)+"), key, |it| {
+/// A key has variables of its own, and none of the environment.
+pub(super) const KEY: Kind<KeyTemplate> = kind(Form::Template("(.|\\n)+"), key, |it| {
     bare(&toml_string(&it.to_string()))
 });
 
@@ -169,12 +170,24 @@ fn check_lease(node: Node, lease: Duration, store: Option<StoreKind>, algorithm:
     node.wrong(&wrong);
 }
 
-/// Reads a key.
-pub(super) fn key(node: Node) -> Option<KeyTemplate> {
-    match node.value.as_str() {
-        Some(text) => key_template(node, text),
-        None => node.expected("variables such as \"$remote_addr\""),
+fn key(node: Node) -> Option<KeyTemplate> {
+    key_template(node, key_text(node)?)
+}
+
+/// The text of a key.
+pub(super) fn key_text(node: Node<'_>) -> Option<&str> {
+    let text = node.value.as_str();
+    text.or_else(|| node.expected("variables such as \"$remote_addr\""))
+}
+
+/// Reads a key that is not the same for all requests. `why`: why that would be wrong.
+pub(super) fn varying_key(node: Node, text: &str, why: &str) -> Option<KeyTemplate> {
+    let key = key_template(node, text)?;
+    if key.is_constant() {
+        node.wrong(&format!("without a variable {why}; found {}", node.found()));
+        return None;
     }
+    Some(key)
 }
 
 /// Reads a key that is `text`, all of the value or a part of it.

@@ -88,7 +88,7 @@ fn query_holds(query: &[u8]) -> Result<(), TestCaseError> {
     let found = argument(query, name);
     let plain = |raw: &[u8]| {
         let blank = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
-        decode(&raw.iter().map(blank).collect::<Vec<_>>())
+        unescape(&raw.iter().map(blank).collect::<Vec<_>>()).into_owned()
     };
     let mut pairs = query.split(|byte| b"&;".contains(byte));
     let naive = pairs.find_map(|pair| {

@@ -278,7 +278,7 @@ impl Gateway {
         &self.settings
     }
 
-    /// The route that takes a request, and its index, as [`Settings::route`] finds it.
+    /// The route that takes a request, and its index, as [`RouteIndex::find`] finds it.
     #[must_use]
     pub fn route(
         &self,
@@ -288,7 +288,7 @@ impl Gateway {
         meets: impl Fn(&config::Route) -> bool,
     ) -> Option<(usize, &config::Route)> {
         let (index, routes) = (&self.route_index, &self.settings.routes);
-        let index = index.find(routes, path, host, Some(method), meets)?;
+        let index = index.find(routes, path, Some(host), Some(method), meets)?;
         Some((index, &routes[index]))
     }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use config::target;
-use config::{MAX_KEY_SIZE, Matcher, MatcherInput, Route, Settings, Variable, Zone};
+use config::{MAX_KEY_SIZE, Matcher, MatcherInput, Route, RouteIndex, Settings, Variable, Zone};
 
 use super::key::add;
 use super::line::Line;
@@ -9,6 +9,7 @@ use super::line::Line;
 /// Finds the route and the keys of the requests of a trace.
 pub(super) struct RequestKeys<'a> {
     settings: &'a Settings,
+    route_index: RouteIndex,
     /// Variables that keys need and the trace does not contain.
     untold: BTreeSet<String>,
 }
@@ -17,6 +18,7 @@ impl<'a> RequestKeys<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
         Self {
             settings,
+            route_index: RouteIndex::new(&settings.routes),
             untold: BTreeSet::new(),
         }
     }
@@ -32,11 +34,11 @@ impl<'a> RequestKeys<'a> {
         if method.is_some_and(is_lowercase_word) {
             return None;
         }
-        let (_, route) =
-            self.settings
-                .route(&target::path(line.path.as_bytes()), None, method, |route| {
-                    meets(route, line)
-                })?;
+        let (routes, path) = (&self.settings.routes, target::path(line.path.as_bytes()));
+        let method = method.map(str::as_bytes);
+        let meets = |route: &Route| meets(route, line);
+        let index = self.route_index.find(routes, &path, None, method, meets)?;
+        let route = routes.get(index)?;
         let is_twice = |name: &String| {
             let recorded = line.recorded.as_ref();
             let query = recorded.and_then(|recorded| recorded.target.split_once('?'));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::of_table::OfTable;
 use crate::schema::Table;
-use crate::tables::cost::{COST_BODY, COST_HEADER, COST_RESPONSE};
+use crate::tables::cost::{BodyCost, HeaderCost, ResponseCost};
 use crate::tables::limit::LIMIT;
 use crate::tables::listen::LISTEN;
 use crate::{Backoff, Collapse, Cors, Health, Plan, Route, Tls, Zone};
@@ -23,9 +23,9 @@ const TABLES: &[(&str, Table)] = &[
     ("[[routes]]\n[routes.collapse]", Collapse::TABLE),
     ("[[routes]]\n[routes.cors]", Cors::TABLE),
     ("[[routes]]\n[[routes.limits]]", LIMIT),
-    ("[[routes]]\n[routes.cost]", COST_HEADER),
-    ("[[routes]]\n[routes.cost]", COST_BODY),
-    ("[[routes]]\n[routes.cost]", COST_RESPONSE),
+    ("[[routes]]\n[routes.cost]", HeaderCost::TABLE),
+    ("[[routes]]\n[routes.cost]", BodyCost::TABLE),
+    ("[[routes]]\n[routes.cost]", ResponseCost::TABLE),
     ("[log]", Log::TABLE),
 ];
 

@@ -1,7 +1,7 @@
 //! What routes do with paths and fields, and routes that refuse.
 
 use super::*;
-use crate::{Media, RouteAction, show};
+use crate::{Media, RouteAction, RouteIndex, show};
 
 const APP: &str = "\"app\"";
 
@@ -174,6 +174,7 @@ fn a_whole_path_goes_before_a_regular_expression_and_that_before_a_prefix() {
     .map(|fields| format!("[[routes]]\norigin = \"app\"\n{fields}\n"))
     .concat();
     let settings = settings_with("\n[[routes]]", &format!("\n{routes}\n[[routes]]"));
+    let index = RouteIndex::new(&settings.routes);
     for (path, host, method, expected) in [
         ("/u/long/prefix/a", None, "GET", "regex:^/u/"),
         ("/u/long/prefix/x", None, "GET", "regex:^/u/.*x$"),
@@ -184,8 +185,9 @@ fn a_whole_path_goes_before_a_regular_expression_and_that_before_a_prefix() {
         ("/m", Some("a.example"), "GET", "/"),
         ("/other", None, "GET", "/"),
     ] {
-        let found = settings.route(path.as_bytes(), host.or(Some("")), Some(method), |_| true);
-        let (_, route) = found.unwrap();
+        let (host, method) = (host.or(Some("")), Some(method.as_bytes()));
+        let found = index.find(&settings.routes, path.as_bytes(), host, method, |_| true);
+        let route = &settings.routes[found.unwrap()];
         assert_eq!(route.path.to_string(), expected, "{path} {host:?}");
         let names_host = host == Some("a.example") && path == "/u/x";
         assert_eq!(!route.hosts.is_empty(), names_host, "{path} {host:?}");

@@ -58,26 +58,10 @@ fn rates(zone: &Zone) -> impl Iterator<Item = Rate> {
 /// Warns of a burst of which a part would wait longer than `max_wait`, at each rate of the zone.
 pub(super) fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
     let zone = &settings.zones[limit.zone];
-    let (Some(queue), Some(max_wait)) = (queue(settings, limit), limit.limit.max_wait) else {
-        return;
-    };
-    // Requests that wait for a place stay while the bucket leaks.
-    if limit.limit.in_flight.is_some() {
-        return;
-    }
-    let in_time = |rate: Rate| {
-        if rate.is_unlimited() {
-            u64::MAX
-        } else {
-            rate.count_in(max_wait)
-        }
-    };
-    let most = rates(zone).map(in_time).max().unwrap_or(u64::MAX);
-    if u64::from(queue) > most
-        && let Some(node) = item.field("burst")
-    {
-        let burst = limit.limit.burst;
-        let usable = u64::from(burst - queue) + most;
+    let burst = limit.limit.burst;
+    let usable = rates(zone).map(|rate| usable(&limit.limit, rate)).max();
+    let usable = usable.filter(|usable| zone.algorithm.queues() && *usable < u64::from(burst));
+    if let (Some(usable), Some(node)) = (usable, item.field("burst")) {
         node.warn(&format!(
             "of burst {burst} at most {usable} can be used: further requests would wait longer than max_wait; lower burst to {usable}, or raise max_wait or the rate of zone {}",
             zone.name

@@ -18,21 +18,21 @@ pub(super) fn before(
 ) -> Cost {
     match rule {
         CostRule::Fixed(cost) => *cost,
-        CostRule::Header { name, default, max } => {
-            let told = info.named(name).next();
+        CostRule::Header(of) => {
+            let told = info.named(&of.header).next();
             let told = told.filter(|_| info.client.trusted);
-            told.and_then(|value| CostRule::parse(value, *max))
-                .unwrap_or(*default)
+            told.and_then(|value| CostRule::parse(value, of.max))
+                .unwrap_or(of.default)
         }
-        CostRule::BodyPer { size, max } => match info.head.length() {
+        CostRule::BodyPer(of) => match info.head.length() {
             BodyLength::None | BodyLength::UntilClose => Cost::ONE,
             BodyLength::Length(length) => {
-                let cost = u32::try_from(length / size.get() + 1).ok();
-                cost.and_then(Cost::new).unwrap_or(*max).min(*max)
+                let cost = u32::try_from(length / of.body_per.get() + 1).ok();
+                cost.and_then(Cost::new).unwrap_or(of.max).min(of.max)
             }
-            BodyLength::Chunked => *max,
+            BodyLength::Chunked => of.max,
         },
-        CostRule::ResponseHeader { estimate, .. } => *estimate,
+        CostRule::Response(of) => of.estimate,
         CostRule::Learned(_) => {
             learned.map_or(Cost::ONE, |costs| costs.charged(info.head.method()))
         }
@@ -42,14 +42,13 @@ pub(super) fn before(
 /// What a request turned out to cost; `None` if its answer does not tell.
 pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost> {
     match rule {
-        CostRule::ResponseHeader { name, max, .. } => {
-            let value = answer.fields().named(name).next()?;
-            CostRule::parse(value, *max)
+        CostRule::Response(of) => {
+            let value = answer.fields().named(&of.response_header).next()?;
+            CostRule::parse(value, of.max)
         }
-        CostRule::Fixed(_)
-        | CostRule::Header { .. }
-        | CostRule::BodyPer { .. }
-        | CostRule::Learned(_) => None,
+        CostRule::Fixed(_) | CostRule::Header(_) | CostRule::BodyPer(_) | CostRule::Learned(_) => {
+            None
+        }
     }
 }
 
@@ -60,11 +59,10 @@ pub(super) fn hiding(
     put: &mut dyn FnMut(&[u8], &[u8]),
 ) -> impl FnMut(&[u8], &[u8]) {
     let hidden = match rule {
-        CostRule::ResponseHeader { name, .. } => Some(name.as_bytes()),
-        CostRule::Fixed(_)
-        | CostRule::Header { .. }
-        | CostRule::BodyPer { .. }
-        | CostRule::Learned(_) => None,
+        CostRule::Response(of) => Some(of.response_header.as_bytes()),
+        CostRule::Fixed(_) | CostRule::Header(_) | CostRule::BodyPer(_) | CostRule::Learned(_) => {
+            None
+        }
     };
     move |name, value| {
         if hidden.is_none_or(|hidden| !name.eq_ignore_ascii_case(hidden)) {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-use config::{RouteAction, Settings, parse};
+use config::{RouteAction, RouteIndex, Settings, parse};
 use proptest::prelude::*;
 use testing::{bytes, config, replay};
 
@@ -304,8 +304,11 @@ fn parsed(import: &Import) -> Settings {
 ///
 /// They meet no condition.
 fn found(settings: &Settings, host: &str, path: &str) -> Option<String> {
-    let (_, route) = settings.route(path.as_bytes(), Some(host), None, |_| false)?;
-    match &route.action {
+    let index = RouteIndex::new(&settings.routes);
+    let route = index.find(&settings.routes, path.as_bytes(), Some(host), None, |_| {
+        false
+    })?;
+    match &settings.routes[route].action {
         RouteAction::Forward(origin) | RouteAction::Maintenance { origin, .. } => {
             Some(settings.origins[*origin].name.clone())
         }
