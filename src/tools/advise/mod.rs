@@ -23,6 +23,7 @@ mod fit;
 mod gate;
 mod group;
 mod keys;
+mod order;
 mod origin_load;
 mod paste;
 mod plan_source;

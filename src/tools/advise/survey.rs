@@ -6,9 +6,9 @@ use gateway::replay::{Form, Line, add_to_key};
 use limit::Moment;
 
 use super::group::Group;
+use super::order::Order;
 use super::origin_load::OriginLoad;
 use super::plan_source::PlanSource;
-use crate::order::Order;
 
 /// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
 const IPV6_PREFIX: u8 = 64;
