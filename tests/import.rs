@@ -423,28 +423,6 @@ fn a_picture_is_refused_in_a_few_lines() {
 }
 
 #[test]
-fn fields_with_underscores_stay_as_they_are() {
-    for (directive, expected) in [
-        (
-            "underscores_in_headers on;",
-            Some("underscores_in_headers = true"),
-        ),
-        ("underscores_in_headers off;", None),
-        ("", None),
-    ] {
-        let file = format!(
-            "events {{}}\nhttp {{ {directive} server {{ listen 127.0.0.1:8081;\n\
-             location / {{ proxy_pass http://127.0.0.1:9000; }} }} }}\n"
-        );
-        let folder = written(&[("nginx.conf", &file)]);
-        let (code, text, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
-        assert_eq!(code, Some(0), "{directive}: {notes:?}");
-        let found = text.lines().find(|line| line.contains("underscores"));
-        assert_eq!(found, expected, "{directive}");
-    }
-}
-
-#[test]
 fn lost_limits_come_first_and_are_summed_up() {
     let conf = "events {}\nhttp {\nlimit_req_zone $binary_remote_addr zone=ip:1m rate=5r/s;\nlimit_req_zone $jwt_claim_sub zone=user:1m rate=5r/s;\n\
                 server { listen 80; location / { proxy_pass http://127.0.0.1:9000; limit_req zone=ip; add_header X y; }\n\

@@ -23,7 +23,6 @@ impl Translation<'_> {
         self.trusted(http, &mut section);
         for (theirs, ours, zero) in [
             ("keepalive_timeout", "keep_alive", true),
-            ("keepalive_time", "keep_alive_time", false),
             ("client_header_timeout", "header_timeout", false),
             ("client_body_timeout", "body_timeout", false),
         ] {
@@ -31,18 +30,6 @@ impl Translation<'_> {
             if let Some(span) = self.one_for_all(http, theirs, read) {
                 section.span(ours, span);
             }
-        }
-        if let Some(count) = self.one_for_all(http, "keepalive_requests", values::requests) {
-            section.count("keep_alive_requests", count);
-        }
-        let read = |text: &str| match text {
-            "on" => Some(true),
-            "off" => Some(false),
-            _ => None,
-        };
-        if self.one_for_all(http, "underscores_in_headers", read) == Some(true) {
-            let on = "true".to_owned();
-            section.fields.push(("underscores_in_headers", on));
         }
         // nginx's default.
         let bodies = self

@@ -6,7 +6,7 @@ use super::limits::{Connections, LimitSet, Limits};
 use super::location_kind::{Kind, Mark, kind};
 use super::networks::Networks;
 use super::origins::{Spot, note, pass};
-use super::protection::{self, Protection};
+use super::protection::Protection;
 use super::route::{Action, Forward, Location, Pattern};
 use super::scope::{Around, Scope, named};
 use super::{Translation, expression, probe};
@@ -183,17 +183,11 @@ impl Translation<'_> {
         let within = one.around.within;
         let has_nested = named(one.inside(), "location").next().is_some();
         let mut protection = one.protection.clone();
-        if protection.is_none() && protection::is_within(one.inside(), one.scope) {
+        if protection.is_none() && has_nested {
             protection = Some(Protection::by_nested(one.directive));
         }
         let exact = expression::translate(pattern, ignores_case).filter(|_| within.is_none());
         let is_open = protection.is_none() || (one.networks.is_some() && !has_nested);
-        if has_nested && is_open {
-            one.note(
-                ": the locations within are left out; their requests are those of this one",
-                &mut self.notes,
-            );
-        }
         if let Some(text) = exact.clone().filter(|_| is_open)
             && let Some(action) = self.forwarded(one, None)
         {

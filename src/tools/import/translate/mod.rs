@@ -53,8 +53,6 @@ struct Translation<'f> {
     /// The addresses that would open what another protects.
     dropped: HashSet<String>,
     clients: ClientAddresses,
-    /// How many networks the routes have.
-    networks: usize,
 }
 
 /// The text of the settings, if there is anything to forward, and the notes.
@@ -87,7 +85,6 @@ pub(super) fn translate(
         is_unsafe: false,
         dropped: HashSet::new(),
         clients: ClientAddresses::default(),
-        networks: 0,
     };
     let scope = Scope::default().inside(&http);
     let servers = named(&http, "server");

@@ -41,8 +41,8 @@ pub(super) struct Around<'s> {
     pub(super) name: Option<&'s str>,
     /// Whether there are other servers.
     pub(super) has_others: bool,
-    /// The paths that nginx protects, and `None` for each regular expression.
-    pub(super) protected: &'s [Option<&'s str>],
+    /// Whether nginx protects some of its requests.
+    pub(super) protects: bool,
     pub(super) block: &'s [Directive],
     pub(super) scope: &'s Scope<'s>,
     /// The path of the location around those that are looked at.

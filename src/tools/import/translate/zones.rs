@@ -239,7 +239,7 @@ impl<'t> Definition<'t> {
 }
 
 /// The key in drip's form.
-pub(super) fn key(text: &str) -> Result<KeyTemplate, String> {
+fn key(text: &str) -> Result<KeyTemplate, String> {
     let known = text
         .replace("$binary_remote_addr", "$remote_addr")
         .replace("${binary_remote_addr}", "${remote_addr}");
