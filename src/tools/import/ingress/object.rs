@@ -66,7 +66,6 @@ pub(super) struct Ingress {
     pub(super) place: Place,
     pub(super) namespace: String,
     pub(super) name: String,
-    pub(super) class: Option<String>,
     pub(super) annotations: Annotations,
     pub(super) rules: Vec<Rule>,
     pub(super) tls: Vec<Tls>,
@@ -101,10 +100,8 @@ pub(super) enum Port {
     Name(String),
 }
 
-/// Hosts that share a certificate.
+/// A certificate of some hosts.
 pub(super) struct Tls {
-    /// Empty: all hosts of the Ingress.
-    pub(super) hosts: Vec<String>,
     pub(super) secret: Option<String>,
     pub(super) place: Place,
 }
@@ -161,9 +158,6 @@ impl Ingress {
         let spec = object.get("spec");
         let of_spec = |key| spec.map_or(&[][..], |spec| spec.items_of(key));
         let annotations = Annotations::read(&shown, metadata, file);
-        let class = metadata.and_then(|it| it.get("annotations"));
-        let class = class.and_then(|all| all.text_of("kubernetes.io/ingress.class"));
-        let class = class.or_else(|| spec.and_then(|spec| spec.text_of("ingressClassName")));
         let reader = Reader {
             file,
             shown: &shown,
@@ -173,7 +167,6 @@ impl Ingress {
         let default = spec.and_then(|spec| spec.get("defaultBackend"));
         Self {
             place: at(object),
-            class: class.map(str::to_owned),
             rules: rules.map(|rule| reader.rule(rule, notes)).collect(),
             tls: tls.map(|tls| reader.tls(tls)).collect(),
             default: default.and_then(|it| reader.backend(it, notes)),
@@ -264,9 +257,7 @@ impl Reader<'_> {
     }
 
     fn tls(&self, node: &Node) -> Tls {
-        let hosts = node.items_of("hosts").iter().filter_map(Node::text);
         Tls {
-            hosts: hosts.map(str::to_ascii_lowercase).collect(),
             secret: node.text_of("secretName").map(str::to_owned),
             place: self.at(node),
         }

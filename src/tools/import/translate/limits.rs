@@ -86,19 +86,6 @@ impl LimitSet {
             ),
         }
     }
-
-    /// Adds the limits of the other directive, or notes why they are left out.
-    fn merge(&mut self, other: Self, place: Place, notes: &mut Notes) {
-        let (ours, theirs) = (self.directive, other.directive);
-        if self.dry_run != other.dry_run {
-            return notes.add(place, format!("{theirs}_dry_run is on here and {ours}_dry_run is off, and a route has one dry_run for all limits; those of {theirs}, which reject nothing, are left out"));
-        }
-        if self.status != other.status && !self.dry_run {
-            let status = self.status;
-            notes.add(place, format!("{theirs}_status is {} here and {ours}_status is {status}, and a route has one reject_status for all limits; it is {status}", other.status));
-        }
-        self.list.extend(other.list);
-    }
 }
 
 impl Limits {
@@ -111,15 +98,24 @@ impl Limits {
         place: Place,
         notes: &mut Notes,
     ) -> Self {
-        let (mut kept, other) = if requests.dry_run && !connections.dry_run {
+        let is_dry = requests.dry_run && !connections.dry_run && !connections.list.is_empty();
+        let (mut kept, other) = if requests.list.is_empty() || is_dry {
             (connections, requests)
         } else {
             (requests, connections)
         };
-        if kept.list.is_empty() {
-            kept = other;
-        } else if !other.list.is_empty() {
-            kept.merge(other, place, notes);
+        let differs = kept.status != other.status && !kept.dry_run;
+        if !other.list.is_empty() && (differs || kept.dry_run != other.dry_run) {
+            let (ours, theirs) = (kept.directive, other.directive);
+            let what = if kept.dry_run == other.dry_run {
+                format!("those of {ours} count")
+            } else {
+                format!("those of {theirs}, which reject nothing, are left out")
+            };
+            notes.add(place, format!("{theirs} has another status or dry_run here than {ours}, and a route has one of each for all limits; {what}"));
+        }
+        if kept.dry_run == other.dry_run {
+            kept.list.extend(other.list);
         }
         Self {
             list: kept.list,
@@ -246,10 +242,5 @@ impl Connections {
             }
         }
         Ok(())
-    }
-
-    /// Whether nothing is limited here.
-    pub(super) fn is_empty(&self) -> bool {
-        self.of_keys.list.is_empty() && self.most.is_none()
     }
 }

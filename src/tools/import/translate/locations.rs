@@ -248,7 +248,7 @@ impl Translation<'_> {
     fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
         let own = one.networks.clone().unwrap_or_default();
         if let Some(pass) = pass(one.inside()) {
-            return self.passed(one, path, pass, (one.scope, own), None);
+            return self.passed(one, path, pass, (one.scope, own));
         }
         let Some((files, target)) = fallback(one) else {
             return self.unforwarded(one, path);
@@ -273,7 +273,8 @@ impl Translation<'_> {
             };
             networks = both;
         }
-        self.passed(one, path, pass, (&scope, networks), Some(one.scope))
+        // What the first location has goes before what the named one has.
+        self.passed(one, path, pass, (&scope.inside(one.inside()), networks))
     }
 
     /// What becomes of requests that nginx does not forward.
@@ -290,15 +291,12 @@ impl Translation<'_> {
     }
 
     /// Where requests go that `pass` forwards, with the settings of `scope`, and of which clients.
-    ///
-    /// `base`: the scope of the location that passes them to a named one.
     fn passed(
         &mut self,
         one: &One,
         path: Option<&str>,
         pass: &Directive,
         (scope, networks): (&Scope, Networks),
-        base: Option<&Scope>,
     ) -> Option<Action> {
         let spot = Spot {
             scope,
@@ -306,21 +304,14 @@ impl Translation<'_> {
             path,
             server_name: one.around.name,
         };
-        // If the first location has limits, those of the named location do not apply as well.
         let (zones, notes) = (&self.zones, &mut self.notes);
         let lost_before = notes.lost();
-        let connections = base
-            .map(|base| Connections::read(base, zones, notes))
-            .filter(|connections| !connections.is_empty());
-        let connections = connections.unwrap_or_else(|| Connections::read(scope, zones, notes));
+        let connections = Connections::read(scope, zones, notes);
         let found = self.origins.of(pass, &spot, &connections, notes);
         let found = found.map_err(|why| note(pass, &why, notes));
         let (origin, prefix) = found.ok()?;
-        self.bodies.push(body_size(base.unwrap_or(scope), notes));
-        let requests = base
-            .map(|base| LimitSet::requests(base, zones, notes))
-            .filter(|requests| !requests.list.is_empty());
-        let requests = requests.unwrap_or_else(|| LimitSet::requests(scope, zones, notes));
+        self.bodies.push(body_size(scope, notes));
+        let requests = LimitSet::requests(scope, zones, notes);
         let limits_origin = connections.most.is_some();
         let limits = Limits::together(requests, connections.of_keys, one.directive.place, notes);
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {

@@ -13,15 +13,15 @@ mod locations;
 pub(super) mod networks;
 mod origins;
 pub(super) mod page;
-mod precedence;
+pub(super) mod precedence;
 pub(super) mod probe;
 mod protection;
-mod route;
+pub(super) mod route;
 mod scope;
 mod server;
 mod servers;
 mod upstreams;
-mod virtual_hosts;
+pub(super) mod virtual_hosts;
 mod zones;
 
 use std::collections::HashSet;

@@ -12,9 +12,6 @@ use super::{Translation, addresses};
 use crate::import::notes::Place;
 use crate::import::tree::Directive;
 
-/// Maximum number of routes of the result. Each name of a server multiplies its locations.
-const MAX_ROUTES: usize = 5000;
-
 impl Translation<'_> {
     /// Makes routes of all servers.
     pub(super) fn servers(&mut self, servers: &[Server], http: &Scope) {
@@ -22,7 +19,7 @@ impl Translation<'_> {
         let Some(choice) = addresses::served(servers, tls) else {
             self.is_unsafe = true;
             let place = servers.first().map(|server| server.place);
-            return self.notes.add(place.unwrap_or(Place { file: 0, line: 1 }), "import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
+            return self.notes.add(place.unwrap_or(Place::START), "import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
         };
         let all = self.locations_of_all(servers, http, &choice);
         let mut default = choice.default;
@@ -106,14 +103,6 @@ impl Translation<'_> {
         comment: Option<&str>,
     ) {
         for (number, location) in locations.iter().enumerate() {
-            if self.routes.len() >= MAX_ROUTES {
-                // What they refuse would be open without them.
-                self.is_unsafe |= locations[number..].iter().any(Location::is_refused);
-                return self.notes.add(
-                    location.place,
-                    format!("there are more than {MAX_ROUTES} routes; the rest is left out"),
-                );
-            }
             let mut section = Section::new("[[routes]]");
             section
                 .comments
