@@ -361,7 +361,7 @@ fn an_address_whose_certificate_is_missing_is_not_listened_on() {
         settings.contains("\nlisten = [\"127.0.0.1:8080\"]\n"),
         "{settings}"
     );
-    let left_out = "0.0.0.0:443 is left out, as it needs TLS";
+    let left_out = "0.0.0.0:443 is left out: it needs TLS";
     assert!(
         notes.iter().any(|note| note.contains(left_out)),
         "{notes:?}"

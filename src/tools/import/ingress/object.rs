@@ -133,12 +133,6 @@ impl Services {
             }
         }
     }
-
-    /// Whether the input has a Service.
-    pub(super) fn has(&self, namespace: &str, name: &str) -> bool {
-        self.0
-            .contains_key(&(namespace.to_owned(), name.to_owned()))
-    }
 }
 
 impl Ingress {
@@ -229,11 +223,7 @@ impl Reader<'_> {
         let (place, shown) = (self.at(node), self.shown);
         let service = node.get("service");
         let Some(name) = service.and_then(|service| service.text_of("name")) else {
-            let message = if node.get("serviceName").is_some() {
-                "a backend with serviceName is of an old API; write it for networking.k8s.io/v1. Its path is left out"
-            } else {
-                "only Services are backends, and no resources; its path is left out, as in ingress-nginx"
-            };
+            let message = "a backend is a service of networking.k8s.io/v1; this path is left out";
             notes.add(place, format!("Ingress {shown}: {message}"));
             return None;
         };

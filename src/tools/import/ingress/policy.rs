@@ -99,20 +99,12 @@ fn scheme(ingress: &Ingress, notes: &mut Notes) -> Option<&'static str> {
             annotations.note(annotation, "drip verifies the certificate of the Service for its name in the cluster, and ingress-nginx does not; give the origin the authority as ca", notes);
             Some("https")
         }
-        protocol @ ("AUTO_HTTP" | "FCGI") => {
+        protocol => {
             let what = format!(
                 "drip does not speak {protocol}, so requests get 503; use HTTP, HTTPS, GRPC or GRPCS, and put an origin in place of refuse"
             );
             annotations.note(annotation, &what, notes);
             None
-        }
-        _ => {
-            annotations.note(
-                annotation,
-                "this protocol is not known; HTTP is used, as by ingress-nginx",
-                notes,
-            );
-            Some("http")
         }
     }
 }

@@ -137,7 +137,7 @@ impl Origins {
     ) -> Option<String> {
         let (namespace, service) = (&ingress.namespace, &backend.service);
         let Some(port) = services.port(namespace, backend) else {
-            note_port(ingress, backend, services, notes);
+            note_port(ingress, backend, notes);
             return None;
         };
         let url = format!(
@@ -167,18 +167,11 @@ impl Origins {
     }
 }
 
-fn note_port(ingress: &Ingress, backend: &Backend, services: &Services, notes: &mut Notes) {
+fn note_port(ingress: &Ingress, backend: &Backend, notes: &mut Notes) {
     let (shown, service) = (ingress.shown(), &backend.service);
     let Port::Name(port) = &backend.port else {
         return;
     };
     let namespace = &ingress.namespace;
-    let remedy = if services.has(namespace, service) {
-        format!("the Service {service} has no port of this name")
-    } else {
-        format!(
-            "add the Service to the input, as by kubectl get -n {namespace} ingress,service -o yaml"
-        )
-    };
-    notes.add(backend.place, format!("Ingress {shown}: the number of the port {port} of {service} is not known, so requests get 503; {remedy}"));
+    notes.add(backend.place, format!("Ingress {shown}: the number of the port {port} of {service} is not known, so requests get 503; add the Service to the input, as by kubectl get -n {namespace} ingress,service -o yaml"));
 }

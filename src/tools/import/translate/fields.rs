@@ -36,7 +36,7 @@ impl Fields {
                 let value = text(directive, value, notes).unwrap_or_else(|why| {
                     // The client's own field never gets through in place of nginx's.
                     let why = format!("{why}, so the origin gets no such field");
-                    left_out(Of::Requests, directive, &why, notes);
+                    left_out(directive, &why, notes);
                     "false".to_owned()
                 });
                 fields.add(Of::Requests, directive, &value, notes);
@@ -55,19 +55,19 @@ impl Fields {
                 [name, value, always] if always == "always" => (name, value),
                 _ => {
                     let why = "without always, nginx adds it to responses with some statuses only";
-                    left_out(Of::Responses, directive, why, notes);
+                    left_out(directive, why, notes);
                     continue;
                 }
             };
             if name.eq_ignore_ascii_case("set-cookie") {
                 let why = "drip would replace the cookies of the origin";
-                left_out(Of::Responses, directive, why, notes);
+                left_out(directive, why, notes);
                 continue;
             }
             let value = match text(directive, value, notes) {
                 Ok(value) => value,
                 Err(why) => {
-                    left_out(Of::Responses, directive, why, notes);
+                    left_out(directive, why, notes);
                     continue;
                 }
             };
@@ -88,12 +88,7 @@ impl Fields {
         if is_right {
             self.0.push((name, entry));
         } else {
-            left_out(
-                of,
-                directive,
-                &format!("{} cannot have it", of.field()),
-                notes,
-            );
+            left_out(directive, &format!("{} cannot have it", of.field()), notes);
         }
         is_right
     }
@@ -147,18 +142,7 @@ fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Result<String,
     Ok(toml_text(&template))
 }
 
-fn left_out(of: Of, directive: &Directive, why: &str, notes: &mut Notes) {
-    let instead = match of {
-        Of::Requests => {
-            "drip sets X-Forwarded-For, -Proto and -Host, and Host; request_headers of a route sets others"
-        }
-        Of::Responses => {
-            "response_headers of a route sets fields of all responses, and answer_headers those of drip's own"
-        }
-    };
+fn left_out(directive: &Directive, why: &str, notes: &mut Notes) {
     let shown = format!("{} {}", directive.name, directive.arg(0));
-    notes.add(
-        directive.place,
-        format!("{shown} is not translated: {why}; {instead}"),
-    );
+    notes.add(directive.place, format!("{shown} is not translated: {why}"));
 }

@@ -60,32 +60,19 @@ impl Translation<'_> {
         let mut listens: Vec<&str> = Vec::new();
         for server in servers {
             for listen in &server.listens {
-                if self.dropped.contains(&listen.address) {
-                    self.notes.add(
-                        server.place,
-                        format!(
-                            "{} is left out: import writes no routes by listen address, and what is protected, or for this machine alone, would be open there",
-                            listen.address
-                        ),
-                    );
+                let address = &listen.address;
+                let why = if self.dropped.contains(address) {
+                    "import writes no routes by listen address, and what is protected, or for this machine alone, would be open there"
+                } else if listen.tls && !certified {
+                    "it needs TLS and no certificate could be loaded here; add it to listen along with [server.tls]"
+                } else if listen.tls || !tls || address.starts_with("unix:") {
+                    listens.push(address);
                     continue;
-                }
-                if listen.tls && !certified {
-                    self.notes.add(
-                        server.place,
-                        format!("{} is left out, as it needs TLS and no certificate could be loaded here; add it to listen along with [server.tls]", listen.address),
-                    );
-                } else if listen.tls || !tls || listen.address.starts_with("unix:") {
-                    listens.push(&listen.address);
                 } else {
-                    self.notes.add(
-                        server.place,
-                        format!(
-                            "{0} is left out, as other addresses have TLS; to serve it, add {{ address = \"{0}\", tls = false }} to listen, or with redirect = \"https\"",
-                            listen.address
-                        ),
-                    );
-                }
+                    "other addresses have TLS; to serve it, add it to listen with tls = false, or with redirect = \"https\""
+                };
+                let message = format!("{address} is left out: {why}");
+                self.notes.add(server.place, message);
             }
         }
         let mut addresses = listen::together(&listens);

@@ -61,7 +61,7 @@ impl Zones {
         if self.requests.contains_key(name) {
             return definition.is_second(notes);
         }
-        let became = match definition.rate(notes) {
+        let became = match definition.rate() {
             Ok(rate) => self.add(&definition, &rate, REQUEST_STATES, variables, before, notes),
             Err(problem) => {
                 definition.left_out(&problem, notes);
@@ -215,8 +215,8 @@ impl<'t> Definition<'t> {
         bytes
     }
 
-    /// The rate in drip's form, with a note if it had to be made slower.
-    fn rate(&self, notes: &mut Notes) -> Result<String, String> {
+    /// The rate in drip's form.
+    fn rate(&self) -> Result<String, String> {
         // nginx's default.
         let text = self.rate.unwrap_or("1r/s");
         let (count, unit) = match text.split_once("r/") {
@@ -230,11 +230,8 @@ impl<'t> Definition<'t> {
             ));
         };
         let rate = format!("{count}r/{unit}");
-        if rate.parse::<Rate>().is_ok() {
-            return Ok(rate);
-        }
-        notes.add(self.place, "the fastest rate of drip is 1000000r/s");
-        Ok("1000000r/s".to_owned())
+        let parsed = rate.parse::<Rate>();
+        parsed.map(|_| rate).map_err(|error| error.to_string())
     }
 }
 
