@@ -4,7 +4,7 @@
 use config::toml_string;
 
 use super::scope::Scope;
-use super::zones::{ConnectionZone, Zones};
+use super::zones::{Zone, Zones};
 use crate::import::notes::{Notes, Place};
 use crate::import::tree::Directive;
 use crate::import::values;
@@ -155,7 +155,7 @@ fn request<'z>(
         return None;
     };
     let why = match zones.requests.get(zone) {
-        Some(Some(known)) => {
+        Some(Zone::Limits(known)) => {
             let mut text = format!("{{ zone = {}, burst = {burst}", toml_string(known));
             match delay.filter(|delay| *delay <= burst) {
                 Some(0) => {}
@@ -164,7 +164,7 @@ fn request<'z>(
             }
             return Some((known.as_str(), text + " }"));
         }
-        Some(None) => format!("zone {zone} is not translated, so this limit is left out"),
+        Some(_) => format!("zone {zone} is not translated, so this limit is left out"),
         None => format!("there is no limit_req_zone {zone}; this limit is left out"),
     };
     notes.lose(place, why);
@@ -222,22 +222,22 @@ impl Connections {
             format!("limit_conn: \"{number}\" is not a number above 0; it is left out")
         })?;
         match known {
-            ConnectionZone::Limits(known) => {
+            Zone::Limits(known) => {
                 let name = toml_string(known);
                 let limit = format!("{{ zone = {name}, burst = 0, in_flight = {most} }}");
                 self.of_keys.add(known, limit, place, notes);
             }
-            ConnectionZone::LeftOut => {
+            Zone::LeftOut => {
                 return Err(format!(
                     "zone {zone} is not translated, so this limit is left out"
                 ));
             }
-            ConnectionZone::Together | ConnectionZone::ByServer if self.of_keys.dry_run => {
+            Zone::Together | Zone::ByServer if self.of_keys.dry_run => {
                 notes.add(place, format!("limit_conn {zone}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
             }
             counted => {
                 notes.add(place, format!("limit_conn {zone} became max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once"));
-                self.is_by_server |= matches!(counted, ConnectionZone::ByServer);
+                self.is_by_server |= matches!(counted, Zone::ByServer);
                 self.most = Some(self.most.map_or(most, |known| known.min(most)));
             }
         }

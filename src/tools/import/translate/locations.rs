@@ -248,7 +248,7 @@ impl Translation<'_> {
     fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
         let own = one.networks.clone().unwrap_or_default();
         if let Some(pass) = pass(one.inside()) {
-            return self.passed(one, path, pass, (one.scope, own));
+            return self.passed(one, path, pass, (one.scope, own), one.scope);
         }
         let Some((files, target)) = fallback(one) else {
             return self.unforwarded(one, path);
@@ -273,8 +273,9 @@ impl Translation<'_> {
             };
             networks = both;
         }
-        // What the first location has goes before what the named one has.
-        self.passed(one, path, pass, (&scope.inside(one.inside()), networks))
+        // nginx applies the limits of the first location, and those of the named one if it has none.
+        let limits = one.scope.within(inside);
+        self.passed(one, path, pass, (&scope, networks), &limits)
     }
 
     /// What becomes of requests that nginx does not forward.
@@ -291,12 +292,15 @@ impl Translation<'_> {
     }
 
     /// Where requests go that `pass` forwards, with the settings of `scope`, and of which clients.
+    ///
+    /// `limits`: the blocks whose limits apply.
     fn passed(
         &mut self,
         one: &One,
         path: Option<&str>,
         pass: &Directive,
         (scope, networks): (&Scope, Networks),
+        limits: &Scope,
     ) -> Option<Action> {
         let spot = Spot {
             scope,
@@ -306,12 +310,12 @@ impl Translation<'_> {
         };
         let (zones, notes) = (&self.zones, &mut self.notes);
         let lost_before = notes.lost();
-        let connections = Connections::read(scope, zones, notes);
+        let connections = Connections::read(limits, zones, notes);
         let found = self.origins.of(pass, &spot, &connections, notes);
         let found = found.map_err(|why| note(pass, &why, notes));
         let (origin, prefix) = found.ok()?;
-        self.bodies.push(body_size(scope, notes));
-        let requests = LimitSet::requests(scope, zones, notes);
+        self.bodies.push(body_size(limits, notes));
+        let requests = LimitSet::requests(limits, zones, notes);
         let limits_origin = connections.most.is_some();
         let limits = Limits::together(requests, connections.of_keys, one.directive.place, notes);
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {

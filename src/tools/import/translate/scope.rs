@@ -13,6 +13,12 @@ impl<'t> Scope<'t> {
         Self(blocks)
     }
 
+    /// The same blocks within another one.
+    pub(super) fn within(&self, block: &'t [Directive]) -> Self {
+        let blocks = std::iter::once(block).chain(self.0.iter().copied());
+        Self(blocks.collect())
+    }
+
     /// The directive that applies here.
     pub(super) fn get(&self, name: &str) -> Option<&'t Directive> {
         self.all(name).first().copied()
