@@ -40,7 +40,7 @@ fn with_a_file_any_log_has_the_key_of_its_zone() {
     let folder = folder.path();
     let file = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.users]\nkey = \"$arg_key\"\nrate = \"1r/s\"\n\
          [[routes]]\npath = \"/\"\norigin = \"app\"\n";
-    write(folder, "gateway.toml", &file);
+    write(folder, "gateway.toml", file);
     // With the zone's keys, with what keys are made of, with keys alone.
     let own = own_log();
     let other = own.replace(",\"zone\":\"users\"", "");

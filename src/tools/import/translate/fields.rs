@@ -79,7 +79,7 @@ impl Fields {
         if is_right {
             self.0.push((name, entry));
         } else {
-            left_out(directive, &format!("{} cannot have it", of), notes);
+            left_out(directive, &format!("{of} cannot have it"), notes);
         }
         is_right
     }
