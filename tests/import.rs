@@ -186,7 +186,9 @@ fn whom_a_geo_or_a_map_lets_pass_is_exempt() {
     let default = "map $limit $key { default $binary_remote_addr; 0 ''; }";
     let cases = [
         (
-            format!("geo $limit {{ default 1; 10.0.0.0/8 0; 2001:db8::/32 0; 192.0.2.7 0; }} {map}"),
+            format!(
+                "geo $limit {{ default 1; 10.0.0.0/8 0; 2001:db8::/32 0; 192.0.2.7 0; }} {map}"
+            ),
             "[\"10.0.0.0/8\", \"2001:db8::/32\", \"192.0.2.7/32\"]",
         ),
         (
@@ -197,10 +199,6 @@ fn whom_a_geo_or_a_map_lets_pass_is_exempt() {
         (
             format!("geo $limit {{ default yes; 10.0.0.0/8 1; 10.0.0.0/8 0; }} {default}"),
             "[\"10.0.0.0/8\"]",
-        ),
-        (
-            "map $remote_addr $key { default $binary_remote_addr; 192.0.2.7 \"\"; 2001:db8::1 \"\"; }".to_owned(),
-            "[\"192.0.2.7/32\", \"2001:db8::1/128\"]",
         ),
     ];
     for (lines, expected) in cases {
@@ -224,8 +222,7 @@ fn what_exempt_cannot_say_is_told_instead() {
         &format!("geo $http_x_real_ip $limit {{ default 1; 10.0.0.0/8 0; }} {map}"),
         &format!("geo $limit {{ default 1; nonsense 0; }} {map}"),
         "map $http_user_agent $key { default $binary_remote_addr; friend \"\"; }",
-        "map $remote_addr $key { default $binary_remote_addr; ~^10\\. \"\"; }",
-        "map $remote_addr $key { default $binary_remote_addr; 010.0.0.1 \"\"; }",
+        "map $remote_addr $key { default $binary_remote_addr; 192.0.2.7 \"\"; }",
         "map $limit $key { 0 \"\"; 1 $binary_remote_addr; }",
     ] {
         assert_eq!(exempt(lines), None, "{lines}");
@@ -419,28 +416,6 @@ fn a_picture_is_refused_in_a_few_lines() {
             .iter()
             .any(|note| note.ends_with("things need a look"));
         assert!(counted, "{notes:?}");
-    }
-}
-
-#[test]
-fn fields_with_underscores_stay_as_they_are() {
-    for (directive, expected) in [
-        (
-            "underscores_in_headers on;",
-            Some("underscores_in_headers = true"),
-        ),
-        ("underscores_in_headers off;", None),
-        ("", None),
-    ] {
-        let file = format!(
-            "events {{}}\nhttp {{ {directive} server {{ listen 127.0.0.1:8081;\n\
-             location / {{ proxy_pass http://127.0.0.1:9000; }} }} }}\n"
-        );
-        let folder = written(&[("nginx.conf", &file)]);
-        let (code, text, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
-        assert_eq!(code, Some(0), "{directive}: {notes:?}");
-        let found = text.lines().find(|line| line.contains("underscores"));
-        assert_eq!(found, expected, "{directive}");
     }
 }
 

@@ -1,6 +1,5 @@
 //! `drip simulate`, run as a user runs it.
 
-mod collapse;
 mod gate;
 
 use std::fs;

@@ -521,7 +521,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__simulate)
-            opts="-c -h --config --against --summary --rows --plot --collapse --format --help"
+            opts="-c -h --config --against --summary --rows --plot --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

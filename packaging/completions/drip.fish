@@ -64,12 +64,11 @@ caddy\t''
 traefik\t''
 alb\t''"
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l summary -d 'Print how many requests are delayed and rejected, and of which keys [default on a terminal]'
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request or path (--collapse) [default into a pipe or file]'
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l collapse -d 'Instead of each request, show by path how many requests go to the origin if those for the same thing share an answer, as with `[routes.collapse]`; the zones of the file come first'
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request [default into a pipe or file]'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand advise" -l key -d 'The key that identifies a client, made of those of nginx\'s variables that the log has; a text without variables counts all requests together' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -l zone -d 'For drip\'s own log: use the keys that this zone logged, and only the requests on which it decided' -r
-complete -c drip -n "__fish_drip_using_subcommand advise" -s c -l config -d 'A gateway.toml: key and plans of the zone are those of this file, for any log' -r -F
+complete -c drip -n "__fish_drip_using_subcommand advise" -s c -l config -d 'A gateway.toml: the key of the zone is that of this file, for any log' -r -F
 complete -c drip -n "__fish_drip_using_subcommand advise" -l format -d 'The format of the logs; combined is that of nginx and Apache, json that of drip and nginx [default: what the first lines show]' -r -f -a "csv\t''
 combined\t''
 json\t''

@@ -25,7 +25,7 @@ pub struct AdviseArguments {
     /// decided
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
-    /// A gateway.toml: key and plans of the zone are those of this file, for any log
+    /// A gateway.toml: the key of the zone is that of this file, for any log
     #[arg(
         short,
         long,
@@ -68,7 +68,7 @@ fn read(wanted: &AdviseArguments) -> io::Result<Option<Advice>> {
     if wanted.zone.is_some() && wanted.config.is_none() && survey.form() == Some(Form::Csv) {
         return Err(io::Error::other(
             "--zone is for drip's own log; the lines of a CSV name their keys themselves: leave it \
-             out, or name a file with -c whose plans these keys have",
+             out",
         ));
     }
     let untold = survey.untold().join(", ");

@@ -158,7 +158,7 @@ fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     } else {
         String::new()
     };
-    let text = advice.and_then(|advice| advise::file(&advice, &name, &option, origin));
+    let text = advice.map(|advice| advise::file(&advice, &name, &option, origin));
     text.ok_or_else(|| {
         io::Error::other(format!(
             "{name}: no request has the address of its client, so there are no numbers to take; \

@@ -1,5 +1,6 @@
 //! A client of the admin port.
 
+use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
@@ -40,11 +41,11 @@ pub(crate) enum Lost {
     )]
     UnknownToken(&'static str),
     #[error("it answers {1} to {0}")]
-    Refused(&'static str, StatusCode),
+    Refused(String, StatusCode),
     #[error("what it answers to {0} is not what a drip gateway says: {1}")]
-    Strange(&'static str, Plain),
+    Strange(String, Plain),
     #[error("its answer to {0} has more than {MAX_SIZE} bytes")]
-    TooLarge(&'static str),
+    TooLarge(String),
 }
 
 impl Lost {
@@ -91,34 +92,50 @@ impl Client {
         }
     }
 
-    pub(crate) async fn ask<T: DeserializeOwned>(&self, path: &'static str) -> Result<T, Lost> {
-        let mut request = self.http.get(format!("{}{path}", self.address.url()));
-        if let Some(token) = self.tokens.to_read() {
-            request = request.insert_header((header::AUTHORIZATION, bearer(token)));
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Lost> {
+        let token = self.tokens.to_read();
+        let (status, body) = self.exchange(Method::GET, path, token, None).await?;
+        match status {
+            StatusCode::OK => serde_json::from_slice(&body).map_err(|error| strange(path, &error)),
+            StatusCode::MISDIRECTED_REQUEST => Err(Lost::OtherName),
+            StatusCode::UNAUTHORIZED => Err(match self.tokens.variable_to_read() {
+                None => Lost::NoToken,
+                Some(variable) => Lost::UnknownToken(variable),
+            }),
+            status => Err(Lost::Refused(path.to_owned(), status)),
         }
-        let answer = timeout(PATIENCE, request.send()).await;
+    }
+
+    /// The status and the body of an answer.
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        token: Option<&[u8]>,
+        body: Option<String>,
+    ) -> Result<(StatusCode, Bytes), Lost> {
+        let url = format!("{}{path}", self.address.url());
+        let mut request = self.http.request(method, url);
+        if let Some(token) = token {
+            let value = [b"Bearer ", token].concat();
+            request = request.insert_header((header::AUTHORIZATION, value));
+        }
+        let sent = match body {
+            Some(body) => request.content_type("application/json").send_body(body),
+            None => request.send(),
+        };
+        let answer = timeout(PATIENCE, sent).await;
         let mut response = answer
             .map_err(|_| Lost::Silent)?
             .map_err(|error| unreachable(&error))?;
-        match response.status() {
-            StatusCode::OK => {}
-            StatusCode::MISDIRECTED_REQUEST => return Err(Lost::OtherName),
-            StatusCode::UNAUTHORIZED => {
-                return Err(match self.tokens.variable_to_read() {
-                    None => Lost::NoToken,
-                    Some(variable) => Lost::UnknownToken(variable),
-                });
-            }
-            status => return Err(Lost::Refused(path, status)),
-        }
         let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
         let body = body
             .map_err(|_| Lost::Silent)?
             .map_err(|error| match error {
-                PayloadError::Overflow => Lost::TooLarge(path),
-                error => strange(path, &error.to_string()),
+                PayloadError::Overflow => Lost::TooLarge(path.to_owned()),
+                error => strange(path, &error),
             })?;
-        serde_json::from_slice(&body).map_err(|error| strange(path, &error.to_string()))
+        Ok((response.status(), body))
     }
 
     /// Asks the gateway to change something, with the token that this process was given.
@@ -141,21 +158,10 @@ impl Client {
         path: &str,
         body: Option<String>,
     ) -> Result<Bytes, ChangeError> {
-        let url = format!("{}{path}", self.address.url());
-        let mut request = self.http.request(method, url);
-        if let Some(token) = self.tokens.to_change() {
-            request = request.insert_header((header::AUTHORIZATION, bearer(token)));
-        }
-        let request = request.insert_header((header::CONTENT_TYPE, "application/json"));
-        let sent = request.send_body(body.unwrap_or_default());
-        let answer = timeout(PATIENCE, sent)
-            .await
-            .map_err(|_| ChangeError::without_answer(Lost::Silent.to_string()))?;
-        let mut response =
-            answer.map_err(|error| ChangeError::without_answer(unreachable(&error).to_string()))?;
-        let status = response.status();
-        let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
-        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        let (token, body) = (self.tokens.to_change(), body.unwrap_or_default());
+        let answer = self.exchange(method, path, token, Some(body)).await;
+        let (status, body) =
+            answer.map_err(|lost| ChangeError::without_answer(lost.to_string()))?;
         if status.is_success() {
             return Ok(body);
         }
@@ -176,13 +182,8 @@ impl Client {
     }
 }
 
-/// The field's value that shows a token.
-fn bearer(token: &[u8]) -> Vec<u8> {
-    [b"Bearer ", token].concat()
-}
-
-fn strange(path: &'static str, why: &str) -> Lost {
-    Lost::Strange(path, Plain::new(why))
+fn strange(path: &str, why: &dyn Display) -> Lost {
+    Lost::Strange(path.to_owned(), Plain::new(&why.to_string()))
 }
 
 /// The error in the body of an answer, in one line.

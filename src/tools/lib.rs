@@ -2,13 +2,11 @@
 
 pub(crate) mod admin_client;
 pub mod advise;
-pub(crate) mod collapse;
 pub mod complain;
 pub mod demo;
 pub mod find;
 pub mod import;
 mod learned_costs;
-pub(crate) mod order;
 pub mod plot;
 pub(crate) mod shown;
 pub mod simulate;

@@ -5,7 +5,7 @@ mod gate;
 mod logs;
 mod memory;
 mod odd;
-mod plans;
+mod zone;
 
 use std::fs;
 use std::path::Path;

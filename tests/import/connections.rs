@@ -106,10 +106,10 @@ const NOTES: [&str; 12] = [
     "40: limit_conn: \"none\" is not a number above 0; it is left out",
     "43: there is no limit_conn_zone nowhere; it is left out",
     "10: zone addr is defined a second time; this one is left out",
-    "18: limit_conn_status is 429 here and limit_req_status is 503, and a route has one reject_status for all limits; it is 503",
+    "18: limit_conn has another status or dry_run here than limit_req, and a route has one of each for all limits; those of limit_req count",
     "23: limit_conn perserver became max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once",
-    "28: limit_req_dry_run is on here and limit_conn_dry_run is off, and a route has one dry_run for all limits; those of limit_req, which reject nothing, are left out",
-    "29: limit_conn_dry_run is on here and limit_req_dry_run is off, and a route has one dry_run for all limits; those of limit_conn, which reject nothing, are left out",
+    "28: limit_req has another status or dry_run here than limit_conn, and a route has one of each for all limits; those of limit_req, which reject nothing, are left out",
+    "29: limit_conn has another status or dry_run here than limit_req, and a route has one of each for all limits; those of limit_conn, which reject nothing, are left out",
     "36: limit_conn perserver: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out",
     "42: zone addr limits here already; this limit is left out",
 ];

@@ -55,7 +55,7 @@ fn rules_that_drip_cannot_check_refuse_everybody_and_say_why() {
             "real_ip_header X-Forwarded-For; set_real_ip_from 10.0.0.0/8;",
             tcp,
             staff,
-            Err("write real_ip_recursive on"),
+            Err("as with real_ip_recursive on"),
         ),
         (
             "real_ip_header X-Forwarded-For; real_ip_recursive on; set_real_ip_from proxy.example;",
@@ -67,7 +67,7 @@ fn rules_that_drip_cannot_check_refuse_everybody_and_say_why() {
             "real_ip_header X-Forwarded-For; real_ip_recursive on;",
             "8080; set_real_ip_from 10.0.0.0/8",
             staff,
-            Err("hold there alone"),
+            Err("for all servers"),
         ),
         (
             "",

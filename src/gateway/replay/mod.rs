@@ -2,7 +2,6 @@
 
 #[cfg(test)]
 mod access_log;
-mod collapse;
 mod gated;
 mod key;
 mod line;
@@ -15,7 +14,6 @@ mod timeline;
 mod trace;
 mod zone_keys;
 
-pub use collapse::{Collapse, Sharing};
 pub use gated::{GatedSimulator, ReplayAdmission};
 pub use key::add as add_to_key;
 pub use line::{Form, Line, LineError, Recorded, UnknownForm};

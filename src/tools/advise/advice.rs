@@ -14,10 +14,7 @@ pub struct Advice {
     pub(super) survey: Surveyed,
     /// Number of window widths that the log is long enough for.
     pub(super) widths: usize,
-    /// For the keys without a plan; `None` if they have no requests.
-    pub(super) zone: Option<ZoneAdvice>,
-    /// For the keys of each plan of the survey.
-    pub(super) plans: Vec<Option<Fit>>,
+    pub(super) zone: ZoneAdvice,
 }
 
 /// The recommendation for a zone.
@@ -39,31 +36,20 @@ impl Advice {
     /// Returns an error if the temporary file cannot be read.
     pub fn new(survey: Survey) -> io::Result<Option<Self>> {
         let survey = survey.end()?;
-        let (first, last) = survey.span();
+        let (first, last) = survey.keys.span();
         let widths = widths_in(last.since(first));
         let zone = ZoneAdvice::new(&survey, widths)?;
-        let of_plan = |(_, group): &(String, _)| Fitter::new(group, widths)?.fit(|_| true);
-        let plans = survey.plans.iter().map(of_plan);
-        let plans: Vec<_> = plans.collect::<io::Result<_>>()?;
-        let has_any = zone.is_some() || plans.iter().any(Option::is_some);
-        Ok(has_any.then_some(Self {
+        Ok(zone.map(|zone| Self {
             survey,
             widths,
             zone,
-            plans,
         }))
-    }
-
-    /// The key with the most requests of all groups.
-    pub(super) fn heaviest(&self) -> Option<HeavyKey> {
-        let keys = self.survey.groups().flat_map(|it| it.keys.heaviest(1));
-        keys.max_by_key(|it| it.requests)
     }
 }
 
 impl ZoneAdvice {
     fn new(survey: &Surveyed, widths: usize) -> io::Result<Option<Self>> {
-        let group = &survey.rest;
+        let group = &survey.keys;
         let fitter = Fitter::new(group, widths)?;
         let Some(all) = fitter.fit(|_| true)? else {
             return Ok(None);
@@ -99,9 +85,8 @@ impl ZoneAdvice {
         self.is_dominated && self.without.is_some()
     }
 
-    /// The name of the key with the most requests.
-    pub(super) fn heaviest_name(&self) -> String {
-        let first = self.heaviest.first();
-        first.map_or(String::new(), |(key, _)| key.shown())
+    /// The key with the most requests.
+    pub(super) fn heaviest(&self) -> Option<&HeavyKey> {
+        self.heaviest.first().map(|(key, _)| key)
     }
 }

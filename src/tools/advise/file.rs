@@ -6,8 +6,7 @@ use gateway::replay::Form;
 use super::advice::Advice;
 use super::enough::caution;
 use super::fit::WIDTHS;
-use super::paste::{gate_fields, limit, zone_of};
-use super::plans::title;
+use super::paste::{gate_fields, limit, title, zone_of};
 use super::report::{basis, headline};
 
 /// Replaces the origin, which a log does not name.
@@ -17,12 +16,10 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 ///
 /// `option` is what commands need to find the file, such as ` -c mine.toml`. If the log is too
 /// short for its numbers to be right, they limit nobody.
-///
-/// `None` if there is no advice for keys without a plan.
 #[must_use]
-pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> Option<String> {
+pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> String {
     let survey = &advice.survey;
-    let zone = advice.zone.as_ref()?;
+    let zone = &advice.zone;
     let of_rate = origin_of_rate(advice, zone.is_without());
     let key = toml_string(&survey.facts.template.to_string());
     let rate = toml_string(&zone.chosen().0.rate.to_string());
@@ -49,7 +46,7 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
         Some(_) => "",
         None => "    # the log does not name the backend: write its address here",
     };
-    Some(format!(
+    format!(
         "# Numbers from {name}:\n\
          # {} {}.\n\
          # `drip advise {name}` shows who made them; `drip simulate{option} --summary {name}` replays the log\n\
@@ -72,7 +69,7 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
         toml_string(origin.unwrap_or(ORIGIN)),
         title(&zone_of(survey)),
         limit(survey, zone),
-    ))
+    )
 }
 
 /// Where the rate comes from, as a comment.

@@ -16,14 +16,14 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// A group that may have `least_keys` keys at once however many the others have.
+    /// A group of at most `most_keys` keys at once.
     ///
     /// # Errors
     ///
     /// Returns an error if there is no room for temporary files.
-    pub(super) fn new(least_keys: usize) -> io::Result<Self> {
+    pub(super) fn new(most_keys: usize) -> io::Result<Self> {
         Ok(Self {
-            keys: Keys::new(least_keys),
+            keys: Keys::new(most_keys),
             spool: Spool::new()?,
             first: None,
             last: 0,

@@ -8,16 +8,16 @@ use crate::shown;
 /// Number of forgotten keys whose requests are remembered.
 const REMEMBERED: usize = 256;
 
-/// The keys of a group in bounded memory.
+/// Keys in bounded memory.
 ///
-/// If all groups together have too many, the group's least recently used key is forgotten. If a forgotten key
-/// comes again, it counts as another key.
+/// If there are too many, the least recently used one is forgotten. If it comes again, it counts as
+/// another key.
 pub(super) struct Keys {
     slots: LruCache<Box<[u8]>, u32, RandomState>,
     /// Requests of the key in each slot.
     requests: Vec<u64>,
-    /// How many keys it may have however many the other groups have.
-    least: usize,
+    /// Maximum number of keys.
+    most: usize,
     forgotten: u64,
     /// The forgotten keys with the most requests.
     heaviest: Vec<HeavyKey>,
@@ -41,24 +41,22 @@ impl HeavyKey {
 }
 
 impl Keys {
-    pub(super) fn new(least: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self {
             slots: LruCache::unbounded_with_hasher(RandomState::default()),
             requests: Vec::new(),
-            least: least.max(1),
+            most: most.max(1),
             forgotten: 0,
             heaviest: Vec::new(),
         }
     }
 
     /// The slot of a key, which becomes the most recently used one.
-    ///
-    /// `has_room`: whether all groups together may have one more key.
-    pub(super) fn slot(&mut self, key: &[u8], has_room: bool) -> u32 {
+    pub(super) fn slot(&mut self, key: &[u8]) -> u32 {
         if let Some(slot) = self.slots.get(key) {
             return *slot;
         }
-        let slot = if has_room || self.slots.len() < self.least {
+        let slot = if self.slots.len() < self.most {
             self.requests.push(0);
             u32::try_from(self.requests.len() - 1).unwrap_or(u32::MAX)
         } else {
@@ -146,7 +144,7 @@ mod tests {
         let mut keys = Keys::new(3);
         for nth in 0..1_000u64 {
             let times = if nth == 17 { 9 } else { 1 };
-            let slot = keys.slot(nth.to_string().as_bytes(), false);
+            let slot = keys.slot(nth.to_string().as_bytes());
             for time in 0..times {
                 assert_eq!(keys.count(slot), time == 0);
             }

@@ -8,7 +8,7 @@
 //! these requests reach at that rate, by the arithmetic of [`limit`], so none of them is rejected.
 //!
 //! The same is done without the key that made most requests. If it made more than all others, these numbers are
-//! recommended. The keys of each plan are judged on their own.
+//! recommended.
 //!
 //! For the gate in front of the origin it counts how many requests come in each second, and how
 //! many are at the origin at once, where the log tells how long requests took.
@@ -23,10 +23,9 @@ mod fit;
 mod gate;
 mod group;
 mod keys;
+mod order;
 mod origin_load;
 mod paste;
-mod plan_source;
-mod plans;
 mod read;
 mod report;
 mod spool;

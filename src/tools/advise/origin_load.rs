@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use gateway::replay::{Line, Spread};
 
-use crate::order::WAITED;
+use super::order::WAITED;
 
 const SECOND: u64 = 1_000_000_000;
 /// Maximum number of seconds that are counted at once.

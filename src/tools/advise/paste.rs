@@ -5,29 +5,26 @@ use config::{KeyTemplate, Part, Variable, toml_string};
 use super::advice::{Advice, ZoneAdvice};
 use super::fit::Fit;
 use super::gate::GateAdvice;
-use super::plans::title;
+use super::keys::HeavyKey;
 use super::survey::Surveyed;
 
 /// The limit of a route and its zone, to append to a file whose last table is the route.
-///
-/// `None` if there is no advice for keys without a plan.
 #[must_use]
-pub fn toml(advice: &Advice) -> Option<String> {
-    let survey = &advice.survey;
-    let zone = advice.zone.as_ref()?;
-    Some(format!(
+pub fn toml(advice: &Advice) -> String {
+    let (survey, zone) = (&advice.survey, &advice.zone);
+    format!(
         "{}\n[zones.{}]\nkey = {}\nrate = {}\n",
         limit(survey, zone),
         title(&zone_of(survey)),
         toml_string(&survey.facts.template.to_string()),
         toml_string(&zone.chosen().0.rate.to_string()),
-    ))
+    )
 }
 
 /// The field of a route that limits it, and the other numbers as a comment.
 pub(super) fn limit(survey: &Surveyed, advice: &ZoneAdvice) -> String {
     let (Fit { burst, .. }, other) = advice.chosen();
-    let name = advice.heaviest_name();
+    let name = advice.heaviest().map(HeavyKey::shown).unwrap_or_default();
     let other = other.map_or(String::new(), |Fit { rate, burst, .. }| {
         if advice.is_without() {
             format!("# Made without {name}. With it: rate = \"{rate}\", burst = {burst}.\n")
@@ -57,6 +54,16 @@ pub(super) fn gate_fields(survey: &Surveyed) -> Option<String> {
     let has_keys = survey.facts.template.parts().iter().any(is_of_keys);
     let zone = has_keys.then(|| toml_string(&zone_of(survey)));
     Some(gate.fields(zone.as_deref()))
+}
+
+/// A name as a part of a table's title.
+pub(super) fn title(name: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if !name.is_empty() && name.chars().all(is_bare) {
+        name.to_owned()
+    } else {
+        toml_string(name)
+    }
 }
 
 /// A zone name of letters, digits and `_`, made from the parts of the key.

@@ -28,7 +28,7 @@ fn holds(log: &str) -> Result<(), TestCaseError> {
     let Some(advice) = advice(log) else {
         return Ok(());
     };
-    let toml = toml(&advice).expect("lines to paste");
+    let toml = toml(&advice);
     prop_assert!(report(&advice).contains(&toml));
     let file = format!(
         "[origins.a]\nservers = [\"http://a\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n{toml}"

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use gateway::replay::{Form, Trace};
 use limit::Moment;
 
-use super::survey::{Item, Survey};
+use super::survey::Survey;
 
 /// A log that is opened when it is needed.
 pub struct Log<'a> {
@@ -31,8 +31,8 @@ pub struct Reading {
 struct Open {
     name: String,
     trace: Trace,
-    /// Its next request: the time, and what to count.
-    next: Option<(u64, Item)>,
+    /// Its next request: the time, and the slot of its key.
+    next: Option<(u64, u32)>,
 }
 
 /// How many lines at the start of a log are searched for a time.
@@ -80,11 +80,11 @@ pub fn read(
             }
         } else {
             let next = open.iter_mut().min_by_key(|log| log.next);
-            let Some((log, (time, item))) = next.and_then(|log| log.next.map(|next| (log, next)))
+            let Some((log, (time, slot))) = next.and_then(|log| log.next.map(|next| (log, next)))
             else {
                 break;
             };
-            survey.count(time, item)?;
+            survey.count(time, slot)?;
             log.advance(survey, &mut reading, &mut complain);
         }
         open.retain(|log| log.next.is_some());

@@ -10,8 +10,7 @@ use limit::Moment;
 use super::advice::Advice;
 use super::enough::caution;
 use super::fit::{Fit, WIDTHS};
-use super::paste::{gate, toml, zone_of};
-use super::plans;
+use super::paste::{gate, toml};
 use super::survey::Surveyed;
 use crate::shown::{percent, share};
 
@@ -24,19 +23,15 @@ pub fn report(advice: &Advice) -> String {
     let survey = &advice.survey;
     let mut text = format!("{}\n{}\n", headline(advice), basis(survey));
     text.push_str(&caution(survey).unwrap_or_default());
-    if let Some(lines) = toml(advice) {
-        let place = if survey.facts.is_of_file {
-            "Put these fields into the tables that the file has, the first into that of the route"
-        } else {
-            "Paste this at the end of a gateway.toml, below the route to limit"
-        };
-        let _ = writeln!(text, "\n{place}:\n");
-        text.push_str(&lines);
-    }
-    if let Some(lines) = plans::toml(advice, &zone_of(survey)) {
-        text.push_str("\nFor the plans, in their tables (keys and file stay as they are):\n\n");
-        text.push_str(&lines);
-    }
+    let place = if survey.facts.is_of_file {
+        "Put these fields into the tables that the file has, the first into that of the route"
+    } else {
+        "Paste this at the end of a gateway.toml, below the route to limit"
+    };
+    let _ = writeln!(text, "
+{place}:
+");
+    text.push_str(&toml(advice));
     if let Some(lines) = gate(survey) {
         text.push_str("\nFor a gate in front of the origin, in its table:\n\n");
         text.push_str(&lines);
@@ -50,8 +45,8 @@ pub fn report(advice: &Advice) -> String {
 
 /// Who made how much.
 pub(super) fn headline(advice: &Advice) -> String {
-    let heaviest = advice.heaviest().map(|key| {
-        let part = share(key.requests, advice.survey.requests());
+    let heaviest = advice.zone.heaviest().map(|key| {
+        let part = share(key.requests, advice.survey.keys.requests());
         format!("{} made {} of all requests.", key.shown(), percent(part))
     });
     heaviest.unwrap_or_default()
@@ -59,14 +54,9 @@ pub(super) fn headline(advice: &Advice) -> String {
 
 /// What the advice rests on: requests, keys and time.
 pub(super) fn basis(survey: &Surveyed) -> String {
-    let count = survey.rest.requests();
-    let keys = survey.rest.keys.number();
-    let without = if survey.plans.is_empty() {
-        ""
-    } else {
-        " without a plan"
-    };
-    let (first, last) = survey.span();
+    let count = survey.keys.requests();
+    let keys = survey.keys.keys.number();
+    let (first, last) = survey.keys.span();
     let is_trace = survey.facts.form == Some(Form::Csv);
     let from = shown(first, survey.ahead[0], is_trace);
     let to = shown(last, survey.ahead[1], is_trace);
@@ -76,7 +66,7 @@ pub(super) fn basis(survey: &Surveyed) -> String {
         (Some(zone), _) => format!("as zone {zone} logged them"),
         _ => format!("by {}", survey.facts.template),
     };
-    format!("{count} requests of {keys} keys{without} {by}, {from} to {to}")
+    format!("{count} requests of {keys} keys {by}, {from} to {to}")
 }
 
 /// Who came how often, and the rate and burst that fit.
@@ -89,7 +79,7 @@ fn table(text: &mut String, advice: &Advice) {
     }
     let _ = writeln!(text, "{:>12}{:>8}", "rate", "burst");
     let mut row = |name: &str, requests: u64, fit: Option<Fit>| {
-        let part = percent(share(requests, survey.requests()));
+        let part = percent(share(requests, survey.keys.requests()));
         let _ = write!(text, "{name:<40}{requests:>10}{part:>10}");
         let Some(Fit { peaks, rate, burst }) = fit else {
             text.push_str("  forgotten to make room for other keys\n");
@@ -100,24 +90,14 @@ fn table(text: &mut String, advice: &Advice) {
         }
         let _ = writeln!(text, "{:>12}{burst:>8}", rate.to_string());
     };
-    if let Some(zone) = &advice.zone {
-        let all = survey.rest.requests();
-        let name = if survey.plans.is_empty() {
-            "all keys"
-        } else {
-            "all keys without a plan"
-        };
-        row(name, all, Some(zone.all));
-        if let (Some((heaviest, _)), Some(without)) = (zone.heaviest.first(), zone.without) {
-            let name = format!("without {}", heaviest.shown());
-            row(&name, all - heaviest.requests, Some(without));
-        }
-        for (key, fit) in &zone.heaviest {
-            row(&key.shown(), key.requests, *fit);
-        }
+    let (zone, all) = (&advice.zone, survey.keys.requests());
+    row("all keys", all, Some(zone.all));
+    if let (Some(heaviest), Some(without)) = (zone.heaviest(), zone.without) {
+        let name = format!("without {}", heaviest.shown());
+        row(&name, all - heaviest.requests, Some(without));
     }
-    for ((name, group), fit) in survey.plans.iter().zip(&advice.plans) {
-        row(&format!("plan {name}"), group.requests(), *fit);
+    for (key, fit) in &zone.heaviest {
+        row(&key.shown(), key.requests, *fit);
     }
     text.push_str(
         "(The most requests of one key within each time, and the rate and burst at which none of these is rejected or waits.)\n",
@@ -126,7 +106,7 @@ fn table(text: &mut String, advice: &Advice) {
 
 /// What is special in the log, and what is left out.
 fn notes(text: &mut String, survey: &Surveyed) {
-    if survey.is_coarse() {
+    if survey.keys.is_coarse {
         text.push_str(
             "The log has whole seconds: requests within one second count as if they came at once, so the burst may be larger\n\
              than necessary.\n",
@@ -153,7 +133,7 @@ fn notes(text: &mut String, survey: &Surveyed) {
             "requests stood more than 60 s, or a million requests, behind later ones, and count as if they had come then",
         ),
         (
-            survey.groups().map(|group| group.keys.forgotten()).sum(),
+            survey.keys.keys.forgotten(),
             "times a key was forgotten to make room for another, as there are too many to remember at once:\n\
              peaks are still right, the number of keys is not",
         ),
@@ -162,24 +142,17 @@ fn notes(text: &mut String, survey: &Surveyed) {
             "seconds were counted for the gate of the origin before all of their requests were read, as the times are too\n\
              far apart to remember all seconds at once",
         ),
-        (
-            survey.facts.unplanned,
-            "requests were of more plans than are judged on their own, and count as without one",
-        ),
     ];
     for (count, what) in notes {
         if count > 0 {
             let _ = writeln!(text, "{count} {what}");
         }
     }
-    if late > survey.requests() / 100 {
+    if late > survey.keys.requests() / 100 {
         text.push_str(
             "That is too many for the numbers above to be right: put the log into order first. If it begins with the\n\
              newest line, use tac.\n",
         );
-    }
-    if survey.facts.has_unasked_plans {
-        text.push_str("The log names plans: with --zone, each is judged on its own.\n");
     }
     if (survey.facts.form == Some(Form::Csv) || survey.facts.zone.is_some())
         && !survey.facts.is_of_file

@@ -3,18 +3,13 @@ use std::io;
 
 use config::{self, KeyTemplate, short_key};
 use gateway::replay::{Form, Line, add_to_key};
-use limit::Moment;
 
 use super::group::Group;
+use super::order::Order;
 use super::origin_load::OriginLoad;
-use super::plan_source::PlanSource;
-use crate::order::Order;
 
 /// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
 const IPV6_PREFIX: u8 = 64;
-
-/// Most plans that are judged on their own. A further one counts as none.
-const MAX_PLANS: usize = 32;
 
 /// Maximum number of requests with a key. Each takes 16 bytes of a temporary file: 4 GB in all.
 const MAX_REQUESTS: u64 = 250_000_000;
@@ -22,18 +17,12 @@ const MAX_REQUESTS: u64 = 250_000_000;
 /// Reads requests and counts them.
 pub struct Survey {
     facts: Facts,
-    plan_source: PlanSource,
-    /// The most keys that all groups together may have, and how many they have.
-    most_keys: usize,
-    known_keys: usize,
+    /// The zone of a file whose keys are counted.
+    of_file: Option<Box<config::Zone>>,
     /// Buffer for the key of the current request.
     key: Vec<u8>,
-    /// The keys without a plan.
-    rest: Group,
-    /// The plans that were met, with their names.
-    plans: Vec<(String, Group)>,
-    order: Order<Item>,
-    failure: Option<io::Error>,
+    keys: Group,
+    order: Order<u32>,
     /// How many more requests may be counted.
     left: u64,
     /// How many seconds the clock of the first line is ahead of UTC.
@@ -49,10 +38,6 @@ pub(super) struct Facts {
     pub(super) zone: Option<String>,
     /// Whether the zone is one of a file.
     pub(super) is_of_file: bool,
-    /// How many requests were of plans beyond [`MAX_PLANS`], and count as without one.
-    pub(super) unplanned: u64,
-    /// Whether the log names plans, and nobody has asked for them.
-    pub(super) has_unasked_plans: bool,
     /// What all requests are to the origin, with a key or without.
     pub(super) load: OriginLoad,
     pub(super) untold: BTreeSet<String>,
@@ -62,29 +47,16 @@ pub(super) struct Facts {
     pub(super) form: Option<Form>,
 }
 
-/// A request with a key that waits to be counted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Item {
-    /// The index of its plan.
-    plan: Option<usize>,
-    slot: u32,
-}
-
 /// The results of a survey.
 pub(super) struct Surveyed {
     pub(super) facts: Facts,
-    /// The keys without a plan.
-    pub(super) rest: Group,
-    /// The keys of each plan that was met, sorted by its name.
-    pub(super) plans: Vec<(String, Group)>,
+    pub(super) keys: Group,
     /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
     pub(super) ahead: [i32; 2],
 }
 
 impl Survey {
     /// Starts a survey with keys made from `template`, with at most `most_keys` keys at once.
-    ///
-    /// Each plan may have a small part of them more, so that none is left without.
     ///
     /// # Errors
     ///
@@ -94,8 +66,6 @@ impl Survey {
             template,
             zone: None,
             is_of_file: false,
-            unplanned: 0,
-            has_unasked_plans: false,
             load: OriginLoad::default(),
             untold: BTreeSet::new(),
             keyless: 0,
@@ -104,31 +74,26 @@ impl Survey {
         };
         Ok(Self {
             facts,
-            plan_source: PlanSource::Nowhere,
-            most_keys,
-            known_keys: 0,
+            of_file: None,
             key: Vec::new(),
-            rest: Group::new(least_keys(most_keys))?,
-            plans: Vec::new(),
+            keys: Group::new(most_keys)?,
             order: Order::new(),
-            failure: None,
             left: MAX_REQUESTS,
             ahead: None,
             clock: 0,
         })
     }
 
-    /// Takes the keys that the gateway logged for a zone, and their plans.
+    /// Takes the keys that the gateway logged for a zone.
     ///
     /// Requests that another zone decided are left out.
     #[must_use]
     pub fn of_zone(mut self, zone: String) -> Self {
         self.facts.zone = Some(zone);
-        self.plan_source = PlanSource::Log;
         self
     }
 
-    /// Takes key and plans of a zone from a file.
+    /// Takes the key of a zone from a file.
     ///
     /// Its keys are those that the gateway logged for it. Where a log names no zone, they are made
     /// as the zone says.
@@ -137,7 +102,7 @@ impl Survey {
         self.facts.zone = Some(zone.name.clone());
         self.facts.template = zone.key.clone();
         self.facts.is_of_file = true;
-        self.plan_source = PlanSource::File(Box::new(zone));
+        self.of_file = Some(Box::new(zone));
         self
     }
 
@@ -160,11 +125,11 @@ impl Survey {
     /// Whether no request has had a key.
     #[must_use]
     pub fn is_keyless(&self) -> bool {
-        self.rest.keys.slots() == 0 && self.plans.is_empty()
+        self.keys.keys.slots() == 0
     }
 
-    /// The time of a request and what to count, or `None` if it has no key.
-    pub(super) fn item(&mut self, line: &Line) -> Option<(u64, Item)> {
+    /// The time of a request and the slot of its key, or `None` if it has no key.
+    pub(super) fn item(&mut self, line: &Line) -> Option<(u64, u32)> {
         let ahead = line.recorded.as_ref().map(|recorded| recorded.ahead);
         self.ahead = self.ahead.or(ahead);
         self.clock = ahead.or(self.ahead).unwrap_or_default();
@@ -174,24 +139,13 @@ impl Survey {
             self.facts.keyless += 1;
             return None;
         }
-        let recorded = line.recorded.as_ref();
-        self.facts.has_unasked_plans |= matches!(self.plan_source, PlanSource::Nowhere)
-            && recorded.is_some_and(|recorded| recorded.plan.is_some());
-        let plan = self.plan(line);
-        let key = short_key(&self.key);
-        let group = group_of(&mut self.rest, &mut self.plans, plan);
-        let before = group.keys.slots();
-        let slot = group.keys.slot(&key, self.known_keys < self.most_keys);
-        self.known_keys += group.keys.slots() - before;
-        Some((line.time.as_nanos(), Item { plan, slot }))
+        let slot = self.keys.keys.slot(&short_key(&self.key));
+        Some((line.time.as_nanos(), slot))
     }
 
     fn make_key(&mut self, line: &Line) {
         self.key.clear();
-        let of_file = match &self.plan_source {
-            PlanSource::File(zone) => Some(zone),
-            PlanSource::Nowhere | PlanSource::Log => None,
-        };
+        let of_file = self.of_file.as_ref();
         match (&line.key, &line.recorded) {
             (Some(key), _) => self.key.extend_from_slice(key),
             (None, Some(recorded)) => match (&self.facts.zone, &recorded.keyed) {
@@ -219,28 +173,6 @@ impl Survey {
         }
     }
 
-    /// The index of the plan of a request with this key.
-    fn plan(&mut self, line: &Line) -> Option<usize> {
-        let name = self.plan_source.of(line, &self.key)?;
-        let mut plans = self.plans.iter();
-        if let Some(known) = plans.position(|(known, _)| **known == *name) {
-            return Some(known);
-        }
-        let name = name.into_owned();
-        if self.plans.len() == MAX_PLANS {
-            self.facts.unplanned += 1;
-            return None;
-        }
-        match Group::new(least_keys(self.most_keys)) {
-            Ok(group) => self.plans.push((name, group)),
-            Err(failure) => {
-                self.failure.get_or_insert(failure);
-                return None;
-            }
-        }
-        Some(self.plans.len() - 1)
-    }
-
     /// Sets the format of the lines. Only the first known format is kept.
     pub(super) fn set_form(&mut self, form: Option<Form>) {
         self.facts.form = self.facts.form.or(form);
@@ -252,94 +184,36 @@ impl Survey {
     ///
     /// Returns an error if there is no more room for temporary files, or at more than
     /// [`MAX_REQUESTS`].
-    pub(super) fn count(&mut self, time: u64, item: Item) -> io::Result<()> {
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
+    pub(super) fn count(&mut self, time: u64, slot: u32) -> io::Result<()> {
         self.facts.load.pass(time);
         let left = self.left.checked_sub(1);
         self.left = left.ok_or_else(|| {
             let message = format!("more than {MAX_REQUESTS} requests: give a part of the log");
             io::Error::other(message)
         })?;
-        let (rest, plans, failure) = (&mut self.rest, &mut self.plans, &mut self.failure);
-        self.order.put(time, item, |time, item| {
-            let group = group_of(rest, plans, item.plan);
-            if let Err(error) = group.count(time, item.slot) {
-                failure.get_or_insert(error);
-            }
+        let mut counted = Ok(());
+        self.order.put(time, slot, |time, slot| {
+            let result = self.keys.count(time, slot);
+            counted = std::mem::replace(&mut counted, Ok(())).and(result);
         });
-        self.failure.take().map_or(Ok(()), Err)
+        counted
     }
 
     pub(super) fn end(mut self) -> io::Result<Surveyed> {
-        let (rest, plans, failure) = (&mut self.rest, &mut self.plans, &mut self.failure);
         self.facts.late = self.order.late();
-        self.order.end(|time, item| {
-            let group = group_of(rest, plans, item.plan);
-            if let Err(error) = group.count(time, item.slot) {
-                failure.get_or_insert(error);
-            }
+        let mut counted = Ok(());
+        self.order.end(|time, slot| {
+            let result = self.keys.count(time, slot);
+            counted = std::mem::replace(&mut counted, Ok(())).and(result);
         });
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
+        counted?;
         self.facts.load.end();
-        self.plans.sort_by(|one, other| one.0.cmp(&other.0));
-        let mut surveyed = Surveyed {
+        self.keys.end()?;
+        Ok(Surveyed {
             facts: self.facts,
-            rest: self.rest,
-            plans: self.plans,
+            keys: self.keys,
             ahead: [self.ahead.unwrap_or_default(), self.clock],
-        };
-        surveyed.rest.end()?;
-        for (_, group) in &mut surveyed.plans {
-            group.end()?;
-        }
-        Ok(surveyed)
-    }
-}
-
-/// How many keys a group may have however many the others have: all of them together, half of
-/// what all may have.
-fn least_keys(most_keys: usize) -> usize {
-    most_keys / (2 * (MAX_PLANS + 1))
-}
-
-/// The group of a plan, or of the keys without one.
-fn group_of<'g>(
-    rest: &'g mut Group,
-    plans: &'g mut [(String, Group)],
-    plan: Option<usize>,
-) -> &'g mut Group {
-    match plan.and_then(|plan| plans.get_mut(plan)) {
-        Some((_, group)) => group,
-        None => rest,
-    }
-}
-
-impl Surveyed {
-    /// All groups: the keys without a plan, and those of each plan.
-    pub(super) fn groups(&self) -> impl Iterator<Item = &Group> {
-        std::iter::once(&self.rest).chain(self.plans.iter().map(|(_, group)| group))
-    }
-
-    /// The number of requests with a key.
-    pub(super) fn requests(&self) -> u64 {
-        self.groups().map(Group::requests).sum()
-    }
-
-    /// The times of the first and the last request.
-    pub(super) fn span(&self) -> (Moment, Moment) {
-        let met = self.groups().filter(|group| group.requests() > 0);
-        let (first, last): (Vec<_>, Vec<_>) = met.map(Group::span).unzip();
-        let (first, last) = (first.into_iter().min(), last.into_iter().max());
-        (first.unwrap_or_default(), last.unwrap_or_default())
-    }
-
-    /// Whether each time is a whole second.
-    pub(super) fn is_coarse(&self) -> bool {
-        self.groups().all(|group| group.is_coarse)
+        })
     }
 }
 

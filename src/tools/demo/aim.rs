@@ -1,8 +1,8 @@
 use std::net::SocketAddr;
 
 use config::{
-    HostPattern, KeyTemplate, Listen, ListenAddress, ListenService, OriginServer, Part,
-    PathPattern, Route, Settings, Variable, Zone,
+    Listen, ListenAddress, ListenService, OriginServer, Part, PathPattern, Route, RouteLimit,
+    Settings, Variable, Zone,
 };
 use gateway::server::reachable;
 use limit::{Limit, Rate};
@@ -18,10 +18,8 @@ pub(super) struct Aim {
     pub(super) servers: Vec<OriginServer>,
     /// The name of the origin.
     pub(super) origin: String,
-    /// The method of the crowd's requests.
-    pub(super) method: String,
-    pub(super) target: String,
-    pub(super) headers: Vec<(String, String)>,
+    /// The path of the crowd's requests.
+    pub(super) path: String,
     /// The zone that sets the pace: the slowest of the route's zones.
     pub(super) zone: String,
     pub(super) rate: Rate,
@@ -34,17 +32,13 @@ pub(super) struct Aim {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum AimError {
     #[error(
-        "no route has limits, so there is nothing to smooth; add limits = [{{ zone = \"per_client\", burst = 20 }}] to one"
+        "no route that takes GET of a path from any host has limits by the client's address, so there is nothing to smooth; add limits = [{{ zone = \"per_client\", burst = 20 }}] to one"
     )]
     NoLimits,
     #[error(
         "server.listen has no loopback address with a port, and the demo uses no other; add \"127.0.0.1:8080\""
     )]
     NoAddress,
-    #[error(
-        "the first route with limits has a regular expression for its path, and the demo needs a path to ask for; put a route with a plain path before it"
-    )]
-    Pattern,
     #[error(
         "the demo's clients do not speak TLS; add {{ address = \"127.0.0.1:8080\", tls = false }} to server.listen, or give it a copy of the file without [server.tls]"
     )]
@@ -61,12 +55,9 @@ impl Aim {
         if gateway.is_none() && !callable.is_empty() {
             return Err(AimError::Encrypted);
         }
-        let limited = |route: &&Route| !route.limits.is_empty();
-        let route = settings
-            .routes
-            .iter()
-            .find(limited)
-            .ok_or(AimError::NoLimits)?;
+        let mut routes = settings.routes.iter();
+        let found = routes.find_map(|route| Some((route, path(route, settings)?)));
+        let (route, path) = found.ok_or(AimError::NoLimits)?;
         let zone = |index: usize| &settings.zones[index];
         let slowest = route
             .limits
@@ -76,31 +67,12 @@ impl Aim {
         let Zone { name, rate, .. } = zone(slowest.zone);
         let origin = route.origin().ok_or(AimError::NoLimits)?;
         let origin = &settings.origins[origin];
-        let keys = route.limits.iter().map(|limit| &zone(limit.zone).key);
-        let (query, mut headers) = naming(keys);
-        headers.extend(route.hosts.first().map(|host| {
-            let host = match host {
-                HostPattern::Exact(name) => name.clone(),
-                HostPattern::Below(end) => format!("demo{end}"),
-            };
-            ("host".to_owned(), host)
-        }));
-        let path = match &route.path {
-            PathPattern::Prefix(path) | PathPattern::Exact(path) => path,
-            PathPattern::Regex(_) => return Err(AimError::Pattern),
-        };
         Ok(Self {
             gateway: gateway.ok_or(AimError::NoAddress)?,
             admin: settings.server.admin,
             servers: origin.servers.clone(),
             origin: origin.name.clone(),
-            method: route
-                .methods
-                .first()
-                .map_or("GET", String::as_str)
-                .to_owned(),
-            target: format!("{path}{query}"),
-            headers,
+            path: path.to_owned(),
             zone: name.clone(),
             rate: *rate,
             limit: slowest.limit,
@@ -119,28 +91,21 @@ fn callable(listen: &Listen) -> Option<SocketAddr> {
     (address.ip().is_loopback() && address.port() != 0).then_some(address)
 }
 
-/// The query and fields that a request needs so that these keys are not empty.
-///
-/// An empty key would leave the request unlimited.
-fn naming<'a>(keys: impl Iterator<Item = &'a KeyTemplate>) -> (String, Vec<(String, String)>) {
-    let (mut query, mut headers) = (String::new(), Vec::new());
-    for part in keys.flat_map(KeyTemplate::parts) {
-        match part {
-            Part::Variable(Variable::Header(name)) if name != "host" => {
-                headers.push((name.clone(), "demo".to_owned()));
-            }
-            Part::Variable(Variable::Cookie(name)) => {
-                headers.push(("cookie".to_owned(), format!("{name}=demo")));
-            }
-            Part::Variable(Variable::Arg(name)) => {
-                query.push(if query.is_empty() { '?' } else { '&' });
-                query.push_str(name);
-                query.push_str("=demo");
-            }
-            Part::Text(_) | Part::Variable(_) => {}
-        }
-    }
-    (query, headers)
+/// The path to ask for, if a plain `GET` comes to this route and its limits.
+fn path<'a>(route: &'a Route, settings: &Settings) -> Option<&'a str> {
+    let takes_get = route.methods.is_empty() || route.methods.iter().any(|it| it == "GET");
+    // With an empty key a request would be unlimited.
+    let has_key = |limit: &RouteLimit| {
+        let parts = settings.zones[limit.zone].key.parts().iter();
+        parts
+            .clone()
+            .any(|part| matches!(part, Part::Text(_) | Part::Variable(Variable::RemoteAddr)))
+    };
+    let is_limited = !route.limits.is_empty() && route.limits.iter().all(has_key);
+    let (PathPattern::Prefix(path) | PathPattern::Exact(path)) = &route.path else {
+        return None;
+    };
+    (takes_get && is_limited && route.hosts.is_empty()).then_some(path)
 }
 
 #[cfg(test)]
@@ -162,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_first_route_with_limits_and_its_slowest_zone() {
-        let route = "path = \"= /a\"\nhost = \"b.example\"\nmethods = [\"POST\"]\n\
+        let route = "path = \"= /a\"\n\
                      limits = [{ zone = \"fast\" }, { zone = \"slow\", burst = 3 }]";
         let aim = aim(
             "listen = [\"unix:drip.sock\", \"0.0.0.0:81\"]",
@@ -171,29 +136,22 @@ mod tests {
         );
         let aim = aim.unwrap();
         assert_eq!(aim.gateway, "127.0.0.1:81".parse().unwrap());
-        assert_eq!((aim.method.as_str(), aim.target.as_str()), ("POST", "/a"));
-        assert_eq!((aim.zone.as_str(), aim.limit.burst), ("slow", 3));
-        assert_eq!(aim.headers, [("host".to_owned(), "b.example".to_owned())]);
-    }
-
-    #[test]
-    fn no_key_comes_out_empty() {
-        let key = "$http_x_api_key$cookie_session$arg_a$arg_b$host";
-        let aim = aim("", key, "path = \"/\"\nlimits = [{ zone = \"slow\" }]").unwrap();
-        assert_eq!(aim.target, "/?a=demo&b=demo");
-        let headers = [("x-api-key", "demo"), ("cookie", "session=demo")];
-        assert_eq!(
-            aim.headers,
-            headers.map(|(name, value)| (name.to_owned(), value.to_owned()))
-        );
+        assert_eq!((&*aim.path, &*aim.zone, aim.limit.burst), ("/a", "slow", 3));
     }
 
     #[test]
     fn nothing_to_show() {
-        assert_eq!(
-            aim("", "a", "path = \"/\"").unwrap_err(),
-            AimError::NoLimits
-        );
+        let limits = "limits = [{ zone = \"slow\" }]";
+        for (key, route) in [
+            ("a", "path = \"/\"".to_owned()),
+            ("$http_x_key", format!("path = \"/\"\n{limits}")),
+            ("a", format!("path = \"regex:^/a\"\n{limits}")),
+            ("a", format!("path = \"/\"\nhost = \"a.example\"\n{limits}")),
+            ("a", format!("path = \"/\"\nmethods = [\"POST\"]\n{limits}")),
+        ] {
+            let aim = aim("", key, &route);
+            assert_eq!(aim.unwrap_err(), AimError::NoLimits, "{route}");
+        }
         for listen in ["10.0.0.1:80", "127.0.0.1:0", "unix:drip.sock"] {
             let server = format!("listen = [{listen:?}]");
             let aim = aim(&server, "a", "path = \"/\"\nlimits = [{ zone = \"slow\" }]");

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use awc::http::{Method, header};
+use awc::http::header;
 use awc::{Client, ClientRequest, Connector};
 
 use super::aim::Aim;
@@ -73,16 +73,10 @@ impl Crowd {
     }
 
     fn request(&self, aim: &Aim) -> ClientRequest {
-        let method = Method::from_bytes(aim.method.as_bytes()).unwrap_or(Method::GET);
-        let url = format!("http://{}{}", aim.gateway, aim.target);
-        let request = self
-            .client
-            .request(method, url)
-            .insert_header((header::USER_AGENT, CROWD));
-        let fields = aim.headers.iter();
-        fields.fold(request, |request, (name, value)| {
-            request.append_header((name.as_str(), value.as_str()))
-        })
+        let url = format!("http://{}{}", aim.gateway, aim.path);
+        self.client
+            .get(url)
+            .insert_header((header::USER_AGENT, CROWD))
     }
 }
 

@@ -32,6 +32,11 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// The line that is read.
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -130,39 +135,6 @@ impl<'t> Lexer<'t> {
                 .get_or_insert("this is not UTF-8; what could not be read appears as \u{fffd}");
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         }))
-    }
-
-    /// Skips Lua code after its opening brace, including the closing brace.
-    ///
-    /// `false` if there is none.
-    pub(super) fn skip_lua(&mut self) -> bool {
-        let mut depth = 1usize;
-        while let Some(byte) = self.take() {
-            match byte {
-                b'{' => depth += 1,
-                b'}' if depth == 1 => return true,
-                b'}' => depth -= 1,
-                b'"' | b'\'' => self.skip_lua_text(byte),
-                b'-' if self.peek() == Some(b'-') => {
-                    while self.peek().is_some_and(|byte| byte != b'\n') {
-                        self.at += 1;
-                    }
-                }
-                _ => {}
-            }
-        }
-        false
-    }
-
-    fn skip_lua_text(&mut self, quote: u8) {
-        while let Some(byte) = self.take() {
-            match byte {
-                b'\\' => drop(self.take()),
-                b'\n' => return,
-                byte if byte == quote => return,
-                _ => {}
-            }
-        }
     }
 }
 

@@ -63,7 +63,9 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
     } else {
         let mut reader = tree::Reader::new(files, main);
         let tree = reader.parse(main, text);
+        let has_lua = reader.has_lua;
         let (page, notes) = translate::translate(tree, reader.notes, files, main);
+        let page = page.filter(|_| !has_lua);
         (page, notes, "location with a proxy_pass")
     };
     let settings = page.and_then(|page| {
@@ -71,7 +73,7 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
         match checked {
             Ok(_) => Some(page),
             Err(problems) => {
-                let place = notes::Place { file: 0, line: 1 };
+                let place = notes::Place::START;
                 for problem in problems.problems {
                     notes.add(
                         place,
@@ -91,6 +93,9 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
         subject,
     }
 }
+
+/// Maximum number of routes of the result. Each name of a host multiplies its locations.
+const MAX_ROUTES: usize = 5000;
 
 /// How many notes stand in the file. Further ones are only counted there.
 const MAX_NOTES: usize = 1000;

@@ -12,6 +12,11 @@ pub(super) struct Place {
     pub(super) line: usize,
 }
 
+impl Place {
+    /// The beginning of the main file.
+    pub(super) const START: Self = Self { file: 0, line: 1 };
+}
+
 /// Notes on what the user must check, each with its place.
 #[derive(Debug, Default)]
 pub(super) struct Notes {

@@ -48,17 +48,12 @@ pub(super) struct Reader<'f> {
     /// The chain of files being read: each includes the next.
     open: Vec<PathBuf>,
     pub(super) notes: Notes,
+    /// Whether Lua code stands in a file. Its quotes and braces are not those of nginx.
+    pub(super) has_lua: bool,
 }
 
 /// The words of a directive so far, with their places.
 type Words = Vec<(String, Place)>;
-
-/// A block that is not closed yet. The file itself is the outermost.
-#[derive(Default)]
-struct Opened {
-    head: Option<Directive>,
-    inside: Vec<Directive>,
-}
 
 impl<'f> Reader<'f> {
     pub(super) fn new(files: &'f dyn Files, main: &Path) -> Self {
@@ -70,6 +65,7 @@ impl<'f> Reader<'f> {
             tokens: 0,
             open: Vec::new(),
             notes: Notes::default(),
+            has_lua: false,
         }
     }
 
@@ -80,8 +76,26 @@ impl<'f> Reader<'f> {
         self.bytes += text.len();
         self.open.push(path.to_owned());
         let mut lexer = Lexer::new(text);
-        let mut blocks = vec![Opened::default()];
-        let mut beyond = 0usize;
+        let mut inside = Vec::new();
+        while self.block(&mut lexer, file, 0, &mut inside) {
+            let place = Place {
+                file,
+                line: lexer.line(),
+            };
+            self.notes.add(place, "a } that closes nothing");
+        }
+        self.open.pop();
+        inside
+    }
+
+    /// Reads what is in a block. Returns whether a `}` ends it, and not the end of the file.
+    fn block(
+        &mut self,
+        lexer: &mut Lexer,
+        file: usize,
+        depth: usize,
+        inside: &mut Vec<Directive>,
+    ) -> bool {
         let mut words = Words::new();
         while let Some((token, line)) = lexer.next() {
             let place = Place { file, line };
@@ -101,61 +115,46 @@ impl<'f> Reader<'f> {
                 Token::Word(word) => words.push((word, place)),
                 Token::Semicolon => match directive(&mut words) {
                     None => self.notes.add(place, "a ; without a directive before it"),
-                    Some(_) if beyond > 0 => {}
-                    Some(simple) => self.put(&mut blocks, simple),
+                    Some(simple) => self.put(inside, simple),
                 },
-                Token::Open => {
-                    let head = self.head(&mut words, place);
-                    if head.name.ends_with("_by_lua_block") {
-                        if !lexer.skip_lua() {
-                            self.never_closed(&head);
-                        }
-                        let block = Some(Vec::new());
-                        self.put(&mut blocks, Directive { block, ..head });
-                    } else if beyond == 0 && blocks.len() <= DEEPEST {
-                        blocks.push(Opened {
-                            head: Some(head),
-                            inside: Vec::new(),
-                        });
-                    } else {
-                        if beyond == 0 {
-                            self.notes
-                                .add(place, "blocks are nested too deeply; this one is left out");
-                        }
-                        beyond += 1;
-                    }
-                }
                 Token::Close => {
-                    if let Some(unended) = self.unended(&mut words)
-                        && beyond == 0
-                    {
-                        self.put(&mut blocks, unended);
+                    inside.extend(self.unended(&mut words));
+                    return true;
+                }
+                Token::Open => {
+                    let mut head = self.head(&mut words, place);
+                    if head.name.ends_with("_by_lua_block") {
+                        self.has_lua = true;
+                        let message = format!(
+                            "{} is not read, and so nothing is translated; put the code into a file, as with access_by_lua_file",
+                            head.name
+                        );
+                        self.notes.add(place, message);
                     }
-                    if beyond > 0 {
-                        beyond -= 1;
-                    } else if !close(&mut blocks) {
-                        self.notes.add(place, "a } that closes nothing");
+                    if self.has_lua {
+                        return false;
+                    }
+                    let mut within = Vec::new();
+                    let is_closed = if depth < DEEPEST {
+                        self.block(lexer, file, depth + 1, &mut within)
+                    } else {
+                        self.notes
+                            .add(place, "blocks are nested too deeply; this one is left out");
+                        skip(lexer)
+                    };
+                    if !is_closed && !self.has_lua {
+                        let message = format!("the block of {} is never closed", head.name);
+                        self.notes.add(head.place, message);
+                    }
+                    if depth < DEEPEST {
+                        head.block = Some(within);
+                        inside.push(head);
                     }
                 }
             }
         }
-        let inside = self.end(words, blocks);
-        self.open.pop();
-        inside
-    }
-
-    /// What is in a file that has ended, with these words and blocks left open.
-    fn end(&mut self, mut words: Words, mut blocks: Vec<Opened>) -> Vec<Directive> {
-        if let Some(unended) = self.unended(&mut words) {
-            self.put(&mut blocks, unended);
-        }
-        while blocks.len() > 1 {
-            if let Some(head) = blocks.last().and_then(|block| block.head.as_ref()) {
-                self.never_closed(head);
-            }
-            close(&mut blocks);
-        }
-        blocks.pop().map(|file| file.inside).unwrap_or_default()
+        inside.extend(self.unended(&mut words));
+        false
     }
 
     /// The directive of the words before a `{`.
@@ -179,18 +178,10 @@ impl<'f> Reader<'f> {
         Some(unended)
     }
 
-    fn never_closed(&mut self, head: &Directive) {
-        let message = format!("the block of {} is never closed", head.name);
-        self.notes.add(head.place, message);
-    }
-
-    fn put(&mut self, blocks: &mut [Opened], simple: Directive) {
-        let included = match (&*simple.name, &simple.args[..]) {
-            ("include", [pattern]) => self.include(pattern, simple.place),
-            _ => vec![simple],
-        };
-        if let Some(block) = blocks.last_mut() {
-            block.inside.extend(included);
+    fn put(&mut self, inside: &mut Vec<Directive>, simple: Directive) {
+        match (&*simple.name, &simple.args[..]) {
+            ("include", [pattern]) => inside.extend(self.include(pattern, simple.place)),
+            _ => inside.push(simple),
         }
     }
 
@@ -250,20 +241,16 @@ fn directive(words: &mut Words) -> Option<Directive> {
     })
 }
 
-/// Closes the innermost block. `false` if only the file itself is open.
-fn close(blocks: &mut Vec<Opened>) -> bool {
-    let Some(Opened {
-        head: Some(head),
-        inside,
-    }) = blocks.pop_if(|block| block.head.is_some())
-    else {
-        return false;
-    };
-    if let Some(outer) = blocks.last_mut() {
-        outer.inside.push(Directive {
-            block: Some(inside),
-            ..head
-        });
+/// Skips the rest of a block. Returns whether it is closed.
+fn skip(lexer: &mut Lexer) -> bool {
+    let mut depth = 1usize;
+    while let Some((token, _)) = lexer.next() {
+        match token {
+            Token::Open => depth += 1,
+            Token::Close if depth == 1 => return true,
+            Token::Close => depth -= 1,
+            Token::Word(_) | Token::Semicolon => {}
+        }
     }
-    true
+    false
 }

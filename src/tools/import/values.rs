@@ -56,12 +56,6 @@ pub(super) fn whole(text: &str) -> Option<u32> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// The number of `keepalive_requests`. With 0 a connection carries one request, as with 1; drip's 0
-/// is no limit.
-pub(super) fn requests(text: &str) -> Option<u32> {
-    whole(text).map(|count| count.max(1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,5 @@
 //! `drip simulate`: what would these settings do to this traffic?
 
-mod collapse;
 mod compare;
 mod flow;
 mod named_request;
@@ -34,16 +33,12 @@ pub struct SimulateArguments {
     /// Print how many requests are delayed and rejected, and of which keys [default on a terminal]
     #[arg(long)]
     summary: bool,
-    /// Print a line of CSV for each request or path (--collapse) [default into a pipe or file]
+    /// Print a line of CSV for each request [default into a pipe or file]
     #[arg(long, conflicts_with_all = ["summary", "against"])]
     rows: bool,
     /// Draw over time the requests that arrive, wait and go on
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// Instead of each request, show by path how many requests go to the origin if those for the
-    /// same thing share an answer, as with `[routes.collapse]`; the zones of the file come first
-    #[arg(long, conflicts_with_all = ["against", "plot"])]
-    collapse: bool,
     /// The format of the trace; combined is that of nginx and Apache, json that of drip and nginx
     /// [default: what the first lines show]
     #[arg(long, value_name = "FORMAT", value_parser = form())]
@@ -84,9 +79,6 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
                 "{name}: {learned} by a running gateway, not by this replay; a request costs what its line says, or 1"
             ));
         }
-    }
-    if let Some((_, settings)) = all.first().filter(|_| wanted.collapse) {
-        return collapse::simulate(settings, trace, wanted);
     }
     let runs: Vec<Run> = all.iter().map(|(_, settings)| Run::new(settings)).collect();
     let has_gate = runs.iter().any(Run::has_gate);

@@ -77,7 +77,7 @@ fn write_span(out: &mut impl Write, span: Duration) -> io::Result<()> {
 }
 
 /// A CSV field, quoted if it contains a comma.
-pub(super) fn field(text: &str) -> Cow<'_, str> {
+fn field(text: &str) -> Cow<'_, str> {
     if text.contains(',') {
         format!("\"{text}\"").into()
     } else {

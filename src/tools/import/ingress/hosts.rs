@@ -15,7 +15,6 @@ pub(super) struct Host {
     pub(super) locations: Vec<Location>,
     /// The Ingress whose annotations make all paths regular expressions.
     pub(super) regex_of: Option<usize>,
-    pub(super) has_tls: bool,
     /// The status of all requests.
     pub(super) refuse: Option<u16>,
     /// The Ingress that names it first.
@@ -57,7 +56,6 @@ pub(super) fn hosts(ingresses: &[Ingress], policies: &[Policy], notes: &mut Note
                 };
                 host.add(location, &ingress.shown(), notes);
             }
-            host.has_tls |= has_tls(ingress, rule.host.as_deref());
             if host.refuse.is_none() {
                 host.refuse = policies[index].refuse_hosts;
             }
@@ -104,7 +102,6 @@ impl Hosts {
                 place,
                 locations: Vec::new(),
                 regex_of: None,
-                has_tls: false,
                 refuse: None,
                 first: ingress,
                 known: HashSet::new(),
@@ -133,18 +130,6 @@ impl Host {
     pub(super) fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or("any other host")
     }
-
-    /// Whether drip's routes for this host may take requests for `other`.
-    pub(super) fn covers(&self, other: &Self) -> bool {
-        match (&self.name, &other.name) {
-            (None, name) => name.is_some(),
-            (Some(_), None) => false,
-            (Some(own), Some(other)) => {
-                let end = own.strip_prefix('*');
-                own != other && end.is_some_and(|end| other.ends_with(end))
-            }
-        }
-    }
 }
 
 fn root(default: &Backend, ingress: usize) -> Location {
@@ -155,19 +140,4 @@ fn root(default: &Backend, ingress: usize) -> Location {
         backend: default.clone(),
         place: default.place,
     }
-}
-
-/// Whether an Ingress names a certificate for a host.
-fn has_tls(ingress: &Ingress, host: Option<&str>) -> bool {
-    ingress.tls.iter().any(|tls| {
-        let is_of = |known: &String| match (known.strip_prefix('*'), host) {
-            _ if Some(known.as_str()) == host => true,
-            (Some(end), Some(host)) => {
-                let label = host.strip_suffix(end);
-                label.is_some_and(|label| !label.is_empty() && !label.contains('.'))
-            }
-            _ => false,
-        };
-        tls.hosts.is_empty() || tls.hosts.iter().any(is_of)
-    })
 }

@@ -27,13 +27,10 @@ use limits::Zones;
 use object::{Ingress, Manifest};
 use policy::Policy;
 use routes::Routes;
-use server::Plain;
 
+use super::MAX_ROUTES;
 use super::notes::{Notes, Place};
 use super::translate::page;
-
-/// Maximum number of routes of the result. Each host multiplies the paths of those that cover it.
-const MAX_ROUTES: usize = 5000;
 
 /// Whether a file is a manifest of Kubernetes, and not an `nginx.conf`.
 pub(super) fn is_manifest(path: &Path, text: &[u8]) -> bool {
@@ -71,7 +68,6 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
         services,
     } = Manifest::read(&documents, file, &mut notes);
     ingresses.retain(|ingress| !is_canary(ingress, &mut notes));
-    note_classes(&ingresses, &mut notes);
     let paths = ingresses.iter().flat_map(|it| &it.rules);
     let paths: usize = paths.map(|rule| 1 + rule.paths.len()).sum();
     if paths > MAX_ROUTES {
@@ -82,19 +78,18 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
     let policies = policies(&ingresses, &mut zones, &mut notes);
     let hosts = hosts(&ingresses, &policies, &mut notes);
     let folders = server::certificates(&ingresses, &mut notes);
-    let plain = Plain::of(&hosts, &policies, !folders.is_empty());
     let Some(planned) = patterns::plan(&hosts, &policies, MAX_ROUTES, &mut notes) else {
         too_many(&ingresses, &mut notes);
         return (None, notes);
     };
-    let mut routes = Routes::new(&ingresses, &policies, &services, plain);
+    let mut routes = Routes::new(&ingresses, &policies, &services);
     for (host, planned) in hosts.iter().zip(&planned) {
         routes.host(host, planned, &mut notes);
     }
     if routes.origins.sections.is_empty() {
         return (None, notes);
     }
-    let mut sections = server::sections(plain, &folders, &hosts, &policies, &mut notes);
+    let mut sections = server::sections(&folders, &hosts, &policies, &mut notes);
     sections.append(&mut routes.origins.sections);
     sections.append(&mut zones.sections);
     sections.append(&mut routes.sections);
@@ -124,26 +119,10 @@ fn is_canary(ingress: &Ingress, notes: &mut Notes) -> bool {
     is_canary
 }
 
-/// Notes that Ingresses of several classes become one gateway.
-fn note_classes(ingresses: &[Ingress], notes: &mut Notes) {
-    let class = |ingress: &Ingress| ingress.class.clone().unwrap_or("none".to_owned());
-    let Some(first) = ingresses.first().map(class) else {
-        return;
-    };
-    let mut known = HashSet::from([first.clone()]);
-    for ingress in ingresses {
-        let class = class(ingress);
-        if known.insert(class.clone()) {
-            let shown = ingress.shown();
-            notes.add(ingress.place, format!("Ingress {shown} is of the class {class}, and others are of {first}: all of them are in this one gateway. If they are of several controllers, such as one for the inside, import each class alone"));
-        }
-    }
-}
-
 fn too_many(ingresses: &[Ingress], notes: &mut Notes) {
     let place = ingresses.first().map(|ingress| ingress.place);
     notes.add(
-        place.unwrap_or(Place { file: 0, line: 1 }),
+        place.unwrap_or(Place::START),
         format!("there are more than {MAX_ROUTES} routes; nothing is translated. Import the Ingresses in parts"),
     );
 }

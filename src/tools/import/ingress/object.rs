@@ -66,7 +66,6 @@ pub(super) struct Ingress {
     pub(super) place: Place,
     pub(super) namespace: String,
     pub(super) name: String,
-    pub(super) class: Option<String>,
     pub(super) annotations: Annotations,
     pub(super) rules: Vec<Rule>,
     pub(super) tls: Vec<Tls>,
@@ -101,10 +100,8 @@ pub(super) enum Port {
     Name(String),
 }
 
-/// Hosts that share a certificate.
+/// A certificate of some hosts.
 pub(super) struct Tls {
-    /// Empty: all hosts of the Ingress.
-    pub(super) hosts: Vec<String>,
     pub(super) secret: Option<String>,
     pub(super) place: Place,
 }
@@ -136,12 +133,6 @@ impl Services {
             }
         }
     }
-
-    /// Whether the input has a Service.
-    pub(super) fn has(&self, namespace: &str, name: &str) -> bool {
-        self.0
-            .contains_key(&(namespace.to_owned(), name.to_owned()))
-    }
 }
 
 impl Ingress {
@@ -161,9 +152,6 @@ impl Ingress {
         let spec = object.get("spec");
         let of_spec = |key| spec.map_or(&[][..], |spec| spec.items_of(key));
         let annotations = Annotations::read(&shown, metadata, file);
-        let class = metadata.and_then(|it| it.get("annotations"));
-        let class = class.and_then(|all| all.text_of("kubernetes.io/ingress.class"));
-        let class = class.or_else(|| spec.and_then(|spec| spec.text_of("ingressClassName")));
         let reader = Reader {
             file,
             shown: &shown,
@@ -173,7 +161,6 @@ impl Ingress {
         let default = spec.and_then(|spec| spec.get("defaultBackend"));
         Self {
             place: at(object),
-            class: class.map(str::to_owned),
             rules: rules.map(|rule| reader.rule(rule, notes)).collect(),
             tls: tls.map(|tls| reader.tls(tls)).collect(),
             default: default.and_then(|it| reader.backend(it, notes)),
@@ -236,11 +223,7 @@ impl Reader<'_> {
         let (place, shown) = (self.at(node), self.shown);
         let service = node.get("service");
         let Some(name) = service.and_then(|service| service.text_of("name")) else {
-            let message = if node.get("serviceName").is_some() {
-                "a backend with serviceName is of an old API; write it for networking.k8s.io/v1. Its path is left out"
-            } else {
-                "only Services are backends, and no resources; its path is left out, as in ingress-nginx"
-            };
+            let message = "a backend is a service of networking.k8s.io/v1; this path is left out";
             notes.add(place, format!("Ingress {shown}: {message}"));
             return None;
         };
@@ -264,9 +247,7 @@ impl Reader<'_> {
     }
 
     fn tls(&self, node: &Node) -> Tls {
-        let hosts = node.items_of("hosts").iter().filter_map(Node::text);
         Tls {
-            hosts: hosts.map(str::to_ascii_lowercase).collect(),
             secret: node.text_of("secretName").map(str::to_owned),
             place: self.at(node),
         }

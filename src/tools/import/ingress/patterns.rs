@@ -1,31 +1,16 @@
-//! The routes' paths of each host, so that each host has exactly its own.
-//!
-//! drip chooses a path first, and the host among the routes of one path. So a host whose requests
-//! routes of another one could take, such as those for any host, gets copies of its own locations
-//! at the paths of these. With regular expressions drip chooses the host first: then all paths of
-//! such hosts are written as regular expressions, and no copies are needed.
-
-use std::cmp::Reverse;
+//! The routes' paths of each host, as ingress-nginx compares them.
 
 use super::hosts::{Host, Location};
 use super::policy::Policy;
 use super::rewrite::{self, Rewrite};
-use crate::import::notes::Notes;
+use crate::import::notes::{Notes, Place};
+use crate::import::translate::precedence::is_whole;
+use crate::import::translate::route::{self, Pattern, Refuses};
+use crate::import::translate::virtual_hosts::{covering, of_hosts};
 use crate::import::translate::{expression, probe};
 
 /// A path of a route, and what it is for.
-#[derive(Clone)]
-pub(super) struct Planned<'h> {
-    pub(super) pattern: Pattern,
-    pub(super) action: Action<'h>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Pattern {
-    Exact(String),
-    Prefix(String),
-    Regex(String),
-}
+pub(super) type Planned<'h> = route::Location<Action<'h>>;
 
 /// What happens to requests.
 #[derive(Clone)]
@@ -38,14 +23,9 @@ pub(super) enum Action<'h> {
     Refuse(u16),
 }
 
-impl Pattern {
-    /// The path in the form of a route.
-    pub(super) fn path(&self) -> String {
-        match self {
-            Self::Exact(path) => format!("= {path}"),
-            Self::Prefix(path) => path.clone(),
-            Self::Regex(text) => format!("regex:{text}"),
-        }
+impl Refuses for Action<'_> {
+    fn refuses(&self) -> bool {
+        matches!(self, Self::Refuse(_))
     }
 }
 
@@ -66,92 +46,51 @@ pub(super) fn plan<'h>(
     most: usize,
     notes: &mut Notes,
 ) -> Option<Vec<Vec<Planned<'h>>>> {
-    let covering = covering(hosts);
-    let are_regex = regex_hosts(hosts, &covering);
+    let is_there = |name: Option<&str>| hosts.iter().any(|it| it.name.as_deref() == name);
     let mut all: Vec<Vec<Planned>> = Vec::new();
-    for (index, host) in hosts.iter().enumerate() {
-        let mut own = match (host.regex_of, are_regex[index]) {
-            (Some(ingress), _) => expressions(host, ingress, policies, notes),
-            (None, true) => as_expressions(host),
-            (None, false) => paths(host, notes),
+    for host in hosts {
+        let mut own = match host.regex_of {
+            Some(ingress) => expressions(host, ingress, policies, notes),
+            None => paths(host, notes),
         };
-        let is_whole = |it: &Planned| {
-            let wholes = [
-                Pattern::Prefix("/".to_owned()),
-                Pattern::Regex("^/".to_owned()),
-            ];
-            wholes.contains(&it.pattern)
-        };
+        let is_covered = host.name.as_deref().is_some_and(|name| {
+            is_there(None) || covering(name).any(|wildcard| is_there(Some(&wildcard)))
+        });
         // Requests for paths that it does not have are not those of the hosts that cover it.
-        if !covering[index].is_empty() && !own.iter().any(is_whole) {
-            let pattern = if are_regex[index] {
-                Pattern::Regex("^/".to_owned())
-            } else {
-                Pattern::Prefix("/".to_owned())
-            };
-            own.push(Planned {
-                pattern,
-                action: Action::Refuse(404),
-            });
+        if is_covered && !own.iter().any(is_whole) {
+            own.push(planned(prefix("/"), Action::Refuse(404), host.place));
         }
         all.push(own);
     }
-    let mut count: usize = all.iter().map(Vec::len).sum();
-    for index in 0..hosts.len() {
-        if are_regex[index] {
-            continue;
+    let mut any: &[Planned] = &[];
+    let mut named: Vec<(&str, &[Planned])> = Vec::new();
+    for (host, own) in hosts.iter().zip(&all) {
+        match &host.name {
+            Some(name) => named.push((name, own)),
+            None => any = own,
         }
-        let mut copies: Vec<Planned> = Vec::new();
-        for other in &covering[index] {
-            for Planned { pattern, .. } in &all[*other] {
-                let mut known = all[index].iter().chain(&copies);
-                if known.any(|it| it.pattern == *pattern) {
-                    continue;
-                }
-                if let Some(best) = best(&all[index], pattern) {
-                    copies.push(Planned {
-                        pattern: pattern.clone(),
-                        action: best.action.clone(),
-                    });
-                }
-            }
-            if count + copies.len() > most {
-                return None;
-            }
-        }
-        count += copies.len();
-        all[index].extend(copies);
     }
-    (count <= most).then_some(all)
-}
-
-/// The hosts whose routes may take requests of each host.
-fn covering(hosts: &[Host]) -> Vec<Vec<usize>> {
-    let is_general = |host: &Host| host.name.as_ref().is_none_or(|name| name.starts_with('*'));
-    let general = (0..hosts.len()).filter(|index| is_general(&hosts[*index]));
-    let general: Vec<usize> = general.collect();
-    let of = |host: &Host| {
-        let all = general.iter().copied();
-        all.filter(|index| hosts[*index].covers(host)).collect()
+    let mut routes = of_hosts(any, &named, most, notes)?.into_iter();
+    let of = |host: &Host| match host.name {
+        Some(_) => routes.next().unwrap_or_default(),
+        None => any.to_vec(),
     };
-    hosts.iter().map(of).collect()
+    Some(hosts.iter().map(of).collect())
 }
 
-/// Which hosts have regular expressions only: those with one, and all that overlap with these.
-fn regex_hosts(hosts: &[Host], covering: &[Vec<usize>]) -> Vec<bool> {
-    let mut are_regex: Vec<bool> = hosts.iter().map(|it| it.regex_of.is_some()).collect();
-    loop {
-        let mut has_changed = false;
-        for index in 0..hosts.len() {
-            let is_any = are_regex[index] || covering[index].iter().any(|it| are_regex[*it]);
-            for other in std::iter::once(&index).chain(&covering[index]) {
-                has_changed |= is_any && !are_regex[*other];
-                are_regex[*other] |= is_any;
-            }
-        }
-        if !has_changed {
-            return are_regex;
-        }
+fn planned(pattern: Pattern, action: Action, place: Place) -> Planned {
+    Planned {
+        pattern,
+        action,
+        comments: Vec::new(),
+        place,
+    }
+}
+
+fn prefix(path: impl Into<String>) -> Pattern {
+    Pattern::Prefix {
+        path: path.into(),
+        stops: false,
     }
 }
 
@@ -165,7 +104,7 @@ fn paths<'h>(host: &'h Host, notes: &mut Notes) -> Vec<Planned<'h>> {
     let prefixes = prefixes.flat_map(|location| {
         let base = location.path.trim_end_matches('/');
         let alone = (!base.is_empty()).then(|| Pattern::Exact(base.to_owned()));
-        let below = Pattern::Prefix(format!("{base}/"));
+        let below = prefix(format!("{base}/"));
         let both = alone.into_iter().chain([below]);
         both.map(move |pattern| (pattern, location))
     });
@@ -173,38 +112,12 @@ fn paths<'h>(host: &'h Host, notes: &mut Notes) -> Vec<Planned<'h>> {
         if planned.iter().any(|it| it.pattern == pattern) {
             continue;
         }
-        if probe::path(&pattern.path()) {
-            planned.push(Planned {
-                pattern,
-                action: Action::of(location),
-            });
+        let new = self::planned(pattern, Action::of(location), location.place);
+        if probe::path(&new.path()) {
+            planned.push(new);
         } else {
             let path = &location.path;
             notes.add(location.place, format!("the path {path} cannot be that of a route; its requests go to the route that matches otherwise"));
-        }
-    }
-    planned
-}
-
-/// The same paths as regular expressions.
-fn as_expressions(host: &Host) -> Vec<Planned<'_>> {
-    let base = |it: &Location| it.path.trim_end_matches('/').to_owned();
-    let mut locations: Vec<&Location> = host.locations.iter().collect();
-    locations.sort_by_key(|it| (!it.is_exact, Reverse(base(it).len())));
-    let mut planned: Vec<Planned> = Vec::new();
-    for location in locations {
-        let text = match (location.is_exact, &*base(location)) {
-            (true, _) => format!("^{}\\z", regex::escape(&location.path)),
-            (false, "") => "^/".to_owned(),
-            (false, base) => format!("^{}(/|\\z)", regex::escape(base)),
-        };
-        // `/foo` and `/foo/` are the same prefix.
-        let pattern = Pattern::Regex(text);
-        if !planned.iter().any(|it| it.pattern == pattern) {
-            planned.push(Planned {
-                pattern,
-                action: Action::of(location),
-            });
         }
     }
     planned
@@ -250,14 +163,12 @@ fn expression<'h>(location: &'h Location, policy: &Policy, notes: &mut Notes) ->
                 if strip.is_some() {
                     notes.add(place, format!("the path {path} is compared with its case, because strip_prefix is; ingress-nginx ignores case"));
                 }
-                return Planned {
-                    pattern: Pattern::Regex(regex),
-                    action: Action::Location {
-                        location,
-                        strip,
-                        add,
-                    },
+                let action = Action::Location {
+                    location,
+                    strip,
+                    add,
                 };
+                return planned(Pattern::Regex(regex), action, place);
             }
             Err(why) => {
                 notes.add(place, format!("rewrite-target {target} of the path {path} is not translated, so requests get 503: {why}"));
@@ -266,10 +177,8 @@ fn expression<'h>(location: &'h Location, policy: &Policy, notes: &mut Notes) ->
         }
     }
     if path == "/" {
-        return Planned {
-            pattern: Pattern::Regex("^/".to_owned()),
-            action: refused.unwrap_or(Action::of(location)),
-        };
+        let action = refused.unwrap_or(Action::of(location));
+        return planned(Pattern::Regex("^/".to_owned()), action, place);
     }
     let translated = expression::translate(&format!("^{path}"), true);
     let (text, action) = if let Some(text) = translated {
@@ -281,21 +190,5 @@ fn expression<'h>(location: &'h Location, policy: &Policy, notes: &mut Notes) ->
         let text = format!("(?i)^{}", regex::escape(&begin));
         (text, Action::Refuse(503))
     };
-    Planned {
-        pattern: Pattern::Regex(text),
-        action: refused.unwrap_or(action),
-    }
-}
-
-/// The location of a host that takes the requests of a pattern of another host.
-fn best<'p, 'h>(own: &'p [Planned<'h>], pattern: &Pattern) -> Option<&'p Planned<'h>> {
-    let (Pattern::Exact(path) | Pattern::Prefix(path)) = pattern else {
-        return None;
-    };
-    let length = |it: &&Planned| match &it.pattern {
-        Pattern::Prefix(prefix) if path.starts_with(prefix.as_str()) => Some(prefix.len()),
-        _ => None,
-    };
-    let fitting = own.iter().filter(|it| length(it).is_some());
-    fitting.max_by_key(length)
+    planned(Pattern::Regex(text), refused.unwrap_or(action), place)
 }

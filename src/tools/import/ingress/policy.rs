@@ -18,10 +18,6 @@ pub(super) const BODY_SIZE: u64 = 1 << 20;
 /// ingress-nginx's default of `proxy-connect-timeout`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "annotations that are true or false each"
-)]
 pub(super) struct Policy {
     /// In TOML syntax.
     pub(super) limits: Vec<String>,
@@ -33,9 +29,6 @@ pub(super) struct Policy {
     pub(super) refuse_hosts: Option<u16>,
     pub(super) rewrite_target: Option<String>,
     pub(super) uses_regex: bool,
-    pub(super) redirects: bool,
-    /// Whether it redirects also where no certificate is named.
-    pub(super) always_redirects: bool,
     /// 0: no limit.
     pub(super) body_size: u64,
     /// How origins are spoken to: a scheme of their URLs.
@@ -72,7 +65,6 @@ impl Policy {
         let text = |name| annotations.get(name).map(|it| it.value.clone());
         let is_given = |text: &String| !text.is_empty();
         let rewrite_target = text("rewrite-target").filter(is_given);
-        let always_redirects = annotations.flag("force-ssl-redirect", notes) == Some(true);
         // A Service is what drip sends requests to anyway.
         let _is_service = annotations.flag("service-upstream", notes);
         let mut policy = Self {
@@ -83,8 +75,6 @@ impl Policy {
             refuse_hosts,
             rewrite_target,
             uses_regex: annotations.flag("use-regex", notes) == Some(true),
-            redirects: annotations.flag("ssl-redirect", notes) != Some(false),
-            always_redirects,
             body_size: body_size(ingress, notes),
             scheme,
             of_origin: of_origin(ingress, notes),
@@ -109,20 +99,12 @@ fn scheme(ingress: &Ingress, notes: &mut Notes) -> Option<&'static str> {
             annotations.note(annotation, "drip verifies the certificate of the Service for its name in the cluster, and ingress-nginx does not; give the origin the authority as ca", notes);
             Some("https")
         }
-        protocol @ ("AUTO_HTTP" | "FCGI") => {
+        protocol => {
             let what = format!(
                 "drip does not speak {protocol}, so requests get 503; use HTTP, HTTPS, GRPC or GRPCS, and put an origin in place of refuse"
             );
             annotations.note(annotation, &what, notes);
             None
-        }
-        _ => {
-            annotations.note(
-                annotation,
-                "this protocol is not known; HTTP is used, as by ingress-nginx",
-                notes,
-            );
-            Some("http")
         }
     }
 }

@@ -8,7 +8,6 @@ use super::hosts::Host;
 use super::object::{Backend, Ingress, Port, Services};
 use super::patterns::{Action, Planned};
 use super::policy::Policy;
-use super::server::{Plain, TLS_LISTEN};
 use crate::import::notes::Notes;
 use crate::import::translate::page::{Fields, Names, Section};
 use crate::import::translate::probe;
@@ -19,7 +18,6 @@ pub(super) struct Routes<'i> {
     policies: &'i [Policy],
     services: &'i Services,
     has_namespaces: bool,
-    plain: Plain,
     pub(super) origins: Origins,
     pub(super) sections: Vec<Section>,
     /// The Ingresses whose notes stand at a route.
@@ -31,7 +29,6 @@ impl<'i> Routes<'i> {
         ingresses: &'i [Ingress],
         policies: &'i [Policy],
         services: &'i Services,
-        plain: Plain,
     ) -> Self {
         let namespaces: HashSet<&str> = ingresses.iter().map(|it| &*it.namespace).collect();
         Self {
@@ -39,7 +36,6 @@ impl<'i> Routes<'i> {
             policies,
             services,
             has_namespaces: namespaces.len() > 1,
-            plain,
             origins: Origins::default(),
             sections: Vec::new(),
             noted: HashSet::new(),
@@ -69,11 +65,10 @@ impl<'i> Routes<'i> {
     ) {
         let before = notes.count();
         let mut section = Section::new("[[routes]]");
-        section.text("path", &planned.pattern.path());
+        section.text("path", &planned.path());
         if let Some(name) = &host.name {
             section.text("host", name);
         }
-        let mut twin = None;
         match &planned.action {
             Action::Refuse(status) => section.fields.push(("refuse", status.to_string())),
             Action::Location {
@@ -92,12 +87,6 @@ impl<'i> Routes<'i> {
                         .of(ingress, policy, &location.backend, services, notes),
                 };
                 if let Some(origin) = origin {
-                    if self.plain == Plain::Mixed && policy.redirects(host.has_tls) {
-                        let mut refused = section.clone();
-                        refused.fields.push(("refuse", "403".to_owned()));
-                        twin = Some(refused);
-                        section.text("listen", TLS_LISTEN);
-                    }
                     policy.access.networks.write(&mut section);
                     section.text("origin", &origin);
                     for (name, prefix) in [("strip_prefix", strip), ("add_prefix", add)] {
@@ -124,7 +113,6 @@ impl<'i> Routes<'i> {
         comments.extend(notes.since(before));
         section.comments = comments;
         self.sections.push(section);
-        self.sections.extend(twin);
     }
 }
 
@@ -149,7 +137,7 @@ impl Origins {
     ) -> Option<String> {
         let (namespace, service) = (&ingress.namespace, &backend.service);
         let Some(port) = services.port(namespace, backend) else {
-            note_port(ingress, backend, services, notes);
+            note_port(ingress, backend, notes);
             return None;
         };
         let url = format!(
@@ -179,18 +167,11 @@ impl Origins {
     }
 }
 
-fn note_port(ingress: &Ingress, backend: &Backend, services: &Services, notes: &mut Notes) {
+fn note_port(ingress: &Ingress, backend: &Backend, notes: &mut Notes) {
     let (shown, service) = (ingress.shown(), &backend.service);
     let Port::Name(port) = &backend.port else {
         return;
     };
     let namespace = &ingress.namespace;
-    let remedy = if services.has(namespace, service) {
-        format!("the Service {service} has no port of this name")
-    } else {
-        format!(
-            "add the Service to the input, as by kubectl get -n {namespace} ingress,service -o yaml"
-        )
-    };
-    notes.add(backend.place, format!("Ingress {shown}: the number of the port {port} of {service} is not known, so requests get 503; {remedy}"));
+    notes.add(backend.place, format!("Ingress {shown}: the number of the port {port} of {service} is not known, so requests get 503; add the Service to the input, as by kubectl get -n {namespace} ingress,service -o yaml"));
 }

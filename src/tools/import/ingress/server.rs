@@ -10,53 +10,8 @@ use super::policy::{BODY_SIZE, Policy};
 use crate::import::notes::Notes;
 use crate::import::translate::page::{Section, list};
 
-/// Name of the address with TLS, where others have none.
-pub(super) const TLS_LISTEN: &str = "https";
-
 /// The folder of the mounted Secrets.
 const FOLDER: &str = "/etc/drip/tls";
-
-/// What is done with requests without TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Plain {
-    /// There is no TLS.
-    Only,
-    /// All are redirected.
-    Redirected,
-    /// Routes that ingress-nginx redirects are for the address with TLS alone.
-    Mixed,
-    /// All are served.
-    Served,
-}
-
-impl Policy {
-    /// Whether requests without TLS are redirected, where the host has TLS or not.
-    pub(super) fn redirects(&self, has_tls: bool) -> bool {
-        self.always_redirects || (self.redirects && has_tls)
-    }
-}
-
-impl Plain {
-    pub(super) fn of(hosts: &[Host], policies: &[Policy], has_tls: bool) -> Self {
-        if !has_tls {
-            return Self::Only;
-        }
-        let redirects = hosts.iter().flat_map(|host| {
-            let locations = host.locations.iter();
-            locations.map(|it| policies[it.ingress].redirects(host.has_tls))
-        });
-        let (mut all, mut any) = (true, false);
-        for redirects in redirects {
-            all &= redirects;
-            any |= redirects;
-        }
-        match (all, any) {
-            (true, _) => Self::Redirected,
-            (false, true) => Self::Mixed,
-            (false, false) => Self::Served,
-        }
-    }
-}
 
 /// The files of the certificates of all Ingresses, with notes on the Secrets.
 pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<String> {
@@ -92,30 +47,20 @@ pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<Stri
 
 /// The tables of the gateway as a whole.
 pub(super) fn sections(
-    plain: Plain,
     folders: &[String],
     hosts: &[Host],
     policies: &[Policy],
     notes: &mut Notes,
 ) -> Vec<Section> {
     let mut section = Section::new("[server]");
-    let http = "address = \"0.0.0.0:8080\"";
-    let https = "address = \"0.0.0.0:8443\", tls = true";
-    let listen = match plain {
-        Plain::Only => "[\"0.0.0.0:8080\"]".to_owned(),
-        Plain::Redirected => format!("[{{ {http}, redirect = \"https:443\" }}, {{ {https} }}]"),
-        Plain::Mixed => {
-            format!("[{{ {http}, tls = false }}, {{ {https}, name = \"{TLS_LISTEN}\" }}]")
-        }
-        Plain::Served => format!("[{{ {http}, tls = false }}, {{ {https} }}]"),
-    };
-    section.fields.push(("listen", listen));
-    let forced = policies.iter().any(|policy| policy.always_redirects);
-    if plain == Plain::Only && forced {
-        section.comments.push("force-ssl-redirect has no effect without [server.tls]: let what ends TLS in front of drip redirect".to_owned());
-    }
-    if plain == Plain::Mixed {
-        section.comments.push("drip redirects all requests at an address, and some hosts here have no TLS: where ingress-nginx redirects to https, requests without TLS get 403. With TLS for all, put redirect = \"https:443\" in place of tls = false, and remove the routes with 403".to_owned());
+    if folders.is_empty() {
+        section
+            .fields
+            .push(("listen", list(&["0.0.0.0:8080".to_owned()])));
+    } else {
+        section.comments.push("requests without TLS are redirected to https, also those of hosts without a certificate here; to serve them, put tls = false in place of redirect = \"https:443\"".to_owned());
+        let listen = "[{ address = \"0.0.0.0:8080\", redirect = \"https:443\" }, { address = \"0.0.0.0:8443\", tls = true }]";
+        section.fields.push(("listen", listen.to_owned()));
     }
     let locations = hosts.iter().flat_map(|host| &host.locations);
     let sizes: Vec<u64> = locations.map(|it| policies[it.ingress].body_size).collect();
@@ -140,7 +85,7 @@ pub(super) fn sections(
         section.fields.push(("cert", list(&files("tls.crt"))));
         section.fields.push(("key", list(&files("tls.key"))));
         sections.push(section);
-        if let Some(host) = hosts.iter().find(|host| host.has_tls) {
+        if let Some(host) = hosts.first() {
             notes.add(host.place, "ingress-nginx adds Strict-Transport-Security to responses over TLS; with drip, let the application do it, or set it by response_headers");
         }
     }

@@ -35,8 +35,8 @@ struct Address {
 pub(super) fn served(servers: &[Server], tls: bool) -> Option<Served> {
     let addresses = by_address(servers, tls);
     let is_forwarding = |it: &usize| servers[*it].forwards;
-    let matters = |it: &usize| is_forwarding(it) || servers[*it].protects();
-    let is_strict = servers.iter().any(Server::protects)
+    let matters = |it: &usize| is_forwarding(it) || servers[*it].protects;
+    let is_strict = servers.iter().any(|it| it.protects)
         || (servers.iter().any(|it| it.forwards && it.is_local())
             && addresses.iter().any(|it| !listen::is_local(&it.text)));
     let is_same = |one: &Address, other: &Address| {
@@ -48,7 +48,7 @@ pub(super) fn served(servers: &[Server], tls: bool) -> Option<Served> {
     let is_clear = |one: &&Address| {
         let mut others = addresses.iter();
         others.all(|other| {
-            let protects = other.servers.iter().any(|it| servers[*it].protects());
+            let protects = other.servers.iter().any(|it| servers[*it].protects);
             !protects || !listen::covers(&one.text, &other.text) || is_same(one, other)
         })
     };

@@ -10,11 +10,10 @@ const READ: [&str; 6] = [
     "include http server location upstream events zone listen server_name try_files",
     "limit_req_zone limit_req limit_req_status limit_req_dry_run \
      limit_conn_zone limit_conn limit_conn_status limit_conn_dry_run",
-    "proxy_pass proxy_set_header proxy_connect_timeout proxy_read_timeout proxy_next_upstream \
-     add_header",
+    "proxy_pass proxy_set_header proxy_connect_timeout proxy_read_timeout add_header",
     "ssl_certificate ssl_certificate_key set_real_ip_from real_ip_header real_ip_recursive",
-    "client_max_body_size client_header_timeout client_body_timeout underscores_in_headers \
-     keepalive_timeout keepalive least_conn hash ip_hash keepalive_requests keepalive_time",
+    "client_max_body_size client_header_timeout client_body_timeout \
+     keepalive_timeout keepalive least_conn ip_hash",
 ];
 
 /// Directives about nginx's own process, or about things that drip does by itself.

@@ -7,7 +7,6 @@
 //! ```
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 
 use ipnet::IpNet;
 
@@ -59,17 +58,10 @@ impl<'t> Variables<'t> {
     pub(super) fn exempting(&self, key: &str) -> Option<Exempting> {
         let map = self.maps.get(bare(key)?)?;
         let source = bare(map.source)?;
-        let mut places = vec![map.place];
-        let (default, networks) = if let Some(geo) = self.geos.get(source) {
-            places.push(geo.place);
-            let networks = geo.networks.iter();
-            let networks = networks.map(|(network, value)| (*network, map.of(value)));
-            (map.of(geo.default), networks.collect())
-        } else if ["remote_addr", "binary_remote_addr"].contains(&source) {
-            (map.default, map.addresses()?)
-        } else {
-            return None;
-        };
+        let geo = self.geos.get(source)?;
+        let networks = geo.networks.iter();
+        let networks = networks.map(|(network, value)| (*network, map.of(value)));
+        let (default, networks): (_, Vec<_>) = (map.of(geo.default), networks.collect());
         // Clients that are not named must be limited, and all limited clients must have the same
         // key.
         if default.is_empty() || networks.iter().any(|(_, key)| !["", default].contains(key)) {
@@ -87,7 +79,7 @@ impl<'t> Variables<'t> {
         Some(Exempting {
             key: default.to_owned(),
             networks: networks.collect(),
-            places,
+            places: vec![map.place, geo.place],
         })
     }
 }
@@ -98,17 +90,6 @@ impl<'t> Map<'t> {
         let mut values = self.values.iter();
         let known = values.find(|(known, _)| known.eq_ignore_ascii_case(value));
         known.map_or(self.default, |(_, result)| *result)
-    }
-
-    /// The map's values as addresses; `None` unless all are addresses in the form that nginx
-    /// writes.
-    fn addresses(&self) -> Option<Vec<(IpNet, &'t str)>> {
-        let address = |(text, result): &(&str, &'t str)| {
-            let address: IpAddr = text.parse().ok()?;
-            let is_written_so = address.to_string().eq_ignore_ascii_case(text);
-            is_written_so.then(|| (IpNet::from(address), *result))
-        };
-        self.values.iter().map(address).collect()
     }
 }
 

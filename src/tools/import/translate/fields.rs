@@ -13,12 +13,9 @@ use crate::import::tree::Directive;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields(Vec<(String, String)>);
 
-/// The messages that fields are of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
-    Requests,
-    Responses,
-}
+/// The fields of a route that change messages.
+const OF_REQUESTS: &str = "request_headers";
+const OF_RESPONSES: &str = "response_headers";
 
 impl Fields {
     /// Those of the requests of a location.
@@ -31,15 +28,15 @@ impl Fields {
                 continue;
             };
             if value.is_empty() {
-                fields.add(Of::Requests, directive, "false", notes);
+                fields.add(OF_REQUESTS, directive, "false", notes);
             } else if !is_of_drip(&name.to_ascii_lowercase(), value) {
                 let value = text(directive, value, notes).unwrap_or_else(|why| {
                     // The client's own field never gets through in place of nginx's.
                     let why = format!("{why}, so the origin gets no such field");
-                    left_out(Of::Requests, directive, &why, notes);
+                    left_out(directive, &why, notes);
                     "false".to_owned()
                 });
-                fields.add(Of::Requests, directive, &value, notes);
+                fields.add(OF_REQUESTS, directive, &value, notes);
             }
         }
         fields
@@ -49,51 +46,40 @@ impl Fields {
     pub(super) fn of_responses(scope: &Scope, notes: &mut Notes) -> Self {
         let mut fields = Self::default();
         for directive in scope.all("add_header") {
-            let (name, value) = match &directive.args[..] {
-                // nginx adds no field without a value.
-                [_, value, ..] if value.is_empty() => continue,
-                [name, value, always] if always == "always" => (name, value),
-                _ => {
-                    let why = "without always, nginx adds it to responses with some statuses only";
-                    left_out(Of::Responses, directive, why, notes);
-                    continue;
-                }
-            };
-            if name.eq_ignore_ascii_case("set-cookie") {
-                let why = "drip would replace the cookies of the origin";
-                left_out(Of::Responses, directive, why, notes);
+            let (name, value) = (directive.arg(0), directive.arg(1));
+            // nginx adds no field without a value.
+            if value.is_empty() {
                 continue;
             }
-            let value = match text(directive, value, notes) {
-                Ok(value) => value,
-                Err(why) => {
-                    left_out(Of::Responses, directive, why, notes);
-                    continue;
-                }
+            let value = if directive.arg(2) != "always" {
+                Err("without always, nginx adds it to responses with some statuses only")
+            } else if name.eq_ignore_ascii_case("set-cookie") {
+                Err("drip would replace the cookies of the origin")
+            } else {
+                text(directive, value, notes)
             };
-            if fields.add(Of::Responses, directive, &value, notes) {
-                notes.add(directive.place, format!("add_header {name}: drip replaces a field of this name that the origin sends, and nginx sends both"));
+            match value {
+                Err(why) => left_out(directive, why, notes),
+                Ok(value) if fields.add(OF_RESPONSES, directive, &value, notes) => {
+                    notes.add(directive.place, format!("add_header {name}: drip replaces a field of this name that the origin sends, and nginx sends both"));
+                }
+                Ok(_) => {}
             }
         }
         fields
     }
 
     /// Adds a field with a value in TOML. Returns whether drip can have it.
-    fn add(&mut self, of: Of, directive: &Directive, value: &str, notes: &mut Notes) -> bool {
+    fn add(&mut self, of: &str, directive: &Directive, value: &str, notes: &mut Notes) -> bool {
         let name = directive.arg(0).to_ascii_lowercase();
         let entry = format!("{} = {value}", toml_string(&name));
         let all = self.0.iter().map(|(_, known)| known.as_str());
         let all: Vec<&str> = all.chain([entry.as_str()]).collect();
-        let is_right = probe::fields(of.field(), &all.join(", "));
+        let is_right = probe::fields(of, &all.join(", "));
         if is_right {
             self.0.push((name, entry));
         } else {
-            left_out(
-                of,
-                directive,
-                &format!("{} cannot have it", of.field()),
-                notes,
-            );
+            left_out(directive, &format!("{of} cannot have it"), notes);
         }
         is_right
     }
@@ -102,16 +88,6 @@ impl Fields {
     pub(super) fn toml(&self) -> Option<String> {
         let entries: Vec<&str> = self.0.iter().map(|(_, entry)| &**entry).collect();
         (!entries.is_empty()).then(|| format!("{{ {} }}", entries.join(", ")))
-    }
-}
-
-impl Of {
-    /// The field of a route that changes these messages.
-    fn field(self) -> &'static str {
-        match self {
-            Self::Requests => "request_headers",
-            Self::Responses => "response_headers",
-        }
     }
 }
 
@@ -147,18 +123,7 @@ fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Result<String,
     Ok(toml_text(&template))
 }
 
-fn left_out(of: Of, directive: &Directive, why: &str, notes: &mut Notes) {
-    let instead = match of {
-        Of::Requests => {
-            "drip sets X-Forwarded-For, -Proto and -Host, and Host; request_headers of a route sets others"
-        }
-        Of::Responses => {
-            "response_headers of a route sets fields of all responses, and answer_headers those of drip's own"
-        }
-    };
+fn left_out(directive: &Directive, why: &str, notes: &mut Notes) {
     let shown = format!("{} {}", directive.name, directive.arg(0));
-    notes.add(
-        directive.place,
-        format!("{shown} is not translated: {why}; {instead}"),
-    );
+    notes.add(directive.place, format!("{shown} is not translated: {why}"));
 }

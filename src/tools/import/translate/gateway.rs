@@ -23,7 +23,6 @@ impl Translation<'_> {
         self.trusted(http, &mut section);
         for (theirs, ours, zero) in [
             ("keepalive_timeout", "keep_alive", true),
-            ("keepalive_time", "keep_alive_time", false),
             ("client_header_timeout", "header_timeout", false),
             ("client_body_timeout", "body_timeout", false),
         ] {
@@ -31,18 +30,6 @@ impl Translation<'_> {
             if let Some(span) = self.one_for_all(http, theirs, read) {
                 section.span(ours, span);
             }
-        }
-        if let Some(count) = self.one_for_all(http, "keepalive_requests", values::requests) {
-            section.count("keep_alive_requests", count);
-        }
-        let read = |text: &str| match text {
-            "on" => Some(true),
-            "off" => Some(false),
-            _ => None,
-        };
-        if self.one_for_all(http, "underscores_in_headers", read) == Some(true) {
-            let on = "true".to_owned();
-            section.fields.push(("underscores_in_headers", on));
         }
         // nginx's default.
         let bodies = self
@@ -73,32 +60,19 @@ impl Translation<'_> {
         let mut listens: Vec<&str> = Vec::new();
         for server in servers {
             for listen in &server.listens {
-                if self.dropped.contains(&listen.address) {
-                    self.notes.add(
-                        server.place,
-                        format!(
-                            "{} is left out: import writes no routes by listen address, and what is protected, or for this machine alone, would be open there",
-                            listen.address
-                        ),
-                    );
+                let address = &listen.address;
+                let why = if self.dropped.contains(address) {
+                    "import writes no routes by listen address, and what is protected, or for this machine alone, would be open there"
+                } else if listen.tls && !certified {
+                    "it needs TLS and no certificate could be loaded here; add it to listen along with [server.tls]"
+                } else if listen.tls || !tls || address.starts_with("unix:") {
+                    listens.push(address);
                     continue;
-                }
-                if listen.tls && !certified {
-                    self.notes.add(
-                        server.place,
-                        format!("{} is left out, as it needs TLS and no certificate could be loaded here; add it to listen along with [server.tls]", listen.address),
-                    );
-                } else if listen.tls || !tls || listen.address.starts_with("unix:") {
-                    listens.push(&listen.address);
                 } else {
-                    self.notes.add(
-                        server.place,
-                        format!(
-                            "{0} is left out, as other addresses have TLS; to serve it, add {{ address = \"{0}\", tls = false }} to listen, or with redirect = \"https\"",
-                            listen.address
-                        ),
-                    );
-                }
+                    "other addresses have TLS; to serve it, add it to listen with tls = false, or with redirect = \"https\""
+                };
+                let message = format!("{address} is left out: {why}");
+                self.notes.add(server.place, message);
             }
         }
         let mut addresses = listen::together(&listens);

@@ -4,7 +4,7 @@
 use config::toml_string;
 
 use super::scope::Scope;
-use super::zones::{ConnectionZone, Zones};
+use super::zones::{Zone, Zones};
 use crate::import::notes::{Notes, Place};
 use crate::import::tree::Directive;
 use crate::import::values;
@@ -86,19 +86,6 @@ impl LimitSet {
             ),
         }
     }
-
-    /// Adds the limits of the other directive, or notes why they are left out.
-    fn merge(&mut self, other: Self, place: Place, notes: &mut Notes) {
-        let (ours, theirs) = (self.directive, other.directive);
-        if self.dry_run != other.dry_run {
-            return notes.add(place, format!("{theirs}_dry_run is on here and {ours}_dry_run is off, and a route has one dry_run for all limits; those of {theirs}, which reject nothing, are left out"));
-        }
-        if self.status != other.status && !self.dry_run {
-            let status = self.status;
-            notes.add(place, format!("{theirs}_status is {} here and {ours}_status is {status}, and a route has one reject_status for all limits; it is {status}", other.status));
-        }
-        self.list.extend(other.list);
-    }
 }
 
 impl Limits {
@@ -111,15 +98,24 @@ impl Limits {
         place: Place,
         notes: &mut Notes,
     ) -> Self {
-        let (mut kept, other) = if requests.dry_run && !connections.dry_run {
+        let is_dry = requests.dry_run && !connections.dry_run && !connections.list.is_empty();
+        let (mut kept, other) = if requests.list.is_empty() || is_dry {
             (connections, requests)
         } else {
             (requests, connections)
         };
-        if kept.list.is_empty() {
-            kept = other;
-        } else if !other.list.is_empty() {
-            kept.merge(other, place, notes);
+        let differs = kept.status != other.status && !kept.dry_run;
+        if !other.list.is_empty() && (differs || kept.dry_run != other.dry_run) {
+            let (ours, theirs) = (kept.directive, other.directive);
+            let what = if kept.dry_run == other.dry_run {
+                format!("those of {ours} count")
+            } else {
+                format!("those of {theirs}, which reject nothing, are left out")
+            };
+            notes.add(place, format!("{theirs} has another status or dry_run here than {ours}, and a route has one of each for all limits; {what}"));
+        }
+        if kept.dry_run == other.dry_run {
+            kept.list.extend(other.list);
         }
         Self {
             list: kept.list,
@@ -159,7 +155,7 @@ fn request<'z>(
         return None;
     };
     let why = match zones.requests.get(zone) {
-        Some(Some(known)) => {
+        Some(Zone::Limits(known)) => {
             let mut text = format!("{{ zone = {}, burst = {burst}", toml_string(known));
             match delay.filter(|delay| *delay <= burst) {
                 Some(0) => {}
@@ -168,7 +164,7 @@ fn request<'z>(
             }
             return Some((known.as_str(), text + " }"));
         }
-        Some(None) => format!("zone {zone} is not translated, so this limit is left out"),
+        Some(_) => format!("zone {zone} is not translated, so this limit is left out"),
         None => format!("there is no limit_req_zone {zone}; this limit is left out"),
     };
     notes.lose(place, why);
@@ -226,30 +222,25 @@ impl Connections {
             format!("limit_conn: \"{number}\" is not a number above 0; it is left out")
         })?;
         match known {
-            ConnectionZone::Limits(known) => {
+            Zone::Limits(known) => {
                 let name = toml_string(known);
                 let limit = format!("{{ zone = {name}, burst = 0, in_flight = {most} }}");
                 self.of_keys.add(known, limit, place, notes);
             }
-            ConnectionZone::LeftOut => {
+            Zone::LeftOut => {
                 return Err(format!(
                     "zone {zone} is not translated, so this limit is left out"
                 ));
             }
-            ConnectionZone::Together | ConnectionZone::ByServer if self.of_keys.dry_run => {
+            Zone::Together | Zone::ByServer if self.of_keys.dry_run => {
                 notes.add(place, format!("limit_conn {zone}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
             }
             counted => {
                 notes.add(place, format!("limit_conn {zone} became max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once"));
-                self.is_by_server |= matches!(counted, ConnectionZone::ByServer);
+                self.is_by_server |= matches!(counted, Zone::ByServer);
                 self.most = Some(self.most.map_or(most, |known| known.min(most)));
             }
         }
         Ok(())
-    }
-
-    /// Whether nothing is limited here.
-    pub(super) fn is_empty(&self) -> bool {
-        self.of_keys.list.is_empty() && self.most.is_none()
     }
 }

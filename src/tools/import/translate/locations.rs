@@ -6,7 +6,7 @@ use super::limits::{Connections, LimitSet, Limits};
 use super::location_kind::{Kind, Mark, kind};
 use super::networks::Networks;
 use super::origins::{Spot, note, pass};
-use super::protection::{self, Protection};
+use super::protection::Protection;
 use super::route::{Action, Forward, Location, Pattern};
 use super::scope::{Around, Scope, named};
 use super::{Translation, expression, probe};
@@ -183,17 +183,11 @@ impl Translation<'_> {
         let within = one.around.within;
         let has_nested = named(one.inside(), "location").next().is_some();
         let mut protection = one.protection.clone();
-        if protection.is_none() && protection::is_within(one.inside(), one.scope) {
+        if protection.is_none() && has_nested {
             protection = Some(Protection::by_nested(one.directive));
         }
         let exact = expression::translate(pattern, ignores_case).filter(|_| within.is_none());
         let is_open = protection.is_none() || (one.networks.is_some() && !has_nested);
-        if has_nested && is_open {
-            one.note(
-                ": the locations within are left out; their requests are those of this one",
-                &mut self.notes,
-            );
-        }
         if let Some(text) = exact.clone().filter(|_| is_open)
             && let Some(action) = self.forwarded(one, None)
         {
@@ -254,7 +248,7 @@ impl Translation<'_> {
     fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
         let own = one.networks.clone().unwrap_or_default();
         if let Some(pass) = pass(one.inside()) {
-            return self.passed(one, path, pass, (one.scope, own), None);
+            return self.passed(one, path, pass, (one.scope, own), one.scope);
         }
         let Some((files, target)) = fallback(one) else {
             return self.unforwarded(one, path);
@@ -279,7 +273,9 @@ impl Translation<'_> {
             };
             networks = both;
         }
-        self.passed(one, path, pass, (&scope, networks), Some(one.scope))
+        // nginx applies the limits of the first location, and those of the named one if it has none.
+        let limits = one.scope.within(inside);
+        self.passed(one, path, pass, (&scope, networks), &limits)
     }
 
     /// What becomes of requests that nginx does not forward.
@@ -297,14 +293,14 @@ impl Translation<'_> {
 
     /// Where requests go that `pass` forwards, with the settings of `scope`, and of which clients.
     ///
-    /// `base`: the scope of the location that passes them to a named one.
+    /// `limits`: the blocks whose limits apply.
     fn passed(
         &mut self,
         one: &One,
         path: Option<&str>,
         pass: &Directive,
         (scope, networks): (&Scope, Networks),
-        base: Option<&Scope>,
+        limits: &Scope,
     ) -> Option<Action> {
         let spot = Spot {
             scope,
@@ -312,21 +308,14 @@ impl Translation<'_> {
             path,
             server_name: one.around.name,
         };
-        // If the first location has limits, those of the named location do not apply as well.
         let (zones, notes) = (&self.zones, &mut self.notes);
         let lost_before = notes.lost();
-        let connections = base
-            .map(|base| Connections::read(base, zones, notes))
-            .filter(|connections| !connections.is_empty());
-        let connections = connections.unwrap_or_else(|| Connections::read(scope, zones, notes));
+        let connections = Connections::read(limits, zones, notes);
         let found = self.origins.of(pass, &spot, &connections, notes);
         let found = found.map_err(|why| note(pass, &why, notes));
         let (origin, prefix) = found.ok()?;
-        self.bodies.push(body_size(base.unwrap_or(scope), notes));
-        let requests = base
-            .map(|base| LimitSet::requests(base, zones, notes))
-            .filter(|requests| !requests.list.is_empty());
-        let requests = requests.unwrap_or_else(|| LimitSet::requests(scope, zones, notes));
+        self.bodies.push(body_size(limits, notes));
+        let requests = LimitSet::requests(limits, zones, notes);
         let limits_origin = connections.most.is_some();
         let limits = Limits::together(requests, connections.of_keys, one.directive.place, notes);
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {

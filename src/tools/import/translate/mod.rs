@@ -13,15 +13,15 @@ mod locations;
 pub(super) mod networks;
 mod origins;
 pub(super) mod page;
-mod precedence;
+pub(super) mod precedence;
 pub(super) mod probe;
 mod protection;
-mod route;
+pub(super) mod route;
 mod scope;
 mod server;
 mod servers;
 mod upstreams;
-mod virtual_hosts;
+pub(super) mod virtual_hosts;
 mod zones;
 
 use std::collections::HashSet;
@@ -53,8 +53,6 @@ struct Translation<'f> {
     /// The addresses that would open what another protects.
     dropped: HashSet<String>,
     clients: ClientAddresses,
-    /// How many networks the routes have.
-    networks: usize,
 }
 
 /// The text of the settings, if there is anything to forward, and the notes.
@@ -87,7 +85,6 @@ pub(super) fn translate(
         is_unsafe: false,
         dropped: HashSet::new(),
         clients: ClientAddresses::default(),
-        networks: 0,
     };
     let scope = Scope::default().inside(&http);
     let servers = named(&http, "server");

@@ -67,11 +67,7 @@ impl ClientAddresses {
 
 impl Networks {
     pub(super) fn is_empty(&self) -> bool {
-        self.count() == 0
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.allow.len() + self.deny.len()
+        self.allow.is_empty() && self.deny.is_empty()
     }
 
     /// Writes the fields of a route.
@@ -193,31 +189,18 @@ fn everybody() -> [IpNet; 2] {
 /// `trusted_proxies` is for all of the gateway, and names the rightmost address that is not trusted.
 pub(super) fn differ(http: &[Directive]) -> Option<&'static str> {
     let from = everywhere(http, "set_real_ip_from");
-    if from.is_empty() {
-        return None;
-    }
     let mut all = ["set_real_ip_from", "real_ip_header", "real_ip_recursive"].iter();
-    if all.any(|name| everywhere(http, name).len() != named(http, name).count()) {
-        return Some(
-            "real_ip directives of a server or a location hold there alone, and trusted_proxies everywhere",
-        );
-    }
+    let is_of_http = all.all(|name| everywhere(http, name).len() == named(http, name).count());
     let is_network =
         |it: &&Directive| network(it.arg(0)).is_some_and(|network| !is_mapped(&network));
     let value = |name: &str| named(http, name).next().map_or("", |it| it.arg(0));
-    if !value("real_ip_header").eq_ignore_ascii_case("x-forwarded-for")
-        || !from.iter().all(is_network)
-    {
-        return Some(
-            "drip does not find the address of the client as set_real_ip_from and real_ip_header say: it reads X-Forwarded-For of the networks in trusted_proxies",
-        );
-    }
-    if value("real_ip_recursive") != "on" {
-        return Some(
-            "without real_ip_recursive on nginx compares the last address of X-Forwarded-For, and drip the last that is not trusted; write real_ip_recursive on if that is meant",
-        );
-    }
-    None
+    let is_same = is_of_http
+        && value("real_ip_header").eq_ignore_ascii_case("x-forwarded-for")
+        && value("real_ip_recursive") == "on"
+        && from.iter().all(is_network);
+    (!from.is_empty() && !is_same).then_some(
+        "drip does not find the address of the client so: it reads X-Forwarded-For of the networks in trusted_proxies, for all servers, as with real_ip_recursive on",
+    )
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::limits::Connections;
-use super::page::{Fields, Names, Section, list};
+use super::page::{Fields, Names, Section};
 use super::probe;
 use super::scope::{Scope, named};
 use super::upstreams::{Member, Upstream, time, url};
@@ -65,7 +65,7 @@ impl Origins {
         if rest.contains('$') {
             return Err("drip's origins have no variables; this location is left out".to_owned());
         }
-        let prefix = prefix(pass, spot.path, uri, notes)?;
+        let prefix = prefix(spot.path, uri)?;
         let upstream = self.upstreams.get(authority).cloned();
         let group = upstream.is_some().then_some(authority);
         let upstream = upstream.unwrap_or_else(|| Upstream {
@@ -93,7 +93,6 @@ impl Origins {
             comments: upstream.section.comments,
             ..Section::default()
         };
-        let are_several = servers.len() > 1;
         let servers = format!("[{}]", servers.join(", "));
         section.fields.push(("servers", servers));
         if scheme == "https" {
@@ -109,10 +108,6 @@ impl Origins {
         }
         let owner = connections.is_by_server.then_some(spot.server);
         section.fields.extend(upstream.section.fields);
-        // The only server of an origin is never taken out.
-        if are_several && let Some(fail_on) = fail_on(spot.scope, notes) {
-            section.fields.push(("fail_on", fail_on));
-        }
         if let Some(host) = host(group, spot, notes) {
             section.text("host", &host);
         }
@@ -152,24 +147,11 @@ pub(super) fn note(pass: &Directive, what: &str, notes: &mut Notes) {
 }
 
 /// What replaces the path of a location, where `uri` is that of `proxy_pass`; or what is wrong.
-fn prefix(
-    pass: &Directive,
-    path: Option<&str>,
-    uri: &str,
-    notes: &mut Notes,
-) -> Result<Option<String>, String> {
+fn prefix(path: Option<&str>, uri: &str) -> Result<Option<String>, String> {
     match path {
         _ if uri.is_empty() => Ok(None),
         Some(path) if path == uri => Ok(None),
-        Some(path) if probe::rewrite(path, uri) => {
-            if uri.ends_with('/') && !path.ends_with('/') {
-                let what = format!(
-                    "nginx sends // where {path} meets the rest of a path, and drip sends /"
-                );
-                note(pass, &what, notes);
-            }
-            Ok(Some(uri.to_owned()))
-        }
+        Some(path) if probe::rewrite(path, uri) => Ok(Some(uri.to_owned())),
         _ => Err(format!(
             "{uri} is no prefix that drip can put before a path; this location is left out"
         )),
@@ -218,45 +200,13 @@ fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
     match value {
         "$host" | "$http_host" => None,
         "$proxy_host" => Some(own()),
-        "$host:$server_port" | "$host:$proxy_port" | "$http_host:$server_port" => {
-            notes.add(
-                field.place,
-                format!(
-                    "proxy_set_header Host {value}: the origin gets the client's Host unchanged"
-                ),
-            );
-            None
-        }
         "$server_name" => spot.server_name.map(str::to_owned).or_else(|| Some(own())),
-        "preserve" | "origin" => {
-            notes.add(field.place, format!("proxy_set_header Host {value}: this word has another meaning in drip; the client's Host is kept"));
-            None
+        literal if probe::origin_host(literal) && !["preserve", "origin"].contains(&literal) => {
+            Some(literal.to_owned())
         }
-        literal if probe::origin_host(literal) => Some(literal.to_owned()),
         _ => {
             notes.add(field.place, format!("proxy_set_header Host {value}: drip cannot build this value; the client's Host is kept"));
             None
         }
     }
-}
-
-/// The field `fail_on` for the statuses of `proxy_next_upstream`; `None` if there are none.
-fn fail_on(scope: &Scope, notes: &mut Notes) -> Option<String> {
-    let directive = scope.get("proxy_next_upstream")?;
-    let statuses = directive.args.iter();
-    let statuses = statuses.filter_map(|arg| arg.strip_prefix("http_"));
-    // nginx counts neither of these as a failure of the server.
-    let statuses = statuses.filter(|status| !["403", "404"].contains(status));
-    let statuses: Vec<String> = statuses.map(str::to_owned).collect();
-    let usual = ["error", "timeout"];
-    if directive.args.iter().all(|arg| usual.contains(&&**arg)) {
-        return None;
-    }
-    let what = if statuses.is_empty() {
-        "is not translated"
-    } else {
-        "became fail_on: such answers count for max_fails, and the client gets them"
-    };
-    notes.add(directive.place, format!("proxy_next_upstream {what}; drip sends a request again only if it could not be sent, or its connection broke"));
-    (!statuses.is_empty()).then(|| list(&statuses))
 }

@@ -3,7 +3,6 @@
 //! drip checks networks of clients, and refuses all requests where something else protects.
 
 use super::directives::error_status;
-use super::location_kind::{Kind, kind};
 use super::networks::{ClientAddresses, Networks, Unfit};
 use super::scope::{Around, Scope, named};
 use crate::import::notes::{Notes, Place};
@@ -69,8 +68,8 @@ impl Protection {
             .or_else(|| Self::inherited(scope))
     }
 
-    /// What protects a location: its own directives, or a `rewrite` that may lead to a location
-    /// which is protected. nginx judges a rewritten request by its new path.
+    /// What protects a location: its own directives, or a `rewrite` where the server protects
+    /// something. nginx judges a rewritten request by its new path.
     pub(super) fn of_location(block: &[Directive], around: &Around, scope: &Scope) -> Option<Self> {
         let own = Self::of(block, around.block, scope);
         if own.as_ref().is_some_and(|own| !own.is_by_networks) {
@@ -78,14 +77,14 @@ impl Protection {
         }
         let of_server = rewrites(around.block, true).into_iter();
         let mut all = of_server.chain(rewrites(block, false));
-        let Some(rewrite) = all.find(|it| may_lead_to(it, around.protected)) else {
+        let Some(rewrite) = all.next().filter(|_| around.protects) else {
             return own;
         };
         let by = format!("rewrite {}", rewrite.args.join(" "));
         Some(Self::new(FORBIDDEN, rewrite, &by))
     }
 
-    /// Protection of a location by those within it, which it cannot have on their own.
+    /// Protection of a location by those within it, which drip cannot tell from it.
     pub(super) fn by_nested(location: &Directive) -> Self {
         Self::new(FORBIDDEN, location, "a location within")
     }
@@ -190,51 +189,12 @@ impl Protection {
     }
 }
 
-/// The paths that a server protects, and `None` for each regular expression.
-pub(super) fn of_server<'t>(server: &'t [Directive], scope: &Scope<'t>) -> Vec<Option<&'t str>> {
-    let mut found = Vec::new();
-    if Protection::of(&[], server, scope).is_some() {
-        found.push(Some("/"));
-    }
-    add_nested(server, server, scope, &mut found);
-    found
-}
-
-/// Whether a location within another is protected.
-pub(super) fn is_within(location: &[Directive], scope: &Scope) -> bool {
-    let mut found = Vec::new();
-    add_nested(location, &[], scope, &mut found);
-    !found.is_empty()
-}
-
-fn add_nested<'t>(
-    block: &'t [Directive],
-    server: &[Directive],
-    scope: &Scope<'t>,
-    found: &mut Vec<Option<&'t str>>,
-) {
-    for location in named(block, "location") {
+/// Whether a location of a block, or one within it, is protected.
+pub(super) fn is_within(block: &[Directive], server: &[Directive], scope: &Scope) -> bool {
+    named(block, "location").any(|location| {
         let inside = location.inside();
         let scope = scope.inside(inside);
-        if Protection::of(inside, server, &scope).is_some() {
-            found.push(match kind(&location.args) {
-                Kind::Path { path, .. } => Some(path),
-                _ => None,
-            });
-        }
-        add_nested(inside, server, &scope, found);
-    }
-}
-
-/// Whether the path that a `rewrite` makes may be one of these.
-fn may_lead_to(rewrite: &Directive, protected: &[Option<&str>]) -> bool {
-    let target = rewrite.arg(1);
-    let (fixed, is_open) = match target.split_once('$') {
-        Some((fixed, _)) => (fixed, true),
-        None => (target.split('?').next().unwrap_or_default(), false),
-    };
-    protected.iter().any(|path| {
-        path.is_none_or(|path| fixed.starts_with(path) || (is_open && path.starts_with(fixed)))
+        Protection::of(inside, server, &scope).is_some() || is_within(inside, server, &scope)
     })
 }
 

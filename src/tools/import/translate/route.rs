@@ -8,16 +8,22 @@ use crate::import::notes::Place;
 
 /// A location that became a route.
 #[derive(Clone, Debug)]
-pub(super) struct Location {
-    pub(super) pattern: Pattern,
-    pub(super) action: Action,
-    pub(super) comments: Vec<String>,
-    pub(super) place: Place,
+pub(in crate::import) struct Location<A = Action> {
+    pub(in crate::import) pattern: Pattern,
+    pub(in crate::import) action: A,
+    pub(in crate::import) comments: Vec<String>,
+    pub(in crate::import) place: Place,
+}
+
+/// What happens to the requests of a location.
+pub(in crate::import) trait Refuses {
+    /// Whether they are not forwarded.
+    fn refuses(&self) -> bool;
 }
 
 /// The paths of a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Pattern {
+pub(in crate::import) enum Pattern {
     Exact(String),
     /// `stops`: it has `^~`, so no regular expressions are compared with its paths.
     Prefix {
@@ -30,7 +36,7 @@ pub(super) enum Pattern {
 
 /// What happens to the requests of a location.
 #[derive(Clone, Debug)]
-pub(super) enum Action {
+pub(in crate::import) enum Action {
     Forward(Box<Forward>),
     /// nginx protects them, and they get this status.
     Refuse(u16),
@@ -40,7 +46,7 @@ pub(super) enum Action {
 
 /// A location whose requests go to an origin.
 #[derive(Clone, Debug)]
-pub(super) struct Forward {
+pub(in crate::import) struct Forward {
     pub(super) origin: String,
     pub(super) limits: Limits,
     /// What is removed from paths, and what is put before them.
@@ -81,9 +87,15 @@ impl Forward {
     }
 }
 
-impl Location {
+impl Refuses for Action {
+    fn refuses(&self) -> bool {
+        !matches!(self, Self::Forward(_))
+    }
+}
+
+impl<A> Location<A> {
     /// The path in the form of a route.
-    pub(super) fn path(&self) -> String {
+    pub(in crate::import) fn path(&self) -> String {
         match &self.pattern {
             Pattern::Exact(path) => format!("= {path}"),
             Pattern::Prefix { path, .. } => path.clone(),
@@ -103,9 +115,5 @@ impl Location {
             Pattern::Regex(text) => Some(text),
             Pattern::Exact(_) | Pattern::Prefix { .. } => None,
         }
-    }
-
-    pub(super) fn is_refused(&self) -> bool {
-        !matches!(self.action, Action::Forward(_))
     }
 }

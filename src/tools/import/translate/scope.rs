@@ -13,6 +13,12 @@ impl<'t> Scope<'t> {
         Self(blocks)
     }
 
+    /// The same blocks within another one.
+    pub(super) fn within(&self, block: &'t [Directive]) -> Self {
+        let blocks = std::iter::once(block).chain(self.0.iter().copied());
+        Self(blocks.collect())
+    }
+
     /// The directive that applies here.
     pub(super) fn get(&self, name: &str) -> Option<&'t Directive> {
         self.all(name).first().copied()
@@ -41,8 +47,8 @@ pub(super) struct Around<'s> {
     pub(super) name: Option<&'s str>,
     /// Whether there are other servers.
     pub(super) has_others: bool,
-    /// The paths that nginx protects, and `None` for each regular expression.
-    pub(super) protected: &'s [Option<&'s str>],
+    /// Whether nginx protects some of its requests.
+    pub(super) protects: bool,
     pub(super) block: &'s [Directive],
     pub(super) scope: &'s Scope<'s>,
     /// The path of the location around those that are looked at.

@@ -4,7 +4,7 @@ use super::directives::{self, error_status};
 use super::listen::{self, Listen};
 use super::origins::pass;
 use super::probe;
-use super::protection;
+use super::protection::{self, Protection};
 use super::scope::{Scope, named};
 use crate::import::notes::{Notes, Place};
 use crate::import::tree::Directive;
@@ -18,8 +18,8 @@ pub(super) struct Server<'t> {
     pub(super) names: Vec<String>,
     /// Whether it has names that no route can match, such as `mail.*`.
     pub(super) has_other_names: bool,
-    /// The paths that nginx protects, and `None` for each regular expression.
-    pub(super) protected: Vec<Option<&'t str>>,
+    /// Whether nginx refuses some of its requests.
+    pub(super) protects: bool,
     /// Whether nginx forwards some of its requests.
     pub(super) forwards: bool,
 }
@@ -41,7 +41,8 @@ impl<'t> Server<'t> {
             listens,
             names: Vec::new(),
             has_other_names: false,
-            protected: protection::of_server(block, &scope),
+            protects: Protection::of(&[], block, &scope).is_some()
+                || protection::is_within(block, block, &scope),
             forwards: !answers_all(block) && forwards(block),
         };
         for directive in named(block, "server_name") {
@@ -75,11 +76,6 @@ impl<'t> Server<'t> {
     pub(super) fn host(&self) -> Option<&str> {
         let mut hosts = self.names.iter().filter(|name| !name.starts_with('*'));
         hosts.next().map(String::as_str)
-    }
-
-    /// Whether nginx refuses some of its requests.
-    pub(super) fn protects(&self) -> bool {
-        !self.protected.is_empty()
     }
 
     /// Whether only programs of this machine reach it.

@@ -4,19 +4,13 @@ use super::addresses::Served;
 use super::locations;
 use super::page::Section;
 use super::precedence::ordered;
-use super::route::{Action, Forward, Location};
+use super::route::{Action, Location};
 use super::scope::{Around, Scope, named};
 use super::server::{self, Server};
 use super::virtual_hosts::Chosen;
 use super::{Translation, addresses};
 use crate::import::notes::Place;
 use crate::import::tree::Directive;
-
-/// Maximum number of networks of all routes together.
-const MAX_NETWORKS: usize = 100_000;
-
-/// Maximum number of routes of the result. Each name of a server multiplies its locations.
-const MAX_ROUTES: usize = 5000;
 
 impl Translation<'_> {
     /// Makes routes of all servers.
@@ -25,12 +19,11 @@ impl Translation<'_> {
         let Some(choice) = addresses::served(servers, tls) else {
             self.is_unsafe = true;
             let place = servers.first().map(|server| server.place);
-            return self.notes.add(place.unwrap_or(Place { file: 0, line: 1 }), "import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
+            return self.notes.add(place.unwrap_or(Place::START), "import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
         };
         let all = self.locations_of_all(servers, http, &choice);
         let mut default = choice.default;
-        let is_hidden =
-            |index: &usize| servers[*index].has_other_names && servers[*index].protects();
+        let is_hidden = |index: &usize| servers[*index].has_other_names && servers[*index].protects;
         let mut others = choice.order.iter().filter(|index| Some(**index) != default);
         if let Some(index) = default
             && others.any(is_hidden)
@@ -57,7 +50,7 @@ impl Translation<'_> {
             servers,
             order: choice.order,
             // One that only redirects leaves its names to the next.
-            default: default.filter(|index| !all[*index].is_empty() || servers[*index].protects()),
+            default: default.filter(|index| !all[*index].is_empty() || servers[*index].protects),
             skipped: default,
         };
         self.virtual_hosts(&chosen, &all, &any, http);
@@ -77,14 +70,14 @@ impl Translation<'_> {
                 server: index,
                 name: server.host(),
                 has_others: servers.len() > 1,
-                protected: &server.protected,
+                protects: server.protects,
                 block: server.block,
                 scope: &scope,
                 within: None,
             };
             let mut found = Vec::new();
             if !choice.order.contains(&index) {
-                if server.forwards || server.protects() {
+                if server.forwards || server.protects {
                     self.notes.add(server.place, "this server is left out: import writes no routes by listen address, and would open what is protected, or for this machine alone; give it a drip of its own");
                 }
             } else if server::answers_all(server.block) {
@@ -110,14 +103,6 @@ impl Translation<'_> {
         comment: Option<&str>,
     ) {
         for (number, location) in locations.iter().enumerate() {
-            if self.routes.len() >= MAX_ROUTES {
-                // What they refuse would be open without them.
-                self.is_unsafe |= locations[number..].iter().any(Location::is_refused);
-                return self.notes.add(
-                    location.place,
-                    format!("there are more than {MAX_ROUTES} routes; the rest is left out"),
-                );
-            }
             let mut section = Section::new("[[routes]]");
             section
                 .comments
@@ -130,22 +115,10 @@ impl Translation<'_> {
             match &location.action {
                 Action::Absent => section.fields.push(("refuse", "404".to_owned())),
                 Action::Refuse(status) => section.fields.push(("refuse", status.to_string())),
-                Action::Forward(forward) => self.forward(forward, location, &mut section),
+                Action::Forward(forward) => forward.write(&mut section),
             }
             self.routes.push(section);
         }
-    }
-
-    /// Writes the fields of a route that forwards, unless the file has too many networks.
-    fn forward(&mut self, forward: &Forward, of: &Location, section: &mut Section) {
-        self.networks += forward.networks.count();
-        if self.networks <= MAX_NETWORKS {
-            return forward.write(section);
-        }
-        let before = self.notes.count();
-        self.notes.add(of.place, format!("this is refused, as the routes have more than {MAX_NETWORKS} networks; write them into a file, one a line, and allow = {{ file = \"networks.txt\" }} or deny, with the origin {}", forward.origin));
-        section.comments.extend(self.notes.since(before));
-        section.fields.push(("refuse", "403".to_owned()));
     }
 }
 

@@ -11,7 +11,6 @@ use super::limits::MAX_IN_FLIGHT;
 use super::page::Section;
 use super::probe;
 use super::scope::named;
-use super::zones::key;
 use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 use crate::import::values;
@@ -167,60 +166,27 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     upstream
 }
 
-/// The field `balance` for `hash` and `ip_hash` of an upstream; `None` if it is drip's default.
+/// The field `balance` for `ip_hash` of an upstream; `None` if it is drip's default.
 fn balance(block: &[Directive], notes: &mut Notes) -> Option<String> {
-    if let Some(directive) = named(block, "ip_hash").next() {
-        notes.add(directive.place, "ip_hash became a hash of the whole address, where nginx takes the first three numbers of IPv4; clients change their servers once");
-        return Some(toml_string("hash:$remote_addr"));
-    }
-    let directive = named(block, "hash").next()?;
-    match key(directive.arg(0)) {
-        Ok(key) if !key.is_constant() => {
-            notes.add(
-                directive.place,
-                "hash: drip spreads the keys otherwise than nginx; keys change their servers once",
-            );
-            // A key has variables of its own, and none of the environment.
-            Some(toml_string(&format!("hash:{key}")))
-        }
-        other => {
-            let why = other
-                .err()
-                .unwrap_or("a text alone chooses nothing".to_owned());
-            notes.add(directive.place, format!("hash is not translated: {why}; drip picks the server with the fewest requests in flight"));
-            None
-        }
-    }
+    let directive = named(block, "ip_hash").next()?;
+    notes.add(directive.place, "ip_hash became a hash of the whole address, where nginx takes the first three numbers of IPv4; clients change their servers once");
+    Some(toml_string("hash:$remote_addr"))
 }
 
-type ReadCount = fn(&str) -> Option<u32>;
-
-/// Translates how many connections are kept, for how long, and for how many requests.
+/// Translates how many connections are kept, and for how long.
 fn keep_alive(section: &mut Section, block: &[Directive], notes: &mut Notes) {
-    let (count, requests): (ReadCount, ReadCount) = (values::whole, values::requests);
-    for (theirs, ours, read) in [
-        ("keepalive", "keep_alive", count),
-        ("keepalive_requests", "keep_alive_requests", requests),
-    ] {
-        let Some(directive) = named(block, theirs).next() else {
-            continue;
-        };
-        match read(directive.arg(0)) {
-            Some(count) => section.count(ours, count),
+    if let Some(directive) = named(block, "keepalive").next() {
+        match values::whole(directive.arg(0)) {
+            Some(count) => section.count("keep_alive", count),
             None => notes.add(
                 directive.place,
-                format!("{theirs} is a whole number; the default is used"),
+                "keepalive is a whole number; the default is used",
             ),
         }
     }
-    for (theirs, ours) in [
-        ("keepalive_timeout", "keep_alive_timeout"),
-        ("keepalive_time", "keep_alive_time"),
-    ] {
-        let directive = named(block, theirs).next();
-        if let Some(span) = directive.and_then(|it| time(it, notes)) {
-            section.span(ours, span);
-        }
+    let directive = named(block, "keepalive_timeout").next();
+    if let Some(span) = directive.and_then(|it| time(it, notes)) {
+        section.span("keep_alive_timeout", span);
     }
 }
 

@@ -9,9 +9,11 @@ use std::collections::{HashMap, HashSet};
 use super::Translation;
 use super::precedence::{is_whole, of_path, of_prefix, ordered};
 use super::protection::Protection;
-use super::route::{Action, Location, Pattern};
+use super::route::{Action, Location, Pattern, Refuses};
 use super::scope::Scope;
 use super::server::Server;
+use crate::import::MAX_ROUTES;
+use crate::import::notes::{Notes, Place};
 
 /// The servers that are translated.
 pub(super) struct Chosen<'s> {
@@ -43,54 +45,41 @@ impl Translation<'_> {
         http: &Scope,
     ) {
         let servers = chosen.servers;
+        let mut wildcards: HashMap<&str, usize> = HashMap::new();
+        for (index, server) in servers.iter().enumerate() {
+            for name in server.names.iter().filter(|name| name.starts_with('*')) {
+                wildcards.entry(name).or_insert(index);
+            }
+        }
         let mut owners: HashMap<&str, usize> = HashMap::new();
         let mut kept: Vec<Named> = Vec::new();
-        let wildcards: HashSet<&str> = servers
-            .iter()
-            .flat_map(|server| &server.names)
-            .filter(|name| name.starts_with('*'))
-            .map(String::as_str)
-            .collect();
-        let is_below = |name: &&String| covering(name).any(|it| wildcards.contains(it.as_str()));
         if let Some(index) = chosen.default {
             owners.extend(servers[index].names.iter().map(|name| (&**name, index)));
         }
         let others = chosen.order.iter().copied();
-        for index in others.filter(|index| Some(*index) != chosen.skipped) {
+        let others = others.filter(|index| Some(*index) != chosen.skipped);
+        for index in chosen.default.into_iter().chain(others) {
             let server = &servers[index];
             let protection = Protection::of(&[], server.block, &http.inside(server.block));
-            let has_wider = !any.is_empty() || server.names.iter().any(|name| is_below(&name));
-            if all[index].is_empty() && (protection.is_none() || !has_wider) {
+            if all[index].is_empty() && protection.is_none() {
+                continue;
+            }
+            let names = if Some(index) == chosen.default {
+                // Routes for all hosts come behind those of a wildcard.
+                let is_other = |name: String| wildcards.get(&*name).is_some_and(|it| *it != index);
+                let names = server.names.iter().map(|name| &**name);
+                names.filter(|name| covering(name).any(is_other)).collect()
+            } else {
+                self.free_names(server, index, &mut owners)
+            };
+            if names.is_empty() {
                 continue;
             }
             let mut own = all[index].clone();
-            if has_wider && !own.iter().any(is_whole) {
+            if !own.iter().any(is_whole) {
                 own.push(self.rest(server, protection.as_ref()));
             }
-            let names = self.free_names(server, index, &mut owners);
             kept.push(Named { index, names, own });
-        }
-        if let Some(index) = chosen.default {
-            // Routes for all hosts come behind those of a wildcard.
-            let is_taken = |name: &&String| {
-                let mut around = covering(name).filter_map(|it| owners.get(it.as_str()));
-                around.any(|owner| *owner != index)
-            };
-            let server = &servers[index];
-            let names: Vec<&str> = server
-                .names
-                .iter()
-                .filter(is_taken)
-                .map(|it| &**it)
-                .collect();
-            if !names.is_empty() {
-                let mut own = all[index].clone();
-                if !own.iter().any(is_whole) {
-                    let protection = Protection::of(&[], server.block, &http.inside(server.block));
-                    own.push(self.rest(server, protection.as_ref()));
-                }
-                kept.insert(0, Named { index, names, own });
-            }
         }
         self.named(servers, &kept, any);
     }
@@ -119,31 +108,23 @@ impl Translation<'_> {
 
     /// Makes the routes of each name.
     fn named(&mut self, servers: &[Server], kept: &[Named], any: &[Location]) {
-        let mut wildcards: Vec<(&str, &Named)> = Vec::new();
+        let all = kept.iter().flat_map(|named| {
+            let names = named.names.iter();
+            names.map(move |name| (*name, &named.own[..]))
+        });
+        let all: Vec<(&str, &[Location])> = all.collect();
+        let Some(routes) = of_hosts(any, &all, MAX_ROUTES, &mut self.notes) else {
+            self.is_unsafe = true;
+            let place = servers.first().map(|server| server.place);
+            let message = format!("there are more than {MAX_ROUTES} routes; nothing is translated");
+            return self.notes.add(place.unwrap_or(Place::START), message);
+        };
+        let mut routes = routes.iter();
         for named in kept {
-            let names = named.names.iter().filter(|name| name.starts_with('*'));
-            wildcards.extend(names.map(|name| (*name, named)));
-        }
-        // Each comes behind those that take its hosts, too.
-        wildcards.sort_by_key(|(name, _)| name.len());
-        let mut routes_of: HashMap<&str, Vec<Location>> = HashMap::new();
-        for (name, named) in wildcards {
-            let is_alone = has_regex(&wider(name, any, &routes_of));
-            routes_of.insert(name, ordered(&named.own, is_alone, &mut self.notes));
-        }
-        for named in kept {
-            let mut in_order: HashMap<bool, Vec<Location>> = HashMap::new();
-            let server = &servers[named.index];
-            for (number, name) in named.names.iter().enumerate() {
-                let wider = wider(name, any, &routes_of);
-                let is_alone = has_regex(&wider);
-                let own = in_order
-                    .entry(is_alone)
-                    .or_insert_with(|| ordered(&named.own, is_alone, &mut self.notes));
-                let comment = (number == 0)
-                    .then(|| format!("{}: server {name}", self.notes.name(server.place)));
+            let place = self.notes.name(servers[named.index].place);
+            for (number, (name, own)) in named.names.iter().zip(&mut routes).enumerate() {
+                let comment = (number == 0).then(|| format!("{place}: server {name}"));
                 self.routes(own, Some(name), comment.as_deref());
-                self.fill(own, &wider, name);
             }
         }
     }
@@ -172,59 +153,92 @@ impl Translation<'_> {
             place: server.place,
         }
     }
+}
 
-    /// Copies this host's locations to the exact and longer paths of routes for more hosts.
-    ///
-    /// Without the copies those routes would take requests of this host.
-    fn fill(&mut self, own: &[Location], wider: &[&[Location]], host: &str) {
-        let has = |pattern: &Pattern| own.iter().any(|location| location.pattern == *pattern);
-        let mut filled = HashSet::new();
-        for location in wider.iter().copied().flatten() {
-            let pattern = &location.pattern;
-            if !filled.insert(location.path()) {
-                continue;
-            }
-            let best = match pattern {
-                _ if has(pattern) => None,
-                Pattern::Exact(path) => of_path(own, path),
-                Pattern::Prefix { path, .. } if own.iter().any(|it| it.prefix() == Some(path)) => {
-                    None
-                }
-                Pattern::Prefix { path, .. } => of_prefix(own, path),
-                // All of this host's are regular expressions then, and go before those of more hosts.
-                Pattern::Regex(_) => None,
-            };
-            if let Some(best) = best {
-                let copy = Location {
-                    pattern: pattern.clone(),
-                    comments: Vec::new(),
-                    ..best.clone()
-                };
-                self.routes(&[copy], Some(host), None);
-            }
-        }
+/// The routes of each host, so that each has exactly its own locations; `None` if there are more than
+/// `most`.
+///
+/// `any`: the routes of hosts that have no server.
+pub(in crate::import) fn of_hosts<A: Clone + Refuses>(
+    any: &[Location<A>],
+    hosts: &[(&str, &[Location<A>])],
+    most: usize,
+    notes: &mut Notes,
+) -> Option<Vec<Vec<Location<A>>>> {
+    let own: usize = hosts.iter().map(|(_, own)| own.len()).sum();
+    if any.len() + own > most {
+        return None;
     }
+    let mut wildcards: Vec<_> = hosts.iter().filter(|it| it.0.starts_with('*')).collect();
+    // Each comes behind those that take its hosts, too.
+    wildcards.sort_by_key(|(name, _)| name.len());
+    let mut routes_of: HashMap<&str, Vec<Location<A>>> = HashMap::new();
+    for (name, own) in wildcards {
+        let is_alone = has_regex(&wider(name, any, &routes_of));
+        routes_of.insert(name, ordered(own, is_alone, notes));
+    }
+    let mut count = any.len();
+    let mut all = Vec::new();
+    for (name, own) in hosts {
+        let wider = wider(name, any, &routes_of);
+        let mut routes = ordered(own, has_regex(&wider), notes);
+        routes.extend(copies(&routes, &wider));
+        count += routes.len();
+        if count > most {
+            return None;
+        }
+        all.push(routes);
+    }
+    Some(all)
+}
+
+/// Copies of a host's locations for the exact and longer paths of routes for more hosts.
+///
+/// Without the copies those routes would take requests of this host.
+fn copies<A: Clone>(own: &[Location<A>], wider: &[&[Location<A>]]) -> Vec<Location<A>> {
+    let mut copies: Vec<Location<A>> = Vec::new();
+    let mut filled = HashSet::new();
+    for location in wider.iter().copied().flatten() {
+        let pattern = &location.pattern;
+        if !filled.insert(location.path()) {
+            continue;
+        }
+        let best = match pattern {
+            _ if own.iter().any(|known| known.pattern == *pattern) => None,
+            Pattern::Exact(path) => of_path(own, path),
+            Pattern::Prefix { path, .. } if own.iter().any(|it| it.prefix() == Some(path)) => None,
+            Pattern::Prefix { path, .. } => of_prefix(own, path),
+            // All of this host's are regular expressions then, and go before those of more hosts.
+            Pattern::Regex(_) => None,
+        };
+        copies.extend(best.map(|best| Location {
+            pattern: pattern.clone(),
+            comments: Vec::new(),
+            ..best.clone()
+        }));
+    }
+    copies
 }
 
 /// The routes for more hosts than a name, which would take its requests.
-fn wider<'l>(
+fn wider<'l, A>(
     name: &str,
-    any: &'l [Location],
-    routes_of: &'l HashMap<&str, Vec<Location>>,
-) -> Vec<&'l [Location]> {
+    any: &'l [Location<A>],
+    routes_of: &'l HashMap<&str, Vec<Location<A>>>,
+) -> Vec<&'l [Location<A>]> {
     let around = covering(name).filter_map(|it| routes_of.get(it.as_str()));
     std::iter::once(any)
         .chain(around.map(Vec::as_slice))
         .collect()
 }
 
-fn has_regex(routes: &[&[Location]]) -> bool {
+fn has_regex<A>(routes: &[&[Location<A>]]) -> bool {
     let mut all = routes.iter().copied().flatten();
     all.any(|location| location.regex().is_some())
 }
 
 /// The wildcards that take a host, or all hosts of a wildcard, the longest first.
-fn covering(name: &str) -> impl Iterator<Item = String> + '_ {
+pub(in crate::import) fn covering(name: &str) -> impl Iterator<Item = String> + '_ {
     let whole = name.strip_prefix("*.").unwrap_or(name);
     whole
         .match_indices('.')

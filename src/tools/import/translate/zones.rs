@@ -19,20 +19,19 @@ const CONNECTION_STATES: u64 = 16_000;
 /// The zones of `limit_req_zone` and `limit_conn_zone`, by nginx's names.
 #[derive(Default)]
 pub(super) struct Zones {
-    /// The names in the settings; `None` for a zone that is left out.
-    pub(super) requests: HashMap<String, Option<String>>,
-    pub(super) connections: HashMap<String, ConnectionZone>,
+    pub(super) requests: HashMap<String, Zone>,
+    pub(super) connections: HashMap<String, Zone>,
     pub(super) sections: Vec<Section>,
     /// The places of the geos and maps that are translated.
     pub(super) translated: Vec<Place>,
     names: Names,
 }
 
-/// What became of a `limit_conn_zone`.
-pub(super) enum ConnectionZone {
+/// What became of a zone.
+pub(super) enum Zone {
     /// The zone of this name in the settings.
     Limits(String),
-    /// It counts all requests, so its limits are those of origins.
+    /// It counts the connections of all, so its limits are those of origins.
     Together,
     /// The same for the requests of each server.
     ByServer,
@@ -43,85 +42,75 @@ impl Zones {
     pub(super) fn read(http: &[Directive], notes: &mut Notes) -> Self {
         let mut zones = Self::default();
         let variables = Variables::read(http);
-        for directive in named(http, "limit_req_zone") {
-            zones.requests(directive, &variables, notes);
-        }
-        for directive in named(http, "limit_conn_zone") {
-            zones.connections(directive, &variables, notes);
+        for title in ["limit_req_zone", "limit_conn_zone"] {
+            for directive in named(http, title) {
+                zones.define(directive, &variables, notes);
+            }
         }
         zones
     }
 
-    fn requests(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
+    fn define(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
         let before = notes.count();
         let Some(definition) = Definition::read(directive, notes) else {
             return;
         };
-        let name = definition.name;
-        if self.requests.contains_key(name) {
-            return definition.is_second(notes);
+        let (name, key) = (definition.name, definition.key);
+        if self.of(&definition).contains_key(name) {
+            let message = format!("zone {name} is defined a second time; this one is left out");
+            return notes.add(directive.place, message);
         }
-        let became = match definition.rate(notes) {
-            Ok(rate) => self.add(&definition, &rate, REQUEST_STATES, variables, before, notes),
-            Err(problem) => {
-                definition.left_out(&problem, notes);
-                None
-            }
+        let became = if definition.is_of_requests
+            || key.is_empty()
+            || (key.contains('$') && key != "$server_name")
+        {
+            let added = self.add(&definition, variables, before, notes);
+            added.map_or_else(
+                |why| {
+                    let message = format!("zone {name} is left out, and so are its limits: {why}");
+                    notes.add_of_limit(directive.place, message);
+                    Zone::LeftOut
+                },
+                Zone::Limits,
+            )
+        } else if key == "$server_name" {
+            Zone::ByServer
+        } else {
+            Zone::Together
         };
-        self.requests.insert(name.to_owned(), became);
+        self.of(&definition).insert(name.to_owned(), became);
     }
 
-    fn connections(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
-        let before = notes.count();
-        let Some(definition) = Definition::read(directive, notes) else {
-            return;
-        };
-        let name = definition.name;
-        if self.connections.contains_key(name) {
-            return definition.is_second(notes);
+    /// The zones of the same directive.
+    fn of(&mut self, definition: &Definition) -> &mut HashMap<String, Zone> {
+        if definition.is_of_requests {
+            &mut self.requests
+        } else {
+            &mut self.connections
         }
-        let became = match definition.key {
-            "$server_name" => ConnectionZone::ByServer,
-            key if !key.is_empty() && !key.contains('$') => ConnectionZone::Together,
-            _ => self
-                .add(
-                    &definition,
-                    "none",
-                    CONNECTION_STATES,
-                    variables,
-                    before,
-                    notes,
-                )
-                .map_or(ConnectionZone::LeftOut, ConnectionZone::Limits),
-        };
-        self.connections.insert(name.to_owned(), became);
     }
 
-    /// Adds the section of a zone. Returns its name in the settings; `None` if it is left out.
+    /// Adds the section of a zone. Returns its name in the settings, or why it is left out.
     ///
-    /// `states`: how many states a megabyte of nginx's zone holds. `before`: the number of notes
-    /// before those on this zone.
+    /// `before`: the number of notes before those on this zone.
     fn add(
         &mut self,
         definition: &Definition,
-        rate: &str,
-        states: u64,
         variables: &Variables,
         before: usize,
         notes: &mut Notes,
-    ) -> Option<String> {
+    ) -> Result<String, String> {
         let exempting = variables.exempting(definition.key);
-        let key = match key(exempting.as_ref().map_or(definition.key, |it| &it.key)) {
-            Ok(key) => key,
-            Err(problem) => {
-                definition.left_out(&problem, notes);
-                return None;
-            }
+        let key = key(exempting.as_ref().map_or(definition.key, |it| &it.key))?;
+        let (rate, states) = if definition.is_of_requests {
+            (definition.rate()?, REQUEST_STATES)
+        } else {
+            ("none".to_owned(), CONNECTION_STATES)
         };
         let name = self.names.unique(definition.name);
         let mut section = Section::new(format!("[zones.{name}]"));
         section.text("key", &key.to_string());
-        section.text("rate", rate);
+        section.text("rate", &rate);
         if let Some(bytes) = definition.bytes(notes) {
             let keys = u128::from(bytes) * u128::from(states) / (1 << 20);
             let keys = keys.clamp(1, u128::from(u32::MAX));
@@ -137,13 +126,14 @@ impl Zones {
         }
         section.comments = notes.since(before);
         self.sections.push(section);
-        Some(name)
+        Ok(name)
     }
 }
 
 /// A `limit_req_zone` or `limit_conn_zone` as it is written.
 struct Definition<'t> {
     place: Place,
+    is_of_requests: bool,
     key: &'t str,
     name: &'t str,
     size: &'t str,
@@ -177,29 +167,12 @@ impl<'t> Definition<'t> {
         };
         Some(Self {
             place,
+            is_of_requests: title == "limit_req_zone",
             key,
             name,
             size,
             rate,
         })
-    }
-
-    /// Notes why the zone is left out.
-    fn left_out(&self, why: &str, notes: &mut Notes) {
-        let name = self.name;
-        notes.add_of_limit(
-            self.place,
-            format!("zone {name} is left out, and so are its limits: {why}"),
-        );
-    }
-
-    /// Notes that a zone of this name is there already.
-    fn is_second(&self, notes: &mut Notes) {
-        let name = self.name;
-        notes.add(
-            self.place,
-            format!("zone {name} is defined a second time; this one is left out"),
-        );
     }
 
     /// The zone's size in bytes. Without one, `max_keys` keeps its default.
@@ -215,8 +188,8 @@ impl<'t> Definition<'t> {
         bytes
     }
 
-    /// The rate in drip's form, with a note if it had to be made slower.
-    fn rate(&self, notes: &mut Notes) -> Result<String, String> {
+    /// The rate in drip's form.
+    fn rate(&self) -> Result<String, String> {
         // nginx's default.
         let text = self.rate.unwrap_or("1r/s");
         let (count, unit) = match text.split_once("r/") {
@@ -230,16 +203,13 @@ impl<'t> Definition<'t> {
             ));
         };
         let rate = format!("{count}r/{unit}");
-        if rate.parse::<Rate>().is_ok() {
-            return Ok(rate);
-        }
-        notes.add(self.place, "the fastest rate of drip is 1000000r/s");
-        Ok("1000000r/s".to_owned())
+        let parsed = rate.parse::<Rate>();
+        parsed.map(|_| rate).map_err(|error| error.to_string())
     }
 }
 
 /// The key in drip's form.
-pub(super) fn key(text: &str) -> Result<KeyTemplate, String> {
+fn key(text: &str) -> Result<KeyTemplate, String> {
     let known = text
         .replace("$binary_remote_addr", "$remote_addr")
         .replace("${binary_remote_addr}", "${remote_addr}");

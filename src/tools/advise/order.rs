@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// How late a line may be, in nanoseconds. Servers write a line when the response has ended.
-pub(crate) const WAITED: u64 = 60 * 1_000_000_000;
+pub(super) const WAITED: u64 = 60 * 1_000_000_000;
 /// Maximum number of lines that are held back.
 const HELD: usize = 1 << 20;
 
 /// Sorts items that are nearly in order of time, in bounded memory.
 #[derive(Debug)]
-pub(crate) struct Order<T> {
+pub(super) struct Order<T> {
     /// Items that came in order.
     straight: VecDeque<(u64, u64, T)>,
     /// Items that came after a later one.
@@ -22,7 +22,7 @@ pub(crate) struct Order<T> {
 }
 
 impl<T: Copy + Ord> Order<T> {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             straight: VecDeque::new(),
             astray: BinaryHeap::new(),
@@ -34,7 +34,7 @@ impl<T: Copy + Ord> Order<T> {
     }
 
     /// Adds an item of `time`. Items whose order is now certain go to `out`.
-    pub(crate) fn put(&mut self, time: u64, item: T, mut out: impl FnMut(u64, T)) {
+    pub(super) fn put(&mut self, time: u64, item: T, mut out: impl FnMut(u64, T)) {
         let mut time = time;
         if time < self.left {
             // Too late: later items have left already. The item counts as if it had come at their
@@ -66,14 +66,14 @@ impl<T: Copy + Ord> Order<T> {
     }
 
     /// Ends the input. All remaining items go to `out`.
-    pub(crate) fn end(&mut self, mut out: impl FnMut(u64, T)) {
+    pub(super) fn end(&mut self, mut out: impl FnMut(u64, T)) {
         while self.first().is_some() {
             self.take(&mut out);
         }
     }
 
     /// How many items came too late to be put into order.
-    pub(crate) fn late(&self) -> u64 {
+    pub(super) fn late(&self) -> u64 {
         self.late
     }
 
