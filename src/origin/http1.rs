@@ -1,11 +1,8 @@
 //! One connection to a server over HTTP/1: a request out, its response in, and then the next.
 
 use std::io;
-use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker, ready};
-
-use tokio::io::{AsyncRead, ReadBuf};
+use std::task::{Context, Poll, ready};
 
 use super::addresses::{Compared, KnownAddresses};
 use super::idle::{IdleConnections, Reusable};
@@ -284,15 +281,7 @@ impl Http1Connection {
 
 impl Reusable for Http1Connection {
     fn is_usable(&mut self, now: Moment, surely: bool) -> bool {
-        if now >= self.usable_until || surely && self.stream.has_news() {
-            return false;
-        }
-        let mut byte = [0];
-        let mut byte = ReadBuf::new(&mut byte);
-        let mut cx = Context::from_waker(Waker::noop());
-        Pin::new(&mut self.stream)
-            .poll_read(&mut cx, &mut byte)
-            .is_pending()
+        now < self.usable_until && !(surely && self.stream.has_news()) && self.stream.is_idle()
     }
 }
 
