@@ -77,14 +77,16 @@ impl Http1Connection {
         self.is_tied
     }
 
-    /// Makes the connection ready for its next request. Returns whether it may carry one.
+    /// Makes the connection ready for its next request. Returns its pool if it may carry one.
     ///
     /// Not if bytes arrived after its last response, or if its address has left the server's name.
     /// `now`: when the last bytes of the response arrived.
-    pub(super) fn rest(&mut self, limits: &ReuseLimits, now: Moment) -> bool {
-        let Some(pool) = self.pool.upgrade().filter(|_| self.received.is_none()) else {
-            return false;
-        };
+    pub(super) fn rest(
+        &mut self,
+        limits: &ReuseLimits,
+        now: Moment,
+    ) -> Option<Rc<IdleConnections<Self>>> {
+        let pool = self.pool.upgrade().filter(|_| self.received.is_none())?;
         self.sender = Sender::default();
         self.decoder = BodyDecoder::new(BodyLength::None);
         self.silence.stop();
@@ -96,8 +98,8 @@ impl Http1Connection {
         } else {
             self.usage.idle_until(limits, now)
         };
-        self.usable_until = until.unwrap_or_default();
-        until.is_some() && !self.has_left(&pool.addresses)
+        self.usable_until = until?;
+        (!self.has_left(&pool.addresses)).then_some(pool)
     }
 
     /// Returns whether its address has left the name of the server.
@@ -109,13 +111,6 @@ impl Http1Connection {
     /// Notes how long the server keeps the connection open while it is idle, if it says so.
     pub(super) fn note_server_idle(&mut self, seconds: u32) {
         self.usage.note_server_idle(seconds);
-    }
-
-    /// Returns the connection to its pool, which keeps `most` idle ones.
-    pub(super) fn give_back(self: Box<Self>, most: usize) {
-        if let Some(pool) = self.pool.upgrade() {
-            pool.keep(self, most);
-        }
     }
 
     /// Returns whether it has carried a request before.
