@@ -20,11 +20,17 @@ use crate::time::deadline::Deadline;
 ///
 /// When dropped, it closes. When given back, it serves another request.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says another thing of the connection"
+)]
 pub struct Http1Connection {
     stream: OriginStream,
     sender: Sender,
     /// Bytes that are received but not used yet.
     received: Option<Buffer>,
+    /// Whether its task was told that nothing is here, so that it is polled again once something is.
+    was_silent: bool,
     /// How many of them were searched for the end of a head.
     searched: usize,
     decoder: BodyDecoder,
@@ -54,6 +60,7 @@ impl Http1Connection {
             stream,
             sender: Sender::default(),
             received: None,
+            was_silent: false,
             searched: 0,
             decoder: BodyDecoder::new(BodyLength::None),
             silence: Deadline::default(),
@@ -194,7 +201,8 @@ impl Http1Connection {
 
     /// Receives more of a head. Zero means that the server has closed the connection.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.stream.is_silent(cx) {
+        self.was_silent = !self.was_silent && self.stream.is_silent(cx);
+        if self.was_silent {
             return Poll::Pending;
         }
         let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
