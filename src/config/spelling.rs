@@ -18,11 +18,8 @@ pub fn is_same_field(known: &str, name: &[u8]) -> bool {
 /// `underscores`: `_` counts as `-`.
 #[must_use]
 pub fn is_field(known: &str, name: &[u8], underscores: bool) -> bool {
-    if !underscores {
-        return known.as_bytes().eq_ignore_ascii_case(name);
-    }
     let plain = |byte: u8| match byte {
-        b'_' => b'-',
+        b'_' if underscores => b'-',
         byte => byte.to_ascii_lowercase(),
     };
     known.len() == name.len() && is_alike(known, name, plain)

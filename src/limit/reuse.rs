@@ -84,8 +84,13 @@ impl Usage {
     /// The same, whatever its age and its number of requests.
     #[must_use]
     pub fn idle_end(&self, limits: &ReuseLimits, now: Moment) -> Option<Moment> {
-        let server = Duration::from_secs(self.server_idle.into()).saturating_sub(MARGIN);
-        let idle = limits.idle.min(server);
+        let idle = match self.server_idle {
+            u32::MAX => limits.idle,
+            seconds => {
+                let server = Duration::from_secs(seconds.into()).saturating_sub(MARGIN);
+                limits.idle.min(server)
+            }
+        };
         (!idle.is_zero()).then(|| now + idle)
     }
 }

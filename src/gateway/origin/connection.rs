@@ -53,9 +53,9 @@ impl Connection {
     ) {
         match self {
             Self::Http1(mut connection) => match connection.rest(&settings.reuse_limits(), now) {
-                true if connection.is_tied() => client().keep(in_flight.at(), connection),
-                true => connection.give_back(settings.keep_alive),
-                false => {}
+                Some(_) if connection.is_tied() => client().keep(in_flight.at(), connection),
+                Some(pool) => pool.keep(connection, settings.keep_alive),
+                None => {}
             },
             // The others that use it keep it.
             Self::Http2(exchange) => drop(exchange),

@@ -1,12 +1,10 @@
 //! One connection to a server over HTTP/1: a request out, its response in, and then the next.
 
 use std::io;
-use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
 use limit::{Moment, ReuseLimits, Usage};
-use tokio::io::{AsyncRead, ReadBuf};
 
 use super::addresses::{Compared, KnownAddresses};
 use super::idle::{IdleConnections, Reusable};
@@ -23,11 +21,17 @@ use crate::time::deadline::Deadline;
 ///
 /// When dropped, it closes. When given back, it serves another request.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says another thing of the connection"
+)]
 pub struct Http1Connection {
     stream: OriginStream,
     sender: Sender,
     /// Bytes that are received but not used yet.
     received: Option<Buffer>,
+    /// Whether its task was told that nothing is here, so that it is polled again once something is.
+    was_silent: bool,
     /// How many of them were searched for the end of a head.
     searched: usize,
     decoder: BodyDecoder,
@@ -57,6 +61,7 @@ impl Http1Connection {
             stream,
             sender: Sender::default(),
             received: None,
+            was_silent: false,
             searched: 0,
             decoder: BodyDecoder::new(BodyLength::None),
             silence: Deadline::default(),
@@ -80,14 +85,16 @@ impl Http1Connection {
         self.is_tied
     }
 
-    /// Makes the connection ready for its next request. Returns whether it may carry one.
+    /// Makes the connection ready for its next request. Returns its pool if it may carry one.
     ///
     /// Not if bytes arrived after its last response, or if its address has left the server's name.
     /// `now`: when the last bytes of the response arrived.
-    pub(super) fn rest(&mut self, limits: &ReuseLimits, now: Moment) -> bool {
-        let Some(pool) = self.pool.upgrade().filter(|_| self.received.is_none()) else {
-            return false;
-        };
+    pub(super) fn rest(
+        &mut self,
+        limits: &ReuseLimits,
+        now: Moment,
+    ) -> Option<Rc<IdleConnections<Self>>> {
+        let pool = self.pool.upgrade().filter(|_| self.received.is_none())?;
         self.sender = Sender::default();
         self.decoder = BodyDecoder::new(BodyLength::None);
         self.silence.stop();
@@ -99,8 +106,8 @@ impl Http1Connection {
         } else {
             self.usage.idle_until(limits, now)
         };
-        self.usable_until = until.unwrap_or_default();
-        until.is_some() && !self.has_left(&pool.addresses)
+        self.usable_until = until?;
+        (!self.has_left(&pool.addresses)).then_some(pool)
     }
 
     /// Returns whether its address has left the name of the server.
@@ -112,13 +119,6 @@ impl Http1Connection {
     /// Notes how long the server keeps the connection open while it is idle, if it says so.
     pub(super) fn note_server_idle(&mut self, seconds: u32) {
         self.usage.note_server_idle(seconds);
-    }
-
-    /// Returns the connection to its pool, which keeps `most` idle ones.
-    pub(super) fn give_back(self: Box<Self>, most: usize) {
-        if let Some(pool) = self.pool.upgrade() {
-            pool.keep(self, most);
-        }
     }
 
     /// Returns whether it has carried a request before.
@@ -202,7 +202,8 @@ impl Http1Connection {
 
     /// Receives more of a head. Zero means that the server has closed the connection.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.stream.is_silent(cx) {
+        self.was_silent = !self.was_silent && self.stream.is_silent(cx);
+        if self.was_silent {
             return Poll::Pending;
         }
         let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
@@ -284,15 +285,7 @@ impl Http1Connection {
 
 impl Reusable for Http1Connection {
     fn is_usable(&mut self, now: Moment, surely: bool) -> bool {
-        if now >= self.usable_until || surely && self.stream.has_news() {
-            return false;
-        }
-        let mut byte = [0];
-        let mut byte = ReadBuf::new(&mut byte);
-        let mut cx = Context::from_waker(Waker::noop());
-        Pin::new(&mut self.stream)
-            .poll_read(&mut cx, &mut byte)
-            .is_pending()
+        now < self.usable_until && !(surely && self.stream.has_news()) && self.stream.is_idle()
     }
 }
 

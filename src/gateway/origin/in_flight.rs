@@ -8,7 +8,7 @@ use limit::{Cost, Moment, OriginTime};
 use super::error::OriginError;
 use super::failures::Failures;
 use super::good_answers::Client;
-use super::in_flight_table::{Entry, Part, Phase, Sender};
+use super::in_flight_table::{Entry, Phase, Sender};
 use super::server::Server;
 use crate::gate::{InvalidRetryAfter, Load, Place};
 
@@ -17,7 +17,7 @@ use crate::gate::{InvalidRetryAfter, Load, Place};
 pub struct InFlight<'o> {
     server: &'o Arc<Server>,
     /// `None` while it waits for the origin to come back.
-    counted: Option<Counted<'o>>,
+    entry: Option<Entry<'o>>,
     failures: &'o Failures,
     place: Option<Place>,
     sender: Sender,
@@ -28,45 +28,40 @@ pub struct InFlight<'o> {
     noted: Cell<(Phase, Moment)>,
 }
 
-/// Counts a request at a server until this is dropped.
-#[derive(Debug)]
-struct Counted<'o> {
-    part: &'o Part,
-    entry: Option<Entry<'o>>,
-}
-
 impl<'o> InFlight<'o> {
-    pub(super) fn new(server: &'o Arc<Server>, failures: &'o Failures) -> Self {
-        let part = server.in_flight_table().enter();
+    /// The request of `sender`, which leaves for `server` `now`.
+    pub(super) fn new(
+        server: &'o Arc<Server>,
+        failures: &'o Failures,
+        sender: Sender,
+        now: Moment,
+    ) -> Self {
         Self {
             server,
-            counted: Some(Counted { part, entry: None }),
+            entry: Some(server.in_flight_table().enter(sender, now)),
             failures,
             place: None,
-            sender: Sender::default(),
-            left: Moment::default(),
+            sender,
+            left: now,
             has_begun: Cell::new(false),
-            noted: Cell::default(),
+            noted: Cell::new((Phase::default(), now)),
         }
     }
 
-    /// The same request with its place at the origin, written down as that of `sender`, which leaves `now`.
-    #[must_use]
-    pub fn with(self, place: Option<Place>, sender: Sender, now: Moment) -> Self {
-        let mut here = self;
-        here.place = place;
-        here.sender = sender;
-        here.left = now;
-        here.noted = Cell::new((Phase::default(), now));
-        if let Some(counted) = &mut here.counted {
-            counted.entry = Some(counted.part.list(sender, now));
-        }
-        here
+    /// Gives the request its place at the origin.
+    pub fn set_place(&mut self, place: Option<Place>) {
+        self.place = place;
     }
 
-    /// The same request in place of that at another server.
-    pub(super) fn in_place_of(self, other: &mut Self, now: Moment) -> Self {
-        self.with(other.place.take(), other.sender, now)
+    /// Whose request it is.
+    pub(super) fn sender(&self) -> Sender {
+        self.sender
+    }
+
+    /// Moves the request to another server, where `other` has entered it.
+    pub(super) fn move_to(&mut self, mut other: Self) {
+        other.place = self.place.take();
+        *self = other;
     }
 
     /// Whether the request may be sent now: the gateway may have stood still since it got its place.
@@ -78,7 +73,7 @@ impl<'o> InFlight<'o> {
     /// Leaves the server, which it did not reach, and returns its place at the origin.
     #[must_use]
     pub fn leave(&mut self) -> Option<Place> {
-        self.counted = None;
+        self.entry = None;
         self.place.take()
     }
 
@@ -96,11 +91,16 @@ impl<'o> InFlight<'o> {
         Arc::ptr_eq(self.server, server)
     }
 
-    /// Notes how much of the time at the origin was the client's so far.
-    pub fn note_time(&self, time: OriginTime) {
+    /// As [`Self::note_time`], but not in the table: the request is about to leave that.
+    pub fn note_at_place(&self, time: OriginTime) {
         if let Some(place) = &self.place {
             place.note_time(time);
         }
+    }
+
+    /// Notes how much of the time at the origin was the client's so far.
+    pub fn note_time(&self, time: OriginTime) {
+        self.note_at_place(time);
         let phase = match (self.has_begun.get(), time.is_stopped()) {
             (false, true) => Phase::Upload,
             (false, false) => Phase::Answer,
@@ -123,7 +123,7 @@ impl<'o> InFlight<'o> {
 
     fn note(&self, phase: Phase, since: Moment) {
         if self.noted.replace((phase, since)) != (phase, since)
-            && let Some(entry) = self.counted.as_ref().and_then(|it| it.entry.as_ref())
+            && let Some(entry) = &self.entry
         {
             entry.note(phase, since);
         }
@@ -189,13 +189,5 @@ impl<'o> InFlight<'o> {
         }
         let client = Client::of(self.sender.client);
         (self.failures).unanswered(self.server, client, error, took, now);
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        // It leaves the table before it is counted no more.
-        self.entry = None;
-        self.part.leave();
     }
 }

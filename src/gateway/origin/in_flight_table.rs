@@ -1,7 +1,7 @@
 //! The requests at a server, each with its client, its route, and what it waits for.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use limit::Moment;
@@ -17,9 +17,9 @@ pub struct InFlightTable(Sharded<Part>);
 
 /// The requests of a few workers.
 #[derive(Debug, Default)]
-pub(super) struct Part {
-    /// The number of requests, so that a choice between servers takes no lock.
-    count: AtomicU64,
+struct Part {
+    /// The number of requests, so that a choice between servers takes no lock. Written under the lock.
+    count: AtomicUsize,
     requests: Mutex<Slab<AtServer>>,
 }
 
@@ -65,17 +65,23 @@ pub(super) struct Entry<'o> {
 }
 
 impl InFlightTable {
-    /// Counts one request more. Returns the part of the table that it belongs to.
-    pub(super) fn enter(&self) -> &Part {
+    /// Counts and lists a request of `sender`, which leaves for the server `now`.
+    pub(super) fn enter(&self, sender: Sender, now: Moment) -> Entry<'_> {
         let part = self.0.here();
-        part.count.fetch_add(1, Ordering::Relaxed);
-        part
+        let key = part.change(|requests| {
+            requests.insert(AtServer {
+                sender,
+                phase: Phase::default(),
+                since: now,
+            })
+        });
+        Entry { part, key }
     }
 
     /// The number of requests at the server.
     pub(super) fn count(&self) -> usize {
         let counts = self.0.iter().map(|part| part.count.load(Ordering::Relaxed));
-        usize::try_from(counts.sum::<u64>()).unwrap_or(usize::MAX)
+        counts.sum()
     }
 
     /// Returns since when the oldest request waits for the head of its answer.
@@ -99,19 +105,12 @@ impl InFlightTable {
 }
 
 impl Part {
-    /// Counts one request less.
-    pub(super) fn leave(&self) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Writes down whose request was counted.
-    pub(super) fn list(&self, sender: Sender, since: Moment) -> Entry<'_> {
-        let key = self.lock().insert(AtServer {
-            sender,
-            phase: Phase::default(),
-            since,
-        });
-        Entry { part: self, key }
+    /// Changes the list, and counts it anew.
+    fn change<T>(&self, change: impl FnOnce(&mut Slab<AtServer>) -> T) -> T {
+        let mut requests = self.lock();
+        let changed = change(&mut requests);
+        self.count.store(requests.len(), Ordering::Relaxed);
+        changed
     }
 
     fn lock(&self) -> MutexGuard<'_, Slab<AtServer>> {
@@ -130,7 +129,7 @@ impl Entry<'_> {
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        self.part.lock().try_remove(self.key);
+        self.part.change(|requests| requests.try_remove(self.key));
     }
 }
 
@@ -142,12 +141,14 @@ mod tests {
     fn requests_are_listed_with_what_they_wait_for_until_they_leave() {
         let table = InFlightTable::default();
         let at = Moment::from_nanos;
-        let (one, other) = (table.enter(), table.enter());
         let sender = |route| Sender {
             client: None,
             route: Some(route),
         };
-        let (first, second) = (one.list(sender(1), at(10)), other.list(sender(2), at(20)));
+        let (first, second) = (
+            table.enter(sender(1), at(10)),
+            table.enter(sender(2), at(20)),
+        );
         first.note(Phase::Upload, at(15));
         second.note(Phase::End, at(20));
         let listed = || {
@@ -157,8 +158,8 @@ mod tests {
         };
         let of_second = (Some(2), Phase::End, at(20));
         assert_eq!(listed(), [(Some(1), Phase::Upload, at(15)), of_second]);
+        assert_eq!(table.count(), 2);
         drop(first);
-        one.leave();
         assert_eq!((listed(), table.count()), (vec![of_second], 1));
     }
 }

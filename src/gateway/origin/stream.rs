@@ -1,7 +1,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use actix_rt::net::{ActixStream, Ready};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -49,6 +49,26 @@ impl OriginStream {
             // Decrypted bytes may wait in the TLS session.
             Self::Tls(_) => false,
         }
+    }
+
+    /// Returns whether nothing has arrived since the last read, as far as the runtime knows: no byte,
+    /// and not the end of the connection.
+    ///
+    /// The task is not woken when something does. A byte that has arrived is lost.
+    pub(super) fn is_idle(&mut self) -> bool {
+        let mut byte = [0];
+        let read = match self {
+            Self::Tcp(stream) => stream.try_read(&mut byte),
+            Self::Unix(stream) => stream.try_read(&mut byte),
+            // Decrypted bytes may wait in the TLS session, of which the runtime does not know.
+            Self::Tls(stream) => {
+                let mut cx = Context::from_waker(Waker::noop());
+                let read =
+                    Pin::new(stream.as_mut()).poll_read(&mut cx, &mut ReadBuf::new(&mut byte));
+                return read.is_pending();
+            }
+        };
+        read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Returns whether the server has sent bytes that were not read yet, or has closed.

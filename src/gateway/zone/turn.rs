@@ -72,7 +72,14 @@ impl<'z> Turn<'z> {
         reason = "a place that nobody holds is free again"
     )]
     pub fn take(mut self) -> Option<OccupiedPlace<'z>> {
-        self.use_up();
+        self.use_up()
+    }
+
+    /// As [`Self::take`], of a turn that is dropped then: no turn is moved.
+    pub fn use_up(&mut self) -> Option<OccupiedPlace<'z>> {
+        self.unused = None;
+        let status = self.grant.status(self.dry_run);
+        self.shards.metrics().count(self.plan, status);
         self.grant.place.map(|ticket| OccupiedPlace {
             shards: self.shards,
             key: self.bucket_key(),
@@ -156,12 +163,6 @@ impl<'z> Turn<'z> {
             key: self.bucket_key(),
             charge: self.grant.charge,
         }
-    }
-
-    fn use_up(&mut self) {
-        self.unused = None;
-        let status = self.grant.status(self.dry_run);
-        self.shards.metrics().count(self.plan, status);
     }
 }
 

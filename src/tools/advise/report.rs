@@ -28,9 +28,12 @@ pub fn report(advice: &Advice) -> String {
     } else {
         "Paste this at the end of a gateway.toml, below the route to limit"
     };
-    let _ = writeln!(text, "
+    let _ = writeln!(
+        text,
+        "
 {place}:
-");
+"
+    );
     text.push_str(&toml(advice));
     if let Some(lines) = gate(survey) {
         text.push_str("\nFor a gate in front of the origin, in its table:\n\n");

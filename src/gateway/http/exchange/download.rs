@@ -49,7 +49,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let Some((connection, in_flight)) = at_origin.take() else {
             return;
         };
-        self.note_upload(&in_flight);
+        (self.time).uploaded(self.upload.last_piece(), self.upload.awaits_client());
+        in_flight.note_at_place(self.time);
         self.end_work(&in_flight, true);
         self.occupied.clear();
         in_flight.ended();

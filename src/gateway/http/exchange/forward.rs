@@ -189,13 +189,6 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         self.time.since(self.began, now)
     }
 
-    /// Notes whether the client still has to send a part of the request.
-    pub(super) fn note_upload(&mut self, in_flight: &InFlight<'_>) {
-        let upload = &self.upload;
-        (self.time).uploaded(upload.last_piece(), upload.awaits_client());
-        in_flight.note_time(self.time);
-    }
-
     pub(super) fn origin(&self) -> &'r Origin {
         self.gateway.origin(self.origin)
     }
@@ -320,11 +313,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         if let Some(found) = self.find_tied(verified) {
             return Ok(found);
         }
-        let in_flight = self
-            .origin()
-            .pick(None, self.began, || self.hash())
-            .map_err(Err)?;
-        let in_flight = in_flight.with(self.place.take(), self.sender(), self.began);
+        let picked = (self.origin()).pick(self.sender(), self.began, || self.hash());
+        let mut in_flight = picked.map_err(Err)?;
+        in_flight.set_place(self.place.take());
         self.record.server = Some(in_flight.server());
         let pool = self.worker.pools.of(in_flight.at());
         let kept = pool.take(self.settings(), self.needs(), self.began, verified);
@@ -337,10 +328,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Takes a connection on which the client may be logged in.
     fn find_tied(&mut self, verified: bool) -> Option<(Connection, InFlight<'r>)> {
         let tied = self.context.tied()?;
-        let found = self.origin().pick_tied(tied, self.began, verified);
-        let (connection, in_flight) = found?;
+        let found = (self.origin()).pick_tied(tied, self.sender(), self.began, verified);
+        let (connection, mut in_flight) = found?;
         self.record.server = Some(in_flight.server());
-        let in_flight = in_flight.with(self.place.take(), self.sender(), self.began);
+        in_flight.set_place(self.place.take());
         Some((connection, in_flight))
     }
 

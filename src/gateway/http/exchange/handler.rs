@@ -332,8 +332,9 @@ fn admit<'w, 'a: 'w>(
         }
         Err(reply) => return Either::Left(ready(Err(reply))),
     };
-    match limits::begin(route, info, record) {
-        Begun::Decided(turns) => {
+    let mut turns = Turns::default();
+    match limits::begin(route, info, record, &mut turns) {
+        Begun::Decided => {
             if let Some(reply) = rejected(route, record) {
                 return Either::Left(ready(Err(reply)));
             }

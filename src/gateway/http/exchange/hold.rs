@@ -95,13 +95,15 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         loop {
             let again = self.wait_again(place, error, held_since).await?;
             self.began = self.worker.pacer.now();
-            let mut in_flight = match self.origin().pick(None, self.began, || self.hash()) {
-                Ok(picked) => picked.with(Some(again), self.sender(), self.began),
+            let picked = (self.origin()).pick(self.sender(), self.began, || self.hash());
+            let mut in_flight = match picked {
+                Ok(picked) => picked,
                 Err(all_out) => {
                     (place, error) = (Some(again), all_out);
                     continue;
                 }
             };
+            in_flight.set_place(Some(again));
             self.record.server = Some(in_flight.server());
             match self.connect_to_any(&mut in_flight).await {
                 Ok(connection) => {

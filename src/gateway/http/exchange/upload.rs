@@ -88,7 +88,7 @@ impl Upload {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Reading) {
             Phase::Refused(piece) => Phase::Sending(piece),
             // The end is to be sent again.
-            Phase::Over => Phase::Sending(Buffer::take()),
+            Phase::Over => Phase::Sending(Buffer::without_room()),
             phase => phase,
         };
     }
@@ -109,7 +109,7 @@ impl Upload {
             match &mut self.phase {
                 Phase::Over | Phase::Refused(_) => return Poll::Ready(Ok(())),
                 Phase::Reading if client.body_is_over() => {
-                    self.phase = Phase::Sending(Buffer::take());
+                    self.phase = Phase::Sending(Buffer::without_room());
                 }
                 Phase::Reading => {
                     let mut piece = Buffer::take();
@@ -147,7 +147,7 @@ impl Upload {
                     self.phase = match ready!(origin.poll_send(cx, piece, then)) {
                         Ok(()) if is_last => Phase::Over,
                         Ok(()) => Phase::Reading,
-                        Err(_) => Phase::Refused(std::mem::replace(piece, Buffer::take())),
+                        Err(_) => Phase::Refused(std::mem::replace(piece, Buffer::without_room())),
                     };
                 }
             }

@@ -37,7 +37,8 @@ enum State {
     // Boxed: few bodies are chunked, but every connection would need the room.
     Chunked(Box<Chunks>),
     UntilClose,
-    Over(Trailers),
+    /// Boxed: few bodies have trailers.
+    Over(Option<Box<Trailers>>),
 }
 
 impl BodyDecoder {
@@ -45,7 +46,7 @@ impl BodyDecoder {
     #[must_use]
     pub fn new(length: BodyLength) -> Self {
         Self(match length {
-            BodyLength::None | BodyLength::Length(0) => State::Over(Trailers::default()),
+            BodyLength::None | BodyLength::Length(0) => State::Over(None),
             BodyLength::Length(length) => State::Length(length),
             BodyLength::Chunked => State::Chunked(Box::default()),
             BodyLength::UntilClose => State::UntilClose,
@@ -85,7 +86,7 @@ impl BodyDecoder {
                 let count = usize::try_from(*left).map_or(available, |left| left.min(available));
                 *left -= count as u64;
                 if *left == 0 {
-                    self.0 = State::Over(Trailers::default());
+                    self.0 = State::Over(None);
                 }
                 Ok((count, count))
             }
@@ -93,7 +94,10 @@ impl BodyDecoder {
                 let decoded = chunks.decode(bytes)?;
                 if chunks.is_over() {
                     match chunks.trailers() {
-                        Ok(trailers) => self.0 = State::Over(trailers),
+                        Ok(trailers) => {
+                            let trailers = (!trailers.is_empty()).then(|| Box::new(trailers));
+                            self.0 = State::Over(trailers);
+                        }
                         Err(invalid) => {
                             chunks.set_salvaged(decoded.0);
                             return Err(invalid.into());
@@ -125,7 +129,7 @@ impl BodyDecoder {
     /// Returns an error if the body is not complete.
     pub fn end_of_connection(&mut self) -> Result<(), BodyError> {
         match self.0 {
-            State::UntilClose => self.0 = State::Over(Trailers::default()),
+            State::UntilClose => self.0 = State::Over(None),
             State::Over(_) => {}
             State::Length(_) | State::Chunked(_) => return Err(BodyError::CutShort),
         }
@@ -136,7 +140,7 @@ impl BodyDecoder {
     #[must_use]
     pub fn trailers(&self) -> Option<&Trailers> {
         match &self.0 {
-            State::Over(trailers) if !trailers.is_empty() => Some(trailers),
+            State::Over(trailers) => trailers.as_deref(),
             _ => None,
         }
     }

@@ -28,8 +28,27 @@ const MAX_POOLED: usize = 128;
 // No other worker's lies in the same cache lines.
 #[repr(align(128))]
 struct PoolStats {
-    in_use: AtomicUsize,
+    /// Those in use and those pooled. Seldom written.
+    all: AtomicUsize,
     pooled: AtomicUsize,
+}
+
+impl PoolStats {
+    fn add(&self, more: isize) {
+        let all = self.all.load(Ordering::Relaxed);
+        self.all
+            .store(all.saturating_add_signed(more), Ordering::Relaxed);
+    }
+
+    fn read(&self) -> BufferStats {
+        let (all, pooled) = (&self.all, &self.pooled);
+        // A buffer may be taken in between.
+        let pooled = pooled.load(Ordering::Relaxed);
+        BufferStats {
+            in_use: all.load(Ordering::Relaxed).saturating_sub(pooled),
+            pooled,
+        }
+    }
 }
 
 /// The number of buffers of all workers, for metrics.
@@ -71,22 +90,22 @@ impl Pool {
 
     fn take(&self) -> Vec<u8> {
         let mut empty = self.empty.borrow_mut();
-        let bytes = empty.pop().unwrap_or_else(|| vec![0; CAPACITY]);
+        let Some(bytes) = empty.pop() else {
+            self.stats.add(1);
+            return vec![0; CAPACITY];
+        };
         self.stats.pooled.store(empty.len(), Ordering::Relaxed);
-        let in_use = self.stats.in_use.load(Ordering::Relaxed);
-        self.stats.in_use.store(in_use + 1, Ordering::Relaxed);
         bytes
     }
 
     fn give_back(&self, bytes: Vec<u8>) {
-        let in_use = self.stats.in_use.load(Ordering::Relaxed);
-        let less = in_use.saturating_sub(1);
-        self.stats.in_use.store(less, Ordering::Relaxed);
         let mut empty = self.empty.borrow_mut();
         // A buffer that grew for a large head is not kept.
         if bytes.len() == CAPACITY && empty.len() < MAX_POOLED {
             empty.push(bytes);
             self.stats.pooled.store(empty.len(), Ordering::Relaxed);
+        } else {
+            self.stats.add(-1);
         }
     }
 }
@@ -97,8 +116,9 @@ pub fn stats() -> BufferStats {
     let pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = BufferStats::default();
     for pool in pools.iter().filter_map(Weak::upgrade) {
-        all.in_use += pool.in_use.load(Ordering::Relaxed);
-        all.pooled += pool.pooled.load(Ordering::Relaxed);
+        let own = pool.read();
+        all.in_use += own.in_use;
+        all.pooled += own.pooled;
     }
     all
 }
@@ -119,6 +139,16 @@ impl Buffer {
     pub fn take() -> Self {
         Self {
             bytes: POOL.with(Pool::take),
+            start: 0,
+            end: 0,
+        }
+    }
+
+    /// Returns an empty buffer that takes room from the pool with its first bytes.
+    #[must_use]
+    pub fn without_room() -> Self {
+        Self {
+            bytes: Vec::new(),
             start: 0,
             end: 0,
         }
@@ -160,7 +190,8 @@ impl Buffer {
 
     /// Empties the buffer, and leaves room before the next bytes for the size of a chunk.
     pub fn clear_for_body(&mut self) {
-        (self.start, self.end) = (CHUNK_HEADROOM, CHUNK_HEADROOM);
+        let start = CHUNK_HEADROOM.min(self.bytes.len());
+        (self.start, self.end) = (start, start);
     }
 
     /// Removes the first `count` bytes.
@@ -202,7 +233,11 @@ impl Buffer {
 
     #[cold]
     fn grow(&mut self, end: usize) {
-        self.bytes.resize(end.next_multiple_of(CAPACITY), 0);
+        if self.bytes.is_empty() {
+            self.bytes = POOL.with(Pool::take);
+        }
+        let size = end.next_multiple_of(CAPACITY).max(self.bytes.len());
+        self.bytes.resize(size, 0);
     }
 
     /// Returns whether `count` more bytes fit without growing.
@@ -244,8 +279,7 @@ impl Buffer {
             (self.start, self.end) = (0, self.len());
         }
         if !self.has_room_for(1) {
-            let grown = self.bytes.len() + CAPACITY;
-            self.bytes.resize(grown, 0);
+            self.grow(self.end + 1);
         }
         let until = self.bytes.len().min(self.end + limit);
         let mut room = ReadBuf::new(&mut self.bytes[self.end..until]);
@@ -279,6 +313,9 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
+        if bytes.is_empty() {
+            return;
+        }
         // A thread that is ending has no pool any more.
         let _ended = POOL.try_with(|pool| pool.give_back(bytes));
     }

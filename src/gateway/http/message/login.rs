@@ -22,16 +22,20 @@ const FIELDS: [FieldName; 3] = [
 #[must_use]
 #[inline]
 pub fn logs_in_connection(fields: Fields<'_>) -> bool {
+    // Most heads have none of these fields.
+    fields.has_any(FIELDS) && names_scheme(fields)
+}
+
+/// Returns whether one of the fields names one of the schemes.
+fn names_scheme(fields: Fields<'_>) -> bool {
     let is_scheme = |element: &[u8], scheme: &[u8]| {
         let start = element.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     };
-    // Most heads have none of these fields.
-    fields.has_any(FIELDS)
-        && FIELDS.into_iter().any(|known| {
-            let mut elements = fields.elements(known);
-            elements.any(|it| SCHEMES.iter().any(|scheme| is_scheme(it, scheme)))
-        })
+    FIELDS.into_iter().any(|known| {
+        let mut elements = fields.elements(known);
+        elements.any(|it| SCHEMES.iter().any(|scheme| is_scheme(it, scheme)))
+    })
 }
 
 #[cfg(test)]

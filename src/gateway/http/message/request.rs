@@ -289,8 +289,10 @@ impl RequestHead {
             Version::Http10 => false,
             Version::Http2 => true,
             Version::Http11 => {
-                let mut codings = self.fields().elements(FieldName::Te);
-                codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
+                let fields = self.fields();
+                let is_named = |coding: &[u8]| coding.eq_ignore_ascii_case(b"trailers");
+                // Few heads have the field.
+                fields.has(FieldName::Te) && fields.elements(FieldName::Te).any(is_named)
             }
         }
     }

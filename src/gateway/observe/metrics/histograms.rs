@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ::metrics::{Histogram, HistogramFn, Key};
 use indexmap::IndexMap;
@@ -42,19 +43,29 @@ struct Values {
     nanos: AtomicU64,
 }
 
+/// The edges in nanoseconds.
+const EDGES: [u64; SECONDS.len()] = {
+    let mut edges = [0; SECONDS.len()];
+    let mut at = 0;
+    while at < edges.len() {
+        edges[at] = nanos(SECONDS[at]);
+        at += 1;
+    }
+    edges
+};
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "what no duration is saturates"
+)]
+const fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9 + 0.5) as u64
+}
+
 impl HistogramFn for DurationHistogram {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "what no duration is saturates"
-    )]
     fn record(&self, seconds: f64) {
-        let values = self.0.here();
-        let first = SECONDS.iter().position(|edge| seconds <= *edge);
-        let count = first.map_or(&values.above, |first| &values.counts[first]);
-        count.fetch_add(1, Ordering::Relaxed);
-        let nanos = (seconds * 1e9).round() as u64;
-        values.nanos.fetch_add(nanos, Ordering::Relaxed);
+        self.record_nanos(nanos(seconds));
     }
 }
 
@@ -92,6 +103,29 @@ impl Histograms {
 }
 
 impl DurationHistogram {
+    /// Counts a duration.
+    pub fn record(&self, span: Duration) {
+        self.record_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    fn record_nanos(&self, nanos: u64) {
+        let values = self.0.here();
+        let first = EDGES.iter().position(|edge| nanos <= *edge);
+        let count = first.map_or(&values.above, |first| &values.counts[first]);
+        count.fetch_add(1, Ordering::Relaxed);
+        values.nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    /// How many durations were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        let counts = self
+            .0
+            .iter()
+            .flat_map(|it| it.counts.iter().chain([&it.above]));
+        counts.map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
     /// Appends its lines to `out`, with the name and the labels of `key`.
     #[expect(
         clippy::cast_precision_loss,
@@ -134,7 +168,13 @@ mod tests {
         for seconds in [0.0001, 0.0002, 2.5, 100.0] {
             histograms.register(&key).record(seconds);
         }
+        let direct = DurationHistogram::default();
+        for micros in [100, 101] {
+            direct.record(Duration::from_micros(micros));
+        }
+        assert_eq!(direct.count(), 2);
         let mut out = String::new();
+        direct.render(&Key::from_name("direct"), &mut out);
         histograms.render(&mut out);
         let labels = "zone=\"a\\\"b\"";
         for line in [
@@ -148,6 +188,8 @@ mod tests {
             format!("wait_seconds_bucket{{{labels},le=\"+Inf\"}} 4"),
             format!("wait_seconds_sum{{{labels}}} 102.5003"),
             format!("wait_seconds_count{{{labels}}} 4"),
+            "direct_bucket{le=\"0.0001\"} 1".to_owned(),
+            "direct_sum 0.000201".to_owned(),
         ] {
             assert!(out.lines().any(|told| told == line), "{line}\n{out}");
         }

@@ -1,7 +1,5 @@
 use std::time::Duration;
 
-use ::metrics::HistogramFn;
-
 use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::code_class::CodeClass;
 use super::histograms::DurationHistogram;
@@ -47,7 +45,7 @@ impl Outcome {
 /// had takes a few bytes.
 #[derive(Debug, Default)]
 pub struct ServerMetrics {
-    outcomes: [(Count, DurationHistogram); Outcome::ALL.len()],
+    outcomes: [DurationHistogram; Outcome::ALL.len()],
     codes: [Count; CodeClass::ALL.len()],
     /// Times to the head of a response, for readers that need their quantiles each second.
     heads: AtomicHistogram,
@@ -76,20 +74,18 @@ impl ServerMetrics {
     /// How many requests had this outcome.
     #[must_use]
     pub fn counted(&self, outcome: Outcome) -> u64 {
-        self.outcomes[outcome as usize].0.get()
+        self.durations(outcome).count()
     }
 
     /// How long requests with this outcome took.
     #[must_use]
     pub fn durations(&self, outcome: Outcome) -> &DurationHistogram {
-        &self.outcomes[outcome as usize].1
+        &self.outcomes[outcome as usize]
     }
 
     /// Counts a request that ended with `outcome` after `took`.
     pub fn count(&self, outcome: Outcome, took: Duration) {
-        let (count, durations) = &self.outcomes[outcome as usize];
-        count.add(1);
-        durations.record(took.as_secs_f64());
+        self.durations(outcome).record(took);
     }
 
     /// How many requests got the head of a response.
@@ -101,7 +97,7 @@ impl ServerMetrics {
     /// How many requests got no response head.
     #[must_use]
     pub fn failed(&self) -> u64 {
-        let all: u64 = self.outcomes.iter().map(|(count, _)| count.get()).sum();
+        let all: u64 = self.outcomes.iter().map(DurationHistogram::count).sum();
         all.saturating_sub(self.answered())
     }
 }

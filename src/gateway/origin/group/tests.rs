@@ -4,6 +4,7 @@ use super::*;
 use crate::origin::error::OriginError;
 use crate::origin::good_answers::Client;
 use crate::origin::health::MaxFails;
+use crate::origin::in_flight_table::Sender;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -93,11 +94,13 @@ fn requests_at_servers_that_are_out_take_no_room_from_others() {
         "{ url = \"http://a\", max_in_flight = 2 }, { url = \"http://b\", max_in_flight = 3 }";
     let (group, servers) = group(servers, "");
     assert_eq!(group.room(at(0)), Some(5));
-    let requests = [0; 3].map(|_| servers[1].in_flight_table().enter());
+    let at_second = servers[1].in_flight_table();
+    let enter = || at_second.enter(Sender::default(), at(0));
+    let mut requests = vec![enter(), enter(), enter()];
     fail(&servers[1], at(0));
     // Three are still there, and two more may be at the first server.
     assert_eq!(group.room(at(1)), Some(5));
-    requests[0].leave();
+    requests.pop();
     assert_eq!(group.room(at(1)), Some(4));
     fail(&servers[0], at(1));
     assert_eq!(group.room(at(2)), None, "those that wait are told");

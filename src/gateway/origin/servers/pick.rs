@@ -13,6 +13,7 @@ use crate::origin::connection::Connection;
 use crate::origin::error::OriginError;
 use crate::origin::group::Group;
 use crate::origin::in_flight::InFlight;
+use crate::origin::in_flight_table::Sender;
 use crate::origin::server::Server;
 use crate::origin::tied::TiedConnections;
 
@@ -42,8 +43,9 @@ impl Origin {
         now: Moment,
         hash: impl FnOnce() -> Option<u64>,
     ) -> Result<(), OriginError> {
-        let other = self.pick(Some(tried), now, hash)?;
-        *tried = other.in_place_of(tried, now);
+        let untried = |server: &Arc<Server>| !tried.is_at(server);
+        let other = self.pick_of(untried, tried.sender(), now, hash)?;
+        tried.move_to(other);
         Ok(())
     }
 
@@ -62,16 +64,16 @@ impl Origin {
         hash: impl FnOnce() -> Option<u64>,
     ) -> Result<(), OriginError> {
         let untried = |server: &Arc<Server>| !tried.contains(&server.url());
-        let other = self.pick_of(untried, now, hash)?;
-        *request = other.in_place_of(request, now);
+        let other = self.pick_of(untried, request.sender(), now, hash)?;
+        request.move_to(other);
         Ok(())
     }
 
-    /// Picks the server with the fewest requests in flight.
+    /// Picks the server with the fewest requests in flight, for a request of `sender`.
     ///
-    /// Servers that are out or that were `tried` are skipped. Several with equally few requests take
-    /// turns, in the order of the file. `hash`: that of the request's key, for an origin that hashes
-    /// keys; `None`: it has none. Nothing else asks for it.
+    /// Servers that are out are skipped. Several with equally few requests take turns, in the order
+    /// of the file. `hash`: that of the request's key, for an origin that hashes keys; `None`: it has
+    /// none. Nothing else asks for it.
     ///
     /// # Errors
     ///
@@ -79,12 +81,11 @@ impl Origin {
     /// asked again.
     pub fn pick(
         &self,
-        tried: Option<&InFlight<'_>>,
+        sender: Sender,
         now: Moment,
         hash: impl FnOnce() -> Option<u64>,
     ) -> Result<InFlight<'_>, OriginError> {
-        let untried = |server: &Arc<Server>| tried.is_none_or(|tried| !tried.is_at(server));
-        self.pick_of(untried, now, hash)
+        self.pick_of(|_| true, sender, now, hash)
     }
 
     /// Takes a connection that is tied to the client, with its server, if that is in.
@@ -94,6 +95,7 @@ impl Origin {
     pub fn pick_tied(
         &self,
         tied: &TiedConnections,
+        sender: Sender,
         now: Moment,
         surely: bool,
     ) -> Option<(Connection, InFlight<'_>)> {
@@ -101,7 +103,7 @@ impl Origin {
         let (server, connection) =
             servers.find_map(|it| Some((it, tied.take(it, now, surely)?)))?;
         let is_same = |it: &Arc<Server>| Arc::ptr_eq(it, server);
-        if let Ok(picked) = self.pick_of(is_same, now, || None) {
+        if let Ok(picked) = self.pick_of(is_same, sender, now, || None) {
             return Some((Connection::Http1(connection), picked));
         }
         tied.keep(server, connection);
@@ -111,11 +113,13 @@ impl Origin {
     fn pick_of(
         &self,
         may_be: impl Fn(&Arc<Server>) -> bool,
+        sender: Sender,
         now: Moment,
         hash: impl FnOnce() -> Option<u64>,
     ) -> Result<InFlight<'_>, OriginError> {
+        let begin = |nth: usize| InFlight::new(&self.servers[nth], &self.failures, sender, now);
         if let Some(group) = &self.group {
-            return self.choose(group, may_be, now, hash);
+            return self.choose(group, may_be, now, hash, begin);
         }
         let alone = self.is_alone();
         let count = self.servers.len();
@@ -125,34 +129,32 @@ impl Origin {
             .map(|nth| (nth, &self.servers[nth]))
             .filter(|(_, server)| may_be(server))
             .filter(|(_, server)| server.is_in(alone, now));
-        let Some((nth, server)) = candidates.min_by_key(|(_, server)| server.in_flight()) else {
+        // The requests at a server that is compared with no other need not be counted.
+        let requests = |server: &Arc<Server>| if alone { 0 } else { server.in_flight() };
+        let Some((nth, _)) = candidates.min_by_key(|(_, server)| requests(server)) else {
             return Err(self.all_out(now));
         };
         if !alone {
             // Workers that pick at the same moment may move it once for both.
             self.next.store((nth + 1) % count, Ordering::Relaxed);
         }
-        Ok(self.begin(server))
-    }
-
-    fn begin<'o>(&'o self, server: &'o Arc<Server>) -> InFlight<'o> {
-        InFlight::new(server, &self.failures)
+        Ok(begin(nth))
     }
 
     /// Picks a server where the file says more than their URLs.
-    fn choose(
-        &self,
+    fn choose<'o>(
+        &'o self,
         group: &Group,
         may_be: impl Fn(&Arc<Server>) -> bool,
         now: Moment,
         hash: impl FnOnce() -> Option<u64>,
-    ) -> Result<InFlight<'_>, OriginError> {
+        begin: impl FnOnce(usize) -> InFlight<'o>,
+    ) -> Result<InFlight<'o>, OriginError> {
         let hash = match &self.settings.balance {
             Balance::Hash(_) => hash(),
             Balance::LeastInFlight => None,
         };
-        let take = |nth: usize| self.begin(&self.servers[nth]);
-        let chosen = group.choose(may_be, hash, now, take);
+        let chosen = group.choose(may_be, hash, now, begin);
         chosen.map_err(|why| match why {
             NoServer::Out => self.all_out(now),
             NoServer::Full => OriginError::AllFull {

@@ -221,7 +221,16 @@ impl<S: Socket> Http1Connection<S> {
         let mut searched = 0;
         self.reading.stop();
         let mut is_deferred = !self.kept.is_empty();
-        poll_fn(move |cx| self.poll_head(cx, service, &mut is_deferred, &mut searched))
+        let mut was_silent = false;
+        poll_fn(move |cx| {
+            self.poll_head(
+                cx,
+                service,
+                &mut is_deferred,
+                &mut was_silent,
+                &mut searched,
+            )
+        })
     }
 
     fn poll_head(
@@ -229,6 +238,7 @@ impl<S: Socket> Http1Connection<S> {
         cx: &mut Context<'_>,
         service: &impl RequestService,
         is_deferred: &mut bool,
+        was_silent: &mut bool,
         searched: &mut usize,
     ) -> Poll<Next> {
         if *is_deferred {
@@ -240,7 +250,9 @@ impl<S: Socket> Http1Connection<S> {
             }
         }
         loop {
-            if self.socket.is_silent(cx) {
+            // A task that was told so is polled again once something is here.
+            *was_silent = !*was_silent && self.socket.is_silent(cx);
+            if *was_silent {
                 return self.poll_no_head(cx);
             }
             let mut buffer = Buffer::take();

@@ -1,6 +1,6 @@
 use config::Route;
 use limit::Moment;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::super::cost::UsedTurns;
 use crate::zone::{OccupiedPlace, Turn};
@@ -33,13 +33,14 @@ impl<'r> Turns<'r> {
     /// Uses all turns: their charges stay, unless the answer on this route changes them.
     ///
     /// The request holds the returned places as long as it runs.
-    pub(in super::super) fn take(self, route: &Route) -> (UsedTurns<'r>, OccupiedPlaces<'r>) {
+    pub(in super::super) fn take(mut self, route: &Route) -> (UsedTurns<'r>, OccupiedPlaces<'r>) {
         let used = if route.settles() {
             UsedTurns(self.0.iter().map(Turn::used).collect())
         } else {
             UsedTurns::default()
         };
-        (used, self.0.into_iter().filter_map(Turn::take).collect())
+        let occupied = self.0.iter_mut().filter_map(Turn::use_up).collect();
+        (used, occupied)
     }
 
     /// Gives all turns back, because another zone or the origin's gate rejected the request.
@@ -50,12 +51,6 @@ impl<'r> Turns<'r> {
 
 /// The places that a running request holds in its zones.
 pub(in super::super) type OccupiedPlaces<'r> = Vec<OccupiedPlace<'r>>;
-
-impl<'r> From<Turn<'r>> for Turns<'r> {
-    fn from(turn: Turn<'r>) -> Self {
-        Self(smallvec![turn])
-    }
-}
 
 impl<'r> FromIterator<Turn<'r>> for Turns<'r> {
     fn from_iter<I: IntoIterator<Item = Turn<'r>>>(turns: I) -> Self {

@@ -27,9 +27,9 @@ use crate::zone::{Key, Rejection};
 pub(in super::super) type Decided<'r> = Result<(Verdicts, Turns<'r>), (LimitVerdict, Rejection)>;
 
 /// How far a request is that has joined the zones of its route.
-pub(in super::super) enum Begun<'r, F> {
+pub(in super::super) enum Begun<F> {
     /// It has all its turns; none if it is rejected. The outcome is in its record.
-    Decided(Turns<'r>),
+    Decided,
     /// It waits: at its only limit, which is in its record, or at several.
     Waiting(Option<Pin<Box<F>>>),
 }
@@ -43,11 +43,14 @@ pub(in super::super) enum Begun<'r, F> {
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
 /// several zones are joined at once, they are probed first, so that this is rare. While the request
 /// waits, its record says where, and then the outcome.
+///
+/// `turns`: where its turns go, if it has them at once.
 pub(in super::super) fn begin<'i, 'r>(
     route: &'r Route,
     info: &'i RequestInfo<'i>,
     record: &mut RequestRecord<'r>,
-) -> Begun<'r, impl Future<Output = Decided<'r>> + use<'i, 'r>> {
+    turns: &mut Turns<'r>,
+) -> Begun<impl Future<Output = Decided<'r>> + use<'i, 'r>> {
     let (gateway, pacer, began) = (record.gateway, record.pacer, record.began);
     let mut pending = pending(gateway, route, info, record.cost);
     let first = pending.next();
@@ -55,12 +58,13 @@ pub(in super::super) fn begin<'i, 'r>(
     match (first, second) {
         (None, _) => {
             record.limited = Limited::Decided(LimitOutcome::default());
-            Begun::Decided(Turns::default())
+            Begun::Decided
         }
         (Some(first), None) => match first.ask(gateway) {
             Ok(decided) => {
                 // It was decided as it came.
-                Begun::Decided(record_one(route, info, record, decided, began))
+                record_one(route, info, record, decided, began, turns);
+                Begun::Decided
             }
             Err(asked) => {
                 record.limited = Limited::WaitingAtOne(asked);
@@ -100,7 +104,9 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
             Err(rejection) => Err((one.rejected(&rejection), rejection)),
         };
         let now = rejected_at(record, &decided);
-        Poll::Ready(record_one(route, info, record, decided, now))
+        let mut turns = Turns::default();
+        record_one(route, info, record, decided, now, &mut turns);
+        Poll::Ready(turns)
     })
 }
 
@@ -152,14 +158,17 @@ fn tell_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>,
     }
 }
 
-/// Records what the only limit of a request has decided. If it is rejected, that was `now`.
+/// Records what the only limit of a request has decided, and puts its turn into `turns`.
+///
+/// `now`: when it was rejected, if it was.
 fn record_one<'r>(
     route: &Route,
     info: &RequestInfo<'_>,
     record: &mut RequestRecord<'r>,
     decided: DecidedLimit<'r>,
     now: Moment,
-) -> Turns<'r> {
+    turns: &mut Turns<'r>,
+) {
     let (verdict, turn) = match decided {
         Ok(granted) => granted,
         Err(rejected) => return record_rejection(route, info, record, rejected, now),
@@ -171,7 +180,7 @@ fn record_one<'r>(
         waited: granted_at.since(record.began),
         rejected: None,
     });
-    Turns::from(turn)
+    turns.push(turn);
 }
 
 /// Records what several limits have decided. If one rejected the request, that was `now`.
@@ -184,7 +193,10 @@ fn record_outcome<'r>(
 ) -> Turns<'r> {
     let (verdicts, turns) = match decided {
         Ok(granted) => granted,
-        Err(rejected) => return record_rejection(route, info, record, rejected, now),
+        Err(rejected) => {
+            record_rejection(route, info, record, rejected, now);
+            return Turns::default();
+        }
     };
     record.limited = Limited::Decided(LimitOutcome {
         verdicts,
@@ -195,13 +207,13 @@ fn record_outcome<'r>(
 }
 
 /// Records and logs the rejection of a request, which was `now`.
-fn record_rejection<'r>(
+fn record_rejection(
     route: &Route,
     info: &RequestInfo<'_>,
-    record: &mut RequestRecord<'r>,
+    record: &mut RequestRecord<'_>,
     (verdict, rejection): (LimitVerdict, Rejection),
     now: Moment,
-) -> Turns<'r> {
+) {
     let gateway = record.gateway;
     verdict.tell_rejection(gateway, route, &rejection);
     note_forwarder(gateway, verdict.limit.zone, info, now);
@@ -211,7 +223,6 @@ fn record_rejection<'r>(
         waited: now.since(record.began),
         rejected: holds.then_some(rejection.reason),
     });
-    Turns::default()
 }
 
 /// Notes whom the client of a limited request names as its own client, if only trust would let it.
