@@ -94,6 +94,12 @@ impl<'a> Recent<'a> {
         self.each(of).map(count).sum()
     }
 
+    /// Requests of a zone with a key whose outcome is known.
+    pub(super) fn came(&self, zone: &ZoneSample) -> u64 {
+        let ended = |it: &ZoneSample| it.out() + it.rejected + it.cancelled + it.rejected_elsewhere;
+        self.total(zone, ended)
+    }
+
     /// The longest of a time of a zone or an origin.
     pub(super) fn longest<T: Noun>(&self, of: &T, time: impl Fn(&T) -> Option<f64>) -> Option<f64> {
         self.each(of).filter_map(time).max_by(f64::total_cmp)

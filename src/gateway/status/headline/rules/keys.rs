@@ -3,7 +3,6 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, listed, pace, part, percent, seconds, waiting, whole};
-use super::zones::came;
 use crate::status::views::{Lately, OnlyKey, Plain, ZoneSample};
 
 /// Fewer requests than this say nothing of all of them.
@@ -16,7 +15,7 @@ const NAMED: usize = 3;
 pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let without = recent.total(zone, |it| it.no_key);
-    let all = without + came(recent, zone);
+    let all = without + recent.came(zone);
     let now = Lately {
         no_key: without,
         all,
@@ -127,7 +126,7 @@ pub(super) fn untrusted_proxy(recent: &Recent<'_>, zone: &ZoneSample) -> Option<
         0 => zone.untrusted_proxy.as_ref()?,
         _ => recent.latest_or_before(zone, |it| it.untrusted_proxy.as_ref())?,
     };
-    let came = came(recent, zone);
+    let came = recent.came(zone);
     let limited = if rejected > 0 {
         let rejected = recent.share_of(rejected, came, "request");
         format!("{rejected} were rejected.")

@@ -23,17 +23,11 @@ const SOME: f64 = 0.2;
 /// From this part of the rejections on, no other key has any worth a word.
 const ALL: f64 = 0.98;
 
-/// Requests with a key whose outcome is known.
-pub(super) fn came(recent: &Recent<'_>, zone: &ZoneSample) -> u64 {
-    let ended = |it: &ZoneSample| it.out() + it.rejected + it.cancelled + it.rejected_elsewhere;
-    recent.total(zone, ended)
-}
-
 pub(super) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let sum = |count: fn(&ZoneSample) -> u64| recent.total(zone, count);
     let (new, flooded) = (sum(|it| it.new_keys), sum(|it| it.flooded));
-    let (evicted, came) = (sum(|it| it.evicted), came(recent, zone));
+    let (evicted, came) = (sum(|it| it.evicted), recent.came(zone));
     let a_second = part(new + flooded, 1) / recent.seconds();
     let many = a_second >= NEW_KEYS && (new + flooded) * 2 >= came;
     let full = zone.max_keys > 0 && part(zone.keys, zone.max_keys) >= NEARLY_FULL;
@@ -94,7 +88,7 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
         "paused" => "the zone is paused",
         _ => "the gateway is stopping",
     };
-    let came = came(recent, zone);
+    let came = recent.came(zone);
     // The first rejections of all are of anybody.
     let is_known = rejected >= FEW_REJECTIONS || rejected > zone.rejected;
     let top = recent.latest_or_before(zone, |it| it.rejected_now.first());
