@@ -301,12 +301,6 @@ impl Route {
         )
     }
 
-    /// Whether both are versions of one route.
-    #[must_use]
-    pub fn is_same_as(&self, other: &Self) -> bool {
-        self.selector() == other.selector()
-    }
-
     /// The hash for `collapse_stamp`.
     pub(crate) fn stamp(&self, origins: &[Origin]) -> u64 {
         let Some(collapse) = &self.collapse else {

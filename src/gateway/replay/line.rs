@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use limit::{Cost, Moment};
 use serde::Deserialize;
-use serde_json::Value;
 use thiserror::Error;
 
 use crate::observe::escape::unescape;
@@ -45,18 +44,12 @@ pub struct Recorded<'a> {
     pub method: Cow<'a, str>,
     /// `$request_uri`.
     pub target: Cow<'a, str>,
-    /// The host that the request named, as the log has it; empty if it has none.
-    pub host: Cow<'a, str>,
-    /// `$status`.
-    pub status: Option<u16>,
     /// `$http_referer`.
     pub referer: Cow<'a, str>,
     /// `$http_user_agent`.
     pub user_agent: Cow<'a, str>,
     /// The zone that decided on it, and its key there, escaped, from the gateway's own log.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
-    /// The plan of that key, from the gateway's own log.
-    pub plan: Option<Cow<'a, str>>,
     /// The time from that of the line to the last byte of the response, as far as the log tells.
     pub took: Duration,
     /// How long the request was at its origin, until the last byte of the response.
@@ -147,14 +140,6 @@ fn keyed<'a>(quoted: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>
     Some((zone.into(), key.into()))
 }
 
-/// The plan of that key. One that decided only at the gate of the origin has a `plan_zone`.
-fn plan(line: &str) -> Option<Cow<'_, str>> {
-    let at_gate = spans::field(line, "plan_zone");
-    spans::field(line, "plan")
-        .filter(|_| at_gate.is_none())
-        .map(Cow::Borrowed)
-}
-
 /// The method and target of a request line.
 ///
 /// A log also has requests that were not HTTP. They count too.
@@ -162,27 +147,6 @@ fn asked(request: &str) -> (&str, &str) {
     let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
     let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
     (method, without_host(target))
-}
-
-/// The host in the target of a request line; empty if there is none.
-fn host_in(request: &str) -> &str {
-    let target = request.split(' ').nth(1).unwrap_or_default();
-    let authority = target.split_once("://").map_or("", |(_, rest)| rest);
-    if target.starts_with('/') {
-        return "";
-    }
-    authority.split(['/', '?', '#']).next().unwrap_or_default()
-}
-
-/// A status code; `None` for what is none, such as `-`.
-fn status(text: &str) -> Option<u16> {
-    let code = text.parse().ok()?;
-    (100..1000).contains(&code).then_some(code)
-}
-
-/// A status code as a value of JSON; 0 if the connection broke before the response.
-fn status_in(value: &Value) -> Option<u16> {
-    status(&value.as_u64()?.to_string())
 }
 
 /// The start of a text that is not a valid time, cut for a message.
@@ -202,11 +166,10 @@ fn said(field: Option<&str>) -> Cow<'_, str> {
 fn combined(line: &str) -> Result<Line<'_>, LineError> {
     let (first, rest) = line.split_once(' ').ok_or(LineError::Combined)?;
     let (client, rest) = behind_host(first, rest);
-    let host = if client == first { "" } else { first };
     let (_, rest) = rest.split_once('[').ok_or(LineError::Combined)?;
     let (time, rest) = rest.split_once("] \"").ok_or(LineError::Combined)?;
     let mut quoted = unescaped(rest);
-    let (Some(request), Some(answer), referer, _, agent) = (
+    let (Some(request), Some(_), referer, _, agent) = (
         quoted.next(),
         quoted.next(),
         quoted.next(),
@@ -223,12 +186,9 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         client: address(client),
         method: method.into(),
         target: target.into(),
-        host: host.into(),
-        status: answer.split_whitespace().next().and_then(status),
         referer: said(referer),
         user_agent: said(agent),
         keyed: keyed(&mut quoted),
-        plan: plan(rest),
         at_origin: spans::of_text(rest),
         ahead,
         ..Recorded::default()

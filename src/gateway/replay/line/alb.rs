@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use super::spans::seconds;
-use super::{
-    Line, LineError, Recorded, address, asked, host_in, said, shown, status, time, without_port,
-};
+use super::{Line, LineError, Recorded, address, asked, said, shown, time, without_port};
 
 /// The kinds of requests: the first word of each line.
 const KINDS: [&str; 6] = ["http", "https", "h2", "grpcs", "ws", "wss"];
@@ -46,8 +44,6 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         client: address(without_port(client).trim_matches(['[', ']'])),
         method: method.into(),
         target: asked_for.into(),
-        host: host_in(request).into(),
-        status: words.get(8).and_then(|code| status(code)),
         user_agent: said(Some(agent)),
         took: ended.since(came),
         at_origin: target.map(|target| target.saturating_add(response.unwrap_or_default())),
@@ -60,15 +56,14 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
 mod tests {
     use super::*;
     use crate::replay::Form;
-    use crate::replay::line::tests::{get_of_agent, name_host};
+    use crate::replay::line::tests::get_of_agent;
 
     const LINE: &str = "https 2026-11-21T03:33:47.500000Z app/edge/0123456789abcdef 192.0.2.7:2817 198.51.100.1:80 0.001 0.200 0.050 200 200 34 366 \"GET https://www.example:443/a?b=1 HTTP/2.0\" \"curl/8\" TLS_AES_128_GCM_SHA256 TLSv1.3 arn:aws:elasticloadbalancing:eu:1:targetgroup/app/1 \"Root=1-1-1\" \"www.example\" \"arn:aws:acm:eu:1:certificate/1\" 0 2026-11-21T03:33:47.100000Z \"forward\" \"-\" \"-\" \"198.51.100.1:80\" \"200\" \"-\" \"-\"";
 
     #[test]
     fn a_request_came_when_it_was_created() {
         assert_eq!(Form::of(LINE), Form::Alb);
-        let mut expected = get_of_agent("curl/8", 1_795_232_027_100_000_000, 400, 250);
-        name_host(&mut expected, "www.example:443");
+        let expected = get_of_agent("curl/8", 1_795_232_027_100_000_000, 400, 250);
         assert_eq!(read(LINE), Ok(expected));
     }
 

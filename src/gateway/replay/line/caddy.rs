@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Line, LineError, Recorded, address, bare_target, fields, shown, status_in, time};
+use super::{Line, LineError, Recorded, address, bare_target, fields, shown, time};
 
 /// The fields that are read.
 #[derive(Deserialize)]
@@ -17,7 +17,6 @@ struct Caddy<'a> {
     request: Request<'a>,
     /// Seconds, or text with a unit, as the log's `duration_format` says.
     duration: Option<Value>,
-    status: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -30,8 +29,6 @@ struct Request<'a> {
     method: Cow<'a, str>,
     #[serde(borrow, default)]
     uri: Cow<'a, str>,
-    #[serde(borrow, default)]
-    host: Option<Cow<'a, str>>,
     #[serde(default)]
     headers: HashMap<String, Vec<String>>,
 }
@@ -56,7 +53,6 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         remote_ip,
         method,
         uri,
-        host,
         headers,
     } = log.request;
     let header = |name: &str| {
@@ -71,8 +67,6 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         client: client.and_then(|client| address(&client)),
         method,
         target: bare_target(uri),
-        host: host.unwrap_or_default(),
-        status: log.status.as_ref().and_then(status_in),
         referer: header("referer"),
         user_agent: header("user-agent"),
         took: took.unwrap_or_default(),
@@ -108,15 +102,14 @@ fn span(value: &Value) -> Option<Duration> {
 mod tests {
     use super::*;
     use crate::replay::Form;
-    use crate::replay::line::tests::{get_of_agent, name_host};
+    use crate::replay::line::tests::get_of_agent;
 
     const LINE: &str = "{\"level\":\"info\",\"ts\":1795232027.5,\"logger\":\"http.log.access\",\"msg\":\"handled request\",\"request\":{\"remote_ip\":\"198.51.100.9\",\"remote_port\":\"41342\",\"client_ip\":\"192.0.2.7\",\"proto\":\"HTTP/2.0\",\"method\":\"GET\",\"host\":\"www.example\",\"uri\":\"/a?b=1\",\"headers\":{\"User-Agent\":[\"curl/8\"]}},\"bytes_read\":0,\"user_id\":\"\",\"duration\":0.25,\"size\":10,\"status\":200,\"resp_headers\":{\"Server\":[\"Caddy\"]}}";
 
     #[test]
     fn the_request_came_its_duration_before_the_time_of_the_line() {
         assert_eq!(Form::of(LINE), Form::Caddy);
-        let mut expected = get_of_agent("curl/8", 1_795_232_027_250_000_000, 250, 250);
-        name_host(&mut expected, "www.example");
+        let expected = get_of_agent("curl/8", 1_795_232_027_250_000_000, 250, 250);
         assert_eq!(read(LINE), Ok(expected));
     }
 

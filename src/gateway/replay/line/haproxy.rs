@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Line, LineError, Recorded, address, asked, shown, status, time, without_port};
+use super::{Line, LineError, Recorded, address, asked, shown, time, without_port};
 
 /// The length of a time such as `21/Nov/2026:03:33:47.349`.
 const TIME: usize = 24;
@@ -35,8 +35,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let read = time::local(&format!("{whole} +0000")).zip(nanos);
     let ((begun, _), nanos) = read.ok_or_else(|| LineError::Time(shown(begun)))?;
     // frontend backend/server TR/Tw/Tc/Tr/Ta
-    let mut fields = rest.split_whitespace().skip(2);
-    let timers = fields.next().ok_or(LineError::Haproxy)?;
+    let timers = rest.split_whitespace().nth(2).ok_or(LineError::Haproxy)?;
     let timers: Vec<Option<Duration>> = timers.split('/').map(milliseconds).collect();
     let [head, queue, connect, _, active] = timers[..] else {
         return Err(LineError::Haproxy);
@@ -51,7 +50,6 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         client: address(without_port(client)),
         method: method.into(),
         target: target.into(),
-        status: fields.next().and_then(status),
         took,
         at_origin,
         ..Recorded::default()

@@ -29,9 +29,6 @@ struct Json<'a> {
     target: Said<'a>,
     request_uri: Said<'a>,
     uri: Said<'a>,
-    host: Said<'a>,
-    http_host: Said<'a>,
-    status: Said<'a>,
     request: Said<'a>,
     referer: Said<'a>,
     http_referer: Said<'a>,
@@ -39,8 +36,6 @@ struct Json<'a> {
     http_user_agent: Said<'a>,
     zone: Said<'a>,
     key: Said<'a>,
-    plan: Said<'a>,
-    plan_zone: Said<'a>,
     duration_seconds: Said<'a>,
     queue_seconds: Said<'a>,
     origin_queue_seconds: Said<'a>,
@@ -87,19 +82,14 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     // The gateway logs no target for a request that it could not parse.
     let target = bare_target(target.unwrap_or_default());
     let cost = json.cost.text();
-    let status = json.status.text();
     let client = json.client.or(json.remote_addr).text();
     let recorded = Recorded {
         client: client.and_then(|client| address(&client)),
         method: method.unwrap_or_default(),
         target,
-        host: json.host.or(json.http_host).text().unwrap_or_default(),
-        status: status.and_then(|status| super::status(&status)),
         referer: its_own(json.referer, json.http_referer),
         user_agent: its_own(json.user_agent, json.http_user_agent),
         keyed: json.zone.whole().zip(json.key.whole()),
-        // One that decided only at the gate of the origin is none of that key.
-        plan: json.plan.text().filter(|_| !json.plan_zone.is_said()),
         took,
         at_origin,
         ahead,

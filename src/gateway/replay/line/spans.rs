@@ -19,7 +19,7 @@ pub(super) fn of_text(line: &str) -> Option<Duration> {
 }
 
 /// A field behind the last quote of a line of the gateway's own log as text.
-pub(super) fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let (_, behind) = line.rsplit_once('"')?;
     let mut fields = behind.split_ascii_whitespace();
     fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('='))

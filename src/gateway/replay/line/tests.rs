@@ -6,40 +6,12 @@ pub(super) fn get_of_agent(agent: &str, nanos: u64, took: u64, at_origin: u64) -
         client: "192.0.2.7".parse().ok(),
         method: "GET".into(),
         target: "/a?b=1".into(),
-        status: Some(200),
         user_agent: agent.into(),
         took: Duration::from_millis(took),
         at_origin: Some(Duration::from_millis(at_origin)),
         ..Recorded::default()
     };
     Line::logged(Moment::from_nanos(nanos), recorded)
-}
-
-/// Adds the host that a log names.
-pub(super) fn name_host<'a>(line: &mut Line<'a>, host: &'a str) {
-    line.recorded.as_mut().unwrap().host = host.into();
-}
-
-#[test]
-fn the_host_and_the_status_are_read_where_a_log_has_them() {
-    let apache = "www.example:443 192.0.2.7 - - [21/Nov/2026:03:33:47 +0000] \
-                  \"GET /a HTTP/1.1\" 404 66 \"-\" \"x\"";
-    let nginx = "{\"msec\":1,\"host\":\"www.example\",\"status\":\"304\",\"uri\":\"/\"}";
-    let own = "{\"time\":\"2026-11-21T03:33:47Z\",\"status\":429,\"target\":\"/a\"}";
-    let odd = "{\"msec\":1,\"host\":{\"name\":\"x\"},\"status\":0}";
-    let traefik = "{\"StartUTC\":\"2026-11-21T03:33:47Z\",\"RequestHost\":\"www.example\",\
-                   \"DownstreamStatus\":502}";
-    for (text, host, status) in [
-        (apache, "www.example:443", Some(404)),
-        (nginx, "www.example", Some(304)),
-        (own, "", Some(429)),
-        (odd, "", None),
-        (traefik, "www.example", Some(502)),
-        (COMBINED, "", Some(200)),
-    ] {
-        let recorded = Form::of(text).read(text).unwrap().recorded.unwrap();
-        assert_eq!((&*recorded.host, recorded.status), (host, status), "{text}");
-    }
 }
 
 #[test]
@@ -151,11 +123,6 @@ fn the_combined_format_is_read_with_what_follows_it() {
     let keyed = format!("{COMBINED} key=\"a\" limit_status=passed");
     let keyed = Form::Combined.read(&keyed).unwrap().recorded.unwrap().keyed;
     assert_eq!(keyed, Some(("z".into(), "a".into())));
-    for (fields, plan) in [("plan=gold", Some("gold")), ("plan=gold plan_zone=y", None)] {
-        let line = format!("{COMBINED} key=\"a\" limit_status=passed {fields} class=x");
-        let told = Form::Combined.read(&line).unwrap().recorded.unwrap().plan;
-        assert_eq!(told.as_deref(), plan, "{line}");
-    }
     assert_eq!(Form::Combined.read("nonsense"), Err(LineError::Combined));
     for year in ["Nix/2026", "Nov/1969", "Nov/9999"] {
         let wrong = COMBINED.replace("Nov/2026", year);

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{Line, LineError, Recorded, address, combined, fields, shown, status_in, time};
+use super::{Line, LineError, Recorded, address, combined, fields, shown, time};
 
 /// The fields of its JSON that are read.
 #[derive(Deserialize)]
@@ -20,9 +19,6 @@ struct Traefik<'a> {
     request_method: Cow<'a, str>,
     #[serde(borrow, default)]
     request_path: Cow<'a, str>,
-    #[serde(borrow, default)]
-    request_host: Option<Cow<'a, str>>,
-    downstream_status: Option<Value>,
     /// Nanoseconds, as the next one.
     #[serde(default)]
     duration: u64,
@@ -72,8 +68,6 @@ fn json(line: &str) -> Result<Line<'_>, LineError> {
         client: address(&log.client_host),
         method: log.request_method,
         target: log.request_path,
-        host: log.request_host.unwrap_or_default(),
-        status: log.downstream_status.as_ref().and_then(status_in),
         referer: log.referer,
         user_agent: log.user_agent,
         took: Duration::from_nanos(log.duration),
