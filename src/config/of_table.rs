@@ -31,7 +31,7 @@ pub(super) trait OfTable: Sized + 'static {
     }
 
     /// As [`OfTable::of`]; `None` if a field is wrong.
-    fn of_right(mut fields: Fields) -> Option<Self> {
+    fn of_valid(mut fields: Fields) -> Option<Self> {
         let settings = Self::read(&mut fields);
         let is_right = !fields.has_wrong();
         fields.finish();
@@ -137,7 +137,7 @@ impl<V> Kind<V> {
     }
 }
 
-/// A field whose values are of a type `V`, and are written as a kind of values `K` is.
+/// A field of type `V`, which the file writes as a kind of values `K`: `V` is `K` or `Option<K>`.
 pub(super) struct Typed<V, K = V> {
     pub(super) field: Field,
     kind: Kind<K>,

@@ -1,4 +1,4 @@
-//! What differs in the files that settings name: the settings' text has only their names.
+//! What changed in the files that settings name: `show` has their paths alone.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,8 +8,10 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use crate::jwt::KeySet;
 use crate::{PageContent, PeerPattern, RejectBody, Route, Settings};
 
-/// The field that names a file, what tells it from others of the same name, and the file.
-type Place<'s> = ((String, &'s [String]), &'s Path);
+/// A file that a field names: the field, the methods of its route, and the path.
+///
+/// Routes of one path have the same field, and differ in their methods.
+type NamedFile<'s> = ((String, &'s [String]), &'s Path);
 
 #[derive(PartialEq)]
 enum Content<'s> {
@@ -22,10 +24,10 @@ enum Content<'s> {
 
 /// Compares the contents of files that have the same names in both.
 pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    let known: HashMap<Place, Content> = files(old).into_iter().collect();
-    for (place, now) in files(new) {
-        let ((field, _), _) = &place;
-        match (known.get(&place), &now) {
+    let known: HashMap<NamedFile, Content> = files(old).into_iter().collect();
+    for (file, now) in files(new) {
+        let ((field, _), _) = &file;
+        match (known.get(&file), &now) {
             (Some(Content::Networks(old)), Content::Networks(new)) => {
                 for (sign, more, less) in [('+', new, old), ('-', old, new)] {
                     match more.difference(less).count() {
@@ -42,7 +44,7 @@ pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
 }
 
 /// The files of all settings.
-fn files(settings: &Settings) -> Vec<(Place<'_>, Content<'_>)> {
+fn files(settings: &Settings) -> Vec<(NamedFile<'_>, Content<'_>)> {
     use Content::{Certificates, Key, Keys, Networks, Page};
     let mut all = Vec::new();
     let mut add = |field: String, file, content| all.push((((field, &[][..]), file), content));
@@ -83,7 +85,7 @@ fn files(settings: &Settings) -> Vec<(Place<'_>, Content<'_>)> {
     all
 }
 
-fn of_route(route: &Route) -> Vec<(Place<'_>, Content<'_>)> {
+fn of_route(route: &Route) -> Vec<(NamedFile<'_>, Content<'_>)> {
     let networks = [("allow.file", &route.allow), ("deny.file", &route.deny)];
     let networks = networks.into_iter().filter_map(|(field, networks)| {
         let networks = networks.as_ref()?;

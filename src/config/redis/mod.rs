@@ -1,7 +1,7 @@
-//! What is known of Redis before it is asked: its address, and whether its scripts count a rate exactly.
+//! Redis as the file configures it: its URL, and which rates its scripts count exactly.
 
 mod pace;
 mod url;
 
 pub use pace::{Pace, UnsupportedRate, double, ticks, whole_micros};
-pub use url::{BadUrl, Place, Url};
+pub use url::{BadUrl, Servers, Url};

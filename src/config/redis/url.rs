@@ -13,13 +13,13 @@ use redis::IntoConnectionInfo;
 pub struct Url {
     /// As it is shown, where it may have its password.
     text: String,
-    /// Where it leads, with the password.
-    pub place: Place,
+    /// The servers, with the password.
+    pub servers: Servers,
 }
 
 /// A server, or the nodes of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Servers {
     /// The URL of a server.
     Server(String),
     /// One URL for each node in the list.
@@ -50,15 +50,15 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, BadUrl> {
         let (scheme, rest) = text.split_once("://").ok_or(BadUrl::Scheme)?;
-        let place = match scheme {
-            "redis" | "rediss" | "redis+unix" => Place::Server(text.to_owned()),
-            "redis+cluster" => Place::Cluster(nodes("redis", rest)?),
-            "rediss+cluster" => Place::Cluster(nodes("rediss", rest)?),
+        let servers = match scheme {
+            "redis" | "rediss" | "redis+unix" => Servers::Server(text.to_owned()),
+            "redis+cluster" => Servers::Cluster(nodes("redis", rest)?),
+            "rediss+cluster" => Servers::Cluster(nodes("rediss", rest)?),
             _ => return Err(BadUrl::Scheme),
         };
-        let all = match &place {
-            Place::Server(url) => std::slice::from_ref(url),
-            Place::Cluster(nodes) => nodes,
+        let all = match &servers {
+            Servers::Server(url) => std::slice::from_ref(url),
+            Servers::Cluster(nodes) => nodes,
         };
         for url in all {
             check_port(url)?;
@@ -66,7 +66,7 @@ impl FromStr for Url {
             read.map_err(|error| BadUrl::Unreadable(error.to_string()))?;
         }
         let text = text.to_owned();
-        Ok(Self { text, place })
+        Ok(Self { text, servers })
     }
 }
 
@@ -105,8 +105,8 @@ impl Url {
     /// The same URL, always shown as `text`.
     #[must_use]
     pub fn shown_as(&self, text: String) -> Self {
-        let place = self.place.clone();
-        Self { text, place }
+        let servers = self.servers.clone();
+        Self { text, servers }
     }
 
     /// The same URL with `***` for its password.
@@ -114,23 +114,23 @@ impl Url {
     pub fn without_password(&self) -> Self {
         Self {
             text: self.to_string(),
-            place: self.place.clone(),
+            servers: self.servers.clone(),
         }
     }
 
     /// Whether connections there have TLS.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
-        let url = match &self.place {
-            Place::Server(url) => Some(url),
-            Place::Cluster(nodes) => nodes.first(),
+        let url = match &self.servers {
+            Servers::Server(url) => Some(url),
+            Servers::Cluster(nodes) => nodes.first(),
         };
         url.is_some_and(|url| url.starts_with("rediss:"))
     }
 
     /// Whether it leads to a cluster, whose keys are on several nodes.
     pub fn is_cluster(&self) -> bool {
-        matches!(self.place, Place::Cluster(_))
+        matches!(self.servers, Servers::Cluster(_))
     }
 
     /// The URL as it was written, with its password unless that comes from the environment.
@@ -170,7 +170,10 @@ mod tests {
             .parse()
             .unwrap();
         let nodes = ["rediss://me:a@b@one:7000", "rediss://me:a@b@[::1]:7001"];
-        assert_eq!(url.place, Place::Cluster(nodes.map(str::to_owned).into()));
+        assert_eq!(
+            url.servers,
+            Servers::Cluster(nodes.map(str::to_owned).into())
+        );
     }
 
     #[test]

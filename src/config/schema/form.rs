@@ -7,11 +7,11 @@ pub(crate) enum Form {
     Text,
     /// A text that this regular expression matches as a whole, or one from the environment.
     Like(&'static str),
-    /// A duration, from so many to so many nanoseconds.
+    /// A duration in a range, in nanoseconds.
     Duration(u64, u64),
-    /// What a regular expression matches, or a duration, from so many to so many nanoseconds.
+    /// A text that this regular expression matches, or a duration in a range, in nanoseconds.
     DurationOr(&'static str, u64, u64),
-    /// A size, from so many to so many bytes.
+    /// A size in a range, in bytes.
     Size(u64, u64),
     /// A text that this regular expression matches as a whole; never from the environment.
     Template(&'static str),

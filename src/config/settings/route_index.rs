@@ -55,6 +55,9 @@ impl ByHost {
 
     /// The first route that `takes` the request: of those that name the host, then of those with
     /// the longest wildcard, and last of those for every host.
+    ///
+    /// `host`: `None` if it is not known. Then each route that names hosts comes before those for
+    /// every host.
     fn first(
         &self,
         routes: &[Route],

@@ -125,7 +125,7 @@ const CHOOSING: [(&str, fn(Node) -> Option<CostRule>); 4] = [
 ];
 
 fn table<T: OfTable>(node: Node) -> Option<T> {
-    T::of_right(Fields::of(node, "cost".to_owned(), T::TABLE)?)
+    T::of_valid(Fields::of(node, "cost".to_owned(), T::TABLE)?)
 }
 
 /// Reads a route's `cost`.

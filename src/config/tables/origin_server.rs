@@ -58,7 +58,7 @@ fn entry(node: Node) -> Option<OriginServer> {
         return url::read(node).map(OriginServer::of);
     }
     let fields = Fields::of(node, "a server".to_owned(), OriginServer::TABLE)?;
-    OriginServer::of_right(fields)
+    OriginServer::of_valid(fields)
 }
 
 /// A server as TOML: its URL alone, if that says all.

@@ -93,8 +93,8 @@ pub(crate) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     is_spaced
 }
 
-/// A text that `parse` reads. Reports blanks in it, or what was expected.
-fn tight<T>(node: Node, what: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+/// A text that `parse` reads. Otherwise reports that it has blanks, or what was expected.
+fn without_blanks<T>(node: Node, what: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     if is_spaced(node, |text| parse(text).is_some()) {
         return None;
     }
@@ -130,7 +130,7 @@ pub(crate) fn duration(node: Node) -> Option<Duration> {
     const WHAT: &str =
         "a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d";
     let most = Duration::from_nanos(MAX_DURATION);
-    tight(node, WHAT, |text| {
+    without_blanks(node, WHAT, |text| {
         parse_duration(text).filter(|span| *span <= most)
     })
 }
@@ -172,7 +172,7 @@ pub(crate) fn size(node: Node) -> Option<u64> {
 /// Bytes over a span where `"0"` could be instead.
 pub(crate) fn byte_rate(node: Node) -> Option<ByteRate> {
     let what = "bytes over a span such as \"8KB/30s\", or \"0\" for none";
-    let (bytes, span) = tight(node, what, ByteRate::parse)?;
+    let (bytes, span) = without_blanks(node, what, ByteRate::parse)?;
     let rate = ByteRate::of(bytes, span);
     rate.or_else(|| node.expected("from a byte a second to 1MB, over a span from 100ms to 1h"))
 }
@@ -185,7 +185,7 @@ pub(crate) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
 
 /// A duration where `"none"` could be instead.
 pub(crate) fn duration_beside_none(node: Node) -> Option<Duration> {
-    tight(
+    without_blanks(
         node,
         "\"none\", or a duration such as \"5s\"",
         parse_duration,

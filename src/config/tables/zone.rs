@@ -59,7 +59,9 @@ table! {
     }
 }
 
-/// A key has variables of its own, and none of the environment.
+/// A key of a zone. It is shown unchanged.
+///
+/// Its `$` are variables of requests, not of the environment.
 pub(super) const KEY: Kind<KeyTemplate> = kind(Form::Template("(.|\\n)+"), key, |it| {
     bare(&toml_string(&it.to_string()))
 });

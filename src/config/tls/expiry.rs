@@ -1,4 +1,4 @@
-//! Whether certificates are valid, and in which words it is said that they are not, or soon will not be.
+//! Whether a certificate is valid, and the words of a warning that it is not, or expires soon.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -36,17 +36,17 @@ impl Validity {
     /// `is not valid before 2026-12-01T00:00:00Z`, or as [`expiry`].
     #[must_use]
     pub fn doubt(self, now: i64) -> Option<String> {
-        if self.is_early(now) {
+        if self.is_not_yet_valid(now) {
             let from = Timestamp::from_second(self.from).unwrap_or(Timestamp::MAX);
             return Some(format!("is not valid before {from}"));
         }
         expiry(self.to, now)
     }
 
-    /// The same with what to do, as `drip check` says it.
+    /// [`doubt`](Self::doubt) with the remedy, for `drip check` and the log.
     #[must_use]
     pub fn warning(self, now: i64) -> Option<String> {
-        let remedy = if self.is_early(now) {
+        let remedy = if self.is_not_yet_valid(now) {
             "set the clock, or name one that is valid now"
         } else {
             "renew it"
@@ -54,9 +54,9 @@ impl Validity {
         self.doubt(now).map(|words| format!("{words}; {remedy}"))
     }
 
-    /// Whether its time has not begun.
+    /// Whether the certificate is not valid yet.
     #[must_use]
-    pub fn is_early(self, now: i64) -> bool {
+    pub fn is_not_yet_valid(self, now: i64) -> bool {
         now < self.from && now <= self.to
     }
 

@@ -14,9 +14,7 @@ mod verifier;
 
 pub use authorities::Authorities;
 pub use client::client;
-pub use expiry::is_nearly_soon;
-pub use expiry::{DAY, date, expiry, unix_now};
-pub use facts::Validity;
-pub use facts::{is_self_issued, validity, verify_validity, version_and_validity};
+pub use expiry::{DAY, date, expiry, is_nearly_soon, unix_now};
+pub use facts::{Validity, is_self_issued, validity, verify_validity, version_and_validity};
 pub use refused::{CertificateRefused, Refused};
 pub use unfit::unfit;

@@ -1,4 +1,4 @@
-use config::redis::{Place, Url};
+use config::redis::{Servers, Url};
 use config::tls::Authorities;
 use futures_util::future::join_all;
 use redis::cluster::ClusterClient;
@@ -26,8 +26,8 @@ impl RedisConnection {
         if let Some(dialed) = simulated::dial(url) {
             return Ok(Self::Simulated(dialed.await?));
         }
-        match &url.place {
-            Place::Server(url) => {
+        match &url.servers {
+            Servers::Server(url) => {
                 let config = AsyncConnectionConfig::new()
                     .set_connection_timeout(None)
                     .set_response_timeout(None);
@@ -35,7 +35,7 @@ impl RedisConnection {
                 let opening = BoundedConnection::open(&info, config, authorities);
                 Ok(Self::Server(opening.await?))
             }
-            Place::Cluster(nodes) => {
+            Servers::Cluster(nodes) => {
                 trust_nodes(authorities);
                 let client = ClusterClient::builder(nodes.iter().map(String::as_str))
                     .connection_timeout(NODE_CONNECTED)

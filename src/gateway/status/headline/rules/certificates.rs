@@ -55,7 +55,7 @@ fn not_in_force(it: &CertificateSample) -> Option<Finding> {
 fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Finding> {
     let (name, validity) = (&it.name, it.validity);
     let words = validity.doubt(now)?;
-    let (is_valid, is_early) = (validity.is_valid(now), validity.is_early(now));
+    let (is_valid, is_early) = (validity.is_valid(now), validity.is_not_yet_valid(now));
     let when = match (is_early, is_valid) {
         (true, _) => "until then",
         (_, true) => "from then on",
