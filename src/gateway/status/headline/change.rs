@@ -26,14 +26,16 @@ pub(super) fn before(
     })
 }
 
-/// Whether what changed can be the reason of a warning: not another zone or origin, nor a log.
+/// Whether a changed field can be the reason of a warning.
+///
+/// A field of another zone or origin cannot, nor one of `[log]`.
 fn may_cause(text: &str, headline: &Headline) -> bool {
     let mut parts = text.split(['.', ' ']);
     let is_its = |name| headline.about.as_ref().is_none_or(|it| it.as_str() == name);
     match (parts.next(), parts.next()) {
         (Some("log"), _) => false,
         (Some("origins"), Some(name)) => is_its(name),
-        // More that passes a zone is more at the gate of an origin.
+        // A zone that lets more pass sends more to the gate of the origin.
         (Some("zones"), Some(name)) => !headline.is_of_zone || is_its(name),
         _ => true,
     }
@@ -45,7 +47,9 @@ fn names(change: &ChangeSample) -> impl Iterator<Item = &str> {
     texts.filter_map(|text| text.split_whitespace().next())
 }
 
-/// Whether a newer change has set the same again: the earlier one can no longer be taken back.
+/// Whether a newer change has set one of the same fields.
+///
+/// Then taking the earlier one back does not help.
 pub(super) fn is_superseded(after: &After, change: Option<&ChangeSample>, time: f64) -> bool {
     // Both times are rounded.
     let newer = change.filter(|change| time - change.ago > after.at + 0.01);

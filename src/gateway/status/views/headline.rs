@@ -54,14 +54,14 @@ pub struct Headline {
 /// What a change of the file just before a warning means for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Suspicion {
-    /// It is not named: somebody set this on purpose, or it is in the file itself.
+    /// The change is not shown: the warning is about an override, or about the file itself.
     Unnamed,
-    /// It is named, and to take it back is no remedy.
+    /// The change is shown as evidence only.
     #[default]
     Named,
-    /// To take it back may help, before the remedy.
+    /// The remedy begins with taking the change back.
     Suspected,
-    /// To take it back may help, and the remedy is one for the time without a change.
+    /// The remedy is to take the change back; the finding's own remedy is left out.
     SuspectedAlone,
 }
 
@@ -72,8 +72,9 @@ pub struct After {
     pub sentence: Plain,
     /// Whether to take it back may help.
     pub is_suspect: bool,
-    /// When it came into force, in Unix time in seconds, and the names of what it changed.
+    /// When it came into force, in Unix time in seconds.
     pub at: f64,
+    /// The fields that it changed, such as `zones.api.rate`.
     pub names: Vec<String>,
 }
 

@@ -191,7 +191,7 @@ pub struct OriginSample {
     /// When the first of the certificates expires that its servers have shown, in Unix time. Only for the headline.
     #[serde(skip)]
     pub certificate_expires: Option<i64>,
-    /// When its `client_cert` is valid. Only for the headline.
+    /// The validity of its `client_cert`. Only for the headline.
     #[serde(skip)]
     pub client_cert: Option<Validity>,
     /// What failed last in the last minute.

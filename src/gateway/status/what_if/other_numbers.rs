@@ -48,10 +48,10 @@ impl OtherNumbers {
         }
     }
 
-    /// Reads the body of a request. The error names the field and the remedy.
+    /// Reads the body of a request. The error says what is wrong, and which fields there are.
     pub(crate) fn read(body: &[u8], zone: &Zone) -> Result<Self, String> {
         let body: Body = serde_json::from_slice(body).map_err(|error| {
-            format!("the body must be a JSON object such as {EXAMPLE}, with rate, burst, delay, nodelay and max_wait: {error}")
+            format!("the body must be a JSON object such as {EXAMPLE}, whose fields may be rate, burst, delay, nodelay and max_wait: {error}")
         })?;
         let waits = [
             ("delay", body.delay.is_some()),

@@ -1,4 +1,4 @@
-//! A gate that lets less through than the file says, because its origin suffers.
+//! A gate that backs off because its origin fails or is slow.
 
 use limit::Rate;
 

@@ -3,8 +3,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, is, listed, part, whole, whole_seconds};
-use crate::status::views::Suspicion;
-use crate::status::views::{LostKeysSample, Plain, Sample};
+use crate::status::views::{LostKeysSample, Plain, Sample, Suspicion};
 
 /// The line may be right, and a file that it names be wrong.
 const CORRECT: &str =

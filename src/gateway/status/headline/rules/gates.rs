@@ -1,3 +1,7 @@
+//! The gates of origins: a network that crowds one, rejections, and queues.
+//!
+//! What requests at a gate wait for is in `permits`, a gate that backs off in `backing_off`.
+
 use std::collections::BTreeMap;
 
 use super::super::finding::{Cause, Finding, Severity};
@@ -98,7 +102,9 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     })
 }
 
-/// What a change means for a gate. `is_elsewhere`: what requests wait for is not a number of the file.
+/// Whether the last change of the file may be the reason of a finding about a gate.
+///
+/// `is_elsewhere`: requests wait for something that no field of the file sets.
 fn suspicion(is_elsewhere: bool) -> Suspicion {
     if is_elsewhere {
         Suspicion::Named
@@ -141,7 +147,10 @@ pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
             it.remedy,
             more_places(origin, gate, " for all gateways"),
         ),
-        None => waited_for(origin, gate),
+        None => {
+            let (evidence, raise) = waited_for(origin, gate);
+            (evidence, None, raise)
+        }
     };
     let (holder, held) = slow_client(recent, origin).unzip();
     let elsewhere = held.or(soon);
@@ -166,7 +175,10 @@ pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
     })
 }
 
-/// Whether requests wait long at a gate. While none leaves, all have waited since the seconds before.
+/// Whether requests wait long at a gate.
+///
+/// While no request departs, there is no wait to measure: then a queue in all of these seconds is
+/// long.
 fn waits_long(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     let gate = |it: &OriginSample| it.gate.as_ref().map(|gate| (gate.depth, gate.wait_p99));
     let wait = recent.longest(origin, |it| gate(it)?.1);
@@ -176,10 +188,10 @@ fn waits_long(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     wait.map_or(was_empty == 0, |wait| wait >= LONG_WAIT)
 }
 
-/// What requests wait for that have no places of a pool to wait for, and what helps.
+/// Evidence and remedy for a queue that waits for this gateway's own limits, not for a shared pool.
 ///
-/// What binds is what helps if it is raised; nothing helps by itself.
-fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, Option<String>, String) {
+/// Returns the evidence, and the advice to raise a limit.
+fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
     let (name, busy) = (&origin.name, origin.in_flight);
     let here = gate.max_in_flight.now.filter(|_| gate.places.is_none());
     let taken = match (&gate.places, here) {
@@ -189,7 +201,6 @@ fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, Option<Strin
     match (here.filter(|most| busy >= *most), gate.rate.now) {
         (Some(most), _) => (
             format!("All {most} places at the origin are taken."),
-            None,
             more_places(origin, gate, ""),
         ),
         (None, Some(rate)) => {
@@ -198,14 +209,13 @@ fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, Option<Strin
             });
             (
                 format!("They leave one by one, {}.", rate_pace(gate, rate)),
-                None,
                 format!(
                     "If {name} can take more, raise its `rate`, which is {}.{places}",
                     rate_pace(gate, gate.rate.file.unwrap_or(rate))
                 ),
             )
         }
-        (None, None) => (String::new(), None, String::new()),
+        (None, None) => (String::new(), String::new()),
     }
 }
 

@@ -1,3 +1,5 @@
+//! Clients that leave while their requests wait or run.
+
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{part, percent, seconds};
@@ -38,7 +40,7 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         }
     };
     let what = format!("leave {name} before their turn");
-    let remedy = leavers.told_at_once("", &faster, full.and_then(withheld_of_full));
+    let remedy = leavers.shorter_wait("", &faster, full.and_then(withheld_of_full));
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
@@ -69,7 +71,7 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         format!(", or, if {name} can do more, raise its {more}")
     };
     let what = format!("leave the gate of {name} before their turn");
-    let remedy = leavers.told_at_once(" for its routes", &faster, elsewhere);
+    let remedy = leavers.shorter_wait(" for its routes", &faster, elsewhere);
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
@@ -108,14 +110,16 @@ impl Leavers {
         (self.left >= FEW && share >= MANY && !recent.was_full()).then_some(share)
     }
 
-    /// Advises to reject early who will not wait for long enough. `elsewhere`: what else keeps requests waiting.
-    fn told_at_once(&self, place: &str, faster: &str, elsewhere: Option<String>) -> String {
+    /// The advice to limit the wait to what clients accept.
+    ///
+    /// `elsewhere`: a remedy for what else keeps requests waiting.
+    fn shorter_wait(&self, place: &str, faster: &str, elsewhere: Option<String>) -> String {
         let max_wait = self.after.map_or("`max_wait`".to_owned(), |after| {
             format!("`max_wait = \"{}\"`", whole_span(after))
         });
         let elsewhere = elsewhere.map_or(String::new(), |remedy| format!(" {remedy}"));
         format!(
-            "Set {max_wait}{place}{faster}: who will not get an answer in time should be told at once.{elsewhere}"
+            "Set {max_wait}{place}{faster}: requests that would wait longer are rejected at once.{elsewhere}"
         )
     }
 

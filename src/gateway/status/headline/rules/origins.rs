@@ -1,9 +1,10 @@
+//! Origins that fail, answer with errors, or have a server out.
+
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, of_class, sum};
 use super::super::words::{count, listed, part, percent, seconds, waiting, whole};
 use crate::origin::FailureKind;
-use crate::status::views::Suspicion;
-use crate::status::views::{OriginSample, Plain};
+use crate::status::views::{OriginSample, Plain, Suspicion};
 
 /// From this part of an origin's answers on, 5xx is worth a headline; from half on, it is bad.
 const ERRORS: f64 = 0.05;

@@ -1,4 +1,4 @@
-//! What operators have stopped, or set in place of what the file says, until a time.
+//! Pauses, maintenance and overrides that operators have set for a while.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
@@ -50,7 +50,7 @@ pub(super) fn gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     }
     let rate = it.rate.as_ref().map(|rate| format!("its rate is {rate}"));
     let permits = it.max_in_flight;
-    let permits = permits.map(|most| format!("it has {}", count(most, "place")));
+    let permits = permits.map(|most| format!("its `max_in_flight` is {most}"));
     let end = match &it.owner {
         Some(owner) => format!(", {owner} renews it, set by {by}"),
         None => format!(", until {until}, set by {by}"),

@@ -10,7 +10,7 @@ pub(super) fn held_by(origin: &OriginSample) -> Option<String> {
     holder(origin).map(holds)
 }
 
-/// Such a sentence, and what helps, if most permits waited for a slow client lately, and not for the origin.
+/// The same sentence with a remedy, if that client uploads or reads slowly.
 ///
 /// Rejections are counted for some seconds after the client has gone.
 pub(super) fn slow_client(recent: &Recent<'_>, origin: &OriginSample) -> Option<(String, String)> {
@@ -53,13 +53,13 @@ fn holds(holder: &Holder) -> String {
     )
 }
 
-/// The one that has at least half of several.
+/// The client that has at least half of the requests in flight, if there are at least two.
 fn holder(origin: &OriginSample) -> Option<&Holder> {
     let holder = origin.holder.as_ref()?;
     (holder.of >= 2 && holder.requests * 2 >= holder.of).then_some(holder)
 }
 
-/// What to do where Redis does not know yet who has which places.
+/// The remedy while Redis does not know yet which gateway has which permits.
 const LENT_SOON: &str = "There is nothing to do: places are lent within 3 s.";
 
 /// Why requests wait for places that gateways share.
@@ -99,7 +99,7 @@ pub(super) fn lacking(
         }
     } else if places.of == 0 {
         Lacking {
-            evidence: "Redis has not told yet which places there are.".to_owned(),
+            evidence: "Redis has not reported the permits of the pool yet.".to_owned(),
             remedy: Some(LENT_SOON.to_owned()),
         }
     } else if *unknown > 0 {

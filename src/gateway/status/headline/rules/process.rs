@@ -75,7 +75,9 @@ fn full(now: &Sample) -> Option<Finding> {
     })
 }
 
-/// Whose connections are idle or, if none are, who has most of them, as sentences with a blank behind each.
+/// How many connections are idle and which client has most of these, or else most of all.
+///
+/// Each sentence has a blank behind it.
 fn idle(idle: IdleConnections, open: u64) -> String {
     let of = |most: Option<(IpAddr, u64)>, all: u64| {
         let most = most.filter(|(_, of_it)| *of_it > 1 && *of_it * 4 >= all);
@@ -88,7 +90,7 @@ fn idle(idle: IdleConnections, open: u64) -> String {
     }
     let most = of(idle.most_of_all, open);
     let most = most.map_or(String::new(), |(client, of_it)| {
-        format!("{of_it} of all are of {client}. ")
+        format!("{of_it} connections are from {client}. ")
     });
     match count {
         0 => format!("None is idle: all have requests that are not answered yet. {most}"),
@@ -105,7 +107,10 @@ fn slow(now: &Sample) -> String {
     format!("find out why origin {name} has answered nothing for {silence}")
 }
 
-/// No `what` is free. `waited`, `in_vain`: requests for their connections to origins; `clients`: tries to accept one.
+/// Reports that no `what` is free.
+///
+/// `waited`, `in_vain`: requests whose connection to an origin needed one. `clients`: failed tries
+/// to accept a client.
 fn lacks(
     recent: &Recent<'_>,
     what: &str,

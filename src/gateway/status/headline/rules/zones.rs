@@ -1,4 +1,4 @@
-//! Zones that reject, let requests wait, get many new keys, or are paused or overridden.
+//! Zones that reject, let requests wait, or get many new keys.
 
 use std::net::IpAddr;
 
@@ -9,8 +9,7 @@ use super::advice;
 use super::gates::LONG_WAIT;
 use super::keys::shared_key;
 use super::permits::{full_key, remedy_of_full, whereabouts};
-use crate::status::views::Suspicion;
-use crate::status::views::{HeavyKey, Plain, ZoneSample};
+use crate::status::views::{HeavyKey, Plain, Suspicion, ZoneSample};
 
 /// From so many new keys a second on, if most requests have one, they count as a flood.
 const NEW_KEYS: f64 = 50.0;

@@ -118,7 +118,7 @@ fn full_connections_are_told_with_those_that_are_idle() {
         most_of_all: Some(([127, 0, 0, 9].into(), 45)),
         ..of(1, 1)
     };
-    let says = ["1 is idle. 45 of all are of 127.0.0.9. "];
+    let says = ["1 is idle. 45 connections are from 127.0.0.9. "];
     check(&full(busy, 0.0), "connections_full", "bad", &says);
 }
 

@@ -83,7 +83,7 @@ const SITUATIONS: &[Situation] = &[
         cause: "overridden",
         says: &[
             "The gate of api is not as in the file",
-            "ts rate is 20r/s and it has 1 place, until 2026-12-01T15:00:00Z, set by ops.",
+            "ts rate is 20r/s and its `max_in_flight` is 1, until 2026-12-01T15:00:00Z, set by ops.",
         ],
         ..WARN
     },

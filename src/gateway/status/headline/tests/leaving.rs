@@ -32,7 +32,7 @@ const SITUATIONS: &[Situation] = &[
         },
         cause: "leaving",
         about: Some("per_client"),
-        says: &["Set `max_wait`, or raise `rate`: who"],
+        says: &["Set `max_wait`, or raise `rate`: requests"],
         says_not: &["raise `rate` to"],
         ..BAD
     },
@@ -116,7 +116,7 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].latency.p50 = Some(0.05);
         },
         cause: "leaving",
-        says: &["Set `max_wait = \"1s\"` for its routes: who"],
+        says: &["Set `max_wait = \"1s\"` for its routes: requests"],
         ..BAD
     },
     Situation {

@@ -102,7 +102,7 @@ fn where_places_are_withheld_nothing_is_to_be_raised() {
             cause: "leaving",
             severity: "warn",
             about: Some("api"),
-            says: &["Set `max_wait = \"1s\"` for its routes: who", NOTHING],
+            says: &["Set `max_wait = \"1s\"` for its routes: requests", NOTHING],
             says_not: RAISE,
         },
         Situation {
@@ -142,7 +142,7 @@ fn where_places_are_withheld_nothing_is_to_be_raised() {
             cause: "leaving",
             severity: "warn",
             about: Some("per_client"),
-            says: &["Set `max_wait = \"1s\"`: who", NOTHING_IN_ZONE],
+            says: &["Set `max_wait = \"1s\"`: requests", NOTHING_IN_ZONE],
             says_not: RAISE,
         },
     ]);
