@@ -1,4 +1,4 @@
-//! All of drip that runs: from the listener to the origin and back, and what is said of it.
+//! The running gateway: listeners, limits, connections to origins, and what it reports.
 //!
 //! The modules, lowest layer first. A module uses only itself and modules listed before it, but that
 //! `http`'s messages are below `gate` and `origin` (`tests/layers` has the whole order, and checks it):

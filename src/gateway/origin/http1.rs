@@ -30,10 +30,11 @@ pub struct Http1Connection {
     sender: Sender,
     /// Bytes that are received but not used yet.
     received: Option<Buffer>,
-    /// Whether its task was told that nothing is here, so that it is polled again once something is.
-    was_silent: bool,
-    /// How many of them were searched for the end of a head.
+    /// How many of these bytes were searched for the end of a head.
     searched: usize,
+    /// Whether the last poll found nothing to read. The runtime then wakes the task once something
+    /// has arrived, so the next poll reads without a check.
+    was_silent: bool,
     decoder: BodyDecoder,
     /// The deadline for the server to send something.
     ///

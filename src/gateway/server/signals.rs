@@ -32,7 +32,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Handles them from now on.
+    /// Registers the handlers of the signals.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Signals {
         }
     }
 
-    /// The next one that comes.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> SignalRequest {
         tokio::select! {
             _ = self.terminate.recv() => SignalRequest::Stop,

@@ -45,8 +45,8 @@ pub trait StoreWatch: Send + Sync {
     fn store(&self) -> Store;
     /// A thread can no longer reach the store.
     fn lost(&self, error: &Error);
-    /// A thread still cannot reach the store: why its last try failed.
-    fn is_still_lost(&self, error: &Error);
+    /// A thread still cannot reach the store. `error`: why its last try failed.
+    fn still_lost(&self, error: &Error);
     /// The outage of a thread ends.
     ///
     /// `is_back`: it reaches the store again. If not, it does not use it any more.
@@ -162,7 +162,7 @@ impl Link {
     /// The store is out, until it takes a write.
     pub fn lose(self: &Rc<Self>, error: &Error) {
         if self.is_out.replace(true) {
-            self.watch.is_still_lost(error);
+            self.watch.still_lost(error);
             return;
         }
         self.watch.lost(error);
@@ -189,7 +189,7 @@ impl Link {
                 let probed = AssertUnwindSafe(link.store.probe()).catch_unwind().await;
                 outage.is_back = matches!(probed, Ok(Ok(())));
                 if let Ok(Err(error)) = &probed {
-                    link.watch.is_still_lost(error);
+                    link.watch.still_lost(error);
                 }
                 link.is_out.set(!outage.is_back);
                 next_try = link.store.next_try();

@@ -176,7 +176,7 @@ mod properties;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::message::sample::request;
+    use crate::http::message::test_heads::request;
 
     fn client(peer: &str, field: ForwardedHeader, lines: &[(&str, &str)]) -> String {
         let mut server = config::parse(

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use crate::http::downstream::Peer;
     use crate::http::message::RequestHead;
-    use crate::http::message::sample;
+    use crate::http::message::test_heads;
     use config;
 
     fn key_of(template: &str, more: &str, (head, peer): (RequestHead, &str)) -> Option<String> {
@@ -237,7 +237,7 @@ mod tests {
 
     fn of(fields: &[(&str, &[u8])]) -> (RequestHead, &'static str) {
         let line = "GET /A%20b/../c?x=1&Token=two&token=three HTTP/1.1";
-        (sample::head(line, fields), "192.0.2.7:1234")
+        (test_heads::head(line, fields), "192.0.2.7:1234")
     }
 
     fn request() -> (RequestHead, &'static str) {

@@ -230,7 +230,7 @@ impl PageBody {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::message::sample::request;
+    use crate::http::message::test_heads::request;
     use config::Media;
 
     fn json_for(accept: &[&str]) -> bool {

@@ -71,7 +71,7 @@ pub(super) fn put(record: &RequestRecord<'_>, put: &mut dyn FnMut(&[u8], &[u8]))
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::message::sample::request;
+    use crate::http::message::test_heads::request;
 
     #[test]
     fn a_uuid_has_its_time_its_version_and_its_variant() {

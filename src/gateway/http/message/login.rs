@@ -41,7 +41,7 @@ fn names_scheme(fields: Fields<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::message::sample::request;
+    use crate::http::message::test_heads::request;
 
     #[test]
     fn logins_by_ntlm_and_negotiate_belong_to_the_connection_and_others_do_not() {

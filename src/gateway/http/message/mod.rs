@@ -18,9 +18,9 @@ pub mod lines;
 pub mod login;
 pub mod request;
 pub mod response;
-#[cfg(test)]
-pub(crate) mod sample;
 pub mod sender;
+#[cfg(test)]
+pub(crate) mod test_heads;
 pub mod trailers;
 pub mod version;
 

@@ -72,8 +72,10 @@ impl Origin {
     /// Picks the server with the fewest requests in flight, for a request of `sender`.
     ///
     /// Servers that are out are skipped. Several with equally few requests take turns, in the order
-    /// of the file. `hash`: that of the request's key, for an origin that hashes keys; `None`: it has
-    /// none. Nothing else asks for it.
+    /// of the file.
+    ///
+    /// `hash`: returns the hash of the request's key, or `None` if it has no key. Called only for
+    /// an origin that hashes keys.
     ///
     /// # Errors
     ///

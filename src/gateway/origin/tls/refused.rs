@@ -11,7 +11,7 @@ pub(super) fn explained(error: io::Error, settings: &OriginTls) -> io::Error {
     of_server(settings).explain(explained_alert(error))
 }
 
-/// The same of an alert that the server sends, also after the handshake, as TLS 1.3 allows.
+/// The same for an alert of the server. In TLS 1.3 it may come after the handshake.
 pub(in crate::origin) fn explained_alert(error: io::Error) -> io::Error {
     let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
     let Some(Error::AlertReceived(alert)) = source else {
@@ -35,7 +35,7 @@ fn of_server(settings: &OriginTls) -> Refused<'_> {
     }
 }
 
-/// What a server does not like of the gateway's certificate, or of the name that it is asked for.
+/// Explains an alert about the gateway's certificate, or about the requested server name.
 fn of_alert(alert: AlertDescription) -> Option<CertificateRefused> {
     use AlertDescription as Alert;
     let wrong = match alert {

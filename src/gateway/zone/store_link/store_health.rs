@@ -177,7 +177,7 @@ impl StoreWatch for StoreHealth {
         }
     }
 
-    fn is_still_lost(&self, error: &Error) {
+    fn still_lost(&self, error: &Error) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         outage.reason = error.to_string();
         if outage.logged.len() < MAX_REASONS && !outage.logged.contains(&outage.reason) {
@@ -230,12 +230,12 @@ mod tests {
         let store = StoreHealth::new(Redis::default());
         let reason = || store.outage().map(|(_, reason)| reason);
         store.lost(&Error::Unreachable("refused".to_owned()));
-        store.is_still_lost(&Error::Late);
-        store.is_still_lost(&Error::Late);
+        store.still_lost(&Error::Late);
+        store.still_lost(&Error::Late);
         assert_eq!(reason(), Some(Error::Late.to_string()));
         assert_eq!(store.outage.lock().unwrap().logged.len(), 2);
         for nth in 0..20 {
-            store.is_still_lost(&Error::NotWritable(nth.to_string()));
+            store.still_lost(&Error::NotWritable(nth.to_string()));
         }
         let newest = Error::NotWritable("19".to_owned()).to_string();
         assert_eq!(reason(), Some(newest));

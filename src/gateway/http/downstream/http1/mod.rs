@@ -250,7 +250,8 @@ impl<S: Socket> Http1Connection<S> {
             }
         }
         loop {
-            // A task that was told so is polled again once something is here.
+            // After a poll that found nothing, the runtime wakes the task once something has
+            // arrived.
             *was_silent = !*was_silent && self.socket.is_silent(cx);
             if *was_silent {
                 return self.poll_no_head(cx);

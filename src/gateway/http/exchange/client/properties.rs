@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use testing::{bytes, config, corpus};
 
 use super::*;
-use crate::http::message::sample::request;
+use crate::http::message::test_heads::request;
 
 const PROXY: &str = "10.0.0.1:9";
 const STRANGER: &str = "192.0.2.1:9";

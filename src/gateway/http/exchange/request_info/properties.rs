@@ -6,7 +6,7 @@ use testing::{bytes, config, replay};
 
 use super::*;
 use crate::http::message::fields::without_blanks;
-use crate::http::message::sample::request;
+use crate::http::message::test_heads::request;
 
 /// Returns the host of a request with this field, and whether the gateway accepts it.
 ///

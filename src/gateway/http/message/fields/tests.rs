@@ -3,7 +3,7 @@ use testing::config;
 
 use super::super::trailers::{NEVER_TRAILING, Trailers};
 use super::*;
-use crate::http::message::sample::request;
+use crate::http::message::test_heads::request;
 
 /// Every known name, in its usual spelling.
 const KNOWN: [(&str, FieldName); 31] = [
