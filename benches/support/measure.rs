@@ -1,4 +1,4 @@
-//! What a part costs, in processor time of this thread: on a busy machine wall time includes other processes.
+//! Measures parts in CPU time of this thread: wall time includes other processes.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -51,7 +51,7 @@ impl Waited {
         }
     }
 
-    /// Counts what was seen elsewhere, too.
+    /// Adds the counts of another observation.
     pub fn add(&mut self, more: Self) {
         self.for_pace = self.for_pace.saturating_add(more.for_pace);
         self.for_places = self.for_places.saturating_add(more.for_places);

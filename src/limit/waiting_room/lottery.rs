@@ -1,3 +1,5 @@
+use crate::stable_hash::mixed;
+
 /// A random order of the numbers above `first`, `count` of them.
 ///
 /// It is a permutation that is computed for one number at a time, in both directions, so it needs
@@ -63,10 +65,7 @@ impl Lottery {
 
 /// The finalizer of `SplitMix64` (Steele, Lea and Flood, 2014) over a half and a key.
 fn mix(half: u64, key: u64) -> u64 {
-    let mut mixed = half.wrapping_add(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    mixed(half.wrapping_add(key).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ impl Advice {
     /// Returns an error if the temporary file cannot be read.
     pub fn new(survey: Survey) -> io::Result<Option<Self>> {
         let survey = survey.end()?;
-        let (first, last) = survey.keys.span();
+        let (first, last) = survey.group.span();
         let widths = widths_in(last.since(first));
         let zone = ZoneAdvice::new(&survey, widths)?;
         Ok(zone.map(|zone| Self {
@@ -49,7 +49,7 @@ impl Advice {
 
 impl ZoneAdvice {
     fn new(survey: &Surveyed, widths: usize) -> io::Result<Option<Self>> {
-        let group = &survey.keys;
+        let group = &survey.group;
         let fitter = Fitter::new(group, widths)?;
         let Some(all) = fitter.fit(|_| true)? else {
             return Ok(None);

@@ -13,8 +13,8 @@ const MIN_TIME: Duration = Duration::from_secs(59 * 60);
 
 /// What to tell of a log that is too short for its numbers to be right; `None` for others.
 pub(super) fn caution(survey: &Surveyed) -> Option<String> {
-    let (first, last) = survey.keys.span();
-    told(survey.keys.requests(), last.since(first))
+    let (first, last) = survey.group.span();
+    told(survey.group.requests(), last.since(first))
 }
 
 fn told(count: u64, time: Duration) -> Option<String> {

@@ -5,7 +5,7 @@ use limit::Moment;
 use super::keys::Keys;
 use super::spool::{Event, Spool};
 
-/// The keys that are judged together, and their requests.
+/// The keys of a log, and their requests.
 pub(super) struct Group {
     pub(super) keys: Keys,
     pub(super) spool: Spool,
@@ -16,7 +16,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// A group of at most `most_keys` keys at once.
+    /// Remembers at most `most_keys` keys at once.
     ///
     /// # Errors
     ///

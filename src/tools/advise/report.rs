@@ -28,12 +28,7 @@ pub fn report(advice: &Advice) -> String {
     } else {
         "Paste this at the end of a gateway.toml, below the route to limit"
     };
-    let _ = writeln!(
-        text,
-        "
-{place}:
-"
-    );
+    let _ = write!(text, "\n{place}:\n\n");
     text.push_str(&toml(advice));
     if let Some(lines) = gate(survey) {
         text.push_str("\nFor a gate in front of the origin, in its table:\n\n");
@@ -49,7 +44,7 @@ pub fn report(advice: &Advice) -> String {
 /// Who made how much.
 pub(super) fn headline(advice: &Advice) -> String {
     let heaviest = advice.zone.heaviest().map(|key| {
-        let part = share(key.requests, advice.survey.keys.requests());
+        let part = share(key.requests, advice.survey.group.requests());
         format!("{} made {} of all requests.", key.shown(), percent(part))
     });
     heaviest.unwrap_or_default()
@@ -57,9 +52,9 @@ pub(super) fn headline(advice: &Advice) -> String {
 
 /// What the advice rests on: requests, keys and time.
 pub(super) fn basis(survey: &Surveyed) -> String {
-    let count = survey.keys.requests();
-    let keys = survey.keys.keys.number();
-    let (first, last) = survey.keys.span();
+    let count = survey.group.requests();
+    let keys = survey.group.keys.number();
+    let (first, last) = survey.group.span();
     let is_trace = survey.facts.form == Some(Form::Csv);
     let from = shown(first, survey.ahead[0], is_trace);
     let to = shown(last, survey.ahead[1], is_trace);
@@ -82,7 +77,7 @@ fn table(text: &mut String, advice: &Advice) {
     }
     let _ = writeln!(text, "{:>12}{:>8}", "rate", "burst");
     let mut row = |name: &str, requests: u64, fit: Option<Fit>| {
-        let part = percent(share(requests, survey.keys.requests()));
+        let part = percent(share(requests, survey.group.requests()));
         let _ = write!(text, "{name:<40}{requests:>10}{part:>10}");
         let Some(Fit { peaks, rate, burst }) = fit else {
             text.push_str("  forgotten to make room for other keys\n");
@@ -93,7 +88,7 @@ fn table(text: &mut String, advice: &Advice) {
         }
         let _ = writeln!(text, "{:>12}{burst:>8}", rate.to_string());
     };
-    let (zone, all) = (&advice.zone, survey.keys.requests());
+    let (zone, all) = (&advice.zone, survey.group.requests());
     row("all keys", all, Some(zone.all));
     if let (Some(heaviest), Some(without)) = (zone.heaviest(), zone.without) {
         let name = format!("without {}", heaviest.shown());
@@ -109,7 +104,7 @@ fn table(text: &mut String, advice: &Advice) {
 
 /// What is special in the log, and what is left out.
 fn notes(text: &mut String, survey: &Surveyed) {
-    if survey.keys.is_coarse {
+    if survey.group.is_coarse {
         text.push_str(
             "The log has whole seconds: requests within one second count as if they came at once, so the burst may be larger\n\
              than necessary.\n",
@@ -136,7 +131,7 @@ fn notes(text: &mut String, survey: &Surveyed) {
             "requests stood more than 60 s, or a million requests, behind later ones, and count as if they had come then",
         ),
         (
-            survey.keys.keys.forgotten(),
+            survey.group.keys.forgotten(),
             "times a key was forgotten to make room for another, as there are too many to remember at once:\n\
              peaks are still right, the number of keys is not",
         ),
@@ -151,7 +146,7 @@ fn notes(text: &mut String, survey: &Surveyed) {
             let _ = writeln!(text, "{count} {what}");
         }
     }
-    if late > survey.keys.requests() / 100 {
+    if late > survey.group.requests() / 100 {
         text.push_str(
             "That is too many for the numbers above to be right: put the log into order first. If it begins with the\n\
              newest line, use tac.\n",

@@ -21,7 +21,7 @@ pub struct Survey {
     of_file: Option<Box<config::Zone>>,
     /// Buffer for the key of the current request.
     key: Vec<u8>,
-    keys: Group,
+    group: Group,
     order: Order<u32>,
     /// How many more requests may be counted.
     left: u64,
@@ -32,7 +32,7 @@ pub struct Survey {
     clock: i32,
 }
 
-/// What is asked of a survey, and what it finds beside the groups of keys.
+/// What is requested of a survey, and what it finds beside its keys.
 pub(super) struct Facts {
     pub(super) template: KeyTemplate,
     pub(super) zone: Option<String>,
@@ -50,7 +50,7 @@ pub(super) struct Facts {
 /// The results of a survey.
 pub(super) struct Surveyed {
     pub(super) facts: Facts,
-    pub(super) keys: Group,
+    pub(super) group: Group,
     /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
     pub(super) ahead: [i32; 2],
 }
@@ -76,7 +76,7 @@ impl Survey {
             facts,
             of_file: None,
             key: Vec::new(),
-            keys: Group::new(most_keys)?,
+            group: Group::new(most_keys)?,
             order: Order::new(),
             left: MAX_REQUESTS,
             ahead: None,
@@ -125,7 +125,7 @@ impl Survey {
     /// Whether no request has had a key.
     #[must_use]
     pub fn is_keyless(&self) -> bool {
-        self.keys.keys.slots() == 0
+        self.group.keys.slots() == 0
     }
 
     /// The time of a request and the slot of its key, or `None` if it has no key.
@@ -139,7 +139,7 @@ impl Survey {
             self.facts.keyless += 1;
             return None;
         }
-        let slot = self.keys.keys.slot(&short_key(&self.key));
+        let slot = self.group.keys.slot(&short_key(&self.key));
         Some((line.time.as_nanos(), slot))
     }
 
@@ -193,7 +193,7 @@ impl Survey {
         })?;
         let mut counted = Ok(());
         self.order.put(time, slot, |time, slot| {
-            let result = self.keys.count(time, slot);
+            let result = self.group.count(time, slot);
             counted = std::mem::replace(&mut counted, Ok(())).and(result);
         });
         counted
@@ -203,15 +203,15 @@ impl Survey {
         self.facts.late = self.order.late();
         let mut counted = Ok(());
         self.order.end(|time, slot| {
-            let result = self.keys.count(time, slot);
+            let result = self.group.count(time, slot);
             counted = std::mem::replace(&mut counted, Ok(())).and(result);
         });
         counted?;
         self.facts.load.end();
-        self.keys.end()?;
+        self.group.end()?;
         Ok(Surveyed {
             facts: self.facts,
-            keys: self.keys,
+            group: self.group,
             ahead: [self.ahead.unwrap_or_default(), self.clock],
         })
     }

@@ -32,7 +32,7 @@ pub(super) struct Aim {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum AimError {
     #[error(
-        "no route that takes GET of a path from any host has limits by the client's address, so there is nothing to smooth; add limits = [{{ zone = \"per_client\", burst = 20 }}] to one"
+        "no route fits the demo: it needs one with a plain path, for GET and for any host, with limits by $remote_addr; add limits = [{{ zone = \"per_client\", burst = 20 }}] to one"
     )]
     NoLimits,
     #[error(
@@ -96,10 +96,8 @@ fn path<'a>(route: &'a Route, settings: &Settings) -> Option<&'a str> {
     let takes_get = route.methods.is_empty() || route.methods.iter().any(|it| it == "GET");
     // With an empty key a request would be unlimited.
     let has_key = |limit: &RouteLimit| {
-        let parts = settings.zones[limit.zone].key.parts().iter();
-        parts
-            .clone()
-            .any(|part| matches!(part, Part::Text(_) | Part::Variable(Variable::RemoteAddr)))
+        let mut parts = settings.zones[limit.zone].key.parts().iter();
+        parts.any(|part| matches!(part, Part::Text(_) | Part::Variable(Variable::RemoteAddr)))
     };
     let is_limited = !route.limits.is_empty() && route.limits.iter().all(has_key);
     let (PathPattern::Prefix(path) | PathPattern::Exact(path)) = &route.path else {

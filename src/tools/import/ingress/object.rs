@@ -100,7 +100,7 @@ pub(super) enum Port {
     Name(String),
 }
 
-/// A certificate of some hosts.
+/// An entry of `tls`: a Secret with a certificate.
 pub(super) struct Tls {
     pub(super) secret: Option<String>,
     pub(super) place: Place,

@@ -199,7 +199,7 @@ pub(super) fn differ(http: &[Directive]) -> Option<&'static str> {
         && value("real_ip_recursive") == "on"
         && from.iter().all(is_network);
     (!from.is_empty() && !is_same).then_some(
-        "drip does not find the address of the client so: it reads X-Forwarded-For of the networks in trusted_proxies, for all servers, as with real_ip_recursive on",
+        "drip does not find the address of the client in this way: it reads X-Forwarded-For of the networks in trusted_proxies, for all servers, as with real_ip_recursive on",
     )
 }
 

@@ -13,7 +13,7 @@ impl<'t> Scope<'t> {
         Self(blocks)
     }
 
-    /// The same blocks within another one.
+    /// The same blocks with `block` outside of them: its directives apply where they have none.
     pub(super) fn within(&self, block: &'t [Directive]) -> Self {
         let blocks = std::iter::once(block).chain(self.0.iter().copied());
         Self(blocks.collect())
