@@ -256,7 +256,7 @@ fn a_key_set_that_changes_counts_at_once_and_a_broken_one_changes_nothing() {
     eventually("it is told", || {
         gateway
             .log()
-            .contains("keys.json: cannot be read: No such file")
+            .contains("keys.json cannot be read: No such file")
     });
     is("alice");
     fs::write(&keys, &made.without_rsa).expect("a file");
