@@ -34,7 +34,7 @@ fn decisions(bench: &Bench) {
     for (name, limit) in cases {
         let (mut bucket, mut now) = (Bucket::new(), START);
         let rate: Rate = "1000r/s".parse().expect("a rate");
-        bench.iter(&format!("decide: {name}"), || {
+        bench.time(&format!("decide: {name}"), || {
             now = now + Duration::from_nanos(10);
             bucket.decide(rate, limit, now)
         });
@@ -56,7 +56,7 @@ fn networks(bench: &Bench) {
     };
     let networks = ClientNetworks::new(Some(&allow), None);
     let mut address = 0_u32;
-    bench.iter("client of 100,000 networks", || {
+    bench.time("client of 100,000 networks", || {
         address = address.wrapping_mul(0x0019_660D).wrapping_add(0x3C6E_F35F);
         networks.serve(Some(Ipv4Addr::from_bits(address).into()))
     });

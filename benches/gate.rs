@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config;
 use gateway::gate::KeyAtGate;
 use gateway::origin::{Dialer, Origin};
 use limit::{Admission, Cost, Gate, GateLimits, Moment, Share, WaitLimits};
@@ -56,22 +55,22 @@ fn gates(bench: &Bench) {
     for keys in [10, 1_000, 100_000] {
         let name = |what| format!("gate of {keys} keys: {what}");
         let (mut gate, mut now) = (full(keys), START);
-        bench.iter(&name("take who is due, whose key joins again"), || {
+        bench.time(&name("take who is due, whose key joins again"), || {
             now = now + Duration::from_millis(1);
             let release = gate.take(now).expect("one is due");
             let share = Share::of(release.key);
             gate.join(&share, Cost::ONE, now, || ())
         });
         let (gate, new) = (full(keys), Share::of(key(u32::MAX)));
-        bench.iter(&name("predict the wait of a new key"), || {
+        bench.time(&name("predict the wait of a new key"), || {
             gate.predict(&new, START)
         });
         let known = Share::of(key(keys / 2));
-        bench.iter(&name("predict the wait of a key that waits"), || {
+        bench.time(&name("predict the wait of a key that waits"), || {
             gate.predict(&known, START)
         });
         let mut gate = gate;
-        bench.iter(&name("join, and leave again"), || {
+        bench.time(&name("join, and leave again"), || {
             let joined = gate.join(&new, Cost::ONE, START, || ());
             let Admission::Waiting(position) = joined else {
                 return;
@@ -104,7 +103,7 @@ origin = "app"
         zone: Some("key".into()),
         key: key(1),
     };
-    bench.iter("pass an open gate, and give the place back", || {
+    bench.time("pass an open gate, and give the place back", || {
         gate.join(
             false,
             || Share::of(key.clone()),
@@ -114,7 +113,7 @@ origin = "app"
             Duration::ZERO,
         )
     });
-    bench.iter(
+    bench.time(
         "ask an open gate whether a request would be rejected",
         || gate.foresee(|| Share::of(key.clone()), || WAIT),
     );

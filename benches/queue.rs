@@ -38,7 +38,7 @@ fn queues(bench: &Bench) {
     for depth in [10, 10_000] {
         let name = |what| format!("queue of {depth}: {what}");
         let (mut queue, ticket) = (full(depth), Ticket(depth + 1));
-        bench.iter(&name("join, and leave again"), || {
+        bench.time(&name("join, and leave again"), || {
             queue.join(LIMIT, ticket, START, || 0);
             queue.leave(ticket)
         });
@@ -48,7 +48,7 @@ fn queues(bench: &Bench) {
             |queue| queue.leave(Ticket(depth / 2)),
         );
         let (mut queue, mut now, mut id) = (full(depth), START, depth);
-        bench.iter(&name("take who is due, and join at the end"), || {
+        bench.time(&name("take who is due, and join at the end"), || {
             now = now + Duration::from_secs(1);
             id += 1;
             black_box(queue.take_due(now));
@@ -57,7 +57,7 @@ fn queues(bench: &Bench) {
         assert_eq!(queue.depth(), usize::try_from(depth).expect("a depth"));
         let (mut queue, mut turn) = (full(depth), 0);
         let rates = [rate("10r/s"), rate("1r/s")];
-        bench.iter(&name("retune"), || {
+        bench.time(&name("retune"), || {
             turn += 1;
             queue.retune(rates[turn % 2], START);
         });

@@ -27,7 +27,7 @@ impl Bench {
     }
 
     /// Measures what `once` takes.
-    pub fn iter<T>(&self, name: &str, mut once: impl FnMut() -> T) {
+    pub fn time<T>(&self, name: &str, mut once: impl FnMut() -> T) {
         self.custom(name, |times| {
             let began = now();
             for _ in 0..times {
@@ -81,6 +81,7 @@ pub fn now() -> Duration {
     )
 }
 
+#[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
 fn nanos(all: Duration, times: u64) -> f64 {
     all.as_secs_f64() * 1e9 / times as f64
 }

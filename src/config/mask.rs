@@ -40,6 +40,7 @@ impl Zone {
 }
 
 /// The masked name of a key of the zone of this name.
+#[must_use]
 pub fn mask_key(zone: &str, key: &[u8]) -> String {
     let Some(secret) = &*SECRET else {
         return format!("{PREFIX}{}", "?".repeat(2 * SHOWN));

@@ -15,6 +15,7 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
 /// Writes a size so that [`parse_size`] reads it back.
 ///
 /// It uses the largest unit that needs no fraction.
+#[must_use]
 pub fn show_size(size: u64) -> String {
     let whole = UNITS
         .into_iter()

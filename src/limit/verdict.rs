@@ -45,6 +45,7 @@ impl Limit {
     }
 
     /// Whether it is [`unlimited`](Self::unlimited).
+    #[must_use]
     pub fn is_unlimited(&self) -> bool {
         self.burst == u32::MAX
     }
@@ -125,11 +126,13 @@ impl Excess {
     }
 
     /// A level of this many requests.
+    #[must_use]
     pub fn of(requests: u32) -> Self {
         Self(requests.into())
     }
 
     /// The level with one more request of this cost.
+    #[must_use]
     pub fn and(self, cost: Cost) -> Self {
         Self(self.0 + f64::from(cost.get()))
     }

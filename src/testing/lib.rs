@@ -58,6 +58,11 @@ const TOKENS: [&[u8]; 32] = [
 ];
 
 /// The inputs of a folder in `tests/corpus`, with their names.
+///
+/// # Panics
+///
+/// If the folder has few files, or one cannot be read.
+#[must_use]
 pub fn corpus(folder: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/corpus")
@@ -77,6 +82,10 @@ pub fn corpus(folder: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Checks a property on each input of a folder.
+///
+/// # Panics
+///
+/// If it does not hold.
 pub fn replay(folder: &str, holds: impl Fn(&[u8]) -> Result<(), TestCaseError>) {
     for (name, input) in corpus(folder) {
         holds(&input).unwrap_or_else(|error| panic!("{folder}/{name}: {error}"));

@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Instant;
 
 use crate::support::frames::{Frames, HEADERS, get, ok, reset};
 use crate::support::{
-    Client, Exchange, FrameOrigin, Gateway, MS, Origin, Raw, eventually, fetch, one_h2c_origin,
-    one_origin, whole_lines,
+    Client, Exchange, FrameOrigin, Gateway, MS, Origin, Raw, eventually, fetch, now,
+    one_h2c_origin, one_origin, whole_lines,
 };
 
 const MB: usize = 1 << 20;
@@ -178,7 +177,7 @@ fn an_origin_that_never_answers_holds_the_permit_for_no_longer_than_its_timeouts
     ));
     for target in ["/head", "/body"] {
         // From before the gateway sends it: the origin may be late to see it.
-        let asked = Instant::now();
+        let asked = now();
         let client = Client::ask(gateway.address(), target);
         eventually("it is at the origin", || !origin.moments(target).is_empty());
         thread::sleep(100 * MS);
@@ -210,7 +209,7 @@ fn the_response_timeout_of_the_route_holds_without_the_client_too() {
     });
     let file = one_origin(origin.address, "", FINISH);
     let gateway = Gateway::start(&format!("{file}response_timeout = \"500ms\"\n"));
-    let asked = Instant::now();
+    let asked = now();
     let client = Client::ask(gateway.address(), "/silent");
     eventually("it is at the origin", || {
         !origin.moments("/silent").is_empty()

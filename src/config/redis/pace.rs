@@ -108,11 +108,13 @@ fn steps(rate: Rate) -> (i128, i128, i128) {
 }
 
 /// Converts a level reported by a script to ticks of the rate.
+#[must_use]
 pub fn ticks(rate: Rate, requests: u64, ticks: u64) -> i128 {
     i128::from(requests) * rate.ticks_per_request() + i128::from(ticks) * steps(rate).0
 }
 
 /// Cuts a `max_wait` to whole microseconds.
+#[must_use]
 pub fn whole_micros(span: Duration) -> Duration {
     Duration::from_micros(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
 }

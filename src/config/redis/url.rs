@@ -129,6 +129,7 @@ impl Url {
     }
 
     /// Whether it leads to a cluster, whose keys are on several nodes.
+    #[must_use]
     pub fn is_cluster(&self) -> bool {
         matches!(self.servers, Servers::Cluster(_))
     }

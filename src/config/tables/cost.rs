@@ -114,8 +114,10 @@ const MODE: Kind<bool> = kind(
 const FORM_IN_WORDS: &str = "a whole number from 1 to 255, or a table with header, body_per, \
                     response_header or learn, such as { header = \"x-cost\", default = 1, max = 20 }";
 
+type Reader = fn(Node) -> Option<CostRule>;
+
 /// The fields that choose the form of the table, and its readers.
-const CHOOSING: [(&str, fn(Node) -> Option<CostRule>); 4] = [
+const CHOOSING: [(&str, Reader); 4] = [
     ("header", |node| table(node).map(CostRule::Header)),
     ("body_per", |node| table(node).map(CostRule::BodyPer)),
     ("response_header", |node| {

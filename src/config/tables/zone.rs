@@ -277,6 +277,7 @@ impl Zone {
 /// Returns the network of one client: an IPv4 address, or an IPv6 prefix of 64 bits.
 ///
 /// For what has no zone with an `ipv6_prefix` of its own.
+#[must_use]
 pub fn client_network(address: IpAddr) -> IpAddr {
     cut(address, 64)
 }
@@ -285,6 +286,7 @@ pub fn client_network(address: IpAddr) -> IpAddr {
 ///
 /// In an address of NAT64 or SIIT with the well-known prefix `64:ff9b::/96` (RFC 6052, section 2.1), the client is the
 /// IPv4 address at its end: all of IPv4 would be one client by its first 64 bits.
+#[must_use]
 pub fn cut(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

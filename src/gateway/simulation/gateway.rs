@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use config;
 use limit::{Moment, Rate};
 
 use super::clock::{Skew, SkewedClock};

@@ -60,6 +60,7 @@ impl fmt::Display for Form {
 
 impl Form {
     /// The names of all formats.
+    #[must_use]
     pub fn names() -> [&'static str; 7] {
         NAMES.map(|(_, name)| name)
     }

@@ -4,8 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use config;
-
 use super::plan::PoolPlan;
 use crate::gate::{OriginGate, PlaceSharing};
 use crate::simulation::clock::{Skew, SkewedClock};

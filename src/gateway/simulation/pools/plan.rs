@@ -1,8 +1,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use config;
-
 use crate::simulation::clock::Skew;
 use crate::simulation::random::Random;
 use crate::simulation::scenario::{clocks, delays};

@@ -3,7 +3,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config;
 use limit::{Rate, Share};
 
 use crate::gate::KeyAtGate;

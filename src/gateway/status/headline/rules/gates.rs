@@ -141,16 +141,15 @@ pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
         return None;
     }
     let name = &origin.name;
-    let (why, soon, raise) = match lacking(recent, origin, gate) {
-        Some(it) => (
+    let (why, soon, raise) = if let Some(it) = lacking(recent, origin, gate) {
+        (
             it.evidence,
             it.remedy,
             more_places(origin, gate, " for all gateways"),
-        ),
-        None => {
-            let (evidence, raise) = waited_for(origin, gate);
-            (evidence, None, raise)
-        }
+        )
+    } else {
+        let (evidence, raise) = waited_for(origin, gate);
+        (evidence, None, raise)
     };
     let (holder, held) = slow_client(recent, origin).unzip();
     let elsewhere = held.or(soon);
