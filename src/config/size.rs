@@ -12,7 +12,7 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
     count.parse::<u64>().ok()?.checked_mul(bytes)
 }
 
-/// Writes a size so that [`parse_size`] reads it back.
+/// Writes a size so that `parse_size` reads it back.
 ///
 /// It uses the largest unit that needs no fraction.
 #[must_use]

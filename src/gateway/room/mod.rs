@@ -1,4 +1,4 @@
-//! The waiting room of an origin: [`limit::WaitingRoom`](limit::WaitingRoom) behind one
+//! The waiting room of an origin: [`limit::WaitingRoom`] behind one
 //! short lock, and the tickets and sessions that its visitors keep.
 //!
 //! A visitor who waits is a number in a signed ticket, so it costs the gateway nothing between two

@@ -1,4 +1,4 @@
-//! The decisions of [`limit`](limit) made in Redis: gateways share a bucket per key.
+//! The decisions of [`limit`] made in Redis: gateways share a bucket per key.
 //!
 //! A decision is made by a Lua script, so it is atomic. It uses Redis's own clock, so the gateways'
 //! clocks need not agree. A batch of joins is one round trip: a pipeline of scripts, called by
