@@ -1,11 +1,12 @@
 use std::collections::VecDeque;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::frames::{Frames, HEADERS, ok, settings};
+use super::listen;
 
 /// What an origin does with one request, whose stream is given.
 pub type Script = Box<dyn FnOnce(&mut Frames, u32) -> io::Result<()> + Send>;
@@ -40,7 +41,7 @@ impl FrameOrigin {
         first: Vec<u8>,
         wrap: impl Fn(TcpStream) -> io::Result<Frames> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let listener = listen("127.0.0.1:0");
         let address = listener.local_addr().expect("an address");
         let scripts = Arc::<Mutex<VecDeque<Script>>>::default();
         let counts = Arc::<Counts>::default();

@@ -33,6 +33,7 @@ mod watch;
 pub mod wire;
 pub mod workers;
 
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -65,6 +66,14 @@ pub const MARGIN: Duration = Duration::from_millis(60);
 #[allow(clippy::disallowed_methods)]
 pub fn now() -> Instant {
     Instant::now()
+}
+
+/// Listens at an address, with room for a crowd that comes at once: one that the kernel turns away comes back a second
+/// later.
+pub fn listen(address: &str) -> TcpListener {
+    let listener = TcpListener::bind(address).expect("a port");
+    rustix::net::listen(&listener, 4096).expect("a longer backlog");
+    listener
 }
 
 /// How long to wait for an answer or an event. Only a failing test waits this long: a busy machine may stand still for

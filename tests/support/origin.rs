@@ -1,5 +1,5 @@
 use std::io::{self, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::wire::Head;
-use super::{PATIENCE, close, note_pauses, now};
+use super::{PATIENCE, close, listen, note_pauses, now};
 
 /// A request as the origin saw it.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl Origin {
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
         note_pauses();
-        let listener = TcpListener::bind(address).expect("a port");
+        let listener = listen(address);
         let address = listener.local_addr().expect("an address");
         let listening = listener.try_clone().expect("a socket");
         let accept = move || {

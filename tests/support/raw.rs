@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use super::{PATIENCE, SOON, now};
+use super::{PATIENCE, SOON, listen, now};
 
 /// A connection on which the test reads and writes every byte, as a client or as an origin. It accepts only what is
 /// framed as RFC 9112 says. Dropped, it is closed.
@@ -387,7 +387,7 @@ pub struct RawOrigin {
 
 impl RawOrigin {
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let listener = listen("127.0.0.1:0");
         let address = listener.local_addr().expect("an address");
         let stopped = Arc::<AtomicBool>::default();
         let to_stop = Arc::clone(&stopped);

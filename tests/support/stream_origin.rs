@@ -11,7 +11,7 @@ use h2::SendStream;
 use h2::server::{Builder, SendResponse};
 use http::{HeaderMap, Request, Response};
 
-use super::{close, eventually};
+use super::{close, eventually, listen};
 
 /// What the origin may send of one response ahead.
 pub const STREAM_WINDOW: usize = 256 * 1024;
@@ -60,7 +60,7 @@ impl StreamOrigin {
 
     /// Accepts so many connections, and refuses further ones.
     pub fn accepting(most: usize) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let listener = listen("127.0.0.1:0");
         let address = listener.local_addr().expect("an address");
         let counts = Arc::<Counts>::default();
         let of_origin = Arc::clone(&counts);
