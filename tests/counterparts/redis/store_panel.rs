@@ -45,6 +45,11 @@ fn a_store_that_stops_is_told_in_api_sample_and_top() {
         fetch(gateway.address(), "/?key=a");
         store()["up"] == false
     });
+    // The newest reason is told: the connection broke first, and then nothing listened.
+    eventually("it refuses connections", || {
+        let reason = store()["reason"].clone();
+        reason.as_str().is_some_and(|it| it.contains("refused"))
+    });
     let out = store();
     assert!(
         out["out_since"].is_string() && out["reason"].is_string(),
