@@ -136,6 +136,18 @@ fn stale_responses_help_only_once_there_are_some() {
 }
 
 #[test]
+fn stale_responses_that_have_expired_help_nobody() {
+    let origin = Origin::answering(|exchange| exchange.reply(b"ok"));
+    let file = checked(&[url(&origin)], "", "");
+    let shared = "[routes.collapse]\nkeep = \"500ms\"\nstale = \"1s\"\n";
+    let gateway = Gateway::start(&format!("{file}{shared}"));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    drop(origin);
+    eventually("it is not ready", || ready(&gateway) == Some(503));
+    assert_eq!(fetch(gateway.address(), "/").status, 503);
+}
+
+#[test]
 fn every_status_but_2xx_and_3xx_is_a_failure() {
     for (status, passes) in [
         (204, true),

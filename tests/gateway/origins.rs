@@ -233,6 +233,31 @@ fn response_timeout_does_not_run_while_the_client_still_sends() {
 }
 
 #[test]
+fn an_answer_that_is_late_for_a_route_alone_takes_no_server_out() {
+    let origins = [(); 2].map(|()| {
+        Origin::answering(|exchange| {
+            if exchange.target() == "/search" {
+                thread::sleep(Duration::from_millis(500));
+            }
+            exchange.reply(b"ok")
+        })
+    });
+    let [one, other] = origins.each_ref().map(|it| it.address);
+    let file = forwarding(one, "max_fails = 1\nfail_timeout = \"1h\"\n");
+    let both = format!("\"http://{one}\", \"http://{other}\"");
+    let file = file.replace(&format!("\"http://{one}\""), &both);
+    let search = "[[routes]]\npath = \"/search\"\norigin = \"app\"\nresponse_timeout = \"100ms\"\n";
+    let gateway = Gateway::start(&(file + search));
+    for _ in 0..6 {
+        assert_eq!(fetch(gateway.address(), "/search").status, 504);
+    }
+    for _ in 0..4 {
+        assert_eq!(fetch(gateway.address(), "/quick").status, 200);
+    }
+    assert!(origins.iter().all(|it| !it.moments("/quick").is_empty()));
+}
+
+#[test]
 fn a_route_has_a_response_timeout_of_its_own() {
     let origin = Origin::answering(|exchange| {
         if exchange.target() == "/report" {

@@ -201,9 +201,10 @@ fn has_room_secret(path: &[String]) -> bool {
     both.all(|(name, wanted)| wanted.is_none_or(|wanted| name == wanted))
 }
 
-/// Whether variables of the request stand beside those of the environment: in a field for origins.
+/// Whether variables of the request stand beside those of the environment: in a field that a route sets.
 fn is_template(path: &[String]) -> bool {
-    matches!(path, [routes, _, fields, _] if routes == "routes" && fields == "request_headers")
+    const FIELDS: [&str; 3] = ["request_headers", "response_headers", "answer_headers"];
+    matches!(path, [routes, _, fields, _] if routes == "routes" && FIELDS.contains(&fields.as_str()))
 }
 
 fn unusable(name: &str, error: &VarError) -> String {

@@ -108,6 +108,8 @@ pub struct Kinds<A, W, S> {
     bytes: usize,
     /// Number of entries that hold an answer.
     answers: usize,
+    /// The instant at which the last of the answers that were kept expires.
+    until: Moment,
 }
 
 impl<A, W, S> Default for Kinds<A, W, S> {
@@ -118,6 +120,7 @@ impl<A, W, S> Default for Kinds<A, W, S> {
             next: 0,
             bytes: 0,
             answers: 0,
+            until: Moment::default(),
         }
     }
 }
@@ -218,6 +221,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         }
         let flight = self.flights.remove(&id.key);
         if now < windows.end() {
+            self.until = self.until.max(windows.end());
             let kept = Entry::Kept {
                 answer,
                 retry: None,
@@ -295,6 +299,14 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     #[must_use]
     pub fn answers(&self) -> usize {
         self.answers
+    }
+
+    /// Returns whether an answer may serve at `now`, also as a stale one.
+    ///
+    /// It may be the one that was to serve for the longest time, and was evicted.
+    #[must_use]
+    pub fn may_serve(&self, now: Moment) -> bool {
+        self.answers > 0 && now < self.until
     }
 
     fn put(&mut self, key: &KindKey, entry: Entry<A>) {

@@ -146,6 +146,12 @@ impl SharedAnswers {
         }
     }
 
+    /// Whether a kept answer may serve at `now`, also as a stale one.
+    #[must_use]
+    pub fn may_serve(&self, now: Moment) -> bool {
+        self.lock().may_serve(now)
+    }
+
     /// A request of the kind that `key` names comes.
     ///
     /// `may_lead`: whether its answer could be that of others.

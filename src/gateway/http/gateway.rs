@@ -419,7 +419,7 @@ impl Gateway {
         let is_stale_served = collapses.into_iter().any(|it| !it.stale.is_zero());
         let has_kept = || {
             self.shared_answers()
-                .is_some_and(|it| it.kept().answers > 0)
+                .is_some_and(|it| it.may_serve(clock::now()))
         };
         waits || is_stale_served && has_kept()
     }

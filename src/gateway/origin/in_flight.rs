@@ -179,13 +179,17 @@ impl<'o> InFlight<'o> {
     /// further failure takes it out again, until it responds. A failure that the request itself may
     /// have caused does not count, or only once for its client, while the server answers others.
     ///
-    /// What is the gateway's own fault counts against no server, and does not lower the gate.
-    pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
+    /// What is the gateway's own fault counts against no server, and does not lower the gate. That it was late counts
+    /// against no server if it `is_impatient`: other routes may give the server more time.
+    pub fn failed(&self, error: &OriginError, took: Duration, now: Moment, is_impatient: bool) {
         if error.is_own() {
             return;
         }
         if let Some(place) = &self.place {
             place.failed(error.outcome());
+        }
+        if is_impatient && matches!(error, OriginError::ResponseTimeout { .. }) {
+            return;
         }
         let client = Client::of(self.sender.client);
         (self.failures).unanswered(self.server, client, error, took, now);

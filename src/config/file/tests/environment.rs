@@ -13,6 +13,7 @@ fn variable(name: &str) -> Result<String, VarError> {
         "ROOM_SECRET" => "room-0123456789-secret",
         "NOT_A_RATE" => "sesame-open",
         "EMPTY" => "",
+        "DOLLARS" => "p$uri $x",
         "LATIN" => return Err(VarError::NotUnicode("caf\u{e9}".into())),
         _ => return Err(VarError::NotPresent),
     };
@@ -53,6 +54,29 @@ origin = "app"
 reject_body = "$${HOST} $$${HOST} $HOST ${EMPTY}."
 request_headers = { authorization = "Bearer ${HOST}", cookie = false }
 "#;
+
+#[test]
+fn a_value_has_no_variables_of_the_request_in_any_field_that_a_route_sets() {
+    for fields in ["request_headers", "response_headers", "answer_headers"] {
+        let text = format!(
+            "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
+             {fields} = {{ x-a = \"$host ${{DOLLARS}} $${{HOST}}\" }}\n"
+        );
+        let settings = with(&text).unwrap_or_else(|found| panic!("{fields}: {found}"));
+        let route = &settings.routes[0];
+        let edits = match fields {
+            "request_headers" => &route.request_fields,
+            "response_headers" => &route.response_fields,
+            _ => &route.answer_fields,
+        };
+        let value = edits.set().map(|(_, value)| value.to_string()).next();
+        assert_eq!(
+            value.as_deref(),
+            Some("$host p$$uri $$x $${HOST}"),
+            "{fields}"
+        );
+    }
+}
 
 #[test]
 fn strings_have_the_values_and_what_is_shown_has_the_names() {

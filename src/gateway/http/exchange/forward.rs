@@ -492,9 +492,15 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
-            in_flight.failed(error, self.origin_took(now), now);
+            in_flight.failed(error, self.origin_took(now), now, self.is_impatient());
         }
         failure
+    }
+
+    /// Whether the route waits for a response for less time than its origin would have.
+    fn is_impatient(&self) -> bool {
+        let own = self.route.response_timeout;
+        own.is_some_and(|own| own < self.settings().response_timeout)
     }
 }
 
