@@ -136,6 +136,19 @@ fn stale_responses_help_only_once_there_are_some() {
 }
 
 #[test]
+fn an_origin_that_no_route_leads_to_makes_no_gateway_ready() {
+    let (origin, other) = (Origin::start(), Origin::start());
+    let file = checked(&[url(&origin)], "", "");
+    let idle = url(&other);
+    let unused =
+        format!("[origins.unused]\nservers = [\"{idle}\"]\nhold = \"30s\"\nrate = \"50r/s\"\n");
+    let gateway = Gateway::start(&format!("{file}{unused}"));
+    assert_eq!(ready(&gateway), Some(200));
+    drop(origin);
+    eventually("it is not ready", || ready(&gateway) == Some(503));
+}
+
+#[test]
 fn stale_responses_that_have_expired_help_nobody() {
     let origin = Origin::answering(|exchange| exchange.reply(b"ok"));
     let file = checked(&[url(&origin)], "", "");

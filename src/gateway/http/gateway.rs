@@ -10,7 +10,7 @@ mod reload;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use actix_rt::ArbiterHandle;
-use config::{self, RouteIndex, Settings, StoreKind};
+use config::{Route, RouteAction, RouteIndex, Settings, StoreKind};
 use futures_util::future::join_all;
 use limit::Moment;
 use tokio::sync::watch;
@@ -285,8 +285,8 @@ impl Gateway {
         path: &[u8],
         host: &str,
         method: &[u8],
-        meets: impl Fn(&config::Route) -> bool,
-    ) -> Option<(usize, &config::Route)> {
+        meets: impl Fn(&Route) -> bool,
+    ) -> Option<(usize, &Route)> {
         let (index, routes) = (&self.route_index, &self.settings.routes);
         let index = index.find(routes, path, Some(host), Some(method), meets)?;
         Some((index, &routes[index]))
@@ -398,19 +398,31 @@ impl Gateway {
         &self.origins
     }
 
-    /// Whether any origin has a server that is in use, or there are no origins.
+    /// The routes that forward, and where to: the index of an origin.
+    fn forwarding(&self) -> impl Iterator<Item = (&Route, usize)> {
+        let routes = self.settings.routes.iter();
+        routes.filter_map(|route| match route.action {
+            RouteAction::Forward(origin) => Some((route, origin)),
+            RouteAction::Refuse(_) | RouteAction::Maintenance { .. } => None,
+        })
+    }
+
+    /// Whether any origin that a route forwards to has a server that is in use, or no route forwards.
     #[must_use]
     pub fn has_origin(&self) -> bool {
         let now = clock::now();
-        let mut origins = self.origins.iter();
-        self.origins.is_empty() || origins.any(|origin| origin.has_server_in(now))
+        let mut routes = self.forwarding();
+        self.forwarding().next().is_none()
+            || routes.any(|(_, origin)| self.origins[origin].has_server_in(now))
     }
 
     /// Whether clients are served without a server: they wait for one, or get a stale response.
     #[must_use]
     pub fn bridges_outages(&self) -> bool {
-        let mut origins = self.settings.origins.iter();
-        let waits = origins.any(|origin| origin.holds() || origin.room.is_some());
+        let waits = self.forwarding().any(|(route, origin)| {
+            let origin = &self.settings.origins[origin];
+            origin.holds() || origin.room.is_some() && route.room
+        });
         let collapses = self
             .settings
             .routes
