@@ -10,7 +10,7 @@ mod reload;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use actix_rt::ArbiterHandle;
-use config::{Route, RouteAction, RouteIndex, Settings, StoreKind};
+use config::{Route, RouteIndex, Settings, StoreKind};
 use futures_util::future::join_all;
 use limit::Moment;
 use tokio::sync::watch;
@@ -398,16 +398,13 @@ impl Gateway {
         &self.origins
     }
 
-    /// The routes that forward, and where to: the index of an origin.
+    /// The routes that lead to an origin, and its index.
     fn forwarding(&self) -> impl Iterator<Item = (&Route, usize)> {
         let routes = self.settings.routes.iter();
-        routes.filter_map(|route| match route.action {
-            RouteAction::Forward(origin) => Some((route, origin)),
-            RouteAction::Refuse(_) | RouteAction::Maintenance { .. } => None,
-        })
+        routes.filter_map(|route| Some((route, route.origin()?)))
     }
 
-    /// Whether any origin that a route forwards to has a server that is in use, or no route forwards.
+    /// Whether any origin that a route leads to has a server that is in use, or none leads to one.
     #[must_use]
     pub fn has_origin(&self) -> bool {
         let now = clock::now();
@@ -423,12 +420,12 @@ impl Gateway {
             let origin = &self.settings.origins[origin];
             origin.holds() || origin.room.is_some() && route.room
         });
-        let collapses = self
+        let mut collapses = self
             .settings
             .routes
             .iter()
             .filter_map(|it| it.collapse.as_ref());
-        let is_stale_served = collapses.into_iter().any(|it| !it.stale.is_zero());
+        let is_stale_served = collapses.any(|it| !it.stale.is_zero());
         let has_kept = || {
             self.shared_answers()
                 .is_some_and(|it| it.may_serve(clock::now()))
