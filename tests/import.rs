@@ -53,13 +53,6 @@ max_fails = 2
 fail_timeout = "5s"
 keep_alive = 32
 
-[origins.app-2]
-servers = ["http://10.0.0.1:9000", "http://10.0.0.2:9000"]
-response_timeout = "90s"
-max_fails = 2
-fail_timeout = "5s"
-keep_alive = 32
-
 [zones.per_client]
 key = "$remote_addr"
 rate = "10r/s"
@@ -82,7 +75,8 @@ reject_status = 429
 # tidy.conf:28: nginx answers /api with a redirect to /api/; drip makes none, and /api goes to the longest path that matches
 [[routes]]
 path = "/api/"
-origin = "app-2"
+origin = "app"
+response_timeout = "90s"
 limits = [{ zone = "per_client", burst = 20, delay = 8 }, { zone = "per_key", burst = 5, nodelay = true }]
 reject_status = 503
 "#;

@@ -67,6 +67,7 @@ pub use settings::{
     Media, Networks, OpeningTime, OriginTls, Page, PageChoice, PageContent, PagePart, PageValue,
     Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans, RejectBody, RequestInputs,
     RoomSecret, RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
+    embedded_ipv4, has_client,
 };
 pub use short_key::short_key;
 pub use show::show;

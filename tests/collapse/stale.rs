@@ -1,7 +1,7 @@
 //! The origin fails, and the last good answer serves on.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -205,6 +205,43 @@ fn a_full_gate_gives_the_last_good_answer_too() {
     assert_eq!(fetch_with(at, "/third", "").status, 503);
     is_first(&get(at), began);
     assert_eq!(origin.asked(), 2);
+}
+
+/// A Retry-After of the origin that is an order makes nobody wait who has a stale answer.
+#[test]
+fn while_the_origin_has_ordered_a_pause_the_last_good_answer_serves_at_once() {
+    let is_busy = Arc::new(AtomicBool::new(false));
+    let now_busy = Arc::clone(&is_busy);
+    let origin = Origin::answering(move |exchange| {
+        if now_busy.load(Ordering::SeqCst) {
+            let head = "HTTP/1.1 503 Busy\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
+            exchange.send(head.as_bytes())
+        } else {
+            exchange.reply(b"answer 1")
+        }
+    });
+    let gate = "rate = \"100r/s\"\nqueue_timeout = \"1h\"";
+    let backoff = "[origins.app.backoff]\nretry_after = true\nmax_pause = \"1h\"";
+    let file = file_with(origin.address, &format!("{gate}\n{backoff}"), "", HOUR);
+    let gateway = Gateway::start(&file);
+    let at = gateway.address();
+    let began = outlive(at);
+    is_busy.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        is_first(&get(at), began);
+        thread::sleep(1100 * MS);
+    }
+    assert_eq!(origin.arrivals().len(), 2, "nothing is sent in the pause");
+
+    // The pause was that of the setting.
+    let waits = ask(at, "/b", "");
+    wait_until_passed(&gateway, 5);
+    is_busy.store(false, Ordering::SeqCst);
+    gateway
+        .site
+        .write(&file.replace("retry_after = true", "retry_after = false"));
+    let mut waits = waits;
+    assert_eq!(waits.answer().status, 200, "the pause has ended");
 }
 
 #[test]

@@ -99,6 +99,12 @@ fn a_gateway_without_a_server_is_ready_as_long_as_it_helps_clients_and_lives_in_
     for (name, fields, route, is_ready) in [
         ("nothing", "", "", false),
         ("hold", "rate = \"50r/s\"\nhold = \"30s\"", "", true),
+        (
+            "hold on a route whose requests never wait",
+            "rate = \"50r/s\"\nhold = \"30s\"",
+            "max_wait = \"0\"",
+            false,
+        ),
         ("room", room, "", true),
         ("stale", "", stale, true),
     ] {

@@ -28,7 +28,7 @@ pub use byte_regex::{ByteRegex, ByteRegexError};
 pub use cost::CostRule;
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
-pub use networks::{ClientNetworks, Networks};
+pub use networks::{ClientNetworks, Networks, embedded_ipv4, has_client};
 pub use opening_time::OpeningTime;
 pub use origin_tls::{ClientIdentity, OriginTls};
 pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages, RejectBody};

@@ -1,7 +1,8 @@
 //! The networks whose clients a route serves: `allow` and `deny`.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::iter;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use foldhash::fast::RandomState;
@@ -50,16 +51,59 @@ impl ClientNetworks {
     /// in no network.
     #[must_use]
     pub fn serve(&self, address: Option<IpAddr>) -> bool {
-        let network = |length: &u8| IpNet::new(address?, *length).ok();
-        let networks = self.lengths.iter().rev().filter_map(network);
-        let mut decided = networks.filter_map(|network| self.serves.get(&network.trunc()));
-        decided.next().copied().unwrap_or(self.others)
+        let decided = address.and_then(|address| {
+            let whole = self.longest(address);
+            let embedded = embedded_ipv4(address).and_then(|it| self.longest(it.into()));
+            let embedded = embedded.map(|(length, serves)| (length + NAT64_LENGTH, serves));
+            whole
+                .into_iter()
+                .chain(embedded)
+                .max_by_key(|(length, serves)| (*length, !serves))
+        });
+        decided.map_or(self.others, |(_, serves)| serves)
     }
+
+    /// Returns the prefix length of the most specific network around an address, and whether its clients are served.
+    fn longest(&self, address: IpAddr) -> Option<(u8, bool)> {
+        let network = |length: &u8| IpNet::new(address, *length).ok();
+        let networks = self.lengths.iter().rev().filter_map(network);
+        let mut decided = networks.filter_map(|network| {
+            let serves = self.serves.get(&network.trunc())?;
+            Some((network.prefix_len(), *serves))
+        });
+        decided.next()
+    }
+}
+
+/// Prefix length of `64:ff9b::/96`.
+const NAT64_LENGTH: u8 = 96;
+
+/// Returns the IPv4 address in an address of NAT64 or SIIT with the well-known prefix `64:ff9b::/96` (RFC 6052, section
+/// 2.1).
+#[must_use]
+pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(address) = address else {
+        return None;
+    };
+    match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether one of the networks has the address, or the [IPv4 address in it](embedded_ipv4).
+#[must_use]
+pub fn has_client(networks: &[IpNet], address: IpAddr) -> bool {
+    let embedded = embedded_ipv4(address).map(IpAddr::from);
+    let mut addresses = iter::once(address).chain(embedded);
+    addresses.any(|address| networks.iter().any(|network| network.contains(&address)))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::net::Ipv6Addr;
 
     use proptest::prelude::*;
 
@@ -99,6 +143,23 @@ mod tests {
             assert_eq!(serves(&nested, address), expected, "{address}");
         }
         assert!(!nested.serve(None));
+        // An address of NAT64 is in the networks of its IPv4 address, too.
+        let nat64 = rules(
+            &["64:ff9b::/96", "64:ff9b::c000:207/128", "10.9.9.0/24"],
+            &["192.0.2.0/24", "10.0.0.0/8"],
+        );
+        for (address, expected) in [
+            ("64:ff9b::203.0.113.1", true),
+            ("203.0.113.1", false),
+            ("64:ff9b::192.0.2.1", false),
+            ("64:ff9b::192.0.2.7", true),
+            ("192.0.2.7", false),
+            ("64:ff9b::10.9.9.1", true),
+            ("64:ff9b::10.9.8.1", false),
+            ("64:ff9b:1::10.9.9.1", false),
+        ] {
+            assert_eq!(serves(&nat64, address), expected, "{address}");
+        }
         let denied = rules(&[], &["0.0.0.0/0", "255.255.255.255/32"]);
         assert!(!serves(&denied, "255.255.255.255") && !serves(&denied, "0.0.0.0"));
         assert!(serves(&denied, "::") && denied.serve(None));

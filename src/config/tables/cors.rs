@@ -1,5 +1,6 @@
 //! `[routes.cors]`.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use super::prelude::*;
@@ -20,17 +21,52 @@ table! {
 }
 
 const ORIGINS: Kind<Vec<String>> = kind(
-    Form::List(&Form::Like(r"\*|[a-z][a-z0-9+.-]*://[^/?#@\s]+"), 1),
+    Form::List(
+        &Form::Like(r"\*|[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^/?#@\s:*]+)(:[1-9][0-9]{0,4})?"),
+        1,
+    ),
     |node| values::filled_list(node, "[\"https://app.example\"]", origin),
     |it| texts(it),
 );
 
 fn origin(node: Node) -> Option<String> {
     let text = node.value.as_str().filter(|text| is_origin(text));
-    let text = text.map(str::to_owned);
-    text.or_else(|| {
-        node.expected("a site as browsers write it, such as \"https://app.example\", or \"*\"")
-    })
+    let Some(text) = text else {
+        return node
+            .expected("a site as browsers write it, such as \"https://app.example\", or \"*\"");
+    };
+    if let Some(why) = never_sent(text) {
+        node.wrong(&format!("{why}; found \"{text}\""));
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Why no browser sends this origin, if so: the origin of a URL has a host and no default port (RFC 6454, section 6.2).
+fn never_sent(text: &str) -> Option<&'static str> {
+    let (scheme, host) = text.split_once("://")?;
+    if host.contains('*') {
+        return Some("sites are compared as a whole: name each, or write [\"*\"] for all");
+    }
+    // The colons within brackets are those of an IPv6 address.
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (host, None),
+    };
+    let is_port = |port: &str| {
+        port.parse::<NonZeroU16>()
+            .is_ok_and(|number| number.to_string() == port)
+    };
+    let is_ipv6 = host.starts_with('[') && host.ends_with(']');
+    if host.is_empty() || host.contains(':') && !is_ipv6 || !port.is_none_or(is_port) {
+        return Some("expected a host, and a port from 1 to 65535 if there is one");
+    }
+    match (scheme, port) {
+        ("http", Some("80")) | ("https", Some("443")) => {
+            Some("browsers leave out the default port of a scheme: remove it")
+        }
+        _ => None,
+    }
 }
 
 /// Whether it is the origin of a site in the form that browsers send, or [`Cors::ANY`].

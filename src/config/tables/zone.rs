@@ -1,7 +1,7 @@
 //! `[zones.NAME]`.
 
 use std::cell::RefCell;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -13,7 +13,10 @@ use super::names::{Names, named};
 use super::plan;
 use super::prelude::*;
 use crate::redis::Pace;
-use crate::{KeyError, KeyTemplate, OnStoreFailure, Plan, Plans, Settings, StoreKind};
+use crate::{
+    KeyError, KeyTemplate, OnStoreFailure, Plan, Plans, Settings, StoreKind, embedded_ipv4,
+    has_client,
+};
 
 table! {
     /// `[zones.NAME]`: one bucket for each value of a key.
@@ -262,7 +265,7 @@ impl Zone {
     /// Whether requests of this client are never limited in this zone.
     #[must_use]
     pub fn is_exempt(&self, client: IpAddr) -> bool {
-        self.exempt.iter().any(|net| net.contains(&client))
+        has_client(&self.exempt, client)
     }
 
     /// `address`, cut to `ipv6_prefix` bits if it is IPv6.
@@ -284,15 +287,15 @@ pub fn client_network(address: IpAddr) -> IpAddr {
 
 /// `address`, cut to `prefix` bits if it is IPv6.
 ///
-/// In an address of NAT64 or SIIT with the well-known prefix `64:ff9b::/96` (RFC 6052, section 2.1), the client is the
-/// IPv4 address at its end: all of IPv4 would be one client by its first 64 bits.
+/// In an address of NAT64 the client is the [IPv4 address in it](embedded_ipv4): all of IPv4 would be one client by its
+/// first 64 bits.
 #[must_use]
 pub fn cut(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(whole) => {
-            if let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = whole.segments() {
-                return Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)).into();
+            if let Some(client) = embedded_ipv4(address) {
+                return client.into();
             }
             let mask = u128::MAX
                 .checked_shl(128 - u32::from(prefix.min(128)))

@@ -47,6 +47,9 @@ impl BackingOff {
         let mut backoff = self.backoff;
         let (rate, most) = (limits.rate, limits.max_in_flight);
         backoff.set_limits(settings.limits(), rate, most, now);
+        if self.settings.retry_after && !settings.retry_after {
+            backoff.end_pause(now);
+        }
         Self {
             settings: settings.clone(),
             backoff,
@@ -222,6 +225,13 @@ impl BackingOff {
         let is_paused = lowered.paused_until.is_some_and(|until| until > now);
         let is_lower = lowered.rate.is_some() || lowered.max_in_flight.is_some() || is_paused;
         is_lower && self.settings.mode == BackoffMode::On
+    }
+
+    /// Returns whether the origin has ordered a pause that is not over.
+    pub(super) fn is_ordered_to_pause(&self, now: Moment) -> bool {
+        let until = self.backoff.paused_for_all();
+        let obeys = self.settings.retry_after && self.settings.mode == BackoffMode::On;
+        obeys && until.is_some_and(|until| until > now)
     }
 
     /// When something may change without a request or an answer.

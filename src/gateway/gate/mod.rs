@@ -156,6 +156,13 @@ impl OriginGate {
         state.gate.depth() > 0 || state.gate.in_flight() > 0
     }
 
+    /// Returns whether the origin has ordered a pause, by its Retry-After, that is not over.
+    pub(crate) fn is_ordered_to_pause(&self) -> bool {
+        let state = self.lock();
+        let backing_off = state.backing_off.as_ref();
+        backing_off.is_some_and(|it| it.is_ordered_to_pause(clock::now()))
+    }
+
     /// The gate's metrics.
     #[must_use]
     pub fn metrics(&self) -> &GateMetrics {

@@ -418,7 +418,8 @@ impl Gateway {
     pub fn bridges_outages(&self) -> bool {
         let waits = self.forwarding().any(|(route, origin)| {
             let origin = &self.settings.origins[origin];
-            origin.holds() || origin.room.is_some() && route.room
+            let may_wait = route.dry_run || !route.max_wait.is_some_and(|it| it.is_zero());
+            origin.holds() && may_wait || origin.room.is_some() && route.room
         });
         let mut collapses = self
             .settings

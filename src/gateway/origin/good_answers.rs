@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use config::client_network;
 use limit::Moment;
 
 /// Resolution of the instants, in nanoseconds.
@@ -16,7 +17,7 @@ pub(super) struct Client(u64);
 
 impl Client {
     pub(super) fn of(address: Option<IpAddr>) -> Self {
-        Self(match address.map(|it| it.to_canonical()) {
+        Self(match address.map(|it| client_network(it.to_canonical())) {
             None => 0,
             Some(IpAddr::V4(address)) => address.to_bits().into(),
             Some(IpAddr::V6(address)) => u64::try_from(address.to_bits() >> 64).unwrap_or_default(),

@@ -151,6 +151,15 @@ impl Backoff {
         self.traffic.begin_generation(self.limits.slow, now);
     }
 
+    /// Ends a pause for all keys.
+    pub fn end_pause(&mut self, now: Moment) {
+        if self.paused_for_all().is_some() {
+            self.paused_until = None;
+            self.rate_share.resume(now);
+            self.changed = true;
+        }
+    }
+
     /// The client of a request still has to send a part of it (`awaits`), or has sent all that the
     /// origin waited for. Nothing of the time between is the origin's.
     pub fn await_client(&mut self, sent: &mut Sent, awaits: bool, now: Moment) {
@@ -184,7 +193,8 @@ impl Backoff {
     }
 
     /// Until when nothing leaves, whoever asks.
-    fn paused_for_all(&self) -> Option<Moment> {
+    #[must_use]
+    pub fn paused_for_all(&self) -> Option<Moment> {
         self.paused_until.filter(|_| self.paused_key.is_none())
     }
 
@@ -351,8 +361,10 @@ impl Backoff {
         let is_cut = window.by_key.share(|it| (it.retries, it.answers)) * 2 >= tally::WHOLE
             && !pause.is_zero();
         if is_cut {
-            (self.paused_until, self.is_paused_elsewhere) = (Some(now + pause), false);
-            self.paused_key = window.by_key.only_key();
+            let ordered = self.paused_for_all();
+            self.paused_until = ordered.max(Some(now + pause));
+            self.paused_key = window.by_key.only_key().filter(|_| ordered.is_none());
+            self.is_paused_elsewhere = false;
             (self.cuts.retry_after, self.changed) = (true, true);
         }
         is_cut

@@ -31,6 +31,18 @@ pub(super) const CASES: &[Case] = &[
     (LIMITS, "[routes.cors]\norigins = [\"https://app.example/\", \"app.example\"]\n",
      r#"12:12: origins: expected a site as browsers write it, such as "https://app.example", or "*"; found "https://app.example/"
 12:36: origins: expected a site as browsers write it, such as "https://app.example", or "*"; found "app.example""#),
+    (LIMITS, "[routes.cors]\norigins = [\"http://localhost:8080\", \"https://[2001:db8::1]\", \"http://[::1]:3000\", \"capacitor://localhost\", \"https://a.example:80\"]\n", ""),
+    (LIMITS, "[routes.cors]\norigins = [\"https://*.example\", \"https://a.example:443\", \"http://[::1]:80\"]\n",
+     r#"12:12: origins: sites are compared as a whole: name each, or write ["*"] for all; found "https://*.example"
+12:33: origins: browsers leave out the default port of a scheme: remove it; found "https://a.example:443"
+12:58: origins: browsers leave out the default port of a scheme: remove it; found "http://[::1]:80""#),
+    (LIMITS, "[routes.cors]\norigins = [\"https://a.example:\", \"https://a.example:0\", \"https://a.example:65536\", \"https://a.example:08\", \"https://:8\", \"https://::1\"]\n",
+     r#"12:12: origins: expected a host, and a port from 1 to 65535 if there is one; found "https://a.example:"
+12:34: origins: expected a host, and a port from 1 to 65535 if there is one; found "https://a.example:0"
+12:57: origins: expected a host, and a port from 1 to 65535 if there is one; found "https://a.example:65536"
+12:84: origins: expected a host, and a port from 1 to 65535 if there is one; found "https://a.example:08"
+12:108: origins: expected a host, and a port from 1 to 65535 if there is one; found "https://:8"
+12:122: origins: expected a host, and a port from 1 to 65535 if there is one; found "https://::1""#),
     (LIMITS, "[routes.cors]\norigins = [\"*\", \"https://app.example\"]\n",
      r#"12:11: origins: "*" means all sites; remove it, or the others"#),
     (LIMITS, "[routes.cors]\norigins = [\"*\"]\ncredentials = true\n",

@@ -57,6 +57,19 @@ pub(super) const CASES: &[Case] = &[
     // A load balancer that keeps connections longer than the gateway.
     ("", "[server]\ntrusted_proxies = [\"10.0.0.0/8\", \"35.191.0.0/16\"]\n",
      r#"2:19: warning: trusted_proxies: Google's load balancers keep idle connections for 10m, and keep_alive = "75s" closes them no later, so requests meet closed connections; set keep_alive = "620s""#),
+    // Fields without an effect.
+    ("", "[server]\nkeep_alive = \"0\"\nkeep_alive_requests = 5\nkeep_alive_time = \"1m\"\n",
+     r#"3:23: warning: keep_alive_requests: has no effect: keep_alive = "0" closes each connection after one response; remove one of the two
+4:19: warning: keep_alive_time: has no effect: keep_alive = "0" closes each connection after one response; remove one of the two"#),
+    ("servers = [", "keep_alive = 0\nkeep_alive_timeout = \"5s\"\nservers = [",
+     r#"3:22: warning: keep_alive_timeout: has no effect: keep_alive = 0 keeps no idle connection; remove one of the two"#),
+    ("servers = [", "rate = \"1r/s\"\nbackoff = { retry_after = true, mode = \"shadow\" }\nservers = [",
+     r#"3:27: warning: retry_after: has no effect: mode = "shadow" pauses nothing; remove one of the two"#),
+    ("path   = \"/\"\n", "path = \"/\"\nmax_wait = \"2s\"\ncollapse = { follow_timeout = \"3s\" }\n",
+     r#"11:31: warning: follow_timeout: has no effect: max_wait of the route is shorter; remove one of the two"#),
+    ("path   = \"/\"\n", "path = \"/\"\nmax_wait = \"2s\"\ncollapse = { follow_timeout = \"2s\" }\n", ""),
+    ("[origins.app]\n", "[server]\nmax_body_size = \"1MB\"\n[origins.app]\nrequest_buffer = \"2MB\"\n",
+     r#"4:18: warning: request_buffer: max_body_size of [server] is smaller: no body fills this buffer; lower it, or raise that"#),
     ("", "[server]\ntrusted_proxies = [\"130.211.0.0/22\"]\nkeep_alive = \"620s\"\n", ""),
     ("", "[server]\ntrusted_proxies = [\"10.0.0.0/8\"]\nkeep_alive = \"60s\"\n",
      r#"2:19: warning: trusted_proxies: most load balancers, such as AWS's, keep idle connections for 1m, and keep_alive = "1m" closes them no later, so requests meet closed connections; set keep_alive = "75s""#),

@@ -6,6 +6,7 @@ mod addresses;
 mod buffers;
 mod bursts;
 mod collapse;
+mod ineffective;
 mod keys;
 mod places;
 mod server;
@@ -35,12 +36,14 @@ pub(super) struct Places<'r> {
 pub(super) fn find(settings: &Settings, places: &Places) {
     if let Some(node) = places.server {
         server(&settings.server, node);
+        ineffective::of_server(&settings.server, node);
     }
     for (index, (origin, node)) in settings.origins.iter().zip(&places.origins).enumerate() {
         unlent_places(origin, *node);
         short_orphan(origin, *node);
         too_many_alone(origin, *node);
         buffers(&settings.server, origin, *node);
+        ineffective::of_origin(&settings.server, origin, *node);
         unbounded_finish(settings, index, *node);
         unused_queue(origin, *node);
     }
@@ -60,6 +63,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         wildcard(route, *node);
         room(settings, route, *node);
         collapse(settings, route, *node);
+        ineffective::of_route(route, *node);
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
             unused_burst(settings, limit, *item);

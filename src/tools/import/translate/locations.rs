@@ -5,7 +5,7 @@ use super::fields::Fields;
 use super::limits::{Connections, LimitSet, Limits};
 use super::location_kind::{Kind, Mark, kind};
 use super::networks::Networks;
-use super::origins::{Spot, note, pass};
+use super::origins::{Spot, Target, note, pass};
 use super::protection::Protection;
 use super::route::{Action, Forward, Location, Pattern};
 use super::scope::{Around, Scope, named};
@@ -313,7 +313,11 @@ impl Translation<'_> {
         let connections = Connections::read(limits, zones, notes);
         let found = self.origins.of(pass, &spot, &connections, notes);
         let found = found.map_err(|why| note(pass, &why, notes));
-        let (origin, prefix) = found.ok()?;
+        let Target {
+            origin,
+            prefix,
+            response_timeout,
+        } = found.ok()?;
         self.bodies.push(body_size(limits, notes));
         let requests = LimitSet::requests(limits, zones, notes);
         let limits_origin = connections.most.is_some();
@@ -323,6 +327,7 @@ impl Translation<'_> {
         }
         Some(Action::Forward(Box::new(Forward {
             origin,
+            response_timeout,
             limits,
             rewrite: path.map(str::to_owned).zip(prefix),
             fields: Fields::of_requests(scope, notes),

@@ -1,6 +1,7 @@
 //! Translates where locations forward their requests.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use super::limits::Connections;
 use super::page::{Fields, Names, Section};
@@ -10,15 +11,30 @@ use super::upstreams::{Member, Upstream, time, url};
 use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 
+/// `proxy_read_timeout` of nginx and `response_timeout` of an origin, where the file has none.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// The origins of the locations: one for each combination of upstream and settings.
+///
+/// The response timeout makes no origin of its own: the routes that differ from the first one have theirs.
 #[derive(Default)]
 pub(super) struct Origins {
     upstreams: HashMap<String, Upstream>,
     pub(super) sections: Vec<Section>,
-    /// The name of each, by its fields and the server that its connections are counted for, if they
-    /// are not for all servers.
-    known: HashMap<(Fields, Option<usize>), String>,
+    /// The name and the response timeout of each, by its other fields and the server that its connections are counted
+    /// for, if they are not for all servers.
+    known: HashMap<(Fields, Option<usize>), (String, Duration)>,
     names: Names,
+}
+
+/// Where the requests of a location go.
+pub(super) struct Target {
+    /// The name of the origin.
+    pub(super) origin: String,
+    /// The prefix that replaces that of the location.
+    pub(super) prefix: Option<String>,
+    /// `None`: that of the origin.
+    pub(super) response_timeout: Option<Duration>,
 }
 
 /// The location of a directive.
@@ -39,8 +55,7 @@ impl Origins {
         }
     }
 
-    /// The name of the origin for the requests of a location, and the prefix that replaces that of
-    /// the location.
+    /// Returns where the requests of a location go.
     ///
     /// # Errors
     ///
@@ -51,7 +66,7 @@ impl Origins {
         spot: &Spot,
         connections: &Connections,
         notes: &mut Notes,
-    ) -> Result<(String, Option<String>), String> {
+    ) -> Result<Target, String> {
         let target = pass.arg(0).split_once("://");
         let target = target.filter(|(scheme, _)| ["http", "https"].contains(scheme));
         let (scheme, rest) =
@@ -102,7 +117,10 @@ impl Origins {
                 notes,
             );
         }
-        timeouts(&mut section, spot.scope, notes);
+        if let Some(timeout) = timeout("proxy_connect_timeout", spot.scope, notes) {
+            section.span("connect_timeout", timeout);
+        }
+        let response_timeout = timeout("proxy_read_timeout", spot.scope, notes);
         if let Some(most) = connections.most {
             section.fields.push(("max_in_flight", most.to_string()));
         }
@@ -111,13 +129,29 @@ impl Origins {
         if let Some(host) = host(group, spot, notes) {
             section.text("host", &host);
         }
-        Ok((self.named(section, owner, authority), prefix))
+        let (origin, response_timeout) = self.named(section, owner, authority, response_timeout);
+        Ok(Target {
+            origin,
+            prefix,
+            response_timeout,
+        })
     }
 
-    fn named(&mut self, mut section: Section, owner: Option<usize>, like: &str) -> String {
+    /// Returns the name of the origin with these fields, and the response timeout of the route if it is another one.
+    fn named(
+        &mut self,
+        mut section: Section,
+        owner: Option<usize>,
+        like: &str,
+        response_timeout: Option<Duration>,
+    ) -> (String, Option<Duration>) {
+        let timeout = response_timeout.unwrap_or(RESPONSE_TIMEOUT);
         let key = (section.fields.clone(), owner);
-        if let Some(name) = self.known.get(&key) {
-            return name.clone();
+        if let Some((name, known)) = self.known.get(&key) {
+            return (name.clone(), Some(timeout).filter(|it| it != known));
+        }
+        if let Some(timeout) = response_timeout {
+            section.span("response_timeout", timeout);
         }
         if self
             .sections
@@ -127,12 +161,12 @@ impl Origins {
             section.comments.clear();
         }
         let name = self.names.unique(like);
-        self.known.insert(key, name.clone());
+        self.known.insert(key, (name.clone(), timeout));
         self.sections.push(Section {
             title: format!("[origins.{name}]"),
             ..section
         });
-        name
+        (name, None)
     }
 }
 
@@ -168,16 +202,9 @@ fn split(rest: &str) -> (&str, &str) {
     rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()))
 }
 
-fn timeouts(section: &mut Section, scope: &Scope, notes: &mut Notes) {
-    for (theirs, ours) in [
-        ("proxy_connect_timeout", "connect_timeout"),
-        ("proxy_read_timeout", "response_timeout"),
-    ] {
-        let directive = scope.get(theirs);
-        if let Some(span) = directive.and_then(|it| time(it, notes)) {
-            section.span(ours, span);
-        }
-    }
+/// The time of a directive, if it stands there.
+fn timeout(name: &str, scope: &Scope, notes: &mut Notes) -> Option<Duration> {
+    time(scope.get(name)?, notes)
 }
 
 /// The host setting for `proxy_set_header Host`; `None` if it is drip's default.

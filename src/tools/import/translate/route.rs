@@ -1,5 +1,7 @@
 //! Locations as the routes that they become.
 
+use std::time::Duration;
+
 use super::fields::Fields;
 use super::limits::Limits;
 use super::networks::Networks;
@@ -48,6 +50,8 @@ pub(in crate::import) enum Action {
 #[derive(Clone, Debug)]
 pub(in crate::import) struct Forward {
     pub(super) origin: String,
+    /// `None`: that of the origin.
+    pub(super) response_timeout: Option<Duration>,
     pub(super) limits: Limits,
     /// What is removed from paths, and what is put before them.
     pub(super) rewrite: Option<(String, String)>,
@@ -63,6 +67,9 @@ impl Forward {
     /// Writes the fields of its route.
     pub(super) fn write(&self, section: &mut Section) {
         section.text("origin", &self.origin);
+        if let Some(timeout) = self.response_timeout {
+            section.span("response_timeout", timeout);
+        }
         self.networks.write(section);
         if let Some((strip, add)) = &self.rewrite {
             section.text("strip_prefix", strip);

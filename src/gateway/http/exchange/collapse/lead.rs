@@ -53,8 +53,8 @@ pub(super) async fn lead_any<'w, 'r>(
             let admitted = Admitted::new(before.route, before.origin, None, before.turns);
             Ok(Onward::Admitted(admitted))
         }
-        // The origin is known to be down, and a stale answer serves at once.
-        Some(_) if is_out(worker, record, before.origin) && collector.held() => {
+        // The origin is known to answer nothing for a while, and a stale answer serves at once.
+        Some(_) if answers_later(worker, record, before.origin) && collector.held() => {
             let _used = before.turns.take(before.route);
             record.count_shared(SharedOutcome::Stale, before.origin);
             Err(Reply::of_status(503))
@@ -116,9 +116,12 @@ pub(super) async fn lead_any<'w, 'r>(
     }
 }
 
-/// Whether requests wait at the gate until the origin can be reached again.
-fn is_out(worker: &Worker, record: &RequestRecord<'_>, origin: usize) -> bool {
+/// Whether requests wait at the gate until the origin can be reached again, or until the end of a pause that it ordered.
+fn answers_later(worker: &Worker, record: &RequestRecord<'_>, origin: usize) -> bool {
     let origin = record.gateway.origin(origin);
-    let is_in_outage = origin.gate().is_some_and(|gate| gate.is_in_outage());
-    origin.settings().holds() && (is_in_outage || origin.check_in(worker.pacer.now()).is_err())
+    let Some(gate) = origin.gate() else {
+        return false;
+    };
+    let is_out = || gate.is_in_outage() || origin.check_in(worker.pacer.now()).is_err();
+    origin.settings().holds() && is_out() || gate.is_ordered_to_pause()
 }
