@@ -33,10 +33,10 @@ pub(super) fn of_origin(server: &Server, origin: &Origin, node: Node) {
         warn(node, "retry_after", "mode = \"shadow\" pauses nothing");
     }
     let is_above = |most| origin.request_buffer.is_some_and(|size| size > most);
-    if server.max_body_size.is_some_and(is_above) {
-        if let Some(field) = node.field("request_buffer") {
-            field.warn("max_body_size of [server] is smaller: no body fills this buffer; lower it, or raise that");
-        }
+    if server.max_body_size.is_some_and(is_above)
+        && let Some(field) = node.field("request_buffer")
+    {
+        field.warn("max_body_size of [server] is smaller: no body fills this buffer; lower it, or raise that");
     }
 }
 
