@@ -32,7 +32,6 @@ impl FromStr for AdminAddress {
 
 impl AdminAddress {
     /// Such as `http://127.0.0.1:9090`.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{self}")
     }

@@ -49,7 +49,6 @@ pub enum ChangedBy {
 
 impl ChangedBy {
     /// Its name in the API and the log.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -71,7 +70,6 @@ impl History {
     }
 
     /// The last changes, the newest first.
-    #[must_use]
     pub fn latest(&self) -> Vec<Change> {
         self.lock().iter().cloned().collect()
     }
@@ -82,7 +80,6 @@ impl History {
 }
 
 /// The texts of a change for one line of the log.
-#[must_use]
 pub fn in_one_line(what: Vec<String>) -> String {
     bounded(what, TEXTS_IN_LOG).join("; ")
 }

@@ -103,27 +103,12 @@ const PREFIXED: [Prefixed; 5] = [
     }),
 ];
 
-/// All variables, for messages.
-pub(crate) const ALLOWED: Allowed = Allowed;
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowed;
-
-impl Allowed {
-    /// The variables as a file has them, with words such as `NAME` for what the user chooses.
-    pub(crate) fn names() -> impl Iterator<Item = String> {
-        let fixed = FIXED.iter().map(|(name, _)| format!("${name}"));
-        let prefixed = PREFIXED.iter();
-        fixed.chain(prefixed.map(|(prefix, own, _)| format!("${prefix}{own}")))
-    }
-}
-
-impl fmt::Display for Allowed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = Self::names().collect();
-        let (last, others) = names.split_last().ok_or(fmt::Error)?;
-        write!(f, "{} and {last}", others.join(", "))
-    }
+/// All variables as a file has them, with words such as `NAME` for what the user chooses.
+pub(crate) fn allowed() -> String {
+    let fixed = FIXED.iter().map(|(name, _)| format!("${name}"));
+    let prefixed = PREFIXED.iter();
+    let prefixed = prefixed.map(|(prefix, own, _)| format!("${prefix}{own}"));
+    fixed.chain(prefixed).collect::<Vec<_>>().join(", ")
 }
 
 /// Why a text is not a [`KeyTemplate`].
@@ -135,13 +120,16 @@ pub enum KeyError {
     )]
     Empty,
     /// A `$` without a name after it.
-    #[error("a $ begins a variable: {ALLOWED}; ${{...}} separates one from the text after it")]
+    #[error(
+        "a $ begins a variable: {}; ${{...}} separates one from the text after it",
+        allowed()
+    )]
     LoneDollar,
     /// A `${` without its `}`.
     #[error("${{{0} has no closing brace")]
     Unclosed(String),
     /// An unknown variable.
-    #[error("${0} is not a variable here; the variables are {ALLOWED}")]
+    #[error("${0} is not a variable here; the variables are {all}", all = allowed())]
     Unknown(String),
     /// nginx's binary form of the address, which saves memory in nginx and nothing here.
     #[error("$binary_remote_addr is written $remote_addr here")]
@@ -150,13 +138,11 @@ pub enum KeyError {
 
 impl KeyTemplate {
     /// The pieces in order; at least one.
-    #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
     /// The text of a template without variables.
-    #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match &self.parts[..] {
             [Part::Text(text)] => Some(text),
@@ -165,7 +151,6 @@ impl KeyTemplate {
     }
 
     /// Whether it is the same for all requests.
-    #[must_use]
     pub fn is_constant(&self) -> bool {
         !self
             .parts
@@ -174,7 +159,6 @@ impl KeyTemplate {
     }
 
     /// Whether it tells clients apart by their addresses.
-    #[must_use]
     pub fn has_address(&self) -> bool {
         self.parts.contains(&Part::Variable(Variable::RemoteAddr))
     }

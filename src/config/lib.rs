@@ -65,9 +65,9 @@ pub use settings::{
     ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit, FieldEdits,
     Host, HostPattern, Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue,
     Media, Networks, OpeningTime, OriginTls, Page, PageChoice, PageContent, PagePart, PageValue,
-    Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans, RejectBody, RequestInputs,
-    RoomSecret, RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
-    embedded_ipv4, has_client,
+    Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans, RequestInputs, RoomSecret,
+    RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses, embedded_ipv4,
+    has_client,
 };
 pub use short_key::short_key;
 pub use show::show;

@@ -25,13 +25,11 @@ impl Zone {
     ///
     /// It is the same for a key and its short form (`short_key`), and another one in another zone or
     /// after a restart.
-    #[must_use]
     pub fn masked(&self, key: &[u8]) -> Option<String> {
         self.mask_keys.then(|| mask_key(&self.name, key))
     }
 
     /// Whether a text has the form of a masked name, and the zone masks its keys.
-    #[must_use]
     pub fn is_masked_name(&self, text: &[u8]) -> bool {
         let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
         let digits = text.strip_prefix(PREFIX.as_bytes());
@@ -40,7 +38,6 @@ impl Zone {
 }
 
 /// The masked name of a key of the zone of this name.
-#[must_use]
 pub fn mask_key(zone: &str, key: &[u8]) -> String {
     let Some(secret) = &*SECRET else {
         return format!("{PREFIX}{}", "?".repeat(2 * SHOWN));

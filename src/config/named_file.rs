@@ -1,3 +1,4 @@
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::pattern::Pattern;
@@ -35,7 +36,6 @@ impl FileKind {
     ];
 
     /// Its name as the cause of a reload, in the API and the log.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Included => "included file",
@@ -58,6 +58,8 @@ pub struct NamedFile {
     pub kind: FileKind,
     /// What it was when the text was read: before its own content was.
     pub(super) stamp: Stamp,
+    /// A hash of its content, once it is read.
+    pub(super) digest: Option<u64>,
 }
 
 impl NamedFile {
@@ -67,7 +69,19 @@ impl NamedFile {
     /// A pattern changes when another file fits it, or one no longer does.
     pub(super) fn about_to_be_read(path: PathBuf, kind: FileKind) -> Self {
         let stamp = Self::stamp_of(&path, kind);
-        Self { path, kind, stamp }
+        Self {
+            path,
+            kind,
+            stamp,
+            digest: None,
+        }
+    }
+
+    /// Notes its content.
+    pub(super) fn is_read(&mut self, content: &[u8]) {
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        self.digest = Some(hasher.finish());
     }
 
     /// What it is now.

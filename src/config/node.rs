@@ -75,10 +75,6 @@ impl<'r> Node<'r> {
 
     /// The string with its variables of the environment, if it has any; `Some(None)` if they are
     /// wrong.
-    #[expect(
-        clippy::option_option,
-        reason = "a wrong variable is not an absent one"
-    )]
     fn expanded(&self) -> Option<Option<String>> {
         self.report.expanded(self.at)
     }
@@ -111,11 +107,6 @@ impl<'r> Node<'r> {
     /// Where it is: `gateway.toml:12:8`.
     pub(super) fn place(&self) -> String {
         self.report.place(self.at)
-    }
-
-    /// Whether both are in the same file.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
-        std::ptr::eq(self.report, other.report)
     }
 
     /// The absolute path of a file that this text names.

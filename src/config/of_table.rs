@@ -203,12 +203,7 @@ pub(super) fn defaults<T: OfTable>() -> T {
     let shared = Shared::default();
     let file = Parsed::of("");
     let nowhere = Path::new("");
-    let source = Source {
-        file: nowhere,
-        is_included: false,
-        folder: nowhere,
-        shared: &shared,
-    };
+    let source = Source::of(nowhere, nowhere, &shared);
     T::of(Fields::absent(T::TABLE, &Report::new(&file, source)))
 }
 

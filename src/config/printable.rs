@@ -5,7 +5,6 @@
 /// These are not printable: control characters, characters that some readers take for the end of a
 /// line, characters that change the direction of the text after them, and invisible characters, with which two
 /// texts that differ look the same (Unicode: `Default_Ignorable_Code_Point`, and the annotations U+FFF9 to U+FFFB).
-#[must_use]
 pub fn is_printable(c: char) -> bool {
     let is_line_end = matches!(c, '\u{2028}'..='\u{2029}');
     let is_direction = matches!(c, '\u{202a}'..='\u{202e}');

@@ -24,20 +24,20 @@ const MAX_CHARACTERS: usize = 1000;
 
 impl Problem {
     /// One line that tells this as a warning about `file`: `gateway.toml:12:8: warning: message`.
-    #[must_use]
     pub fn as_warning(&self, file: &Path) -> String {
+        self.as_line(file, "warning: ")
+    }
+
+    /// One line with its place, and `kind` before the message.
+    fn as_line(&self, file: &Path, kind: &str) -> String {
         let file = self.file_of(file).display();
-        let Self {
-            line,
-            column,
-            message,
-            ..
-        } = self;
-        format!("{file}:{line}:{column}: warning: {message}")
+        format!(
+            "{file}:{}:{}: {kind}{}",
+            self.line, self.column, self.message
+        )
     }
 
     /// The file that it is in, of a configuration in `file`.
-    #[must_use]
     pub fn file_of<'p>(&'p self, file: &'p Path) -> &'p Path {
         self.file.as_deref().unwrap_or(file)
     }
@@ -115,18 +115,8 @@ impl Problems {
 /// One line for each problem: `gateway.toml:12:8: message`.
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().enumerate() {
-            let line_end = if index == 0 { "" } else { "\n" };
-            let file = problem.file_of(&self.file).display();
-            let Problem {
-                line,
-                column,
-                message,
-                ..
-            } = problem;
-            write!(f, "{line_end}{file}:{line}:{column}: {message}")?;
-        }
-        Ok(())
+        let lines = self.problems.iter().map(|it| it.as_line(&self.file, ""));
+        f.write_str(&lines.collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -134,16 +124,12 @@ impl std::error::Error for Problems {}
 
 impl LoadError {
     /// The error as a command tells it: with what helps if the file is not there.
-    #[must_use]
     pub fn with_remedy(&self) -> String {
         match self {
             Self::Read { path, source } if source.kind() == io::ErrorKind::NotFound => {
-                let name = path.display();
-                if path == Path::new(DEFAULT_FILE) {
-                    format!("{self}; `drip init` writes one")
-                } else {
-                    format!("{self}; `drip init {name}` writes one")
-                }
+                let name = Some(path).filter(|path| *path != Path::new(DEFAULT_FILE));
+                let name = name.map_or(String::new(), |path| format!(" {}", path.display()));
+                format!("{self}; `drip init{name}` writes one")
             }
             _ => self.to_string(),
         }

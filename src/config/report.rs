@@ -49,6 +49,13 @@ impl Shared {
         self.named.borrow_mut().push(file);
     }
 
+    /// Notes the content of a file that a text names.
+    pub(super) fn has_read(&self, path: &Path, content: &[u8]) {
+        let mut named = self.named.borrow_mut();
+        let files = named.iter_mut().filter(|file| file.path == path);
+        files.for_each(|file| file.is_read(content));
+    }
+
     pub(super) fn has_problem(&self) -> bool {
         self.has_problem.get()
     }
@@ -139,6 +146,18 @@ pub(super) struct Source<'t> {
     pub(super) shared: &'t Shared,
 }
 
+impl<'t> Source<'t> {
+    /// A file that no other one includes.
+    pub(super) fn of(file: &'t Path, folder: &'t Path, shared: &'t Shared) -> Self {
+        Self {
+            file,
+            is_included: false,
+            folder,
+            shared,
+        }
+    }
+}
+
 /// Collects the problems of one text.
 pub(super) struct Report<'t> {
     text: &'t str,
@@ -211,10 +230,6 @@ impl<'t> Report<'t> {
 
     /// The string at a byte as it is written, if it has variables of the environment;
     /// `Some(None)` if they are wrong.
-    #[expect(
-        clippy::option_option,
-        reason = "a wrong variable is not an absent one"
-    )]
     pub(super) fn expanded(&self, byte: usize) -> Option<Option<String>> {
         self.expanded.borrow().get(&byte).cloned()
     }

@@ -9,7 +9,6 @@ const MAX_SIZE: usize = 128;
 const KEPT: usize = 110;
 
 /// `key`, or the short form that is kept of it. The short form of a short form is the same.
-#[must_use]
 pub fn short_key(key: &[u8]) -> Cow<'_, [u8]> {
     if key.len() <= MAX_SIZE {
         return key.into();

@@ -15,7 +15,6 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
 /// Writes a size so that `parse_size` reads it back.
 ///
 /// It uses the largest unit that needs no fraction.
-#[must_use]
 pub fn show_size(size: u64) -> String {
     let whole = UNITS
         .into_iter()
@@ -61,26 +60,6 @@ mod tests {
         ];
         for (text, size) in cases {
             assert_eq!(parse_size(text), size, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_size_is_shown_so_that_it_reads_back() {
-        let cases = [
-            (0, "0"),
-            (1, "1B"),
-            (1023, "1023B"),
-            (1024, "1KB"),
-            (1025, "1025B"),
-            (32_768, "32KB"),
-            (1_048_576, "1MB"),
-            (1_049_600, "1025KB"),
-            (1 << 40, "1024GB"),
-            (u64::MAX, "18446744073709551615B"),
-        ];
-        for (size, text) in cases {
-            assert_eq!(show_size(size), text);
-            assert_eq!(parse_size(text), Some(size));
         }
     }
 }

@@ -4,7 +4,6 @@
 ///
 /// Programs that have fields as variables, as CGI has them, see `X_Api_Key` as `X-Api-Key`. PHP sees
 /// `X.Api.Key` so, too. So all signs are taken for one.
-#[must_use]
 pub fn is_same_field(known: &str, name: &[u8]) -> bool {
     let plain = |byte: u8| match byte {
         byte if byte.is_ascii_alphanumeric() => byte.to_ascii_lowercase(),
@@ -16,7 +15,6 @@ pub fn is_same_field(known: &str, name: &[u8]) -> bool {
 /// Whether a field called `name` is written as `known`, whatever its case.
 ///
 /// `underscores`: `_` counts as `-`.
-#[must_use]
 pub fn is_field(known: &str, name: &[u8], underscores: bool) -> bool {
     let plain = |byte: u8| match byte {
         b'_' if underscores => b'-',
@@ -37,7 +35,6 @@ fn is_alike(known: &str, name: &[u8], plain: impl Fn(u8) -> u8) -> bool {
 /// Case does not count, as in nginx. PHP leaves out blanks before a name, and ends it at a zero byte.
 /// It reads a blank, a dot and a bracket as `_`, and what begins with a bracket that is closed as the
 /// index of an array.
-#[must_use]
 pub fn is_same_variable(known: &str, name: &[u8]) -> bool {
     let end = memchr::memchr(0, name).unwrap_or(name.len());
     let name = name[..end].trim_ascii();

@@ -36,7 +36,6 @@ pub struct LastChange {
 
 impl LastChange {
     /// The change that these texts describe. `None` if it waits for a restart.
-    #[must_use]
     pub fn of(what: &[String], lost_keys: Vec<LostKeys>, at: Moment) -> Option<Self> {
         let in_force = what.iter().filter(|text| !text.ends_with(NEEDS_RESTART));
         let in_force: Vec<_> = in_force.cloned().collect();
@@ -59,7 +58,6 @@ pub struct Broken {
 
 impl FileState {
     /// The state after the file was read at the start of the process.
-    #[must_use]
     pub fn loaded(now: Moment) -> Self {
         Self {
             loaded_at: now,
@@ -100,7 +98,6 @@ impl FileState {
 
 impl LoadError {
     /// The problems with their places. That a file cannot be read has none.
-    #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         match self {
             Self::Wrong(wrong) => wrong.problems.clone(),
@@ -113,7 +110,6 @@ impl LoadError {
 
 impl Problem {
     /// A problem that has no place in the file.
-    #[must_use]
     pub fn of_file(message: String) -> Self {
         Self {
             file: None,

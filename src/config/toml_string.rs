@@ -3,7 +3,6 @@ use std::fmt::Write as _;
 use super::printable::is_printable;
 
 /// A text as TOML's basic string.
-#[must_use]
 pub fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -24,7 +23,6 @@ pub fn toml_string(text: &str) -> String {
 }
 
 /// A text as the value of a field, which has no variable of the environment.
-#[must_use]
 pub fn toml_text(text: &str) -> String {
     toml_string(&text.replace("${", "$${"))
 }

@@ -61,7 +61,6 @@ pub struct AdminTokenError {
 }
 
 /// Whether the environment has a token for the admin port.
-#[must_use]
 pub fn has_admin_token() -> bool {
     [ADMIN, READ]
         .iter()
@@ -112,25 +111,21 @@ impl AdminTokens {
     }
 
     /// Whether there is a token for reading.
-    #[must_use]
     pub fn protect_reading(&self) -> bool {
         self.reading.is_some()
     }
 
     /// Whether there is a token for changes.
-    #[must_use]
     pub fn permit_changes(&self) -> bool {
         !self.changing.is_empty()
     }
 
     /// Whether there is none at all.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changing.is_empty() && self.reading.is_none()
     }
 
     /// What a token permits. It is compared with all, each in constant time.
-    #[must_use]
     pub fn role(&self, token: &[u8]) -> TokenRole {
         let mut role = TokenRole::Unknown;
         let is_reader = self.reading.as_deref().map(|it| it.ct_eq(token));
@@ -146,13 +141,11 @@ impl AdminTokens {
     }
 
     /// The token that a client sends to read: the weakest that it has.
-    #[must_use]
     pub fn to_read(&self) -> Option<&[u8]> {
         self.reading.as_deref().or_else(|| self.first_for_changes())
     }
 
     /// The variable that [`to_read`](Self::to_read) is from.
-    #[must_use]
     pub fn variable_to_read(&self) -> Option<&'static str> {
         match (&self.reading, self.permit_changes()) {
             (Some(_), _) => Some(READ),
@@ -164,7 +157,6 @@ impl AdminTokens {
     /// The token that a client sends to change something.
     ///
     /// Without one for changes it is that for reading: the gateway then says what is missing.
-    #[must_use]
     pub fn to_change(&self) -> Option<&[u8]> {
         self.first_for_changes().or(self.reading.as_deref())
     }

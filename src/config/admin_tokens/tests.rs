@@ -74,48 +74,23 @@ fn a_token_of_an_earlier_version_goes_on() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn what_is_wrong_is_said_without_the_secret() {
     for (text, expected) in [
-        (
-            "ops:hidden1,hidden2",
-            "DRIP_ADMIN_TOKEN: entry 2 has no name; write each as NAME:SECRET, with letters, digits, _ and - in the name, or put what is one token in double quotes",
-        ),
-        (
-            "ops:hidden1,",
-            "DRIP_ADMIN_TOKEN: entry 2 is empty; write each as NAME:SECRET, with a comma between two",
-        ),
-        (
-            "ops:hidden1,ci:",
-            "DRIP_ADMIN_TOKEN: entry 2 is empty; write each as NAME:SECRET, with a comma between two",
-        ),
-        (
-            "\"\"",
-            "DRIP_ADMIN_TOKEN: entry 1 is empty; write each as NAME:SECRET, with a comma between two",
-        ),
-        (
-            "hid:den,ci:hidden",
-            "DRIP_ADMIN_TOKEN: the secret of entry 1 is too short; take at least 6 characters, or put what is one token in double quotes",
-        ),
-        (
-            "hidden:hidden1,hidden:hidden2",
-            "DRIP_ADMIN_TOKEN: entries 1 and 2 have the same name; give each its own",
-        ),
-        (
-            "ops:hidden,\"x\",ci:hidden",
-            "DRIP_ADMIN_TOKEN: entries 1 and 3 have the same secret; give each its own",
-        ),
-        (
-            "ops:\"hidden",
-            "DRIP_ADMIN_TOKEN: the quote of entry 1 has no end; add one",
-        ),
-        (
-            "ci:hidden1,\"hidden\"hidden",
-            "DRIP_ADMIN_TOKEN: only a comma may follow the quotes of entry 2; put the whole secret in quotes",
-        ),
-        (
-            "hid\nden",
-            "DRIP_ADMIN_TOKEN: it has a control character, which no request can send; choose another token",
-        ),
+        ("ops:hidden1,hidden2",
+         "DRIP_ADMIN_TOKEN: entry 2 has no name; write each as NAME:SECRET, with letters, digits, _ and - in the name, or put what is one token in double quotes"),
+        ("ops:hidden1,", "DRIP_ADMIN_TOKEN: entry 2 is empty; write each as NAME:SECRET, with a comma between two"),
+        ("ops:hidden1,ci:",
+         "DRIP_ADMIN_TOKEN: entry 2 is empty; write each as NAME:SECRET, with a comma between two"),
+        ("\"\"", "DRIP_ADMIN_TOKEN: entry 1 is empty; write each as NAME:SECRET, with a comma between two"),
+        ("hid:den,ci:hidden",
+         "DRIP_ADMIN_TOKEN: the secret of entry 1 is too short; take at least 6 characters, or put what is one token in double quotes"),
+        ("hidden:hidden1,hidden:hidden2", "DRIP_ADMIN_TOKEN: entries 1 and 2 have the same name; give each its own"),
+        ("ops:hidden,\"x\",ci:hidden", "DRIP_ADMIN_TOKEN: entries 1 and 3 have the same secret; give each its own"),
+        ("ops:\"hidden", "DRIP_ADMIN_TOKEN: the quote of entry 1 has no end; add one"),
+        ("ci:hidden1,\"hidden\"hidden",
+         "DRIP_ADMIN_TOKEN: only a comma may follow the quotes of entry 2; put the whole secret in quotes"),
+        ("hid\nden", "DRIP_ADMIN_TOKEN: it has a control character, which no request can send; choose another token"),
     ] {
         let found = problem(text, "");
         assert_eq!(found, expected, "{text:?}");

@@ -22,7 +22,6 @@ pub struct LostKeys {
 /// Returns the plans that lost at least half of their keys from `old` to `new`.
 ///
 /// A key that has another plan now is not lost. A plan that was removed lost none.
-#[must_use]
 pub fn lost_keys(old: &Settings, new: &Settings) -> Vec<LostKeys> {
     let mut found = Vec::new();
     for zone in &new.zones {

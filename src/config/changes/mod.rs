@@ -1,6 +1,5 @@
 //! What differs between two settings, as texts for people.
 
-mod contents;
 mod lost_keys;
 mod rooms;
 #[cfg(test)]
@@ -13,7 +12,7 @@ use toml::{Table, Value};
 pub use self::lost_keys::{LostKeys, lost_keys};
 use super::of_table::OfTable;
 use super::printable::put_printable;
-use super::{Plan, Settings, Zone, show};
+use super::{FileKind, NamedFile, Plan, Settings, Zone, show};
 
 /// Longest shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
@@ -27,7 +26,6 @@ pub(super) const NEEDS_RESTART: &str = " (needs a restart)";
 /// `zones.new added`. Routes and limits have their names in brackets, because their places move:
 /// `routes[/login].limits[per_client].burst 20 -> 40`. A setting that differs from
 /// `started_with` and takes effect only at a restart is named as such. No text shows a password.
-#[must_use]
 pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<String> {
     let mut found = Vec::new();
     // Of a zone that masks its keys only before or only after, no key is shown beside its name.
@@ -46,7 +44,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
             compare_plan_files(known, zone, &mut found);
         }
     }
-    contents::compare(old, new, &mut found);
+    compare_files(old, new, &mut found);
     rooms::compare(old, new, &mut found);
     let waiting = new.needing_restart(started_with);
     for text in &mut found {
@@ -63,7 +61,6 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
 
 impl Settings {
     /// Names of the fields that differ from `started_with` and take effect only after a restart.
-    #[must_use]
     pub fn needing_restart(&self, started_with: &Self) -> Vec<String> {
         let server = self
             .server
@@ -118,12 +115,6 @@ fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
         (Some(Value::Table(old)), Some(Value::Table(new))) => {
             compare_tables(path, old, new, found);
         }
-        (Some(Value::String(old)), Some(Value::Table(new))) if new.contains_key("url") => {
-            compare_tables(path, &server(old), new, found);
-        }
-        (Some(Value::Table(old)), Some(Value::String(new))) if old.contains_key("url") => {
-            compare_tables(path, old, &server(new), found);
-        }
         (Some(Value::Array(old)), Some(Value::Array(new))) => {
             compare_lists(path, old, new, found);
         }
@@ -132,20 +123,6 @@ fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
             found.push(format!("{path} {} -> {}", text(old), text(new)));
         }
     }
-}
-
-/// A server of an origin that is written as its URL alone, as the table that says the same.
-fn server(url: &str) -> Table {
-    let fields = [
-        ("url", Value::from(url)),
-        ("weight", Value::from(1)),
-        ("backup", Value::from(false)),
-        ("max_in_flight", Value::from(0)),
-    ];
-    fields
-        .map(|(name, value)| (name.to_owned(), value))
-        .into_iter()
-        .collect()
 }
 
 /// Compares lists by the names of their items: a place says nothing once others have moved.
@@ -267,6 +244,25 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
             }
         }
     }
+}
+
+/// Compares the contents of files that settings name. What other kinds bring is compared setting by setting.
+fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
+    let is_whole =
+        |file: &&NamedFile| !matches!(file.kind, FileKind::Included | FileKind::PlanKeys);
+    for file in new.named.iter().filter(is_whole) {
+        let mut known = old.named.iter();
+        let known = known.find(|known| known.path == file.path && known.kind == file.kind);
+        if known.is_some_and(|known| known.digest != file.digest) {
+            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+            found.push(format!(
+                "{} {} content changed",
+                file.kind.label(),
+                cut(&name)
+            ));
+        }
+    }
+    found.dedup();
 }
 
 /// The keys that stand in the file of the gateway itself.

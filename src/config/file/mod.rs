@@ -105,12 +105,7 @@ fn parse_in(
 ) -> Result<Settings, Problems> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute.parent().unwrap_or(&absolute);
-    let source = Source {
-        file: path,
-        is_included: false,
-        folder,
-        shared,
-    };
+    let source = Source::of(path, folder, shared);
     let mut file = Parsed::of(text);
     let report = Report::new(&file, source);
     let mut written = vec![environment::expand(file.table.get_mut(), &report, variable)];
@@ -122,10 +117,8 @@ fn parse_in(
     let mut reports = Vec::new();
     for file in &included {
         let source = Source {
-            file: &file.path,
             is_included: true,
-            folder: &file.folder,
-            shared,
+            ..Source::of(&file.path, &file.folder, shared)
         };
         let mut parsed = Parsed::of(&file.text);
         let report = Report::new(&parsed, source);

@@ -28,40 +28,34 @@ pub enum FileField {
 /// Reports why named files cannot be used, at their names in `text`.
 ///
 /// `text` is the text that the settings were read from, and `path` its file.
-#[must_use]
 pub fn unusable_files(text: &str, path: &Path, unusable: &[(FileField, String)]) -> Problems {
-    let problems = reread(text, path, |mut root, report| {
-        for (field, why) in unusable {
-            if let Some(node) = named(&mut root, *field) {
-                node.tell(why);
-            }
-        }
-        report.take_problems()
-    });
-    Problems::new(path, problems)
+    Problems::new(path, at_names(text, path, unusable))
 }
 
 /// Warnings of named files, at their names in `text`, as in [`unusable_files`].
-#[must_use]
 pub fn warnings_of_files(
     text: &str,
     path: &Path,
     doubtful: &[(FileField, String)],
 ) -> Vec<Problem> {
+    at_names(text, path, doubtful)
+}
+
+/// What is said of named files, at their names.
+fn at_names(text: &str, path: &Path, said: &[(FileField, String)]) -> Vec<Problem> {
     reread(text, path, |mut root, report| {
-        for (field, why) in doubtful {
+        for (field, why) in said {
             if let Some(node) = named(&mut root, *field) {
-                node.warn(why);
+                node.tell(why);
             }
         }
-        report.take_warnings()
+        report.take_problems()
     })
 }
 
 /// The `server.admin` of a text that has problems elsewhere.
 ///
 /// The outer `None`: it has none, or one that cannot be read. The inner one: it is `"off"`.
-#[must_use]
 pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     reread(text, path, |mut root, _| {
         let admin = root.section("server", Server::TABLE).get("admin")?;
@@ -75,12 +69,7 @@ pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
 /// Reads a text a second time, for some of its values.
 fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>) -> T) -> T {
     let shared = Shared::default();
-    let source = Source {
-        file: path,
-        is_included: false,
-        folder: Path::new(""),
-        shared: &shared,
-    };
+    let source = Source::of(path, Path::new(""), &shared);
     let mut file = Parsed::of(text);
     let report = Report::new(&file, source);
     environment::expand(file.table.get_mut(), &report, &environment::of_process);

@@ -1,40 +1,7 @@
 use super::*;
 
 #[test]
-fn templates_are_read_and_written_back() {
-    let host = || Part::Variable(Variable::Host);
-    let text = |text: &str| Part::Text(text.to_owned());
-    let cases = [
-        ("$host", "$host", vec![host()]),
-        ("${host}", "$host", vec![host()]),
-        ("all", "all", vec![text("all")]),
-        ("${host}s", "${host}s", vec![host(), text("s")]),
-        ("$host$host", "$host$host", vec![host(), host()]),
-        ("é${HOST}é", "é$hosté", vec![text("é"), host(), text("é")]),
-        (
-            "$host:$http_X_Api_Key",
-            "$host:$http_x_api_key",
-            vec![
-                host(),
-                text(":"),
-                Part::Variable(Variable::Header("x-api-key".to_owned())),
-            ],
-        ),
-        (
-            "$cookie_SID$Arg_Page",
-            "$cookie_SID$arg_Page",
-            vec![
-                Part::Variable(Variable::Cookie("SID".to_owned())),
-                Part::Variable(Variable::Arg("Page".to_owned())),
-            ],
-        ),
-    ];
-    for (written, shown, parts) in cases {
-        let key = written.parse::<KeyTemplate>().unwrap();
-        assert_eq!(key.parts(), parts, "{written}");
-        assert_eq!(key.to_string(), shown);
-        assert_eq!(shown.parse(), Ok(key));
-    }
+fn fixed_names_are_read_and_written_back() {
     for (name, variable) in FIXED {
         assert_eq!(name.parse(), Ok(variable.clone()));
         assert_eq!(variable.to_string(), name);
@@ -62,7 +29,7 @@ fn a_wrong_template_says_what_is_allowed() {
     let told = unknown("hosts").to_string();
     let begin = "$hosts is not a variable here; the variables are $remote_addr, $host, ";
     assert!(told.starts_with(begin), "{told}");
-    assert!(told.ends_with(", $path_NAME and $jwt_NAME_CLAIM"), "{told}");
+    assert!(told.ends_with(", $path_NAME, $jwt_NAME_CLAIM"), "{told}");
 }
 
 #[test]
@@ -72,5 +39,5 @@ fn the_page_describes_the_variables_that_messages_name() {
     let rows = section.lines().skip_while(|line| !line.starts_with('|'));
     let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
     let described: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
-    assert_eq!(described, Allowed::names().collect::<Vec<_>>());
+    assert_eq!(described, allowed().split(", ").collect::<Vec<_>>());
 }

@@ -77,19 +77,16 @@ impl Pace {
     }
 
     /// The rate.
-    #[must_use]
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
     /// The form that the scripts read: four doubles, and the rate as written.
-    #[must_use]
     pub fn packed(&self) -> &[u8] {
         &self.packed
     }
 
     /// When this gateway's file got this rate, in whole microseconds.
-    #[must_use]
     pub fn since(&self) -> Moment {
         Moment::from_nanos(self.since.saturating_mul(1000))
     }
@@ -108,19 +105,16 @@ fn steps(rate: Rate) -> (i128, i128, i128) {
 }
 
 /// Converts a level reported by a script to ticks of the rate.
-#[must_use]
 pub fn ticks(rate: Rate, requests: u64, ticks: u64) -> i128 {
     i128::from(requests) * rate.ticks_per_request() + i128::from(ticks) * steps(rate).0
 }
 
 /// Cuts a `max_wait` to whole microseconds.
-#[must_use]
 pub fn whole_micros(span: Duration) -> Duration {
     Duration::from_micros(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// A whole number as the scripts have it: exact below 2^53.
-#[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn double(whole: u64) -> f64 {
     whole as f64

@@ -103,14 +103,12 @@ fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, BadUrl> {
 
 impl Url {
     /// The same URL, always shown as `text`.
-    #[must_use]
     pub fn shown_as(&self, text: String) -> Self {
         let servers = self.servers.clone();
         Self { text, servers }
     }
 
     /// The same URL with `***` for its password.
-    #[must_use]
     pub fn without_password(&self) -> Self {
         Self {
             text: self.to_string(),
@@ -119,7 +117,6 @@ impl Url {
     }
 
     /// Whether connections there have TLS.
-    #[must_use]
     pub fn is_encrypted(&self) -> bool {
         let url = match &self.servers {
             Servers::Server(url) => Some(url),
@@ -129,13 +126,11 @@ impl Url {
     }
 
     /// Whether it leads to a cluster, whose keys are on several nodes.
-    #[must_use]
     pub fn is_cluster(&self) -> bool {
         matches!(self.servers, Servers::Cluster(_))
     }
 
     /// The URL as it was written, with its password unless that comes from the environment.
-    #[must_use]
     pub fn written(&self) -> &str {
         &self.text
     }

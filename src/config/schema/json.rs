@@ -1,22 +1,17 @@
 use serde_json::{Map, Value, json};
 
-use super::form::{HEADER_VALUE, NAME, TOKEN};
-use super::{Field, Form, Table, ranges, rules};
+use super::{Field, Form, Table};
 use crate::tables::file::FILE;
 
 /// The JSON Schema of a file, for editors.
 ///
-/// It is of draft 7, which the TOML extensions of editors know. It sees fields, types, the form and
-/// the bounds of values, and which fields of one table exclude or need each other. It compares no
-/// values, and sees nothing of other tables: a route that names an origin that does not exist, or a
-/// delay above its burst. `drip check` sees that.
-#[must_use]
+/// It is of draft 7, which the TOML extensions of editors know. It sees fields, types, the form of texts and the bounds
+/// of numbers. It does not see what several values mean together, nor names that must exist: `drip check` sees that.
 pub fn schema() -> Value {
     let mut schema = object(&FILE);
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("gateway.toml of drip");
     schema["minProperties"] = json!(1);
-    rules::add(&mut schema);
     schema
 }
 
@@ -49,103 +44,31 @@ fn property(field: &Field) -> Value {
 fn form(of: &Form) -> Value {
     match of {
         Form::Text => json!({ "type": "string" }),
-        Form::Like(pattern) => like(pattern),
-        Form::Duration(least, most) => {
-            let zero = if *least == 0 { "0|" } else { "" };
-            like(&format!(
-                "{zero}{}",
-                ranges::with_units(&DURATION_UNITS, *least, *most)
-            ))
+        Form::Like(pattern) => {
+            json!({ "type": "string", "pattern": format!("^({pattern})$|{VARIABLE}") })
         }
-        Form::DurationOr(other, least, most) => like(&format!(
-            "{other}|{}",
-            ranges::with_units(&DURATION_UNITS, *least, *most)
-        )),
-        Form::Size(least, most) => {
-            let text = ranges::with_units(&SIZE_UNITS, *least, *most);
-            let bytes = ranges::numbers(*least, *most);
-            json!({ "anyOf": [
-                like(&format!("{text}|{bytes}")),
-                { "type": "integer", "minimum": least, "maximum": most },
-            ] })
-        }
-        Form::Template(pattern) => json!({ "type": "string", "pattern": format!("^({pattern})$") }),
         Form::Word(words) => json!({
             "anyOf": [{ "enum": words() }, { "type": "string", "pattern": VARIABLE }],
         }),
+        Form::False => json!({ "enum": [false] }),
         Form::Boolean => json!({ "type": "boolean" }),
         Form::Whole(least, most) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
-        Form::List(item, least) => json!({
-            "type": "array",
-            "items": form(item),
-            "minItems": least,
-            "uniqueItems": true,
-        }),
-        Form::AnyList(item, least) => json!({
-            "type": "array",
-            "items": form(item),
-            "minItems": least,
-        }),
-        Form::Table(table) => object(table),
-        Form::Named(table) => by_name(&object(table)),
-        Form::ByName(value, most) => {
-            let mut names = by_name(&form(value));
-            names["minProperties"] = json!(1);
-            names["maxProperties"] = json!(most);
-            names
+        Form::List(item, least) => {
+            json!({ "type": "array", "items": form(item), "minItems": least })
         }
-        Form::ByStatus(value) => json!({
+        Form::Table(table) => object(table),
+        Form::ByName(names, value) => json!({
             "type": "object",
-            "propertyNames": { "pattern": "^[45]([0-9][0-9]|xx)$" },
+            "propertyNames": { "pattern": format!("^({names})$") },
             "additionalProperties": form(value),
-        }),
-        Form::HeaderFields => json!({
-            "type": "object",
-            "propertyNames": { "pattern": format!("^{TOKEN}$") },
-            "additionalProperties": {
-                "anyOf": [
-                    { "type": "string", "pattern": format!("^({HEADER_VALUE})$|{VARIABLE}") },
-                    { "enum": [false] },
-                ],
-            },
-        }),
-        Form::Conditions(most) => json!({
-            "type": "object",
-            "propertyNames": { "pattern": format!("^((header|cookie):{TOKEN}|query:.+)$") },
-            "additionalProperties": { "type": "string" },
-            "maxProperties": most,
         }),
         Form::OneOf(forms) => {
             let forms: Vec<Value> = forms.iter().map(form).collect();
             json!({ "anyOf": forms })
         }
     }
-}
-
-const DURATION_UNITS: [(&str, u64); 7] = [
-    ("d", 86_400_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("m", 60_000_000_000),
-    ("s", 1_000_000_000),
-    ("ms", 1_000_000),
-    ("us", 1_000),
-    ("ns", 1),
-];
-const SIZE_UNITS: [(&str, u64); 4] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1)];
-
-/// A text that a regular expression matches as a whole, or with a variable of the environment.
-fn like(pattern: &str) -> Value {
-    json!({ "type": "string", "pattern": format!("^({pattern})$|{VARIABLE}") })
-}
-
-fn by_name(value: &Value) -> Value {
-    json!({
-        "type": "object",
-        "propertyNames": { "pattern": format!("^{NAME}$") },
-        "additionalProperties": value,
-    })
 }
 
 /// A variable of the environment anywhere in a text.

@@ -6,8 +6,6 @@
 
 mod form;
 mod json;
-mod ranges;
-mod rules;
 
 pub(super) use form::*;
 pub use json::schema;

@@ -19,7 +19,6 @@ pub enum CostRule {
 
 impl CostRule {
     /// The most that a request may cost.
-    #[must_use]
     pub fn max(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
@@ -32,13 +31,11 @@ impl CostRule {
     }
 
     /// Whether each request counts for 1.
-    #[must_use]
     pub fn is_one(&self) -> bool {
         self.max() == Cost::ONE
     }
 
     /// What a request counts for of which nothing is known.
-    #[must_use]
     pub fn usual(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
@@ -49,7 +46,6 @@ impl CostRule {
     }
 
     /// How it is learned, if it is.
-    #[must_use]
     pub fn learned(&self) -> Option<&LearnedCost> {
         match self {
             Self::Learned(learned) => Some(learned),
@@ -58,7 +54,6 @@ impl CostRule {
     }
 
     /// The cost that a field names: a whole number from 1, at most `max`.
-    #[must_use]
     pub fn parse(value: &[u8], max: Cost) -> Option<Cost> {
         let value = value.trim_ascii();
         if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {

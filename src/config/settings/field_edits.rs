@@ -18,13 +18,11 @@ pub enum FieldEdit {
 
 impl FieldEdits {
     /// Changes in the order in which they are written. Each name is there once, whatever its case.
-    #[must_use]
     pub fn new(edits: Vec<(String, FieldEdit)>) -> Self {
         Self(edits)
     }
 
     /// Whether nothing changes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -32,7 +30,6 @@ impl FieldEdits {
     /// Whether fields of this name are replaced or removed.
     ///
     /// `_` and other signs count as `-`: programs that read fields as variables see them alike.
-    #[must_use]
     pub fn has(&self, name: &[u8]) -> bool {
         self.0.iter().any(|(known, _)| is_same_field(known, name))
     }

@@ -50,7 +50,6 @@ impl ListenService {
     /// What clients get at an address that is written as a text.
     ///
     /// `has_tls`: there is `[server.tls]`.
-    #[must_use]
     pub fn of_text(address: &ListenAddress, has_tls: bool) -> Self {
         match address {
             ListenAddress::Tcp(_) if has_tls => Self::Tls,
@@ -65,7 +64,6 @@ pub struct SocketMode(u32);
 
 impl SocketMode {
     /// Reads three octal digits, or four of which the first is 0.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('0').filter(|rest| rest.len() == 3);
         let digits = digits.unwrap_or(text);
@@ -76,7 +74,6 @@ impl SocketMode {
     }
 
     /// The permission bits, as chmod(2) takes them.
-    #[must_use]
     pub fn bits(self) -> u32 {
         self.0
     }

@@ -31,7 +31,7 @@ pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
 pub use networks::{ClientNetworks, Networks, embedded_ipv4, has_client};
 pub use opening_time::OpeningTime;
 pub use origin_tls::{ClientIdentity, OriginTls};
-pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages, RejectBody};
+pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages};
 pub use path_pattern::PathPattern;
 pub use peers::{PeerPattern, Peers};
 pub use plans::Plans;
@@ -104,7 +104,6 @@ impl Settings {
     /// masked names in place of the keys of plans where a zone has `mask_keys`.
     ///
     /// For readers that may see the settings but not the file.
-    #[must_use]
     pub fn without_secrets(&self) -> Self {
         self.without_secrets_and_keys(|zone| zone.mask_keys)
     }
@@ -130,7 +129,6 @@ impl Settings {
     }
 
     /// The same settings without the secrets of waiting rooms, which no output has.
-    #[must_use]
     pub fn without_room_secrets(&self) -> Self {
         let mut settings = self.clone();
         let rooms = settings.origins.iter_mut();
@@ -142,7 +140,6 @@ impl Settings {
 
     /// What `in_flight` was in the limits of the zone of this name, and what it is now, for routes
     /// where it has changed. A limit that is gone has the highest number.
-    #[must_use]
     pub fn in_flight_changes(&self, before: &Self, zone: &str) -> Vec<(NonZeroU32, NonZeroU32)> {
         let in_flight = |settings: &Self, route: &Route| {
             let mut limits = route.limits.iter();

@@ -33,7 +33,6 @@ pub struct ClientNetworks {
 
 impl ClientNetworks {
     /// Joins both lists. With an `allow`, clients in none of the networks are refused.
-    #[must_use]
     pub fn new(allow: Option<&Networks>, deny: Option<&Networks>) -> Self {
         let mut serves = HashMap::default();
         for (networks, is_allowed) in [(allow, true), (deny, false)] {
@@ -49,7 +48,6 @@ impl ClientNetworks {
 
     /// Whether a client with this address is served; `None`: a client on a socket file, which is
     /// in no network.
-    #[must_use]
     pub fn serve(&self, address: Option<IpAddr>) -> bool {
         let decided = address.and_then(|address| {
             let whole = self.longest(address);
@@ -80,7 +78,6 @@ const NAT64_LENGTH: u8 = 96;
 
 /// Returns the IPv4 address in an address of NAT64 or SIIT with the well-known prefix `64:ff9b::/96` (RFC 6052, section
 /// 2.1).
-#[must_use]
 pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else {
         return None;
@@ -94,7 +91,6 @@ pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
 }
 
 /// Returns whether one of the networks has the address, or the [IPv4 address in it](embedded_ipv4).
-#[must_use]
 pub fn has_client(networks: &[IpNet], address: IpAddr) -> bool {
     let embedded = embedded_ipv4(address).map(IpAddr::from);
     let mut addresses = iter::once(address).chain(embedded);
@@ -121,28 +117,6 @@ mod tests {
         };
         let serves =
             |rules: &ClientNetworks, address: &str| rules.serve(Some(address.parse().unwrap()));
-        let nested = rules(
-            &["10.0.0.0/8", "10.9.9.0/24", "2001:db8::/32"],
-            &["10.9.0.0/16", "10.9.9.7/32", "2001:db8:1::/48"],
-        );
-        for (address, expected) in [
-            ("10.0.0.0", true),
-            ("10.255.255.255", true),
-            ("11.0.0.0", false),
-            ("9.255.255.255", false),
-            ("10.9.0.0", false),
-            ("10.9.9.1", true),
-            ("10.9.9.7", false),
-            ("10.9.9.8", true),
-            ("10.9.10.0", false),
-            ("10.10.0.0", true),
-            ("2001:db8::1", true),
-            ("2001:db8:1::1", false),
-            ("2001:db9::", false),
-        ] {
-            assert_eq!(serves(&nested, address), expected, "{address}");
-        }
-        assert!(!nested.serve(None));
         // An address of NAT64 is in the networks of its IPv4 address, too.
         let nat64 = rules(
             &["64:ff9b::/96", "64:ff9b::c000:207/128", "10.9.9.0/24"],

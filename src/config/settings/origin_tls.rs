@@ -20,7 +20,6 @@ pub struct OriginTls {
 
 impl OriginTls {
     /// When the certificate that the gateway shows is valid; `None`: it shows none.
-    #[must_use]
     pub fn own_validity(&self) -> Option<Validity> {
         self.identity.as_ref()?.validity
     }

@@ -76,13 +76,11 @@ impl PageValue {
 
 impl PageContent {
     /// Reads a page. Other names in double braces stay text: scripts may have such templates.
-    #[must_use]
     pub fn parse(media: Media, text: &str) -> Self {
         Self::with_values(media, text, &[&PageValue::NAMED])
     }
 
     /// Reads the HTML page of a waiting room, which has more values.
-    #[must_use]
     pub fn parse_room(text: &str) -> Self {
         let named: [&[_]; 2] = [&PageValue::NAMED, &PageValue::OF_ROOM];
         Self::with_values(Media::Html, text, &named)
@@ -117,7 +115,6 @@ impl PageContent {
     }
 
     /// The pieces in order.
-    #[must_use]
     pub fn parts(&self) -> &[PagePart] {
         &self.parts
     }
@@ -140,7 +137,6 @@ pub enum Media {
 
 impl Media {
     /// The type by the ending of a file's name.
-    #[must_use]
     pub fn of(file: &Path) -> Self {
         let ending = file.extension().and_then(|ending| ending.to_str());
         match ending.map(str::to_ascii_lowercase).as_deref() {
@@ -153,7 +149,6 @@ impl Media {
     }
 
     /// The value of `Content-Type`.
-    #[must_use]
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Html => "text/html; charset=utf-8",
@@ -169,7 +164,6 @@ impl Media {
     ///
     /// In HTML and XML that may be an attribute without quotes or a script, so all signs but a few
     /// are escaped. In JSON it must stand in a string.
-    #[must_use]
     pub fn escape(self, value: &str) -> Cow<'_, str> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:/+".contains(c);
         if value.chars().all(is_plain) || self == Self::Plain {
@@ -224,7 +218,6 @@ pub struct Pages(Vec<(Statuses, PageChoice)>);
 
 impl Pages {
     /// Pages, each of them for other statuses.
-    #[must_use]
     pub fn new(mut pages: Vec<(Statuses, PageChoice)>) -> Self {
         // An exact status goes before all that begin with its digit.
         pages.sort_by_key(|(statuses, _)| match statuses {
@@ -235,7 +228,6 @@ impl Pages {
     }
 
     /// The page of a status, if it has one.
-    #[must_use]
     pub fn of(&self, status: u16) -> Option<&PageChoice> {
         let mut pages = self.0.iter();
         pages
@@ -247,15 +239,6 @@ impl Pages {
     pub fn iter(&self) -> impl Iterator<Item = &(Statuses, PageChoice)> {
         self.0.iter()
     }
-}
-
-/// The body of a rejection without a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RejectBody {
-    /// This text, which nothing is filled into.
-    Text(String),
-    /// A file.
-    File(Page),
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ impl PathPattern {
     /// Whether the route takes this path, which has no query.
     ///
     /// Takes time in proportion to the length of the path, whatever the pattern.
-    #[must_use]
     pub fn matches(&self, path: &[u8]) -> bool {
         match self {
             Self::Prefix(prefix) => path.starts_with(prefix.as_bytes()),
@@ -28,7 +27,6 @@ impl PathPattern {
 
     /// What a group of a regular expression takes of a path that it matches; empty if there is no
     /// such group.
-    #[must_use]
     pub fn capture<'p>(&self, path: &'p [u8], group: &str) -> &'p [u8] {
         match self {
             Self::Regex(regex) => regex.capture(path, group),
@@ -39,7 +37,6 @@ impl PathPattern {
     /// Whether each path that it takes begins with `text`, as far as that can be seen.
     ///
     /// Of a regular expression this can be seen if it begins with `^` and the text.
-    #[must_use]
     pub fn begins_with(&self, text: &str) -> bool {
         match self {
             Self::Prefix(path) | Self::Exact(path) => path.starts_with(text),

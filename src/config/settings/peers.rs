@@ -27,14 +27,9 @@ pub enum PeerPattern {
 
 impl Peers {
     /// The peers of any of these patterns. `file`: the absolute path of the file that has them.
-    #[must_use]
     pub fn new(patterns: Vec<PeerPattern>, file: Option<PathBuf>) -> Self {
-        let networks = patterns.iter().filter_map(|pattern| match pattern {
-            PeerPattern::Network(network) => Some(*network),
-            PeerPattern::Unix => None,
-        });
         let networks = Networks {
-            list: networks.collect(),
+            list: networks(&patterns).collect(),
             file: None,
         };
         Self {
@@ -45,26 +40,35 @@ impl Peers {
         }
     }
 
+    /// The networks among the patterns.
+    pub fn networks(&self) -> impl Iterator<Item = IpNet> {
+        networks(&self.patterns)
+    }
+
     /// The patterns, in the order in which they are written.
-    #[must_use]
     pub fn patterns(&self) -> &[PeerPattern] {
         &self.patterns
     }
 
     /// The file that has the patterns, one a line; `None`: they stand in the configuration itself.
-    #[must_use]
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
     /// Whether a peer is one of them. `None` is a peer on a socket file.
-    #[must_use]
     pub fn contain(&self, peer: Option<IpAddr>) -> bool {
         match peer {
             Some(_) => self.networks.serve(peer),
             None => self.has_unix,
         }
     }
+}
+
+fn networks(patterns: &[PeerPattern]) -> impl Iterator<Item = IpNet> {
+    patterns.iter().filter_map(|pattern| match pattern {
+        PeerPattern::Network(network) => Some(*network),
+        PeerPattern::Unix => None,
+    })
 }
 
 impl Default for Peers {

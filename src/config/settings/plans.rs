@@ -41,31 +41,26 @@ impl Plans {
     }
 
     /// Whether no key has a plan.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
     /// Whether a plan gives its keys a class.
-    #[must_use]
     pub fn have_classes(&self) -> bool {
         self.has_classes
     }
 
     /// The plan of a key, if it has one.
-    #[must_use]
     pub fn of(&self, key: &[u8]) -> Option<&Plan> {
         self.get(self.index_of(key)?)
     }
 
     /// The name of the plan of a key, if it has one.
-    #[must_use]
     pub fn name_of(&self, key: &[u8]) -> Option<&str> {
         self.of(key).map(|plan| &*plan.name)
     }
 
     /// The index of a key's plan in the order of the file, if it has one.
-    #[must_use]
     pub fn index_of(&self, key: &[u8]) -> Option<usize> {
         self.by_key.get(key).copied()
     }
@@ -77,13 +72,11 @@ impl Plans {
     }
 
     /// The plan with this index.
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<&Plan> {
         self.in_order.get(index)
     }
 
     /// How many keys each plan has, in the order of the file.
-    #[must_use]
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.in_order.len()];
         for plan in self.by_key.values() {

@@ -138,7 +138,6 @@ impl RequestInputs {
     }
 
     /// Whether a request has a field of this name at most once where it is read.
-    #[must_use]
     pub fn is_single(name: &str) -> bool {
         !LISTS.contains(&name)
     }
@@ -150,20 +149,17 @@ impl RequestInputs {
     }
 
     /// The cookies.
-    #[must_use]
     pub fn cookies(&self) -> &[String] {
         &self.cookies
     }
 
     /// The cookies that reach the origin once, in two parts: those that the route reads, and those
     /// that conditions of any route do.
-    #[must_use]
     pub fn single_cookies(&self) -> [&[String]; 2] {
         [&self.cookies, &self.conditions.cookies]
     }
 
     /// The arguments.
-    #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.arguments
     }
@@ -171,14 +167,12 @@ impl RequestInputs {
     /// Whether a field of this name is read, also by a condition of another route.
     ///
     /// `underscores`: `_` counts as `-`.
-    #[must_use]
     pub fn reads(&self, name: &[u8], underscores: bool) -> bool {
         self.all_fields()
             .any(|known| is_field(known, name, underscores))
     }
 
     /// Whether some programs take a field of this name for one that is read.
-    #[must_use]
     pub fn seem_to_read(&self, name: &[u8]) -> bool {
         self.all_fields().any(|known| is_same_field(known, name))
     }

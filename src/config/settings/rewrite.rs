@@ -17,7 +17,6 @@ impl PathRewrite {
     /// What is put before the rest of this path, and the rest.
     ///
     /// Together they begin with `/`, and have no `//` between them.
-    #[must_use]
     pub fn apply<'a>(&'a self, path: &'a [u8]) -> (&'a str, &'a [u8]) {
         let rest = path.strip_prefix(self.strip.as_bytes()).unwrap_or(path);
         let add = match (&*self.add, rest) {
@@ -33,7 +32,6 @@ impl PathRewrite {
     /// path to an origin that decodes and resolves it.
     ///
     /// `path`: the same path, decoded and resolved.
-    #[must_use]
     pub fn rest_as_sent<'s>(&self, path: &[u8], sent: &'s [u8]) -> Option<&'s [u8]> {
         let rest = sent.strip_prefix(self.strip.as_bytes())?;
         let (add, resolved) = self.apply(path);
@@ -57,7 +55,6 @@ impl PathRewrite {
     /// Whether the origin would see a segment `.` or `..` that the path does not have.
     ///
     /// `/v1..` has none, but `..` remains of it without `/v1`.
-    #[must_use]
     pub fn makes_dots(&self, path: &[u8]) -> bool {
         let (add, rest) = self.apply(path);
         let first = rest.split(|byte| *byte == b'/').next();
@@ -68,6 +65,13 @@ impl PathRewrite {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn rewrite(strip: &str, add: &str) -> PathRewrite {
+        PathRewrite {
+            strip: strip.to_owned(),
+            add: add.to_owned(),
+        }
+    }
 
     #[test]
     fn prefixes_are_replaced_as_text() {
@@ -86,10 +90,7 @@ mod tests {
             ("", "/app/", "/", "/app/"),
             ("/v1", "/app", "/other", "/app/other"),
         ] {
-            let rewrite = PathRewrite {
-                strip: strip.to_owned(),
-                add: add.to_owned(),
-            };
+            let rewrite = rewrite(strip, add);
             let (before, rest) = rewrite.apply(path.as_bytes());
             let made = [before.as_bytes(), rest].concat();
             assert_eq!(made, expected.as_bytes(), "{strip} {add} {path}");
@@ -119,10 +120,7 @@ mod tests {
             ("/v1", "/api", "/v1/../v1/b", None),
             ("/v1", "/api", "/v1//b", None),
         ] {
-            let rewrite = PathRewrite {
-                strip: strip.to_owned(),
-                add: add.to_owned(),
-            };
+            let rewrite = rewrite(strip, add);
             let path = target::path(sent.as_bytes());
             let rest = rewrite.rest_as_sent(&path, sent.as_bytes());
             let rest = rest.map(|rest| str::from_utf8(rest).unwrap());
@@ -140,10 +138,7 @@ mod tests {
             ("/v1", "", "/v1.../admin", false),
             ("/v1", "", "/v1/x..", false),
         ] {
-            let rewrite = PathRewrite {
-                strip: strip.to_owned(),
-                add: add.to_owned(),
-            };
+            let rewrite = rewrite(strip, add);
             assert_eq!(
                 rewrite.makes_dots(path.as_bytes()),
                 expected,

@@ -20,7 +20,6 @@ impl RoomSecret {
 
     /// A secret with this value. `written`: its text in the file if that has variables of the
     /// environment, such as `${ROOM_SECRET}`.
-    #[must_use]
     pub fn new(value: &str, written: Option<&str>) -> Self {
         Self {
             value: value.into(),
@@ -30,7 +29,6 @@ impl RoomSecret {
     }
 
     /// The key of the signature.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.value.as_bytes()
     }
@@ -41,7 +39,6 @@ impl RoomSecret {
     }
 
     /// The secret without its value: shown as a variable of the environment, or else as `***`.
-    #[must_use]
     pub fn hidden(&self) -> Self {
         let toml = if self.is_variable {
             self.toml.clone()

@@ -88,7 +88,6 @@ impl ByHost {
 
 impl RouteIndex {
     /// Indexes the routes.
-    #[must_use]
     pub fn new(routes: &[Route]) -> Self {
         let mut new = Self::default();
         for (index, route) in routes.iter().enumerate() {
@@ -121,7 +120,6 @@ impl RouteIndex {
     /// `routes`: those that it was made of. A host or a method that is `None`, because it is not
     /// known, excludes no route. `meets`: whether the request meets the conditions of a route that
     /// has some.
-    #[must_use]
     pub fn find(
         &self,
         routes: &[Route],

@@ -12,7 +12,6 @@ pub struct RouteLimit {
 
 impl RouteLimit {
     /// The same limit for a request of this cost, if it is known.
-    #[must_use]
     pub fn costing(self, cost: Option<Cost>) -> Self {
         let cost = cost.unwrap_or(self.limit.cost);
         let limit = Limit { cost, ..self.limit };

@@ -54,7 +54,6 @@ pub enum MatcherValue {
 
 impl Matcher {
     /// Whether a request with this value meets the condition; `None`: it has none.
-    #[must_use]
     pub fn is_met_by(&self, value: Option<&[u8]>) -> bool {
         value.is_some_and(|value| match &self.value {
             MatcherValue::Equal(text) => text.as_bytes() == value,

@@ -47,20 +47,19 @@ pub enum Host {
 }
 
 impl ServerUrl {
+    fn scheme(&self) -> Option<Scheme> {
+        match self {
+            Self::Tcp { scheme, .. } => Some(*scheme),
+            Self::Unix(_) => None,
+        }
+    }
+
     /// Whether the server is spoken to over HTTP/2 without TLS.
-    #[must_use]
     pub fn is_h2c(&self) -> bool {
-        matches!(
-            self,
-            Self::Tcp {
-                scheme: Scheme::H2c,
-                ..
-            }
-        )
+        self.scheme() == Some(Scheme::H2c)
     }
 
     /// The name of its host, unless it is an address.
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Tcp {
@@ -72,7 +71,6 @@ impl ServerUrl {
     }
 
     /// The server at one address of its name.
-    #[must_use]
     pub fn at(&self, of_name: IpAddr) -> Self {
         let mut url = self.clone();
         if let Self::Tcp { address, .. } = &mut url {
@@ -82,21 +80,13 @@ impl ServerUrl {
     }
 
     /// Whether connections to the server are encrypted.
-    #[must_use]
     pub fn is_encrypted(&self) -> bool {
-        matches!(
-            self,
-            Self::Tcp {
-                scheme: Scheme::Https,
-                ..
-            }
-        )
+        self.scheme() == Some(Scheme::Https)
     }
 
     /// The server's name in a `Host` field, as nginx writes it.
     ///
     /// The port is left out if it is the scheme's default. A socket file is called `localhost`.
-    #[must_use]
     pub fn authority(&self) -> String {
         match self {
             Self::Tcp {
@@ -128,7 +118,6 @@ impl fmt::Display for ServerUrl {
 
 impl Scheme {
     /// The port if the URL has none: 80 or 443.
-    #[must_use]
     pub fn default_port(self) -> NonZeroU16 {
         const HTTP: NonZeroU16 = NonZeroU16::new(80).unwrap();
         const HTTPS: NonZeroU16 = NonZeroU16::new(443).unwrap();
@@ -151,7 +140,6 @@ impl fmt::Display for Scheme {
 
 impl Host {
     /// The host as resolvers and certificates write it: an IPv6 address has no brackets.
-    #[must_use]
     pub fn bare(&self) -> Cow<'_, str> {
         match self {
             Self::Name(name) => Cow::Borrowed(name),

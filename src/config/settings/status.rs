@@ -12,7 +12,6 @@ pub enum Statuses {
 
 impl Statuses {
     /// Whether this status is among them.
-    #[must_use]
     pub fn has(self, status: u16) -> bool {
         match self {
             Self::One(known) => known == status,
@@ -21,7 +20,6 @@ impl Statuses {
     }
 
     /// The first digit.
-    #[must_use]
     pub fn class(self) -> u16 {
         match self {
             Self::One(status) => status / 100,

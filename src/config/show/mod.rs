@@ -8,7 +8,6 @@ use super::of_table::{OfTable, Rows, Shown};
 use super::toml_string::toml_string;
 
 /// Writes settings as a `gateway.toml` with all values, which reads back as the same settings.
-#[must_use]
 pub fn show(settings: &Settings) -> String {
     let mut out = Page {
         text: String::new(),

@@ -55,7 +55,6 @@ const PERCENT: Kind<Percent> = kind(
 
 impl Backoff {
     /// Its numbers.
-    #[must_use]
     pub fn limits(&self) -> BackoffLimits {
         BackoffLimits {
             slow: self.slow,
@@ -91,7 +90,6 @@ pub enum Trouble {
 
 impl Trouble {
     /// Whether an answer of this status is this trouble.
-    #[must_use]
     pub fn has(self, status: u16) -> bool {
         match self {
             Self::Status(known) => known.has(status),

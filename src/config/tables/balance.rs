@@ -21,7 +21,7 @@ const BY_LOAD: &str = "least_in_flight";
 const BY_KEY: &str = "hash:";
 
 pub(super) const BALANCE: Kind<Balance> = kind(
-    Form::Template("least_in_flight|hash:(.|\\n)+"),
+    Form::Like("least_in_flight|hash:(.|\\n)+"),
     read,
     // A key has variables of its own, and none of the environment.
     |it| bare(&toml_string(&it.to_string())),

@@ -58,15 +58,7 @@ const COOKIES: Kind<Vec<String>> = kind(
 /// Reads a list of names. A message shows the example.
 fn names(example: &str, node: Node, read: impl Fn(Node) -> Option<String>) -> Option<Vec<String>> {
     let names = values::list(example, read)(node)?;
-    if names.len() > Collapse::MAX_NAMES {
-        node.wrong(&format!(
-            "a list has at most {} names; found {}",
-            Collapse::MAX_NAMES,
-            names.len()
-        ));
-        return None;
-    }
-    Some(names)
+    (!values::is_too_long(node, Collapse::MAX_NAMES, names.len(), "names")).then_some(names)
 }
 
 /// Reads the name of a request field that answers may differ by.
@@ -93,9 +85,8 @@ fn field(node: Node) -> Option<String> {
 
 /// Reads the name of a cookie (RFC 6265, section 4.1.1).
 fn cookie(node: Node) -> Option<String> {
-    let name = node.value.as_str().filter(|name| values::is_token(name));
-    let name = name.map(str::to_owned);
-    name.or_else(|| node.expected("the name of a cookie such as \"session\""))
+    let what = "the name of a cookie such as \"session\"";
+    values::fitting(node, what, values::is_token).map(str::to_owned)
 }
 
 impl Default for Collapse {

@@ -30,11 +30,8 @@ const ORIGINS: Kind<Vec<String>> = kind(
 );
 
 fn origin(node: Node) -> Option<String> {
-    let text = node.value.as_str().filter(|text| is_origin(text));
-    let Some(text) = text else {
-        return node
-            .expected("a site as browsers write it, such as \"https://app.example\", or \"*\"");
-    };
+    let what = "a site as browsers write it, such as \"https://app.example\", or \"*\"";
+    let text = values::fitting(node, what, is_origin)?;
     if let Some(why) = never_sent(text) {
         node.wrong(&format!("{why}; found \"{text}\""));
         return None;
@@ -89,7 +86,6 @@ impl Cors {
     pub const ANY: &'static str = "*";
 
     /// Returns whether scripts of all sites may read the responses.
-    #[must_use]
     pub fn allows_any(&self) -> bool {
         self.origins.iter().any(|origin| origin == Self::ANY)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use limit::{Cost, Rate};
 
 use super::prelude::*;
-use crate::{CostRule, Origin, Plan, RouteLimit, Settings, Zone};
+use crate::{BackoffMode, CostRule, Origin, Plan, RouteLimit, Settings, Zone};
 
 pub(super) const FORM: Form = Form::OneOf(&[
     NUMBER.form,
@@ -94,20 +94,9 @@ words! {
     }
 }
 
-words! {
-    /// Whether a learned cost is charged.
-    enum LearningMode {
-        /// It is.
-        On = "on",
-        /// It is only shown.
-        Shadow = "shadow",
-    }
-}
-
-const LEARNING: Kind<LearningMode> = word();
 const MODE: Kind<bool> = kind(
-    LEARNING.form,
-    |node| Some((LEARNING.read)(node)? == LearningMode::Shadow),
+    word::<BackoffMode>().form,
+    |node| Some((word::<BackoffMode>().read)(node)? == BackoffMode::Shadow),
     |is_shadow| is_shadow.then(|| shown("shadow"))?,
 );
 

@@ -22,7 +22,7 @@ const EXAMPLE: &str = "[\"502\", \"503\", \"slow:2s\"]";
 
 pub(super) const FAIL_ON: Kind<Vec<FailOn>> = kind(
     Form::List(
-        &Form::Like("[45][0-9][0-9]|[45]xx|slow:0*[1-9][0-9]*(d|h|m|s|ms|us|ns)"),
+        &Form::Like("[45][0-9][0-9]|[45]xx|slow:[0-9]+(d|h|m|s|ms|us|ns)"),
         0,
     ),
     |node| {
@@ -37,7 +37,6 @@ const SLOW: &str = "slow:";
 
 impl FailOn {
     /// Whether an answer of this status, whose head took so long, is one.
-    #[must_use]
     pub fn has(self, status: u16, took: Duration) -> bool {
         match self {
             Self::Status(known) => known.has(status),
@@ -57,7 +56,7 @@ impl FromStr for FailOn {
             );
         };
         let most = parse_duration(most).filter(|most| !most.is_zero());
-        let most = most.filter(|most| *most <= Duration::from_nanos(MAX_DURATION));
+        let most = most.filter(|most| *most <= values::MAX_DURATION);
         most.map(Self::Slow)
             .ok_or("slow: has a time above 0 and up to 366d behind it, such as \"slow:2s\"")
     }

@@ -9,11 +9,17 @@ use crate::{FieldEdit, FieldEdits, KeyTemplate};
 
 /// Values may have variables of the request.
 pub(super) const REQUEST_FIELDS: Kind<FieldEdits> =
-    kind(Form::HeaderFields, |node| read(node, Of::Requests), shown);
+    kind(FORM, |node| read(node, Of::Requests), shown);
 
 /// Values may have variables of the request.
 pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> =
-    kind(Form::HeaderFields, |node| read(node, Of::Responses), shown);
+    kind(FORM, |node| read(node, Of::Responses), shown);
+
+/// Values by names; `false` removes a field.
+const FORM: Form = Form::ByName(
+    TOKEN,
+    &Form::OneOf(&[Form::Like(HEADER_VALUE), Form::False]),
+);
 
 fn shown(edits: &FieldEdits) -> Option<Shown> {
     let edit = |(name, edit): (&str, &FieldEdit)| match edit {
@@ -107,28 +113,10 @@ fn is_field(entry: Node, of: Of) -> bool {
     false
 }
 
-/// Fields with another meaning to drip or to all programs, which an id would spoil.
-const TAKEN: [&str; 14] = [
-    "accept",
-    "authorization",
-    "cache-control",
-    "content-encoding",
-    "content-type",
-    "cookie",
-    "forwarded",
-    "host",
-    "location",
-    "retry-after",
-    "set-cookie",
-    "traceparent",
-    "vary",
-    "x-real-ip",
-];
-
 /// Why a field of this name cannot have the ids of requests, if it cannot.
 pub(super) fn not_for_ids(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
-    let is_taken = OWN.iter().chain(&TAKEN).any(|taken| *taken == lower);
+    let is_taken = OWN.contains(&&*lower) || ["authorization", "cookie", "host"].contains(&&*lower);
     if !values::is_token(name) {
         Some(NO_TOKEN)
     } else if is_taken || lower.starts_with("x-forwarded-") {

@@ -37,13 +37,11 @@ const PATH: Kind<PathAndQuery> = kind(
 const GRPC: Kind<Box<str>> = kind(
     Form::Like("[0-9A-Za-z._/-]{0,255}"),
     |node| {
+        const WHAT: &str =
+            "the name of a service such as \"shop.Cart\", or \"\" for the whole server";
         let is_part = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
-        match node.value.as_str() {
-            Some(name) if name.len() <= 255 && name.chars().all(is_part) => Some(name.into()),
-            _ => node.expected(
-                "the name of a service such as \"shop.Cart\", or \"\" for the whole server",
-            ),
-        }
+        let is_service = |name: &str| name.len() <= 255 && name.chars().all(is_part);
+        values::fitting(node, WHAT, is_service).map(Box::from)
     },
     shown,
 );

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use limit::show_duration;
-
 use super::names::{Names, list, named};
 use super::prelude::*;
 use crate::jwt::{Expected, KeySet, Verifier};
@@ -24,7 +22,7 @@ table! {
             "The aud of tokens is this, or one of this list. Default: it does not matter.";
         issuer: Vec<String> = NAMES.or_else(Vec::new), NextRequest,
             "The iss of tokens is this, or one of this list. Default: it does not matter.";
-        leeway: Duration = LEEWAY.or("\"60s\""), NextRequest,
+        leeway: Duration = duration::<0, HOUR>().or("\"60s\""), NextRequest,
             "How far the clock of who makes tokens may be off, up to 1h.";
         /// Verifies by these values.
         verifier: Arc<Verifier>;
@@ -33,8 +31,6 @@ table! {
 
 /// Largest key set, in bytes. Public ones have a few KB.
 const LARGEST: u64 = 1 << 20;
-
-const MAX_LEEWAY: Duration = Duration::from_secs(3600);
 
 const JWKS: Kind<PathBuf> = kind(
     NOT_EMPTY_FORM,
@@ -47,28 +43,17 @@ const JWKS: Kind<PathBuf> = kind(
 );
 
 const NAMES: Kind<Vec<String>> = kind(
-    Form::OneOf(&[NOT_EMPTY_FORM, Form::List(&NOT_EMPTY_FORM, 1)]),
+    ONE_OR_LIST_FORM,
     |node| {
         const EXAMPLE: &str = "[\"https://auth.example.com\"]";
-        let one = |item: Node| match values::text(item)? {
-            "" => item.expected("a text that is not empty"),
-            text => Some(text.to_owned()),
+        let one = |item: Node| {
+            let what = "a text that is not empty";
+            values::fitting(item, what, |text| !text.is_empty()).map(str::to_owned)
         };
         values::one_or_list(node, EXAMPLE, one)
     },
     |it| one_or_texts(it),
 );
-
-const LEEWAY: Kind<Duration> = Kind {
-    read: |node| {
-        let leeway = values::duration(node)?;
-        if leeway > MAX_LEEWAY {
-            return node.expected(&format!("at most {}", show_duration(MAX_LEEWAY)));
-        }
-        Some(leeway)
-    },
-    ..DURATION
-};
 
 /// Reads the entries of `[jwt]`. The verifiers read no claim yet: see [`Jwt::reading`].
 pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
@@ -128,7 +113,6 @@ pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
 
 impl Jwt {
     /// The same table, whose verifier reads these claims.
-    #[must_use]
     pub(crate) fn reading(mut self, claims: Vec<String>) -> Self {
         self.verifier = Arc::new(self.verifier.reading(claims));
         self

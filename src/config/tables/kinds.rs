@@ -11,8 +11,8 @@ use limit::{Rate, show_duration};
 use super::values;
 use crate::of_table::{Kind, Rows, Shown, kind};
 use crate::schema::{
-    DURATION_FORM, DURATION_OR_NONE_FORM, Form, NETWORK_FORM, RATE_FORM, SIZE_ABOVE_ZERO_FORM,
-    SIZE_FORM, TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
+    DURATION_FORM, DURATION_OR_NONE_FORM, Form, NETWORK_FORM, RATE_FORM, SIZE_FORM, TIMEOUT_FORM,
+    TIMEOUT_OR_NONE_FORM,
 };
 use crate::size::show_size;
 use crate::toml_string::toml_text;
@@ -65,6 +65,12 @@ pub(crate) fn texts<T: Display>(items: &[T]) -> Option<Shown> {
     bare(&list(items))
 }
 
+pub(crate) const TEXT: Kind<String> = kind(
+    Form::Text,
+    |node| values::text(node).map(str::to_owned),
+    shown,
+);
+
 pub(crate) const BOOLEAN: Kind<bool> = kind(Form::Boolean, values::boolean, bare);
 
 pub(crate) const DURATION: Kind<Duration> = kind(DURATION_FORM, values::duration, |it| {
@@ -77,9 +83,8 @@ pub(crate) const HOUR: u64 = 3600 * SECOND;
 /// A duration in a range, in nanoseconds.
 pub(crate) const fn duration<const LEAST: u64, const MOST: u64>() -> Kind<Duration> {
     Kind {
-        form: Form::Duration(LEAST, MOST),
         read: |node| values::duration_between(node, (LEAST, MOST)),
-        show: DURATION.show,
+        ..DURATION
     }
 }
 
@@ -135,7 +140,7 @@ where
     N: Copy + TryFrom<u64> + TryInto<u64>,
 {
     Kind {
-        form: Form::Size(LEAST, MOST),
+        form: SIZE_FORM,
         read: |node| {
             let bytes = Some(values::size(node)?).filter(|it| (LEAST..=MOST).contains(it));
             let (least, most) = (show_size(LEAST), show_size(MOST));
@@ -148,7 +153,7 @@ where
 
 /// A size that is never zero.
 pub(crate) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> =
-    kind(SIZE_ABOVE_ZERO_FORM, values::size_above_zero, |it| {
+    kind(SIZE_FORM, values::size_above_zero, |it| {
         shown(&show_size(it.get()))
     });
 

@@ -10,7 +10,7 @@ use super::names::{NO_NAME, is_name};
 use super::prelude::*;
 use crate::{Listen, ListenAddress, ListenService, Server, SocketMode};
 
-pub(super) const FORM: Form = Form::AnyList(&Form::OneOf(&[ADDRESS_FORM, Form::Table(LISTEN)]), 1);
+pub(super) const FORM: Form = Form::List(&Form::OneOf(&[ADDRESS_FORM, Form::Table(LISTEN)]), 1);
 
 table! {
     pub(crate) const LISTEN {
@@ -20,7 +20,7 @@ table! {
             "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].";
         mode: Field::of(Form::Like("0?[0-7]{3}")), Restart,
             "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.";
-        redirect: Field::of(REDIRECT_FORM), Restart,
+        redirect: Field::of(Form::Like("https(:[+]?[0-9]+)?")), Restart,
             "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.";
         name: Field::of(Form::Like(NAME)), Restart,
             "Routes with this name in listen are only for this address.";
@@ -32,10 +32,6 @@ table! {
             "As in [server.tls], for this address.";
     }
 }
-
-const REDIRECT_FORM: Form = Form::Like(
-    "https(:[+]?0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?",
-);
 
 /// Reads `listen`. `has_tls`: the file has `[server.tls]`, with these certificates of clients.
 pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> Vec<Listen> {
@@ -229,7 +225,6 @@ fn socket_mode(node: Node) -> Option<SocketMode> {
 }
 
 /// The port in `https` or `https:PORT`; `Some(None)` if it is not named.
-#[expect(clippy::option_option, reason = "a wrong text is not an absent port")]
 fn redirect_port(node: Node) -> Option<Option<NonZeroU16>> {
     let text = node.value.as_str().unwrap_or_default();
     let port = match text.strip_prefix("https") {

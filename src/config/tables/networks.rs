@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plan_keys::{MAX_WRONG, line_of, lines_of};
+use super::plan_keys::{MAX_WRONG, lines_of, values_of};
 use super::prelude::*;
 use crate::{FileKind, Networks, Peers};
 
@@ -84,11 +84,7 @@ fn of_file<T>(node: Node, of: values::Pattern<T>) -> Option<(Vec<T>, PathBuf)> {
     let name = values::text(node)?;
     let text = lines_of(node, &path)?;
     let (mut list, mut wrong) = (Vec::new(), 0);
-    for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
-        let line = line_of(line);
-        if line.is_empty() {
-            continue;
-        }
+    for (number, line) in values_of(&text) {
         match str::from_utf8(line).ok().and_then(of.1) {
             Some(network) => list.push(network),
             None if wrong < MAX_WRONG => {

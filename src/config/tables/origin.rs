@@ -145,7 +145,7 @@ const WEIGHT: Kind<u32> = whole::<_, 1, { MAX_CLASS_WEIGHT as u64 }>();
 /// Most classes of an origin. A departure looks at each.
 const MAX_CLASSES: usize = 8;
 
-const CLASSES: Kind<Vec<Class>> = kind(Form::ByName(&WEIGHT.form, MAX_CLASSES), classes, |it| {
+const CLASSES: Kind<Vec<Class>> = kind(Form::ByName(NAME, &WEIGHT.form), classes, |it| {
     let row = |class: &Class| Some((class.name.to_string(), bare(&class.weight)?));
     (!it.is_empty()).then(|| Shown::Table(it.iter().filter_map(row).collect()))
 });
@@ -248,12 +248,7 @@ fn classes(node: Node) -> Option<Vec<Class>> {
     if entries.is_empty() {
         node.wrong(&format!("the table is empty; write {WHAT}, or remove it"));
     }
-    if entries.len() > MAX_CLASSES {
-        node.wrong(&format!(
-            "an origin has at most {MAX_CLASSES} classes; found {}",
-            entries.len()
-        ));
-    }
+    values::is_too_long(node, MAX_CLASSES, entries.len(), "classes");
     let class = |entry: &Node| {
         check_name(*entry);
         let weight = (WEIGHT.read)(*entry)?;
@@ -290,7 +285,6 @@ impl Origin {
 
     /// The origin with a server for each address of a name, if it is to be so. A name without known
     /// addresses is one server.
-    #[must_use]
     pub fn at_addresses(&self, addresses: &BTreeMap<String, Vec<IpAddr>>) -> Self {
         let mut origin = self.clone();
         if self.resolve == Resolve::Any {
@@ -312,7 +306,6 @@ impl Origin {
     }
 
     /// How long its connections are used.
-    #[must_use]
     pub fn reuse_limits(&self) -> ReuseLimits {
         ReuseLimits {
             idle: self.keep_alive_timeout,
@@ -322,7 +315,6 @@ impl Origin {
     }
 
     /// What its gate lets through; `None` if it has no gate.
-    #[must_use]
     pub fn gate(&self) -> Option<GateLimits> {
         let has_gate = self.is_limited() || self.holds();
         has_gate.then(|| GateLimits {
@@ -334,39 +326,33 @@ impl Origin {
     }
 
     /// What its gate lets through while the origin can be reached; `None` if that is everything.
-    #[must_use]
     pub fn gate_limits(&self) -> Option<GateLimits> {
         self.gate().filter(|_| self.is_limited())
     }
 
     /// Whether each departure is charged to a key or a class, also that of a request that need not
     /// wait at the gate.
-    #[must_use]
     pub fn charges_departures(&self) -> bool {
         self.share.is_some() || !self.classes.is_empty()
     }
 
     /// Whether requests wait for it while it cannot be reached.
-    #[must_use]
     pub fn holds(&self) -> bool {
         !self.hold.is_zero()
     }
 
     /// The rate that it shares with other gateways; `None` if it shares none.
-    #[must_use]
     pub fn shared_rate(&self) -> Option<Rate> {
         self.rate.filter(|_| self.store == StoreKind::Redis)
     }
 
     /// The places that it shares with other gateways; `None` if it shares none.
-    #[must_use]
     pub fn shared_places(&self) -> Option<NonZeroUsize> {
         self.max_in_flight
             .filter(|_| self.store == StoreKind::Redis)
     }
 
     /// Its back-off, if gateways that share the origin learn from each other; `None`: they do not.
-    #[must_use]
     pub fn shared_backoff(&self) -> Option<&Backoff> {
         let shared = self
             .backoff
@@ -377,7 +363,6 @@ impl Origin {
 
     /// Requests at the origin at once: `max_in_flight`, or what its servers take together if that is
     /// less; `None`: no limit.
-    #[must_use]
     pub fn places(&self) -> Option<NonZeroUsize> {
         let mut servers = self.servers.iter().map(|server| server.max_in_flight);
         let sum = servers.try_fold(0, |sum: usize, most| Some(sum.saturating_add(most?.get())));
@@ -386,7 +371,6 @@ impl Origin {
     }
 
     /// Whether a server has a `max_in_flight` of its own.
-    #[must_use]
     pub fn limits_servers(&self) -> bool {
         let mut servers = self.servers.iter();
         servers.any(|server| server.max_in_flight.is_some())

@@ -76,7 +76,6 @@ fn text(server: &OriginServer) -> String {
 
 impl OriginServer {
     /// A server of which the file says only the URL.
-    #[must_use]
     pub fn of(url: ServerUrl) -> Self {
         Self {
             url,
@@ -87,7 +86,6 @@ impl OriginServer {
     }
 
     /// Whether the file says no more than its URL.
-    #[must_use]
     pub fn is_plain(&self) -> bool {
         self.weight == 1 && !self.backup && self.max_in_flight.is_none()
     }

@@ -1,25 +1,19 @@
-//! `pages` and `reject_body` of a route: texts, and files that are read with the configuration.
+//! `pages` of a route: files that are read with the configuration.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use super::prelude::*;
-use crate::{FileKind, Media, Page, PageChoice, PageContent, Pages, RejectBody, Route, Statuses};
+use crate::{FileKind, Media, Page, PageChoice, PageContent, Pages, Route, Statuses};
 
 /// Largest file, in bytes.
 const LARGEST: u64 = 256 * 1024;
 
-pub(super) const REJECT_BODY: Kind<RejectBody> = kind(
-    Form::OneOf(&[Form::Text, Form::Table(BODY_FILE)]),
-    reject_body,
-    |it| match it {
-        RejectBody::Text(text) => shown(text),
-        RejectBody::File(page) => bare(&format!("{{ file = {} }}", name_of(page))),
-    },
-);
-
 pub(super) const PAGES: Kind<Pages> = kind(
-    Form::ByStatus(&Form::OneOf(&[NOT_EMPTY_FORM, Form::Table(BY_ACCEPT)])),
+    Form::ByName(
+        "[45]([0-9][0-9]|xx)",
+        &Form::OneOf(&[NOT_EMPTY_FORM, Form::Table(BY_ACCEPT)]),
+    ),
     pages,
     |it| {
         let pages = it.iter().map(|(statuses, choice)| {
@@ -35,13 +29,6 @@ pub(super) const PAGES: Kind<Pages> = kind(
         (!pages.is_empty()).then(|| Shown::Value(format!("{{ {} }}", pages.join(", "))))
     },
 );
-
-table! {
-    const BODY_FILE {
-        file: Field::of(NOT_EMPTY_FORM).required("\"busy.html\""), NextRequest,
-            "A file with the body: text of at most 256KB.";
-    }
-}
 
 table! {
     pub(super) const BY_ACCEPT {
@@ -67,7 +54,6 @@ impl Route {
     const ORIGIN_PAGES: [u16; 3] = [502, 503, 504];
 
     /// Whether a page replaces a response of the origin with this status.
-    #[must_use]
     pub fn replaces(&self, status: u16) -> bool {
         self.origin_pages && Self::ORIGIN_PAGES.contains(&status) && self.pages.of(status).is_some()
     }
@@ -76,19 +62,6 @@ impl Route {
 /// The name of a page's file as TOML.
 fn name_of(page: &Page) -> String {
     toml_text(&page.file.display().to_string())
-}
-
-fn reject_body(node: Node) -> Option<RejectBody> {
-    if let Some(text) = node.value.as_str() {
-        return Some(RejectBody::Text(text.to_owned()));
-    }
-    if !node.value.is_table() {
-        return node.expected("a text in quotes, or a file such as { file = \"busy.html\" }");
-    }
-    let mut fields = Fields::of(node, "reject_body".to_owned(), BODY_FILE)?;
-    let page = fields.required("file", |node| page(node, None));
-    fields.finish();
-    page.map(RejectBody::File)
 }
 
 fn pages(node: Node) -> Option<Pages> {

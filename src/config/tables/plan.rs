@@ -156,7 +156,6 @@ impl Plan {
     }
 
     /// A limit of a route as it applies to this plan's keys.
-    #[must_use]
     pub fn apply(&self, limit: Limit, algorithm: Algorithm) -> Limit {
         let count = self.rate.and_then(Rate::whole_count);
         let burst = match (algorithm.has_windows(), self.burst) {

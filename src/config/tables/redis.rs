@@ -39,12 +39,8 @@ const URL: Kind<Url> = kind(
 const PREFIX: Kind<String> = kind(
     Form::Like("(.|\\n){0,100}"),
     |node| {
-        const MAX_PREFIX: usize = 100;
-        let text = values::text(node)?;
-        if text.len() > MAX_PREFIX {
-            return node.expected(&format!("a text of at most {MAX_PREFIX} bytes"));
-        }
-        Some(text.to_owned())
+        let what = "a text of at most 100 bytes";
+        values::fitting(node, what, |text| text.len() <= 100).map(str::to_owned)
     },
     shown,
 );
@@ -88,7 +84,6 @@ words! {
 
 impl StoreKind {
     /// The name in the file.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.word()
     }
@@ -110,7 +105,6 @@ words! {
 
 impl OnStoreFailure {
     /// The name in the file.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.word()
     }

@@ -16,10 +16,6 @@ pub(super) fn shown(prefix: &str) -> Option<Shown> {
 }
 
 /// Reads how the route changes paths; `None` within if it does not, `None` if it is wrong.
-#[expect(
-    clippy::option_option,
-    reason = "a wrong rewriting is not an absent one"
-)]
 pub(super) fn read(fields: &mut Fields, path: Option<&PathPattern>) -> Option<Option<PathRewrite>> {
     let strip_node = fields.get("strip_prefix");
     let strip = strip_node.map_or(Some(String::new()), |node| {

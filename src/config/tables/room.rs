@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use ::limit::{Rate, show_duration};
+use ::limit::Rate;
 use toml::de::DeValue;
 
 use super::limit::{self, Zones};
@@ -25,8 +25,9 @@ table! {
         /// From a second to a day.
         idle: Duration = duration::<SECOND, { 24 * HOUR }>().or("\"10m\""), Now,
             "A visitor without a request for so long has left, from 1s to 24h.";
-        /// From 4 seconds to an hour.
-        claim: Duration = CLAIM.or("\"60s\""), Now,
+        /// From 4 seconds to an hour: a visitor is told to ask again after 2 s at the earliest, so a shorter time would
+        /// take the turn of visitors who keep to that.
+        claim: Duration = duration::<{ 4 * SECOND }, HOUR>().or("\"60s\""), Now,
             "A visitor who is called and does not come within this time loses the turn, from 4s to 1h.";
         /// `None`: the gateway's own.
         page: Option<Page> = PAGE.optional(), NextRequest,
@@ -73,7 +74,6 @@ words! {
 
 impl SameSite {
     /// The value of the attribute of a cookie.
-    #[must_use]
     pub fn attribute(self) -> &'static str {
         match self {
             Self::Lax => "Lax",
@@ -97,7 +97,6 @@ pub enum Draw {
 
 impl Draw {
     /// The limit in a zone, if a zone limits it.
-    #[must_use]
     pub fn zone_limit(self) -> Option<RouteLimit> {
         match self {
             Self::Zone(limit) => Some(limit),
@@ -120,24 +119,6 @@ const ADMIT: Kind<Option<Rate>> = Kind {
     ..RATE_OR_NONE
 };
 
-/// Shortest and longest `claim`, in nanoseconds.
-const CLAIMS: (u64, u64) = (4 * SECOND, HOUR);
-
-const CLAIM: Kind<Duration> = Kind {
-    form: Form::Duration(CLAIMS.0, CLAIMS.1),
-    read: |node| {
-        let claim = values::duration(node)?;
-        let least = Duration::from_nanos(CLAIMS.0);
-        if claim < least {
-            let (least, found) = (show_duration(least), node.found());
-            node.wrong(&format!("a visitor is told to ask again after 2s at the earliest, so a shorter time than {least} would take the turn of visitors who keep to that; raise it to at least {least}; found {found}"));
-            return None;
-        }
-        values::duration_between(node, CLAIMS)
-    },
-    ..DURATION
-};
-
 const PAGE: Kind<Page> = kind(NOT_EMPTY_FORM, page::room_page, |it| {
     shown(&it.file.display())
 });
@@ -145,23 +126,19 @@ const PAGE: Kind<Page> = kind(NOT_EMPTY_FORM, page::room_page, |it| {
 /// Most secrets: one that signs, and older ones whose tickets are still in use.
 const MAX_SECRETS: usize = 4;
 
-const SECRET: Kind<Vec<RoomSecret>> = kind(
-    Form::OneOf(&[NOT_EMPTY_FORM, Form::List(&NOT_EMPTY_FORM, 1)]),
-    secrets,
-    |it| match &it[..] {
-        [] => None,
-        [secret] => bare(secret.toml()),
-        all => bare(&list(all.iter().map(|it| it.toml().to_owned()))),
-    },
-);
+const SECRET: Kind<Vec<RoomSecret>> = kind(ONE_OR_LIST_FORM, secrets, |it| match &it[..] {
+    [] => None,
+    [secret] => bare(secret.toml()),
+    all => bare(&list(all.iter().map(|it| it.toml().to_owned()))),
+});
 
 /// Reads secrets. No message shows a value.
 fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
     let items = node.items().unwrap_or_else(|| vec![node]);
     if !(1..=MAX_SECRETS).contains(&items.len()) {
+        let found = items.len();
         node.tell(&format!(
-            "a list has from 1 to {MAX_SECRETS} secrets; found {}",
-            items.len()
+            "a list has from 1 to {MAX_SECRETS} secrets; found {found}"
         ));
         return None;
     }
@@ -257,10 +234,10 @@ fn check(fields: &Fields, node: Node, room: &Room, has_state: bool) {
 }
 
 impl Room {
-    /// Whether nobody would ever wait.
     /// Most new visitors a second.
     pub const MAX_ADMIT: f64 = 1000.0;
 
+    /// Whether nobody would ever wait.
     fn admits_all(&self) -> bool {
         self.sessions.is_none() && self.admit.is_none() && self.opens.is_none()
     }

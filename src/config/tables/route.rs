@@ -9,14 +9,13 @@ use ::limit::Moment;
 use super::header_fields::{REQUEST_FIELDS, RESPONSE_FIELDS};
 use super::limit;
 use super::networks::NETWORK_LIST;
-use super::page::{PAGES, REJECT_BODY};
+use super::page::PAGES;
 use super::prelude::*;
 use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
 use crate::{
     ClientNetworks, Collapse, Cors, CostRule, FieldEdits, HostPattern, Jwt, Matcher, Networks,
-    Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit, Settings,
-    Statuses,
+    Origin, Pages, PathPattern, PathRewrite, RequestInputs, RouteLimit, Settings, Statuses,
 };
 
 table! {
@@ -125,8 +124,8 @@ table! {
             "Decide, count and log, but let every request pass its zones at once.";
         reject_status: u16 = STATUS.or("429").shown_at(1), NextRequest,
             "Status of a rejection.";
-        reject_body: RejectBody = REJECT_BODY.or("\"Too many requests\\n\"").shown_at(1), NextRequest,
-            "Body of a rejection: a text, or { file = \"busy.html\" }.";
+        reject_body: String = TEXT.or("\"Too many requests\\n\"").shown_at(1), NextRequest,
+            "Body of a rejection for which pages has no file.";
         pages: Pages = PAGES.or("{}").shown_at(1), NextRequest,
             "Files in place of the short texts of drip's own responses, by status: { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }.";
         origin_pages: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
@@ -233,7 +232,6 @@ const MIN_FOLLOW: Duration = Duration::from_millis(10);
 impl Route {
     /// How long a request that has waited for `waited` follows another one that is at the origin:
     /// for `follow_timeout`, and no longer than the rest of `max_wait`.
-    #[must_use]
     pub fn follow_limit(&self, follow_timeout: Duration, waited: Duration) -> Duration {
         let most = self.max_wait.filter(|_| !self.dry_run);
         let left = most.map(|most| most.saturating_sub(waited));
@@ -242,7 +240,6 @@ impl Route {
     }
 
     /// The index of its origin; `None` if it refuses its requests.
-    #[must_use]
     pub fn origin(&self) -> Option<usize> {
         match self.action {
             RouteAction::Forward(origin) | RouteAction::Maintenance { origin, .. } => Some(origin),
@@ -251,20 +248,17 @@ impl Route {
     }
 
     /// Whether requests of the route may be charged differently.
-    #[must_use]
     pub fn has_cost(&self) -> bool {
         !self.refund.is_empty() || self.cost != CostRule::default()
     }
 
     /// Whether the answer decides what a request is charged.
-    #[must_use]
     pub fn settles(&self) -> bool {
         !self.refund.is_empty() || matches!(self.cost, CostRule::Response(_) | CostRule::Learned(_))
     }
 
     /// Whether the route is made for the check of a certificate authority that the host is under
     /// control, which asks over HTTP without TLS (RFC 8555, section 8.3).
-    #[must_use]
     pub fn is_for_acme(&self) -> bool {
         self.path.begins_with("/.well-known/acme-challenge/")
     }
@@ -273,7 +267,6 @@ impl Route {
     ///
     /// It is the path as written, after the hosts if the route has any, and before `listen` and its
     /// conditions.
-    #[must_use]
     pub fn name(&self) -> String {
         let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
         let mut name = match &hosts[..] {
@@ -290,7 +283,6 @@ impl Route {
     }
 
     /// What decides which requests it takes, the same for two versions of one route.
-    #[must_use]
     pub fn selector(&self) -> impl Eq + Hash + std::fmt::Debug + '_ {
         (
             &self.path,
@@ -323,7 +315,6 @@ impl Route {
 
     /// How many conditions a request must meet beside its path, host and method. Of equal routes
     /// the one with the most goes before.
-    #[must_use]
     pub fn conditions_count(&self) -> usize {
         self.conditions.len() + usize::from(self.listen.is_some())
     }

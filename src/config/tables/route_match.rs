@@ -86,29 +86,29 @@ fn host(text: &str) -> Result<HostPattern, &'static str> {
 /// Most conditions of a route. Each request that the route may take is compared with all.
 const MAX_CONDITIONS: usize = 16;
 
-pub(super) const CONDITIONS: Kind<Vec<Matcher>> =
-    kind(Form::Conditions(MAX_CONDITIONS), conditions, |it| {
-        if it.is_empty() {
-            return None;
-        }
-        let condition = |it: &Matcher| {
-            let (input, value) = (it.input.to_string(), it.value.to_string());
-            format!("{} = {}", toml_string(&input), toml_text(&value))
-        };
-        let all: Vec<String> = it.iter().map(condition).collect();
-        bare(&format!("{{ {} }}", all.join(", ")))
-    });
+const CONDITIONS_FORM: Form = Form::ByName(
+    "(header|cookie):[0-9A-Za-z!#$%&'*+.^_`|~-]+|query:.+",
+    &Form::Text,
+);
+
+pub(super) const CONDITIONS: Kind<Vec<Matcher>> = kind(CONDITIONS_FORM, conditions, |it| {
+    if it.is_empty() {
+        return None;
+    }
+    let condition = |it: &Matcher| {
+        let (input, value) = (it.input.to_string(), it.value.to_string());
+        format!("{} = {}", toml_string(&input), toml_text(&value))
+    };
+    let all: Vec<String> = it.iter().map(condition).collect();
+    bare(&format!("{{ {} }}", all.join(", ")))
+});
 
 /// Reads `match`. The order of the conditions does not matter, so they are sorted.
 fn conditions(node: Node) -> Option<Vec<Matcher>> {
     let Some(entries) = node.entries() else {
         return node.expected("a table such as { \"header:x-version\" = \"2\" }");
     };
-    if entries.len() > MAX_CONDITIONS {
-        node.wrong(&format!(
-            "a route has at most {MAX_CONDITIONS} conditions; found {}",
-            entries.len()
-        ));
+    if values::is_too_long(node, MAX_CONDITIONS, entries.len(), "conditions") {
         return None;
     }
     let all: Vec<Option<Matcher>> = entries.iter().map(|it| condition(*it)).collect();

@@ -35,10 +35,9 @@ pub(crate) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
     reason = "a pattern is compared and hashed by its text"
 )]
 pub(crate) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
-    let numbers = numbers(tables);
-    let mut earlier: HashMap<Taken, usize> = HashMap::new();
+    let mut earlier: HashMap<Taken, Node> = HashMap::new();
     let mut routes = Vec::new();
-    for (index, table) in tables.iter().enumerate() {
+    for table in tables {
         let Some(mut fields) = Fields::of(*table, "this route".to_owned(), Route::TABLE) else {
             routes.push(None);
             continue;
@@ -50,38 +49,18 @@ pub(crate) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
         let is_right = |name: &&'static str| !fields.is_wrong(name);
         let is_known = SELECTING.iter().all(is_right);
         let taken = is_known.then(|| Taken::by(&route));
-        let twin = taken.as_ref().and_then(|taken| earlier.get(taken).copied());
+        let twin = taken.as_ref().and_then(|taken| earlier.get(taken));
         if let Some(twin) = twin {
-            let other = if tables[twin].is_beside(table) {
-                format!("route {}", numbers[twin])
-            } else {
-                format!("the route at {}", tables[twin].place())
-            };
+            let other = twin.place();
             table.wrong(&format!(
-                "route {} has the same path, host, methods, match and listen as {other}, so it would never be used; remove one",
-                numbers[index],
+                "it has the same path, host, methods, match and listen as the route at {other}, so it would never be used; remove one"
             ));
         } else if let Some(taken) = taken {
-            earlier.insert(taken, index);
+            earlier.insert(taken, *table);
         }
         routes.push(complete(fields, route, is_known, known));
     }
     routes
-}
-
-/// The number of each route in its own file, from 1. Those of a file follow each other.
-fn numbers(tables: &[Node]) -> Vec<usize> {
-    let mut numbers = Vec::with_capacity(tables.len());
-    let mut before: Option<(&Node, usize)> = None;
-    for table in tables {
-        let number = match before {
-            Some((other, number)) if other.is_beside(table) => number + 1,
-            _ => 1,
-        };
-        numbers.push(number);
-        before = Some((table, number));
-    }
-    numbers
 }
 
 /// The requests that a route takes. No two routes may take the same.
@@ -218,7 +197,6 @@ fn listen(node: Node, listens: &[Listen]) -> Option<Arc<str>> {
 /// The class that a route names, or the first one of its origin.
 ///
 /// The inner `None`: the name is wrong, which is reported.
-#[expect(clippy::option_option, reason = "a wrong name is not an absent one")]
 fn class_of(class: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<str>> {
     let first = origin.classes.first().map(|it| &it.name);
     let Some(class) = class else {

@@ -95,9 +95,7 @@ table! {
     }
 }
 
-const ADMIN_FORM: Form = Form::Like(
-    "off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])",
-);
+const ADMIN_FORM: Form = Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+");
 
 const ADMIN_HOSTS: Kind<Vec<String>> = kind(
     Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0),
@@ -114,18 +112,13 @@ const NAME: Kind<String> = kind(
 );
 
 const TCP_KEEPALIVE: Kind<Option<Duration>> = kind(
-    Form::DurationOr("0+(d|h|m|s|ms|us|ns)|0", KEEPALIVE.0, KEEPALIVE.1),
+    DURATION_FORM,
     |node| {
         let after = values::duration(node)?;
-        let (least, most) = (
-            Duration::from_nanos(KEEPALIVE.0),
-            Duration::from_nanos(KEEPALIVE.1),
-        );
-        if !after.is_zero() && !(least..=most).contains(&after) {
-            let (least, most) = (show_duration(least), show_duration(most));
-            return node.expected(&format!(
-                "a duration from {least} to {most}, or \"0\" for none"
-            ));
+        // Linux counts it in whole seconds, and accepts at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
+        let accepted = Duration::from_secs(1)..=Duration::from_secs(9 * 3600);
+        if !after.is_zero() && !accepted.contains(&after) {
+            return node.expected("a duration from 1s to 9h, or \"0\" for none");
         }
         Some(Some(after).filter(|after| !after.is_zero()))
     },
@@ -225,12 +218,8 @@ fn is_name(text: &str) -> bool {
 }
 
 fn name(node: Node) -> Option<String> {
-    let text = node.value.as_str().filter(|text| is_name(text));
-    text.map(ToOwned::to_owned).or_else(|| {
-        node.expected(&format!(
-            "1 to {MAX_NAME} printable characters such as \"edge-1\""
-        ))
-    })
+    let what = format!("1 to {MAX_NAME} printable characters such as \"edge-1\"");
+    values::fitting(node, &what, is_name).map(str::to_owned)
 }
 
 /// The name of this host.
@@ -278,7 +267,6 @@ fn admin(node: Node, token: bool) -> Option<SocketAddr> {
 
 impl Server {
     /// Whether clients get TLS at any address.
-    #[must_use]
     pub fn has_tls_address(&self) -> bool {
         let mut listen = self.listen.iter();
         listen.any(|listen| listen.service == ListenService::Tls)
@@ -287,7 +275,6 @@ impl Server {
     /// How many requests of a key that came over HTTP/2 may wait above `burst`.
     ///
     /// A client with one connection has no more requests at once than this.
-    #[must_use]
     pub fn above_burst(&self) -> u32 {
         if self.hold_streams {
             self.max_concurrent_streams.get().into()

@@ -52,15 +52,13 @@ const IN_PROSE: [&[&str]; 8] = [
 /// Adds the tables that a value of this form may have.
 fn add_tables(form: &Form, found: &mut Vec<Table>) {
     match form {
-        Form::Table(table) | Form::Named(table) => {
+        Form::Table(table) => {
             found.push(*table);
             for field in table.fields {
                 add_tables(&field.form, found);
             }
         }
-        Form::List(of, _) | Form::AnyList(of, _) | Form::ByName(of, _) | Form::ByStatus(of) => {
-            add_tables(of, found);
-        }
+        Form::List(of, _) | Form::ByName(_, of) => add_tables(of, found),
         Form::OneOf(forms) => forms.iter().for_each(|form| add_tables(form, found)),
         _ => {}
     }
@@ -132,7 +130,7 @@ fn the_page_tells_the_default_and_the_effect_of_each_field() {
             described.push(name);
         }
         for field in table.fields {
-            let is_table = matches!(field.form, Form::Table(_) | Form::Named(_));
+            let is_table = matches!(field.form, Form::Table(_) | Form::ByName(_, Form::Table(_)));
             assert!(
                 is_table || described.contains(&field.name),
                 "{title} {}",

@@ -13,10 +13,10 @@ table! {
         ///
         /// A client gets the certificate for the name that it asks for, and otherwise the first.
         pairs: Vec<CertPair>;
-        + cert: Field::of(FILES).required("\"server.pem\""), Restart,
+        + cert: Field::of(ONE_OR_LIST_FORM).required("\"server.pem\""), Restart,
             "PEM files of certificates with their chains.",
             |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.cert));
-        + key: Field::of(KEY_FILES).required("\"server.key\""), Restart,
+        + key: Field::of(ONE_OR_LIST_FORM).required("\"server.key\""), Restart,
             "PEM files of the private keys, in the same order.",
             |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.key));
         /// Which clients get a connection; `None`: all.
@@ -33,9 +33,6 @@ table! {
     }
 }
 
-const FILES: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::List(&NOT_EMPTY_FORM, 1)]);
-const KEY_FILES: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::AnyList(&NOT_EMPTY_FORM, 1)]);
-
 /// The files of a certificate.
 ///
 /// Whether they exist and belong together is not checked here.
@@ -50,30 +47,36 @@ pub struct CertPair {
 /// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
 pub(super) fn read(mut fields: Fields) -> Option<Tls> {
     let certs = fields.required("cert", |node| {
-        let certs = files(node, "\"server.pem\"")?;
-        twice(&certs);
-        Some(certs)
+        values::one_or_list(node, "[\"server.pem\"]", |item| {
+            file(item, "\"server.pem\"")
+        })
     });
-    let keys = fields.required("key", |node| Some((node, files(node, "\"server.key\"")?)));
+    // Certificates may have one key.
+    let keys = fields.required("key", |node| {
+        let items = match node.items() {
+            Some(_) => values::filled("[\"server.key\"]", node)?,
+            None => vec![node],
+        };
+        let keys: Vec<Option<PathBuf>> = items
+            .into_iter()
+            .map(|item| file(item, "\"server.key\""))
+            .collect();
+        Some((node, keys.into_iter().collect::<Option<Vec<_>>>()?))
+    });
     let clients = client_auth::read(&mut fields, None);
     fields.finish();
     let (certs, (node, keys)) = (certs?, keys?);
     if certs.len() != keys.len() {
         node.wrong(&format!(
-            "each file in cert needs its key here, in the same order; found {} and {}",
-            count(certs.len(), "certificate"),
-            count(keys.len(), "key")
+            "each file in cert needs its key here, in the same order; found {} in cert and {} here",
+            certs.len(),
+            keys.len()
         ));
     }
-    let name = |file: Option<(Node, PathBuf)>| file.map(|(_, name)| name);
-    let pairs = certs.into_iter().zip(keys).map(|(cert, key)| {
-        Some(CertPair {
-            cert: name(cert)?,
-            key: name(key)?,
-        })
-    });
+    let pairs = certs.into_iter().zip(keys);
+    let pairs = pairs.map(|(cert, key)| CertPair { cert, key });
     Some(Tls {
-        pairs: pairs.collect::<Option<_>>()?,
+        pairs: pairs.collect(),
         clients,
     })
 }
@@ -88,33 +91,8 @@ fn shown_files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> Option<Sho
     }
 }
 
-/// A named file: its place in the text and its absolute path; `None` if it is wrong.
-type File<'r> = Option<(Node<'r>, PathBuf)>;
-
-/// One file, or a list of files that must not be empty.
-fn files<'r>(node: Node<'r>, example: &str) -> Option<Vec<File<'r>>> {
-    let items = match node.items() {
-        Some(_) => {
-            values::filled(&format!("[{example}]"), node).filter(|items| !items.is_empty())?
-        }
-        None => vec![node],
-    };
+/// The absolute path of a file.
+fn file(node: Node, example: &str) -> Option<PathBuf> {
     let what = format!("the name of a file such as {example}, or a list of such names");
-    let file = |item: Node<'r>| Some((item, values::file(item, &what)?));
-    Some(items.into_iter().map(file).collect())
-}
-
-/// Reports files that are named a second time.
-fn twice(files: &[File]) {
-    let files = files.iter().flatten().collect::<Vec<_>>();
-    for (index, (item, name)) in files.iter().enumerate() {
-        if files[..index].iter().any(|(_, earlier)| earlier == name) {
-            item.wrong(&format!("{} is listed twice; remove one", item.found()));
-        }
-    }
-}
-
-fn count(number: usize, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{plural}")
+    values::file(node, &what)
 }

@@ -13,7 +13,6 @@ use toml::de::DeValue;
 
 use crate::byte_rate::ByteRate;
 use crate::node::Node;
-use crate::schema::MAX_DURATION;
 use crate::size::parse_size;
 use crate::suggest::nearest;
 use crate::toml_string::toml_string;
@@ -21,15 +20,31 @@ use crate::{FileKind, PeerPattern, read_regular};
 
 /// Any text.
 pub(crate) fn text(node: Node<'_>) -> Option<&str> {
-    let text = node.value.as_str();
-    text.or_else(|| node.expected("a text in quotes"))
+    fitting(node, "a text in quotes", |_| true)
+}
+
+/// A text that fits. `what`: what is expected.
+pub(crate) fn fitting<'r>(
+    node: Node<'r>,
+    what: &str,
+    fits: impl FnOnce(&str) -> bool,
+) -> Option<&'r str> {
+    let text = node.value.as_str().filter(|text| fits(text));
+    text.or_else(|| node.expected(what))
 }
 
 /// The absolute path of a file. `what`: what is expected.
 pub(crate) fn file(node: Node, what: &str) -> Option<PathBuf> {
-    let name = node.value.as_str().filter(|name| !name.is_empty());
-    let name = name.or_else(|| node.expected(what))?;
+    let name = fitting(node, what, |name| !name.is_empty())?;
     Some(node.in_folder(name))
+}
+
+/// Reports a value with more than `most` things. Returns whether it has so many.
+pub(crate) fn is_too_long(node: Node, most: usize, found: usize, things: &str) -> bool {
+    if found > most {
+        node.wrong(&format!("it has at most {most} {things}; found {found}"));
+    }
+    found > most
 }
 
 /// The path of a file that is read with the configuration. `what`: what is expected.
@@ -43,7 +58,10 @@ pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathB
 /// and then `remedy`.
 pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Option<Vec<u8>> {
     match read_regular(path, most) {
-        Ok(content) => Some(content),
+        Ok(content) => {
+            node.report.shared().has_read(path, &content);
+            Some(content)
+        }
         Err(error) => {
             let path = node.shown(path);
             node.tell(&format!("{path} cannot be read: {error}{remedy}"));
@@ -60,8 +78,9 @@ pub(crate) fn is_token(text: &str) -> bool {
 
 /// The name of a class of an origin, which need not exist.
 pub(crate) fn class(node: Node<'_>) -> Option<&str> {
-    let name = node.value.as_str().filter(|name| !name.is_empty());
-    name.or_else(|| node.expected("the name of a class such as \"batch\""))
+    fitting(node, "the name of a class such as \"batch\"", |name| {
+        !name.is_empty()
+    })
 }
 
 /// A text that `parse` reads; `what` says in a message what it should be.
@@ -125,13 +144,15 @@ where
     }
 }
 
+/// The longest duration of a file.
+pub(crate) const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
+
 /// A duration, zero included.
 pub(crate) fn duration(node: Node) -> Option<Duration> {
     const WHAT: &str =
         "a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d";
-    let most = Duration::from_nanos(MAX_DURATION);
     without_blanks(node, WHAT, |text| {
-        parse_duration(text).filter(|span| *span <= most)
+        parse_duration(text).filter(|span| *span <= MAX_DURATION)
     })
 }
 

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use limit::{Algorithm, Limit, Moment, Rate, show_duration};
+use limit::{Algorithm, Limit, Moment, Rate};
 
 use super::jwt::note_claims;
 use super::names::{Names, named};
@@ -37,8 +37,8 @@ table! {
         /// It has no effect on a zone in memory.
         on_store_failure: OnStoreFailure = word().or("\"local\"").shown_at(1), Now,
             "What happens while Redis does not answer.";
-        /// Zero for a zone in memory.
-        lease: Duration = LEASE.or("\"0\"").shown_at(1), Now,
+        /// Zero for a zone in memory. For so long places can stay unused after a gateway is killed.
+        lease: Duration = duration::<0, SECOND>().or("\"0\"").shown_at(1), Now,
             "How long ahead this gateway takes places of busy keys from Redis, up to 1s.";
         /// It has no effect on a zone in memory.
         orphan: Duration = TIMEOUT.or("\"75s\"").shown_at(1), Now,
@@ -58,24 +58,16 @@ table! {
             "The page, the API, metrics and logs show masked names in place of keys.";
         /// Other numbers for some keys.
         plans: Plans;
-        + plans: Field::of(Form::Named(Plan::TABLE)), Now, "Other numbers for some keys.", shown_plans;
+        + plans: Field::of(Form::ByName(NAME, &Form::Table(Plan::TABLE))), Now, "Other numbers for some keys.", shown_plans;
     }
 }
 
 /// A key of a zone. It is shown unchanged.
 ///
 /// Its `$` are variables of requests, not of the environment.
-pub(super) const KEY: Kind<KeyTemplate> = kind(Form::Template("(.|\\n)+"), key, |it| {
+pub(super) const KEY: Kind<KeyTemplate> = kind(NOT_EMPTY_FORM, key, |it| {
     bare(&toml_string(&it.to_string()))
 });
-
-/// The longest lease, in nanoseconds: for so long places can stay unused after a gateway is killed.
-const MAX_LEASE: u64 = 1_000_000_000;
-
-const LEASE: Kind<Duration> = Kind {
-    form: Form::Duration(0, MAX_LEASE),
-    ..DURATION
-};
 
 const MASK: Kind<bool> = Kind {
     // A wrong value may have meant true.
@@ -156,23 +148,16 @@ fn complete<'r>(
 
 /// Checks how long places are taken ahead. `store`: `None` if it is wrong.
 fn check_lease(node: Node, lease: Duration, store: Option<StoreKind>, algorithm: Algorithm) {
-    let most = Duration::from_nanos(MAX_LEASE);
-    let wrong = if lease.is_zero() {
+    if lease.is_zero() {
         return;
-    } else if store == Some(StoreKind::Memory) {
-        "a zone in memory has all its places here; remove lease, or set store = \"redis\""
-            .to_owned()
+    }
+    if store == Some(StoreKind::Memory) {
+        node.wrong(
+            "a zone in memory has all its places here; remove lease, or set store = \"redis\"",
+        );
     } else if algorithm == Algorithm::SlidingWindowLog {
-        "sliding_window_log counts each request at its own moment, and a place that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter".to_owned()
-    } else if lease > most {
-        let (most, found) = (show_duration(most), node.found());
-        format!(
-            "a lease is at most {most}, because places that it leaves unused are lost for so long; found {found}"
-        )
-    } else {
-        return;
-    };
-    node.wrong(&wrong);
+        node.wrong("sliding_window_log counts each request at its own moment, and a place that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter");
+    }
 }
 
 fn key(node: Node) -> Option<KeyTemplate> {
@@ -181,8 +166,7 @@ fn key(node: Node) -> Option<KeyTemplate> {
 
 /// The text of a key.
 pub(super) fn key_text(node: Node<'_>) -> Option<&str> {
-    let text = node.value.as_str();
-    text.or_else(|| node.expected("variables such as \"$remote_addr\""))
+    values::fitting(node, "variables such as \"$remote_addr\"", |_| true)
 }
 
 /// Reads a key that is not the same for all requests. `why`: why that would be wrong.
@@ -223,47 +207,40 @@ const MAX_LOG: u32 = 100_000;
 
 impl Zone {
     /// The rate of a key.
-    #[must_use]
     pub fn rate_of(&self, key: &[u8]) -> Rate {
         let plan = self.plans.of(key);
         plan.and_then(|plan| plan.rate).unwrap_or(self.rate)
     }
 
     /// Whether each key has the same rate as under other settings.
-    #[must_use]
     pub fn has_rates_of(&self, other: &Self) -> bool {
         self.rate == other.rate && self.plans.have_rates_of(&other.plans)
     }
 
     /// Whether no key has a rate: the zone names keys, or bounds their running requests.
-    #[must_use]
     pub fn limits_no_rate(&self) -> bool {
         let mut rates = self.plans.iter().filter_map(|plan| plan.rate);
         self.rate.is_unlimited() && rates.all(Rate::is_unlimited)
     }
 
     /// A limit in this zone as it applies to a key.
-    #[must_use]
     pub fn limit_of(&self, key: &[u8], limit: Limit) -> Limit {
         self.limit_in(self.plans.index_of(key), limit)
     }
 
     /// A limit in this zone as it applies to the keys of the plan with this index.
-    #[must_use]
     pub fn limit_in(&self, plan: Option<usize>, limit: Limit) -> Limit {
         let plan = plan.and_then(|plan| self.plans.get(plan));
         plan.map_or(limit, |plan| plan.apply(limit, self.algorithm))
     }
 
     /// Why the zone cannot count at this rate, if it cannot.
-    #[must_use]
     pub fn unfit(&self, rate: Rate) -> Option<String> {
         let fits = unfit(self.algorithm, rate);
         fits.or_else(|| unkept(self.store, self.algorithm, rate))
     }
 
     /// Whether requests of this client are never limited in this zone.
-    #[must_use]
     pub fn is_exempt(&self, client: IpAddr) -> bool {
         has_client(&self.exempt, client)
     }
@@ -271,7 +248,6 @@ impl Zone {
     /// `address`, cut to `ipv6_prefix` bits if it is IPv6.
     ///
     /// A client that has one IPv6 address usually has a whole prefix of them.
-    #[must_use]
     pub fn cut(&self, address: IpAddr) -> IpAddr {
         cut(address, self.ipv6_prefix)
     }
@@ -280,7 +256,6 @@ impl Zone {
 /// Returns the network of one client: an IPv4 address, or an IPv6 prefix of 64 bits.
 ///
 /// For what has no zone with an `ipv6_prefix` of its own.
-#[must_use]
 pub fn client_network(address: IpAddr) -> IpAddr {
     cut(address, 64)
 }
@@ -289,7 +264,6 @@ pub fn client_network(address: IpAddr) -> IpAddr {
 ///
 /// In an address of NAT64 the client is the [IPv4 address in it](embedded_ipv4): all of IPv4 would be one client by its
 /// first 64 bits.
-#[must_use]
 pub fn cut(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

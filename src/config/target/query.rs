@@ -8,14 +8,12 @@ use crate::spelling::is_same_variable;
 /// The first one counts. Names are compared decoded, without regard to case, and as PHP compares
 /// them: otherwise `?%6Bey=1` would bypass a limit by `key`. A semicolon ends an argument, as `&`
 /// does: it does so in some programs, and clients escape it in values.
-#[must_use]
 pub fn argument<'a>(query: &'a [u8], name: &str) -> Cow<'a, [u8]> {
     let value = all(query, name).find_map(|value| value);
     value.map_or(Cow::Borrowed(&[]), decoded)
 }
 
 /// The value of an argument as [`argument`] has it; `None` if the query has no such argument.
-#[must_use]
 pub fn given_argument<'a>(query: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> {
     all(query, name).next()?;
     Some(argument(query, name))
@@ -24,7 +22,6 @@ pub fn given_argument<'a>(query: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> 
 /// Whether a query has several arguments of this name.
 ///
 /// Some programs read the first then, others the last, or all of them.
-#[must_use]
 pub fn has_several(query: &[u8], name: &str) -> bool {
     all(query, name).nth(1).is_some()
 }

@@ -14,7 +14,6 @@ const SOON: i64 = 14 * DAY;
 /// Says when a certificate expires or has expired; `None` if that is not soon. Both are in Unix time.
 ///
 /// `expires in 9 days, on 2026-12-08`, or `expired on 2020-01-02`.
-#[must_use]
 pub fn expiry(at: i64, now: i64) -> Option<String> {
     let left = at.saturating_sub(now);
     if left >= SOON {
@@ -34,7 +33,6 @@ impl Validity {
     /// Says that a certificate is not valid `now`, or expires soon; `None` if neither. In Unix time.
     ///
     /// `is not valid before 2026-12-01T00:00:00Z`, or as [`expiry`].
-    #[must_use]
     pub fn doubt(self, now: i64) -> Option<String> {
         if self.is_not_yet_valid(now) {
             let from = Timestamp::from_second(self.from).unwrap_or(Timestamp::MAX);
@@ -44,7 +42,6 @@ impl Validity {
     }
 
     /// [`doubt`](Self::doubt) with the remedy, for `drip check` and the log.
-    #[must_use]
     pub fn warning(self, now: i64) -> Option<String> {
         let remedy = if self.is_not_yet_valid(now) {
             "set the clock, or name one that is valid now"
@@ -55,33 +52,28 @@ impl Validity {
     }
 
     /// Whether the certificate is not valid yet.
-    #[must_use]
     pub fn is_not_yet_valid(self, now: i64) -> bool {
         now < self.from && now <= self.to
     }
 
     /// Whether it is valid `now`.
-    #[must_use]
     pub fn is_valid(self, now: i64) -> bool {
         (self.from..=self.to).contains(&now)
     }
 }
 
 /// Returns whether a warning that a certificate expires is due, or will be within a day.
-#[must_use]
 pub fn is_nearly_soon(at: i64, now: i64) -> bool {
     at.saturating_sub(now) < SOON + DAY
 }
 
 /// The day of a Unix time, in UTC: `2026-12-08`.
-#[must_use]
 pub fn date(at: i64) -> String {
     let at = Timestamp::from_second(at).unwrap_or(Timestamp::MAX);
     at.strftime("%Y-%m-%d").to_string()
 }
 
 /// The time by the clock, in Unix time.
-#[must_use]
 pub fn unix_now() -> i64 {
     #[allow(clippy::disallowed_methods)]
     let since = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -18,7 +18,6 @@ pub struct Validity {
 }
 
 /// The version of a certificate, from 1, and its validity; `None` if it is no certificate.
-#[must_use]
 pub fn version_and_validity(certificate: &[u8]) -> Option<(u8, Validity)> {
     let read = CertificateInner::<Raw>::from_der(certificate).ok()?;
     let facts = read.tbs_certificate();
@@ -32,7 +31,6 @@ pub fn version_and_validity(certificate: &[u8]) -> Option<(u8, Validity)> {
 }
 
 /// The time in which a certificate is valid; `None` if it is no certificate.
-#[must_use]
 pub fn validity(certificate: &[u8]) -> Option<Validity> {
     version_and_validity(certificate).map(|(_, validity)| validity)
 }
@@ -56,7 +54,6 @@ pub fn verify_validity(certificate: &CertificateDer<'_>, now: UnixTime) -> Resul
 }
 
 /// Whether a certificate names its own subject as its issuer.
-#[must_use]
 pub fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
     let read = CertificateInner::<Raw>::from_der(certificate);
     read.is_ok_and(|read| {

@@ -39,7 +39,6 @@ pub struct Refused<'a> {
 
 impl Refused<'_> {
     /// The same error, in words that say what to do, if it is about this certificate.
-    #[must_use]
     pub fn explain(&self, error: io::Error) -> io::Error {
         let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
         let Some(Error::InvalidCertificate(why)) = source else {
@@ -63,7 +62,6 @@ impl Refused<'_> {
     }
 
     /// Why it is refused, and what to do; `None`: there are no better words than those of rustls.
-    #[must_use]
     pub fn why(&self, error: &CertificateError) -> Option<String> {
         use CertificateError as Why;
         let Self {

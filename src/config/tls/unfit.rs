@@ -6,7 +6,6 @@ use tokio_rustls::rustls::server::ParsedCertificate;
 use super::version_and_validity;
 
 /// What is wrong with a certificate that the gateway is to show; `None` if nothing is.
-#[must_use]
 pub fn unfit(certificate: &CertificateDer<'_>) -> Option<String> {
     if let Some((version @ ..3, _)) = version_and_validity(certificate) {
         return Some(format!(

@@ -64,7 +64,6 @@ impl Watcher {
     ///
     /// A write after `text` was read counts as a change. If the system has no inotify instance or no watch left, the
     /// log says so, and changes are seen up to 2 s later.
-    #[must_use]
     pub fn start(path: PathBuf, text: String) -> Self {
         let changed_hint = Arc::new(Notify::new());
         let bell = Arc::clone(&changed_hint);

@@ -128,20 +128,6 @@ async fn a_file_that_is_never_quiet_takes_effect_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_file_renamed_over() {
-    let mut setting = setting();
-    for text in ["new", "newer"] {
-        let other = setting.folder.path().join("gateway.toml.tmp");
-        fs::write(&other, text).unwrap();
-        fs::rename(other, setting.path()).unwrap();
-        setting.becomes(text).await;
-    }
-    // The watch is on the folder, so writing in place still works.
-    fs::write(setting.path(), "newest").unwrap();
-    setting.becomes("newest").await;
-}
-
-#[tokio::test]
 async fn a_file_away_for_a_moment_is_no_error() {
     let mut setting = setting();
     setting.stays().await;
@@ -278,14 +264,6 @@ async fn what_was_written_before_the_watch_is_told() {
     fs::write(&path, "new").unwrap();
     let watcher = Watcher::start(path, "old".to_owned());
     Setting { folder, watcher }.becomes("new").await;
-}
-
-#[tokio::test]
-async fn text_that_is_not_utf_8_is_told_as_a_problem() {
-    let mut setting = setting();
-    fs::write(setting.path(), b"\xff").unwrap();
-    let changed = timeout(SOON, setting.watcher.changed()).await.unwrap();
-    assert!(matches!(changed, Err(LoadError::Wrong(_))), "{changed:?}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::env::VarError;
 
 use super::*;
-use crate::{RejectBody, changes, show};
+use crate::{changes, show};
 
 fn variable(name: &str) -> Result<String, VarError> {
     let value = match name {
@@ -87,10 +87,7 @@ fn strings_have_the_values_and_what_is_shown_has_the_names() {
     );
     assert!(settings.zones[0].plans.index_of(b"k-0123456789").is_some());
     assert_eq!(settings.zones[0].key.to_string(), "$remote_addr");
-    assert_eq!(
-        settings.routes[1].reject_body,
-        RejectBody::Text("${HOST} $${HOST} $HOST .".to_owned())
-    );
+    assert_eq!(settings.routes[1].reject_body, "${HOST} $${HOST} $HOST .");
     assert_eq!(
         { settings.routes[1].request_fields.set() }
             .map(|(name, value)| (name, value.as_text()))
@@ -194,32 +191,20 @@ fn no_change_shows_a_value() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn a_variable_that_is_not_set_is_told_with_its_place_and_name() {
     for (value, expected) in [
-        (
-            "${NOWHERE}",
-            "1:13: url: NOWHERE is not set in the environment; set it, or write $${ for the characters themselves",
-        ),
-        (
-            "redis://${NOWHERE}:1",
-            "1:13: url: NOWHERE is not set in the environment; set it, or write $${ for the characters themselves",
-        ),
-        (
-            "${LATIN}",
-            "1:13: url: LATIN is not UTF-8 in the environment; set it to text in that encoding",
-        ),
-        (
-            "${}",
-            "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
-        ),
-        (
-            "${A-B}",
-            "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
-        ),
-        (
-            "${REDIS_URL",
-            "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
-        ),
+        ("${NOWHERE}",
+         "1:13: url: NOWHERE is not set in the environment; set it, or write $${ for the characters themselves"),
+        ("redis://${NOWHERE}:1",
+         "1:13: url: NOWHERE is not set in the environment; set it, or write $${ for the characters themselves"),
+        ("${LATIN}", "1:13: url: LATIN is not UTF-8 in the environment; set it to text in that encoding"),
+        ("${}",
+         "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves"),
+        ("${A-B}",
+         "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves"),
+        ("${REDIS_URL",
+         "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves"),
     ] {
         let text = format!("redis.url = \"{value}\"\n{SMALLEST}");
         assert_eq!(told(&text), format!("gateway.toml:{expected}"));
@@ -234,72 +219,37 @@ fn a_variable_that_is_not_set_is_told_with_its_place_and_name() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn no_problem_shows_a_value() {
     let secret = "sesame-open";
     for (from, to, expected) in [
-        (
-            "\"10r/s\"",
-            "\"${NOT_A_RATE}\"",
-            "6:8: rate: expected \"none\", or a rate such as \"10r/s\"; found \"${NOT_A_RATE}\"",
-        ),
-        (
-            "\"10r/s\"",
-            "\"1r/s\"\nidle_timeout = \"${NOT_A_RATE}\"",
-            "7:16: idle_timeout: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d; found \"${NOT_A_RATE}\"",
-        ),
-        (
-            "\"10r/s\"",
-            "\"1r/s\"\nstore = \"${NOT_A_RATE}\"",
-            "7:9: store: the value from the environment does not fit here; found \"${NOT_A_RATE}\"",
-        ),
-        (
-            "\"app\"",
-            "\"${NOT_A_RATE}\"",
-            "10:10: origin: the value from the environment does not fit here; found \"${NOT_A_RATE}\"",
-        ),
-        (
-            "\"app\"",
-            "\"app\"\nmethods = [\"${NOT_A_RATE}\"]",
-            "11:12: methods: expected a method such as \"POST\"; found \"${NOT_A_RATE}\"",
-        ),
+        ("\"10r/s\"", "\"${NOT_A_RATE}\"",
+         "6:8: rate: expected \"none\", or a rate such as \"10r/s\"; found \"${NOT_A_RATE}\""),
+        ("\"10r/s\"", "\"1r/s\"\nidle_timeout = \"${NOT_A_RATE}\"",
+         "7:16: idle_timeout: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d; found \"${NOT_A_RATE}\""),
+        ("\"10r/s\"", "\"1r/s\"\nstore = \"${NOT_A_RATE}\"",
+         "7:9: store: the value from the environment does not fit here; found \"${NOT_A_RATE}\""),
+        ("\"app\"", "\"${NOT_A_RATE}\"",
+         "10:10: origin: the value from the environment does not fit here; found \"${NOT_A_RATE}\""),
+        ("\"app\"", "\"app\"\nmethods = [\"${NOT_A_RATE}\"]",
+         "11:12: methods: expected a method such as \"POST\"; found \"${NOT_A_RATE}\""),
         // That a variable is empty shows nothing of it.
-        (
-            "\"10r/s\"",
-            "\"${EMPTY}\"",
-            "6:8: rate: expected \"none\", or a rate such as \"10r/s\"; found \"${EMPTY}\"; EMPTY is set and empty in the environment",
-        ),
-        (
-            "\"http://127.0.0.1:9000\"",
-            "\"http://${EMPTY}:9000\"",
-            "2:12: servers: expected a server such as \"http://127.0.0.1:9000\"; found \"http://${EMPTY}:9000\"; EMPTY is set and empty in the environment",
-        ),
+        ("\"10r/s\"", "\"${EMPTY}\"",
+         "6:8: rate: expected \"none\", or a rate such as \"10r/s\"; found \"${EMPTY}\"; EMPTY is set and empty in the environment"),
+        ("\"http://127.0.0.1:9000\"", "\"http://${EMPTY}:9000\"",
+         "2:12: servers: expected a server such as \"http://127.0.0.1:9000\"; found \"http://${EMPTY}:9000\"; EMPTY is set and empty in the environment"),
         // Nor does the reason why a file cannot be read.
-        (
-            "\"10r/s\"",
-            "\"1r/s\"\nplans.a.file = \"/none/${NOT_A_RATE}\"",
-            "7:16: file: \"/none/${NOT_A_RATE}\" cannot be read: No such file or directory (os error 2)",
-        ),
-        (
-            "\"app\"",
-            "\"app\"\nrequest_headers = { x-a = \" ${NOT_A_RATE}\" }",
-            "11:27: x-a: a value has no line breaks or other control characters, and no blanks around it",
-        ),
-        (
-            "\"app\"",
-            "\"app\"\nstrip_prefix = \"${NOT_A_RATE}\"",
-            "11:16: strip_prefix: expected a path such as \"/v1\"; found \"${NOT_A_RATE}\"",
-        ),
-        (
-            "\"/\"",
-            "\"regex:(${NOT_A_RATE}\"",
-            "9:10: path: expected a path such as \"/\" or \"= /exact\"; found \"regex:(${NOT_A_RATE}\"",
-        ),
+        ("\"10r/s\"", "\"1r/s\"\nplans.a.file = \"/none/${NOT_A_RATE}\"",
+         "7:16: file: \"/none/${NOT_A_RATE}\" cannot be read: No such file or directory (os error 2)"),
+        ("\"app\"", "\"app\"\nrequest_headers = { x-a = \" ${NOT_A_RATE}\" }",
+         "11:27: x-a: a value has no line breaks or other control characters, and no blanks around it"),
+        ("\"app\"", "\"app\"\nstrip_prefix = \"${NOT_A_RATE}\"",
+         "11:16: strip_prefix: expected a path such as \"/v1\"; found \"${NOT_A_RATE}\""),
+        ("\"/\"", "\"regex:(${NOT_A_RATE}\"",
+         "9:10: path: expected a path such as \"/\" or \"= /exact\"; found \"regex:(${NOT_A_RATE}\""),
         // Another value's message would show it.
-        (
-            "\"10r/s\"",
-            "\"1r/s\"\nplans.a = { keys = [\"${NOT_A_RATE}\"] }\nplans.b = { keys = [\"sesame-open\"] }",
-            "8:20: keys: the key \"${NOT_A_RATE}\" is in the plans a and b; remove it from one",
-        ),
+        ("\"10r/s\"", "\"1r/s\"\nplans.a = { keys = [\"${NOT_A_RATE}\"] }\nplans.b = { keys = [\"sesame-open\"] }",
+         "8:20: keys: the key \"${NOT_A_RATE}\" is in the plans a and b; remove it from one"),
     ] {
         let text = SMALLEST.replacen(from, to, 1);
         let found = told(&text);

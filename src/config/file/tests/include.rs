@@ -149,38 +149,23 @@ fn a_file_that_only_includes_is_whole() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn problems_name_the_file_that_they_are_in() {
     let text = format!("{MAIN}{SMALLEST}").replace("10r/s", "0r/s");
     let cases: [(&str, &str); 8] = [
         (ZONE, "conf.d/a.toml:1:1: warning"),
-        (
-            "[zones.per_client]\nkey = \"a\"\nrate = \"1r/s\"\n",
-            "conf.d/a.toml:1:1: per_client: [zones.per_client] is also at gateway.toml:5:1; rename or remove one",
-        ),
-        (
-            "[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-            "conf.d/a.toml:1:1: routes: route 1 has the same path, host, methods, match and listen as the route at gateway.toml:9:1, so it would never be used; remove one",
-        ),
-        (
-            "include = [\"b.toml\"]\n",
-            "conf.d/a.toml:1:1: \"include\" is not a field of an included file, whose fields are origins, zones, jwt, routes",
-        ),
-        (
-            "[server]\nworkers = 1\n",
-            "conf.d/a.toml:1:2: \"server\" is not a field of an included file, whose fields are origins, zones, jwt, routes",
-        ),
-        (
-            "[[routes]]\npath = \"/a\"\norigin = \"ap\"\n",
-            "conf.d/a.toml:3:10: origin: there is no [origins.ap]; did you mean \"app\"?",
-        ),
-        (
-            "a = \n",
-            "conf.d/a.toml:1:5: string values must be quoted, expected literal string",
-        ),
-        (
-            "zones = 1\n",
-            "conf.d/a.toml:1:9: zones: expected a table for each, such as [zones.name]; found 1",
-        ),
+        ("[zones.per_client]\nkey = \"a\"\nrate = \"1r/s\"\n",
+         "conf.d/a.toml:1:1: per_client: [zones.per_client] is also at gateway.toml:5:1; rename or remove one"),
+        ("[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+         "conf.d/a.toml:1:1: routes: it has the same path, host, methods, match and listen as the route at gateway.toml:9:1, so it would never be used; remove one"),
+        ("include = [\"b.toml\"]\n",
+         "conf.d/a.toml:1:1: \"include\" is not a field of an included file, whose fields are origins, zones, jwt, routes"),
+        ("[server]\nworkers = 1\n",
+         "conf.d/a.toml:1:2: \"server\" is not a field of an included file, whose fields are origins, zones, jwt, routes"),
+        ("[[routes]]\npath = \"/a\"\norigin = \"ap\"\n",
+         "conf.d/a.toml:3:10: origin: there is no [origins.ap]; did you mean \"app\"?"),
+        ("a = \n", "conf.d/a.toml:1:5: string values must be quoted, expected literal string"),
+        ("zones = 1\n", "conf.d/a.toml:1:9: zones: expected a table for each, such as [zones.name]; found 1"),
     ];
     for (included, expected) in cases {
         let found = problems_beside(&text, &[("conf.d/a.toml", included)]);
@@ -196,31 +181,6 @@ fn problems_name_the_file_that_they_are_in() {
 }
 
 #[test]
-fn a_warning_of_what_several_files_say_is_in_the_file_of_its_cause() {
-    let zone = "[zones.z]\nkey = \"$host\"\nrate = \"10r/s\"\n[zones.z.plans.gold]\nkeys = [\"a\"]\nburst = 90\n";
-    let site = "[[routes]]\npath = \"/site\"\norigin = \"app\"\nmax_wait = \"1s\"\nlimits = [{ zone = \"z\", burst = 10 }]\n";
-    let files = [("conf.d/a.toml", zone), ("conf.d/b.toml", site)];
-    let settings = parse_beside(&format!("{MAIN}{SMALLEST}"), &files).unwrap();
-    let [warning] = &settings.warnings[..] else {
-        panic!("{:?}", settings.warnings)
-    };
-    assert!(warning.file.as_ref().unwrap().ends_with("conf.d/a.toml"));
-    assert_eq!((warning.line, warning.column), (6, 9));
-    assert!(
-        warning
-            .message
-            .starts_with("burst: of burst 90 at most 10 can be used")
-    );
-    // A limit of a third file can use it.
-    let other = site
-        .replace("/site", "/c")
-        .replace("max_wait = \"1s\"\n", "");
-    let files = [files[0], files[1], ("conf.d/c.toml", &other)];
-    let settings = parse_beside(&format!("{MAIN}{SMALLEST}"), &files).unwrap();
-    assert_eq!(settings.warnings, []);
-}
-
-#[test]
 fn what_a_syntax_error_may_hide_is_not_told_as_missing_in_another_file() {
     let text = format!("{MAIN}{SMALLEST}").replace("\"per_client\"", "\"z\"");
     let found = problems_beside(&text, &[("conf.d/a.toml", "[zones.z\n")]);
@@ -229,33 +189,18 @@ fn what_a_syntax_error_may_hide_is_not_told_as_missing_in_another_file() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn what_cannot_be_included_is_told_where_it_is_named() {
     for (list, expected) in [
-        (
-            "[\"no.toml\"]",
-            "1:12: include: no.toml cannot be read: No such file or directory (os error 2)",
-        ),
-        (
-            "[\"conf.d\"]",
-            "1:12: include: conf.d cannot be read: it is not a regular file",
-        ),
-        (
-            "\"a.toml\"",
-            "1:11: include: expected a list such as [\"conf.d/*.toml\"]; found \"a.toml\"",
-        ),
-        (
-            "[\"./gateway.toml\"]",
-            "1:12: include: this is the file itself; remove it from the list",
-        ),
+        ("[\"no.toml\"]", "1:12: include: no.toml cannot be read: No such file or directory (os error 2)"),
+        ("[\"conf.d\"]", "1:12: include: conf.d cannot be read: it is not a regular file"),
+        ("\"a.toml\"", "1:11: include: expected a list such as [\"conf.d/*.toml\"]; found \"a.toml\""),
+        ("[\"./gateway.toml\"]", "1:12: include: this is the file itself; remove it from the list"),
         ("[1]", "1:12: include: expected a text in quotes; found 1"),
-        (
-            "[\"*/a.toml\"]",
-            "1:12: include: expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\"",
-        ),
-        (
-            "[\"\"]",
-            "1:12: include: expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\"",
-        ),
+        ("[\"*/a.toml\"]",
+         "1:12: include: expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\""),
+        ("[\"\"]",
+         "1:12: include: expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\""),
     ] {
         let found = problems_beside(&format!("include = {list}\n{SMALLEST}"), &[]);
         assert_eq!(found, format!("gateway.toml:{expected}"));

@@ -26,7 +26,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[jwt.my_auth]\njwks = \"\"\n",
      "1:1: my_auth: the name of a [jwt] is made of letters and digits, because an _ ends it in $jwt_NAME_CLAIM\n2:8: jwks: expected the name of a file such as \"keys.json\"; found \"\""),
     ("", "[jwt.auth]\njwks = \"\"\naudience = []\nissuer = [\"a\", \"\"]\nleeway = \"2h\"\n",
-     "2:8: jwks: expected the name of a file such as \"keys.json\"; found \"\"\n3:12: audience: the list is empty; write one such as [\"https://auth.example.com\"]\n4:16: issuer: expected a text that is not empty; found \"\"\n5:10: leeway: expected at most 1h; found \"2h\""),
+     "2:8: jwks: expected the name of a file such as \"keys.json\"; found \"\"\n3:12: audience: the list is empty; write one such as [\"https://auth.example.com\"]\n4:16: issuer: expected a text that is not empty; found \"\"\n5:10: leeway: expected a duration from 0 to 1h; found \"2h\""),
     ("", "[jwt.auth]\njwks = \"\"\nurl = \"https://auth.example.com\"\n",
      "2:8: jwks: expected the name of a file such as \"keys.json\"; found \"\"\n3:1: \"url\" is not a field of [jwt.auth], whose fields are jwks, audience, issuer, leeway"),
     ("", "jwt = 1\n",
@@ -72,7 +72,7 @@ fn a_table_is_shown_reads_back_and_its_changes_are_told() {
     let other = read(&text).unwrap();
     assert_eq!(
         changes(&settings, &other, &settings),
-        ["jwt.auth.jwks content changed"]
+        ["key set file keys.json content changed"]
     );
 
     fs::write(&keys, "{\"keys\": []}").unwrap();

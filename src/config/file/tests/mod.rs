@@ -14,7 +14,7 @@ mod server;
 mod warnings;
 
 use super::*;
-use crate::key::ALLOWED;
+use crate::key::allowed;
 
 const SMALLEST: &str = r#"[origins.app]
 servers = ["http://127.0.0.1:9000"]
@@ -109,16 +109,8 @@ const CASES: &[Case] = &[
      r#"6:8: rate: write "16r/s", without blanks; found "16 r/s""#),
     ("\"10r/s\"", "\" 16r / 5 s \"",
      r#"6:8: rate: write "16r/5s", without blanks; found " 16r / 5 s ""#),
-    ("\"10r/s\"", "\"16 q/s\"",
-     r#"6:8: rate: a rate is a count and a period, such as "10r/s", "30r/m" or "5r/250ms"; found "16 q/s""#),
     ("\"10r/s\"", "\"1r/s\"\nidle_timeout = \"5 s\"",
      r#"7:16: idle_timeout: write "5s", without blanks; found "5 s""#),
-    ("\"app\"", "\"app\"\nmax_wait = \"5 s\"",
-     r#"11:12: max_wait: write "5s", without blanks; found "5 s""#),
-    ("", "server.max_header_size = \"32 KB\"\n",
-     r#"1:26: max_header_size: write "32KB", without blanks; found "32 KB""#),
-    ("servers = [", "backoff.trip = \"10 %\"\nservers = [",
-     r#"2:16: trip: write "10%", without blanks; found "10 %""#),
     ("\"10r/s\"", "\"1r/s\"\nalgorithm = \"token_bukket\"",
      r#"7:13: algorithm: expected "leaky_bucket" or "token_bucket" or "fixed_window" or "sliding_window_log" or "sliding_window_counter"; found "token_bukket"; did you mean "token_bucket"?"#),
     ("\"10r/s\"", "\"10r/s\"\nalgorithm = \"fixed_window\"",
@@ -129,24 +121,16 @@ const CASES: &[Case] = &[
      r#"6:8: rate: sliding_window_log remembers the time of each request of a period, at most 100000; choose a shorter period, or sliding_window_counter; found "100001r/s""#),
     ("\"10r/s\"", "\"1r/s\"\nmax_keys = 0",
      "7:12: max_keys: expected a whole number from 1 to 4294967295; found 0"),
-    ("\"10r/s\"", "\"1r/s\"\nnew_keys = 100",
-     r#"7:12: new_keys: expected "none", or a rate such as "10r/s"; found 100"#),
     ("\"10r/s\"", "\"1r/s\"\nipv6_prefix = 129",
      "7:15: ipv6_prefix: expected a whole number from 0 to 128; found 129"),
     ("\"10r/s\"", "\"1r/s\"\nexempt = [\"me\"]",
      r#"7:11: exempt: expected an address or network such as "10.0.0.0/8"; found "me""#),
     ("\"10r/s\"", "\"1r/s\"\nstore = \"disk\"",
      r#"7:9: store: expected "memory" or "redis"; found "disk""#),
-    ("\"10r/s\"", "\"1r/s\"\nlease = \"20ms\"\nstore = \"disk\"",
-     r#"8:9: store: expected "memory" or "redis"; found "disk""#),
-    ("\"10r/s\"", "\"1r/s\"\non_store_failure = \"close\"",
-     r#"7:20: on_store_failure: expected "local" or "open" or "closed"; found "close"; did you mean "closed"?"#),
     ("\"10r/s\"", "\"1r/s\"\nlease = \"20ms\"",
      r#"7:9: lease: a zone in memory has all its places here; remove lease, or set store = "redis""#),
     ("\"10r/s\"", "\"1r/s\"\nlease = \"20ms\"\nstore = \"redis\"\nalgorithm = \"sliding_window_log\"",
      "7:9: lease: sliding_window_log counts each request at its own moment, and a place that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter\n14:42: burst: the zone counts by sliding_window_log, which allows the 1 requests of its rate in each period and no burst; remove burst"),
-    ("\"10r/s\"", "\"1r/s\"\nlease = \"1001ms\"\nstore = \"redis\"",
-     r#"7:9: lease: a lease is at most 1s, because places that it leaves unused are lost for so long; found "1001ms""#),
     ("\"10r/s\"", "\"1r/s\"\nlease = 20\nstore = \"redis\"",
      r#"7:9: lease: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 20"#),
     ("\"10r/s\"", "\"0.123456789r/d\"\nstore = \"redis\"",
@@ -195,34 +179,20 @@ const CASES: &[Case] = &[
      r#"11:12: max_wait: expected "none", or a duration such as "5s"; found "5""#),
     ("\"app\"", "\"app\"\ndry_run = \"yes\"",
      r#"11:11: dry_run: expected true or false; found "yes""#),
-    ("\"app\"", "\"app\"\nreject_status = 200",
-     "11:17: reject_status: expected a whole number from 400 to 599; found 200"),
     ("\"app\"", "\"app\"\nreject_body = 1",
-     r#"11:15: reject_body: expected a text in quotes, or a file such as { file = "busy.html" }; found 1"#),
-    ("\"app\"", "\"app\"\nheaders = [\"x-rate-limit\"]",
-     r#"11:12: headers: expected "x-ratelimit" or "ratelimit" or "server-timing" or "shared"; found "x-rate-limit"; did you mean "x-ratelimit"?"#),
+     "11:15: reject_body: expected a text in quotes; found 1"),
     ("\"app\"", "\"app\"\nheaders = \"ratelimit\"",
      r#"11:11: headers: expected a list such as ["x-ratelimit"]; found "ratelimit""#),
     ("\"app\"", "\"app\"\n[[routes]]\npath = \"/\"\norigin = \"app\"",
-     "11:1: routes: route 2 has the same path, host, methods, match and listen as route 1, so it would never be used; remove one"),
+     "11:1: routes: it has the same path, host, methods, match and listen as the route at 8:1, so it would never be used; remove one"),
     ("\"app\"", "\"web\"\n[[routes]]\npath = \"/\"\norigin = \"app\"",
-     "10:10: origin: there is no [origins.web]; the file has app\n11:1: routes: route 2 has the same path, host, methods, match and listen as route 1, so it would never be used; remove one"),
+     "10:10: origin: there is no [origins.web]; the file has app\n11:1: routes: it has the same path, host, methods, match and listen as the route at 8:1, so it would never be used; remove one"),
     ("\"app\"", "\"app\"\nhost = \"[::\"",
      r#"11:8: host: a host is a name such as "api.example.com", without scheme, port or path; found "[::""#),
     // limits
     (LIMIT, "{ zone = \"per_client\", burst = \"1\", delay = 2 }, { zone = \"per_client\" }",
      r#"11:42: burst: expected a whole number from 0 to 4294967295; found "1"
 11:60: limits: zone per_client limits this route already; remove one"#),
-    (LIMIT, "\"per_client\"",
-     r#"11:11: limits: expected a table; found "per_client""#),
-    (LIMIT, "{ burst = 1 }",
-     r#"11:11: this limit has no zone; add one such as zone = "per_client""#),
-    (LIMIT, "{ zone = \"per_clent\" }",
-     r#"11:20: zone: there is no [zones.per_clent]; did you mean "per_client"?"#),
-    (LIMIT, "{ zone = \"per_client\", burst = -1 }",
-     "11:42: burst: expected a whole number from 0 to 4294967295; found -1"),
-    (LIMIT, "{ zone = \"per_client\", burst = 4294967296 }",
-     "11:42: burst: expected a whole number from 0 to 4294967295; found 4294967296"),
     (LIMIT, "{ zone = \"per_client\", brust = 1 }",
      r#"11:34: "brust" is not a field of this limit, whose fields are zone, burst, delay, nodelay, in_flight; did you mean burst?"#),
     (LIMIT, "{ zone = \"per_client\", burst = 20, delay = 21 }",
@@ -234,10 +204,6 @@ const CASES: &[Case] = &[
     (LIMIT, "{ zone = \"per_client\" }, { zone = \"per_client\" }",
      "11:36: limits: zone per_client limits this route already; remove one"),
     // [log]
-    ("", "[log]\nlevel = \"warning\"\n",
-     r#"2:9: level: expected "error" or "warn" or "info" or "debug" or "trace"; found "warning"; did you mean "warn"?"#),
-    ("", "[log]\nformat = \"xml\"\n",
-     r#"2:10: format: expected "text" or "json"; found "xml""#),
     ("", "[log]\naccess = true\n",
      r#"2:10: access: expected "off", "stdout" or the name of a file; found true"#),
 ];
@@ -266,7 +232,7 @@ fn each_problem_is_told_with_its_place() {
 
 /// What a case expects, with the list of variables where it says `<ALLOWED>`.
 fn with_variables(expected: &str) -> String {
-    expected.replace("<ALLOWED>", &ALLOWED.to_string())
+    expected.replace("<ALLOWED>", &allowed())
 }
 
 #[test]

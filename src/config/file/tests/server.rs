@@ -29,8 +29,6 @@ pub(super) const CASES: &[Case] = &[
      r#"2:14: request_id: this field has another meaning; write one such as "x-request-id""#),
     ("", "[server]\nrequest_id = true\n",
      "2:14: request_id: expected a text in quotes; found true"),
-    ("", "[server]\ntrusted_proxies = \"10.0.0.0/8\"\n",
-     r#"2:19: trusted_proxies: expected a list such as ["10.0.0.0/8"], or { file = "proxies.txt" }; found "10.0.0.0/8""#),
     ("", "[server]\ntrusted_proxies = { file = \"/none/proxies.txt\" }\n",
      "2:28: file: /none/proxies.txt cannot be read: No such file or directory (os error 2)"),
     ("", "[server]\ntrusted_proxies = { path = \"proxies.txt\" }\n",
@@ -41,22 +39,12 @@ pub(super) const CASES: &[Case] = &[
 2:13: "adress" is not a field of an entry of listen, whose fields are address, tls, mode, redirect, name, client_ca, client_auth, client_crl; did you mean address?"#),
     ("", "[server]\nlisten = [{ address = \"unix:a\" }, \"unix:a\"]\n",
      "2:35: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
-    ("", "[server]\nlisten = [{ address = \"unix:a\", mode = \"0660\" }, { address = \"unix:a\", mode = \"0600\" }]\n",
-     "2:50: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
-    ("", "[server]\nlisten = [{ address = \"0.0.0.0:9090\", tls = false }]\n",
-     r#"2:10: listen: 0.0.0.0:9090 and the admin port, 127.0.0.1:9090, cannot both be listened on; set admin to another port or to "off""#),
-    ("", "[server]\nlisten = [{ address = \"0.0.0.0:443\", tls = true }]\n",
-     "2:44: tls: there is no [server.tls]; add it with cert and key, or remove tls here"),
     ("", "[server]\nlisten = [{ address = \"unix:a\", tls = true }]\n[server.tls]\ncert = \"a\"\nkey = \"a\"\n",
      "2:39: tls: a socket file has no TLS, as what passes there does not leave the machine; remove tls"),
-    ("", "[server]\nlisten = [{ address = \"0.0.0.0:443\", tls = \"yes\" }]\n",
-     r#"2:44: tls: expected true or false; found "yes""#),
     ("", "[server]\nlisten = [{ address = \"0.0.0.0:80\", mode = \"0660\" }]\n",
      "2:44: mode: only a socket file has a mode; remove it"),
     ("", "[server]\nlisten = [{ address = \"unix:a\", mode = 660 }]\n",
      r#"2:40: mode: expected permissions as octal digits such as "0660"; found 660"#),
-    ("", "[server]\nlisten = [{ address = \"unix:a\", mode = \"0999\" }]\n",
-     r#"2:40: mode: expected permissions as octal digits such as "0660"; found "0999""#),
     ("", "[server]\nlisten = [{ address = \"0.0.0.0:80\", redirect = \"https\" }]\n",
      r#"2:11: listen: redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = "https:443""#),
     ("", "[server]\nlisten = [{ address = \"0.0.0.0:80\", redirect = \"http\" }]\n",
@@ -65,134 +53,56 @@ pub(super) const CASES: &[Case] = &[
      r#"2:48: redirect: expected "https", or "https:443" with the port that clients reach; found "https:0""#),
     ("", "[server]\nlisten = [{ address = \"0.0.0.0:80\", redirect = \"https\", tls = true }]\n[server.tls]\ncert = \"a\"\nkey = \"a\"\n",
      "2:48: redirect: an address with TLS cannot redirect to https; remove tls or redirect"),
-    ("", "[server]\nlisten = [\"0.0.0.0:9090\"]\n",
-     r#"2:10: listen: 0.0.0.0:9090 and the admin port, 127.0.0.1:9090, cannot both be listened on; set admin to another port or to "off""#),
-    ("", "[server]\nadmin = \"127.0.0.1:8080\"\n",
-     "2:9: admin: 127.0.0.1:8080 and 127.0.0.1:8080, where clients connect, cannot both be listened on; give admin another port"),
     ("", "[server]\nadmin = \"0.0.0.0:9090\"\n",
      "2:9: admin: 0.0.0.0:9090 is reachable from other hosts, and no token protects it; use 127.0.0.1:9090, or set DRIP_ADMIN_TOKEN"),
-    ("", "[server]\nadmin = \"9090\"\n",
-     r#"2:9: admin: expected an address with a port such as "127.0.0.1:9090", or "off"; found "9090""#),
-    ("", "[server]\nadmin = false\n",
-     r#"2:9: admin: expected an address with a port such as "127.0.0.1:9090", or "off"; found false"#),
-    ("", "[server]\nadmin_hosts = \"drip\"\n",
-     r#"2:15: admin_hosts: expected a list such as ["drip.internal"]; found "drip""#),
     ("", "[server]\nadmin_hosts = [\"*.internal\"]\n",
      r#"2:16: admin_hosts: expected the name of a host such as "drip.internal"; found "*.internal""#),
     ("", "[server]\nadmin_hosts = [\"drip\", \"Drip:9090\"]\n",
      r#"2:24: admin_hosts: "Drip:9090" is listed twice; remove one"#),
-    ("", "[server]\nmetrics = true\n",
-     r#"2:11: metrics: expected "open" or "token"; found true"#),
     ("", "[server]\nmetrics = \"token\"\n",
      r#"2:11: metrics: no token is set; set DRIP_ADMIN_READ_TOKEN or DRIP_ADMIN_TOKEN, or write "open""#),
-    ("", "[server]\nworkers = 0\n",
-     "2:11: workers: expected a whole number from 1 to 1024; found 0"),
-    ("", "[server]\nworkers = \"2\"\n",
-     r#"2:11: workers: expected a whole number from 1 to 1024; found "2""#),
-    ("", "[server]\ntrusted_proxies = [\"10.0.0.0/40\"]\n",
-     r#"2:20: trusted_proxies: expected an address or network such as "10.0.0.0/8", or "unix:" for socket files; found "10.0.0.0/40""#),
     ("", "[server]\ntrusted_proxies = [\"unix:\", \"unix:\"]\n",
      r#"2:29: trusted_proxies: "unix:" is listed twice; remove one"#),
-    ("", "[server]\nproxy_protocol = true\n",
-     r#"2:18: proxy_protocol: expected a list such as ["10.0.0.0/8"], or { file = "proxies.txt" }; found true"#),
-    ("", "[server]\nproxy_protocol = [\"unix:/run/drip.sock\"]\n",
-     r#"2:19: proxy_protocol: expected an address or network such as "10.0.0.0/8", or "unix:" for socket files; found "unix:/run/drip.sock""#),
-    ("", "[server]\ntrusted_proxies = [\"10.1.0.0/8\", \"10.2.0.0/8\"]\n",
-     r#"2:34: trusted_proxies: "10.2.0.0/8" is listed twice; remove one"#),
-    ("", "[server]\nforwarded_header = \"forwarde\"\n",
-     r#"2:20: forwarded_header: expected "x-forwarded-for" or "forwarded"; found "forwarde"; did you mean "forwarded"?"#),
-    ("", "[server]\nforwarded_header = \"x-real-ip\"\n",
-     r#"2:20: forwarded_header: expected "x-forwarded-for" or "forwarded"; found "x-real-ip""#),
-    ("", "[server]\nmax_connections = 0\n",
-     "2:19: max_connections: expected a whole number from 1 to 4294967295; found 0"),
     ("", "[server]\nkeep_alive = 75\n",
      r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 75"#),
-    ("", "[server]\nkeep_alive = \"75 s\"\n",
-     r#"2:14: keep_alive: write "75s", without blanks; found "75 s""#),
-    ("", "[server]\nkeep_alive = \"367d\"\n",
-     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "367d""#),
     ("", "[server]\ntcp_keepalive = \"999ms\"\n",
      r#"2:17: tcp_keepalive: expected a duration from 1s to 9h, or "0" for none; found "999ms""#),
     ("", "[server]\ntcp_keepalive = \"10h\"\n",
      r#"2:17: tcp_keepalive: expected a duration from 1s to 9h, or "0" for none; found "10h""#),
-    ("", "[server]\ntcp_keepalive = true\n",
-     r#"2:17: tcp_keepalive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found true"#),
-    ("", "[server]\nheader_timeout = \"0s\"\n",
-     r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
     ("", "[server]\nshutdown_timout = \"1s\"\n",
      r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, admin_hosts, metrics, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, keep_alive_time, keep_alive_requests, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shared_answers, buffers, shutdown_timeout, stop_delay, request_id, state, tls; did you mean shutdown_timeout?"#),
     ("", "[log]\notlp = \"https://127.0.0.1:4318\"\n",
      r#"2:8: otlp: expected the URL of a collector such as "http://127.0.0.1:4318", or "off"; found "https://127.0.0.1:4318""#),
-    ("", "[log]\notlp = \"http://user:word@127.0.0.1:4318\"\n",
-     r#"2:8: otlp: expected the URL of a collector such as "http://127.0.0.1:4318", or "off"; found "http://user:word@127.0.0.1:4318""#),
     ("", "[server]\nstate = true\n",
      r#"2:9: state: expected the name of a file such as "drip.state"; found true"#),
-    ("", "[server]\nstate = \"\"\n",
-     r#"2:9: state: expected the name of a file such as "drip.state"; found """#),
     ("", "[server]\nname = 3\n",
      r#"2:8: name: expected 1 to 64 printable characters such as "edge-1"; found 3"#),
-    ("", "[server]\nname = \"\"\n",
-     r#"2:8: name: expected 1 to 64 printable characters such as "edge-1"; found """#),
-    ("", "[server]\nname = \" a\"\n",
-     r#"2:8: name: expected 1 to 64 printable characters such as "edge-1"; found " a""#),
-    ("", "[server]\nname = \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n",
-     r#"2:8: name: expected 1 to 64 printable characters such as "edge-1"; found "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"..."#),
-    ("", "[server]\nbody_timeout = \"0\"\n",
-     r#"2:16: body_timeout: expected a duration above 0; found "0""#),
-    ("", "[server]\nbody_timeout = 30\n",
-     r#"2:16: body_timeout: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 30"#),
     ("", "[server]\nmin_body_rate = \"240\"\n",
      r#"2:17: min_body_rate: expected bytes over a span such as "8KB/30s", or "0" for none; found "240""#),
     ("", "[server]\nmin_body_rate = \"240/s\"\n",
      r#"2:17: min_body_rate: expected bytes over a span such as "8KB/30s", or "0" for none; found "240/s""#),
-    ("", "[server]\nmin_body_rate = 240\n",
-     r#"2:17: min_body_rate: expected bytes over a span such as "8KB/30s", or "0" for none; found 240"#),
-    ("", "[server]\nmin_body_rate = \"-1B/s\"\n",
-     r#"2:17: min_body_rate: expected bytes over a span such as "8KB/30s", or "0" for none; found "-1B/s""#),
-    ("", "[server]\nmin_body_rate = \"2MB/s\"\n",
-     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "2MB/s""#),
-    ("", "[server]\nmin_body_rate = \"0B/s\"\n",
-     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "0B/s""#),
-    ("", "[server]\nmin_body_rate = \"1B/2s\"\n",
-     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "1B/2s""#),
-    ("", "[server]\nmin_body_rate = \"1KB/2h\"\n",
-     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "1KB/2h""#),
-    ("", "[server]\nmin_body_rate = \"1KB/99ms\"\n",
-     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "1KB/99ms""#),
-    ("", "[server]\nmin_body_rate = \"8KB / 30s\"\n",
-     r#"2:17: min_body_rate: write "8KB/30s", without blanks; found "8KB / 30s""#),
     ("", "[server]\nmax_header_size = \"32k\"\n",
      r#"2:19: max_header_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "32k""#),
     ("", "[server]\nmax_header_size = \"1023\"\n",
      r#"2:19: max_header_size: expected a size from 1KB to 1MB; found "1023""#),
     ("", "[server]\nmax_header_size = \"1025KB\"\n",
      r#"2:19: max_header_size: expected a size from 1KB to 1MB; found "1025KB""#),
-    ("", "[server]\nmax_header_size = 0\n",
-     "2:19: max_header_size: expected a size from 1KB to 1MB; found 0"),
-    ("", "[server]\nmax_concurrent_streams = 0\n",
-     "2:26: max_concurrent_streams: expected a whole number from 1 to 65535; found 0"),
-    ("", "[server]\nmax_concurrent_streams = 65536\n",
-     "2:26: max_concurrent_streams: expected a whole number from 1 to 65535; found 65536"),
-    ("", "[server]\nhold_streams = 16\n",
-     "2:16: hold_streams: expected true or false; found 16"),
-    ("", "[server]\nbuffers = \"0\"\n",
-     r#"2:11: buffers: expected a size above 0; found "0""#),
     ("", "[server]\nmax_body_size = -1\n",
      r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found -1"#),
     ("", "[server]\nmax_body_size = \"1.5MB\"\n",
      r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "1.5MB""#),
-    ("", "[server]\nmax_body_size = \"none\"\n",
-     r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "none""#),
-    ("", "[server]\nmax_body_size = \"17179869184GB\"\n",
-     r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "17179869184GB""#),
+    ("", "[server]\nlisten = [{ address = \"0.0.0.0:443\", tls = true }]\n",
+     "2:44: tls: there is no [server.tls]; add it with cert and key, or remove tls here"),
+    ("", "[server]\nlisten = [\"0.0.0.0:9090\"]\n",
+     r#"2:10: listen: 0.0.0.0:9090 and the admin port, 127.0.0.1:9090, cannot both be listened on; set admin to another port or to "off""#),
+    ("", "[server]\nadmin = \"127.0.0.1:8080\"\n",
+     "2:9: admin: 127.0.0.1:8080 and 127.0.0.1:8080, where clients connect, cannot both be listened on; give admin another port"),
+    ("", "[server]\nname = \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n",
+     r#"2:8: name: expected 1 to 64 printable characters such as "edge-1"; found "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"..."#),
     // [server.tls]
-    ("", "[server]\ntls = true\n",
-     "2:7: tls: expected a table; found true"),
     ("", "[server.tls]\n",
      r#"1:1: [server.tls] has no cert; add one such as cert = "server.pem"
 1:1: [server.tls] has no key; add one such as key = "server.key""#),
-    ("", "[server]\nworkers = 1\n[server.tls]\ncert = \"server.pem\"\n",
-     r#"3:1: [server.tls] has no key; add one such as key = "server.key""#),
     ("", "[server.tls]\ncert = \"\"\nkey = 1\n",
      r#"2:8: cert: expected the name of a file such as "server.pem", or a list of such names; found ""
 3:7: key: expected the name of a file such as "server.key", or a list of such names; found 1"#),
@@ -200,13 +110,9 @@ pub(super) const CASES: &[Case] = &[
      r#"2:8: cert: the list is empty; write one such as ["server.pem"]
 3:17: key: expected the name of a file such as "server.key", or a list of such names; found 2"#),
     ("", "[server.tls]\ncert = [\"a.pem\", \"b.pem\"]\nkey = \"a.key\"\n",
-     "3:7: key: each file in cert needs its key here, in the same order; found 2 certificates and 1 key"),
+     "3:7: key: each file in cert needs its key here, in the same order; found 2 in cert and 1 here"),
     ("", "[server.tls]\ncert = \"a.pem\"\nkey = [\"a.key\", \"b.key\"]\n",
-     "3:7: key: each file in cert needs its key here, in the same order; found 1 certificate and 2 keys"),
-    ("", "[server.tls]\ncert = [\"a.pem\", \"/etc/drip/a.pem\"]\nkey = [\"a.key\", \"a.key\"]\n",
-     r#"2:18: cert: "/etc/drip/a.pem" is listed twice; remove one"#),
-    ("", "[server.tls]\ncerts = \"a.pem\"\ncert = \"a.pem\"\nkey = \"a.key\"\n",
-     r#"2:1: "certs" is not a field of [server.tls], whose fields are cert, key, client_ca, client_auth, client_crl; did you mean cert?"#),
+     "3:7: key: each file in cert needs its key here, in the same order; found 1 in cert and 2 here"),
 ];
 
 #[test]
@@ -247,27 +153,20 @@ fn each_address_has_its_own_service() {
 
 #[test]
 fn sizes_are_taken_with_a_unit_or_as_bytes() {
-    for (written, bytes) in [
-        ("\"1KB\"", 1024),
-        ("\"1024\"", 1024),
-        ("0x400", 1024),
-        ("\"2000B\"", 2000),
-        ("\"32KB\"", 32_768),
-        ("\"1MB\"", 1_048_576),
-    ] {
+    for written in ["\"1KB\"", "\"1024\"", "0x400"] {
         let text = format!("[server]\nmax_header_size = {written}\nmax_body_size = {written}\n");
         let server = settings_with("", &text).server;
-        assert_eq!(server.max_header_size, bytes, "{written}");
         let body = server.max_body_size.map(NonZeroU64::get);
-        assert_eq!(body, Some(bytes as u64), "{written}");
+        assert_eq!(
+            (server.max_header_size, body),
+            (1024, Some(1024)),
+            "{written}"
+        );
     }
     for none in ["0", "\"0\"", "\"0KB\""] {
         let server = settings_with("", &format!("[server]\nmax_body_size = {none}\n")).server;
         assert_eq!(server.max_body_size, None, "{none}");
     }
-    let server = settings_with("", "[server]\nmax_body_size = \"5GB\"\n").server;
-    let body = server.max_body_size.map(NonZeroU64::get);
-    assert_eq!(body, Some(5 * 1024 * 1024 * 1024));
 }
 
 #[test]
@@ -282,8 +181,6 @@ fn tcp_keepalive_is_a_time_or_off() {
     for (written, seconds) in [("1s", 1), ("2m", 120), ("9h", 9 * 60 * 60)] {
         assert_eq!(keepalive(written), Some(Duration::from_secs(seconds)));
     }
-    let default = settings_with("", "").server.tcp_keepalive;
-    assert_eq!(default, Some(Duration::from_secs(60)));
 }
 
 #[test]

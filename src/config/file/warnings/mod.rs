@@ -2,24 +2,20 @@
 //!
 //! Silence is better than a false alarm: a file that does what it says has no warning.
 
-mod addresses;
-mod buffers;
-mod bursts;
 mod collapse;
 mod ineffective;
 mod keys;
-mod places;
+mod limits;
+mod origins;
 mod server;
 mod streams;
 
-use self::addresses::exempt;
-use self::buffers::{buffers, unbounded_finish};
-use self::bursts::{lease, never_full, plan_bursts, unused_burst, unused_queue};
 use self::collapse::collapse;
 use self::keys::key;
-use self::places::{short_orphan, too_many_alone, unlent_places};
-use self::server::server;
-use self::streams::{nothing_waits, refused_streams};
+use self::limits::{lease, never_full, unused_burst};
+use self::origins::{buffers, short_orphan, too_many_alone, unbounded_finish, unused_queue};
+use self::server::{exempt, server};
+use self::streams::refused_streams;
 use super::Node;
 use crate::{PathPattern, Route, Settings};
 
@@ -39,7 +35,6 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         ineffective::of_server(&settings.server, node);
     }
     for (index, (origin, node)) in settings.origins.iter().zip(&places.origins).enumerate() {
-        unlent_places(origin, *node);
         short_orphan(origin, *node);
         too_many_alone(origin, *node);
         buffers(&settings.server, origin, *node);
@@ -51,13 +46,9 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         key(zone, *node);
         exempt(zone, *node);
         lease(settings, index, *node);
-        plan_bursts(settings, index, *node);
         if !is_used(settings, index) {
             node.warn("no route and no origin uses this zone; name it in the limits of a route, or remove it");
         }
-    }
-    if let Some(node) = places.server {
-        refused_streams(settings, node);
     }
     for (route, node) in settings.routes.iter().zip(&places.routes) {
         wildcard(route, *node);
@@ -67,7 +58,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
             unused_burst(settings, limit, *item);
-            nothing_waits(settings, route, limit, *item);
+            refused_streams(settings, route, limit, *item);
             never_full(settings, route, limit, *item);
         }
     }

@@ -1,5 +1,6 @@
 //! What is probably a mistake in `[server]`.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,9 +8,8 @@ use ipnet::IpNet;
 use limit::show_duration;
 use rustix::fs::{Access, access};
 
-use super::addresses::{every_peer, is_loopback};
 use crate::node::Node;
-use crate::{Listen, ListenAddress, PeerPattern, Server, check_state_file};
+use crate::{Listen, ListenAddress, Server, Zone, check_state_file};
 
 pub(super) fn server(server: &Server, node: Node) {
     let is_local = |listen: &Listen| match &listen.address {
@@ -17,8 +17,11 @@ pub(super) fn server(server: &Server, node: Node) {
         ListenAddress::Unix { .. } => true,
     };
     if !server.listen.iter().all(is_local) {
-        every_peer(node.field("trusted_proxies"), &server.trusted_proxies);
-        every_peer(node.field("proxy_protocol"), &server.proxy_protocol);
+        let so = "each client chooses the address that it is known by; name the proxies only";
+        let trusted: Vec<IpNet> = server.trusted_proxies.networks().collect();
+        every_address(node.field("trusted_proxies"), &trusted, so);
+        let senders: Vec<IpNet> = server.proxy_protocol.networks().collect();
+        every_address(node.field("proxy_protocol"), &senders, so);
     }
     idle_time(server, node);
     if let Some(tls) = node.field("tls").filter(|_| !server.has_tls_address()) {
@@ -37,6 +40,25 @@ pub(super) fn server(server: &Server, node: Node) {
     }
 }
 
+/// Warns of networks that are every address together. `so`: what follows from that.
+fn every_address(node: Option<Node>, networks: &[IpNet], so: &str) {
+    let together = IpNet::aggregate(&networks.to_vec());
+    let whole = together.iter().find(|network| network.prefix_len() == 0);
+    if let (Some(node), Some(whole)) = (node, whole) {
+        node.warn(&format!("it has every address of {whole}, so {so}"));
+    }
+}
+
+/// Warns of a zone that limits nobody.
+pub(super) fn exempt(zone: &Zone, node: Node) {
+    let so = "the zone never limits these clients; name fewer";
+    every_address(node.field("exempt"), &zone.exempt, so);
+}
+
+fn is_loopback(address: &SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
 /// Where Google's load balancers connect from, and how long they keep idle connections.
 const GOOGLE: [&str; 2] = ["35.191.0.0/16", "130.211.0.0/22"];
 const GOOGLE_KEPT: Duration = Duration::from_secs(600);
@@ -50,25 +72,20 @@ fn idle_time(server: &Server, node: Node) {
     let Some(node) = node.field("trusted_proxies") else {
         return;
     };
-    let networks = server.trusted_proxies.patterns().iter();
-    let mut networks = networks.filter_map(|pattern| match pattern {
-        PeerPattern::Network(network) => Some(network),
-        PeerPattern::Unix => None,
-    });
+    let mut networks = server.trusted_proxies.networks().peekable();
+    let is_any = networks.peek().is_some();
     let google = GOOGLE.map(str::parse::<IpNet>);
-    let is_google = |network: &IpNet| google.iter().flatten().any(|it| it.contains(network));
-    let (who, keeps, enough) = if networks.clone().any(is_google) {
+    let is_google = |network: IpNet| google.iter().flatten().any(|it| it.contains(&network));
+    let (who, keeps, enough) = if networks.any(is_google) {
         ("Google's load balancers keep", GOOGLE_KEPT, "620s")
-    } else if networks.next().is_some() {
+    } else {
         (
             "most load balancers, such as AWS's, keep",
             USUALLY_KEPT,
             "75s",
         )
-    } else {
-        return;
     };
-    if !server.keep_alive.is_zero() && server.keep_alive <= keeps {
+    if is_any && !server.keep_alive.is_zero() && server.keep_alive <= keeps {
         node.warn(&format!(
             "{who} idle connections for {}, and keep_alive = \"{}\" closes them no later, so requests meet closed connections; set keep_alive = \"{enough}\"",
             show_duration(keeps),

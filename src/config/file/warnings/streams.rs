@@ -1,93 +1,44 @@
 //! Limits that refuse what a browser sends at once over HTTP/2.
 
-use limit::{Algorithm, Delay, Limit};
+use limit::{Algorithm, Delay};
 
 use crate::node::Node;
-use crate::{Part, Route, RouteLimit, Settings, Variable, Zone};
+use crate::{Part, Route, RouteLimit, Server, Settings, Variable, Zone};
 
-/// Warns of a limit that refuses what a browser sends at once over HTTP/2.
-pub(super) fn refused_streams(settings: &Settings, node: Node) {
-    let server = &settings.server;
-    let streams = u32::from(server.max_concurrent_streams.get());
+/// Warns of a limit that rejects a part of what a browser sends at once over HTTP/2.
+pub(super) fn refused_streams(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
+    let (server, zone) = (&settings.server, &settings.zones[limit.zone]);
+    let streams = server.max_concurrent_streams.get();
     // Browsers speak HTTP/2 over TLS only.
-    if !server.has_tls_address() {
-        return;
-    }
-    let routes = settings.routes.iter().filter(|route| loads_pages(route));
-    let limits = routes.flat_map(|route| route.limits.iter().map(move |limit| (route, limit)));
-    let refusing = limits.filter_map(|(route, limit)| {
-        let zone = &settings.zones[limit.zone];
-        let most = at_once(zone, limit).filter(|_| is_of_browsers(zone))?;
-        (most < u64::from(streams)).then_some((route, zone, most))
-    });
-    let refusing: Vec<_> = refusing.collect();
-    let says = |(route, zone, most): &(&Route, &Zone, u64)| {
-        format!(
-            "a browser sends up to {streams} requests at once over HTTP/2, and zone {} on route {} accepts {most} of them and rejects the rest; write",
+    let is_of_page = server.has_tls_address() && loads_pages(route) && is_of_browsers(zone);
+    let most = at_once(zone, limit).filter(|most| is_of_page && *most < u64::from(streams));
+    if let (Some(most), Some((field, remedy))) = (most, remedy(server, zone, limit)) {
+        item.field(field).unwrap_or(item).warn(&format!(
+            "a browser sends up to {streams} requests at once over HTTP/2, and zone {} on route {} accepts {most} of them and rejects the rest; {remedy}, or lower max_concurrent_streams to {most}",
             zone.name,
             route.name(),
-        )
-    };
-    let mut queues = refusing
-        .iter()
-        .filter(|(_, zone, _)| zone.algorithm.queues());
-    if let Some(node) = node.field("hold_streams").filter(|_| !server.hold_streams)
-        && let Some(found) = queues.next()
-    {
-        node.warn(&format!(
-            "{} hold_streams = true, or lower max_concurrent_streams to {}, or raise burst to {}",
-            says(found),
-            found.2,
-            streams - 1,
-        ));
-    }
-    let mut others = refusing
-        .iter()
-        .filter(|(_, zone, _)| !zone.algorithm.queues());
-    if let Some(found) = others.next() {
-        let raise = match found.1.algorithm {
-            Algorithm::TokenBucket => format!("raise burst to {streams}"),
-            _ => "raise the count of its rate".to_owned(),
-        };
-        let holds = if server.hold_streams {
-            ", which holds them"
-        } else {
-            " and hold_streams = true"
-        };
-        let place = node.field("max_concurrent_streams").unwrap_or(node);
-        place.warn(&format!(
-            "{} algorithm = \"leaky_bucket\"{holds}, or lower max_concurrent_streams to {}, or {raise}",
-            says(found),
-            found.2,
         ));
     }
 }
 
-/// Warns of a limit that would hold back what a browser sends at once over HTTP/2, but for
-/// `nodelay`, or for want of a queue.
-pub(super) fn nothing_waits(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
-    let (server, zone) = (&settings.server, &settings.zones[limit.zone]);
-    let streams = u32::from(server.max_concurrent_streams.get());
-    let holds = server.hold_streams && server.has_tls_address() && zone.algorithm.queues();
-    let Limit { burst, delay, .. } = limit.limit;
-    let waits = matches!(delay, Delay::Above(delay) if delay < burst);
-    let most = at_once(zone, limit).filter(|most| *most < u64::from(streams));
-    let (true, false, true, true, Some(most)) =
-        (holds, waits, loads_pages(route), is_of_browsers(zone), most)
-    else {
-        return;
-    };
-    let (field, remedy) = match delay {
+/// The field to change so that requests above `burst` wait, and how; `None`: they wait.
+fn remedy(
+    server: &Server,
+    zone: &Zone,
+    limit: &RouteLimit,
+) -> Option<(&'static str, &'static str)> {
+    let burst = limit.limit.burst;
+    Some(match limit.limit.delay {
+        _ if !zone.algorithm.queues() => (
+            "zone",
+            "write algorithm = \"leaky_bucket\" in the zone, which holds them",
+        ),
+        _ if !server.hold_streams => ("burst", "write hold_streams = true in [server]"),
         Delay::Never => ("nodelay", "remove nodelay, so that the rest waits"),
-        Delay::Above(0) => ("burst", "raise burst, so that the rest waits"),
-        Delay::Above(_) => ("delay", "lower delay, so that the rest waits"),
-    };
-    item.field(field).unwrap_or(item).warn(&format!(
-        "a browser sends up to {streams} requests at once over HTTP/2, and zone {} on route {} accepts {most} of them and rejects the rest, because none waits; {remedy}, or lower max_concurrent_streams to {most}, or raise burst to {}",
-        zone.name,
-        route.name(),
-        streams - 1,
-    ));
+        Delay::Above(_) if burst == 0 => ("burst", "raise burst, so that the rest waits"),
+        Delay::Above(delay) if delay >= burst => ("delay", "lower delay, so that the rest waits"),
+        Delay::Above(_) => return None,
+    })
 }
 
 /// Whether a browser may ask for the parts of a page by the route.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::future::poll_fn;
 use std::time::Duration;
 
-use config::{Media, Page, RejectBody, Route};
+use config::{Media, Route};
 use http::StatusCode;
 
 use super::grpc::{self, GrpcStatus};
@@ -41,7 +41,6 @@ pub(super) struct Reply<'a> {
 #[derive(Debug)]
 enum Body<'a> {
     Text(Cow<'a, str>),
-    Page(&'a Page),
     /// For a visitor who waits in the room of the origin.
     Room(Box<RoomBody<'a>>),
     /// An answer of the origin that several requests get.
@@ -100,14 +99,7 @@ impl<'a> Reply<'a> {
 
     /// A rejection with the status and the body that the route has for it.
     fn of_rejection(route: &'a Route) -> Self {
-        let status = route.reject_status;
-        match &route.reject_body {
-            RejectBody::Text(text) => Self::plain(status, text.as_str()),
-            RejectBody::File(page) => Self {
-                body: Body::Page(page),
-                ..Self::plain(status, "")
-            },
-        }
+        Self::plain(route.reject_status, route.reject_body.as_str())
     }
 
     /// The response to a request that its limits rejected.
@@ -205,9 +197,7 @@ impl<'a> Reply<'a> {
     fn message(&self) -> &str {
         match &self.body {
             Body::Text(text) => text,
-            Body::Page(_) | Body::Room(_) | Body::Shared(_) => {
-                reason(self.status).unwrap_or_default()
-            }
+            Body::Room(_) | Body::Shared(_) => reason(self.status).unwrap_or_default(),
         }
     }
 
@@ -216,13 +206,11 @@ impl<'a> Reply<'a> {
     where
         'a: 'r,
     {
-        let own = match &self.body {
-            Body::Text(_) | Body::Shared(_) => None,
-            Body::Page(page) => Some(&page.content),
+        match &self.body {
+            Body::Text(_) | Body::Shared(_) => ChosenPage::of(record, self.status),
             // It says more than any page of the route.
-            Body::Room(room) => return room.content().map(ChosenPage::of_all),
-        };
-        ChosenPage::of(record, self.status).or(own.map(ChosenPage::of_all))
+            Body::Room(room) => room.content().map(ChosenPage::of_all),
+        }
     }
 
     /// Begins the response to a call of gRPC, which is a head alone: "Trailers-Only".
@@ -291,7 +279,7 @@ impl<'a> Reply<'a> {
         let page = self.page(record);
         let (text, media) = match &self.body {
             Body::Text(text) => (&**text, Media::Plain),
-            Body::Page(_) | Body::Shared(_) => ("", Media::Plain),
+            Body::Shared(_) => ("", Media::Plain),
             Body::Room(room) => room.text(),
         };
         let (media, varies) = match &page {

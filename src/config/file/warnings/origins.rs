@@ -1,0 +1,111 @@
+//! What is probably a mistake in `[origins.NAME]`.
+
+use limit::{WithoutPool, show_duration};
+
+use crate::node::Node;
+use crate::{OnClientGone, Origin, RouteLimit, Server, Settings, show_size};
+
+/// Buffers take memory in blocks of this many bytes.
+const BLOCK: u64 = 16 << 10;
+
+/// Warns of a buffer that is larger than the memory of all buffers.
+pub(super) fn buffers(server: &Server, origin: &Origin, node: Node) {
+    let memory = server.buffers.get();
+    let written = [
+        ("request_buffer", origin.request_buffer),
+        ("response_buffer", origin.response_buffer),
+    ];
+    for (name, size) in written {
+        let (Some(size), Some(field)) = (size, node.field(name)) else {
+            continue;
+        };
+        let size = size.get().max(BLOCK);
+        if size > memory {
+            let (size, memory) = (show_size(size), show_size(memory));
+            field.warn(&format!(
+                "a buffer of {size} does not fit into buffers of [server], which is {memory}; raise that, or lower {name}"
+            ));
+        }
+    }
+}
+
+/// Warns of requests that go on without their clients where nothing bounds their number.
+pub(super) fn unbounded_finish(settings: &Settings, index: usize, node: Node) {
+    let origin = &settings.origins[index];
+    let Some(field) = node.field("on_client_gone") else {
+        return;
+    };
+    if origin.on_client_gone == OnClientGone::Abort || origin.max_in_flight.is_some() {
+        return;
+    }
+    let mut routes = settings.routes.iter();
+    let is_bounded = |limit: &RouteLimit| limit.limit.in_flight.is_some();
+    let is_open = routes.any(|it| it.origin() == Some(index) && !it.limits.iter().any(is_bounded));
+    if is_open {
+        field.warn(
+            "clients that disconnect leave any number of requests at the origin; add max_in_flight, or write \"abort\"",
+        );
+    }
+}
+
+/// Warns of a queue that is longer than `queue_timeout` and `rate` let it become.
+pub(super) fn unused_queue(origin: &Origin, node: Node) {
+    let Some(rate) = origin.rate.filter(|rate| !rate.is_unlimited()) else {
+        return;
+    };
+    // In an outage the time of `queue_timeout` stands still, so more can wait.
+    if !origin.hold.is_zero() || origin.queue_timeout.is_zero() {
+        return;
+    }
+    let usable = rate.count_in(origin.queue_timeout);
+    // The defaults are for all rates, and `drip show` writes them out.
+    let fields = [
+        ("queue", origin.queue, 100),
+        ("max_queue", origin.max_queue, 10_000),
+    ];
+    for (field, written, default) in fields {
+        if written.get() as u64 > usable
+            && written.get() != default
+            && let Some(node) = node.field(field)
+        {
+            node.warn(&format!(
+                "of {field} {written} at most {usable} can be used: further requests would wait longer than queue_timeout, which is {}; lower {field} to {usable}, or raise queue_timeout or rate",
+                show_duration(origin.queue_timeout)
+            ));
+        }
+    }
+}
+
+/// Warns of shared permits that are lent again while a request of a gateway that vanished may still run.
+pub(super) fn short_orphan(origin: &Origin, node: Node) {
+    let (orphan, response_timeout) = (origin.orphan, origin.response_timeout);
+    if origin.shared_places().is_none() || orphan >= response_timeout {
+        return;
+    }
+    // One of them is written: the default of `orphan` is the longer one.
+    let written = ["orphan", "response_timeout"].map(|name| node.field(name));
+    let Some(field) = written.into_iter().flatten().next() else {
+        return;
+    };
+    let [orphan, response_timeout] = [orphan, response_timeout].map(show_duration);
+    field.warn(&format!(
+        "if a gateway vanishes, its requests may run at the origin for response_timeout, which is {response_timeout}, and others get their places after orphan, which is {orphan}; set orphan to more than {response_timeout}, or lower response_timeout"
+    ));
+}
+
+/// Warns of more gateways than shared permits, where each takes one at least while it cannot reach Redis.
+pub(super) fn too_many_alone(origin: &Origin, node: Node) {
+    let (Some(gateways), Some(places)) = (origin.gateways, origin.shared_places()) else {
+        return;
+    };
+    let is_closed = origin.on_store_failure == WithoutPool::Closed;
+    let gateways = gateways.get() as usize;
+    if let Some(field) = node.field("gateways")
+        && !is_closed
+        && gateways > places.get()
+    {
+        field.warn(&format!(
+            "while Redis is out, each of {gateways} gateways takes a place, and max_in_flight is {places}, so more may be at the origin; set on_store_failure = \"closed\" if it must not have more"
+        ));
+    }
+}
