@@ -92,24 +92,3 @@ fn each_page_names_the_command_that_makes_it_and_no_command_that_there_is_not() 
         assert!(named > 0, "{} names no command", page.display());
     }
 }
-
-#[test]
-fn each_measured_part_of_a_page_is_filled() {
-    let mut parts = 0;
-    for page in pages() {
-        let text = fs::read_to_string(&page).expect("a page");
-        for (at, mark) in text.match_indices("<!-- ") {
-            let rest = &text[at + mark.len()..];
-            let (name, rest) = rest.split_once(" -->").expect("the end of a mark");
-            if name.starts_with('/') {
-                continue;
-            }
-            let (filled, _) = rest
-                .split_once(&format!("<!-- /{name} -->"))
-                .unwrap_or_else(|| panic!("{}: {name} has no end", page.display()));
-            assert!(!filled.trim().is_empty(), "{}: {name}", page.display());
-            parts += 1;
-        }
-    }
-    assert!(parts > 4, "only {parts} parts");
-}

@@ -171,7 +171,7 @@ const PROBLEMS: [(&str, &str); 15] = [
     ),
     (
         "[\"a.key\"]",
-        "key: each file in cert needs its key here, in the same order; found 2 certificates and 1 key",
+        "key: each file in cert needs its key here, in the same order; found 2 in cert and 1 here",
     ),
     (
         "\"https://a/\"",

@@ -89,7 +89,7 @@ fn each_status_has_its_page_with_its_type_and_values() {
 }
 
 #[test]
-fn accept_chooses_between_html_and_json_and_the_body_of_a_rejection_may_be_a_file() {
+fn accept_chooses_between_html_and_json() {
     let origin = Origin::start();
     let files = [
         ("a.html", "<p>no</p>"),
@@ -100,8 +100,7 @@ fn accept_chooses_between_html_and_json_and_the_body_of_a_rejection_may_be_a_fil
         &files,
         &file(
             &origin,
-            "pages = { \"502\" = { html = \"a.html\", json = \"a.json\" } }\n\
-             reject_body = { file = \"busy.xml\" }",
+            "pages = { \"502\" = { html = \"a.html\", json = \"a.json\" }, \"429\" = \"busy.xml\" }",
         ),
     );
     let html = "Accept: text/html,application/xml;q=0.9,*/*;q=0.8\r\n";
@@ -167,7 +166,7 @@ fn a_page_is_read_again_when_it_is_saved_and_stays_while_it_cannot_be_read() {
     assert_eq!(shown(), "first");
     fs::write(&page, "second").expect("a file");
     eventually("it is in force", || shown() == "second");
-    gateway.wait_for_line("by=\"page file\" what=\"routes[/].pages.5xx content changed");
+    gateway.wait_for_line("by=\"page file\" what=\"page file down.html content changed");
     // A file that cannot be used changes nothing, and the log says what to do.
     fs::write(&page, vec![b'x'; 256 * 1024 + 1]).expect("a file");
     let line = gateway.wait_for_line("down.html cannot be read: it is larger than 256KB");

@@ -157,7 +157,7 @@ fn a_file_of_authorities_that_changes_counts_at_once_and_a_broken_one_changes_no
     let _missing = gateway.wait_for_line("cannot be read");
     assert!(!redis.has_command());
     fs::write(&file, own.pem()).expect("a file");
-    let _changed = gateway.wait_for_line("redis.ca content changed");
+    let _changed = gateway.wait_for_line("redis certificate file ca.pem content changed");
     eventually("a command comes", || {
         let _status = fetch(gateway.address(), "/").status;
         redis.has_command()

@@ -8,16 +8,7 @@ use tokio::net::TcpStream;
 
 use crate::documents::examples::{Example, best_of_three, curl, page, run};
 use crate::programs::redis::Redis;
-use crate::support::{Client, Exchange, Origin, PATIENCE, Site, eventually, now};
-
-fn key(name: &str) -> [String; 2] {
-    ["-H".to_owned(), format!("X-Api-Key: {name}")]
-}
-
-fn ask(example: &Example, name: &str) -> u16 {
-    let [flag, field] = key(name);
-    curl(example.gateway.address(), "/", &[&flag, &field])
-}
+use crate::support::{Client, Exchange, Origin, Site, eventually, now};
 
 #[test]
 fn the_commands_of_the_public_api_print_what_the_page_says() {
@@ -29,54 +20,6 @@ fn the_commands_of_the_public_api_print_what_the_page_says() {
 fn the_commands_of_the_ticket_sale_print_what_the_page_says() {
     let origin = Origin::start();
     best_of_three(|| Example::start("ticket-sale", &origin, &[]));
-}
-
-#[test]
-fn keys_of_a_plan_of_the_public_api_get_its_rate() {
-    let origin = Origin::start();
-    let example = Example::start("public-api", &origin, &[]);
-    // Both are above their burst: from now on the plan has a free place each 100 ms, and others have one each second.
-    let use_up = |name| while ask(&example, name) == 200 {};
-    use_up("gold-alice");
-    let of_gold = now();
-    use_up("carol");
-    let since = now();
-    let (mut carol, mut gold) = (0, 0);
-    while carol < 3 {
-        carol += u32::from(ask(&example, "carol") == 200);
-        gold += u32::from(ask(&example, "gold-alice") == 200);
-        assert!(since.elapsed() < PATIENCE, "{carol} and {gold}");
-        thread::sleep(Duration::from_millis(10));
-    }
-    let took = since.elapsed().as_secs_f64();
-    assert!(took > 1.8, "{carol} of carol in {took} s");
-    assert!(gold >= 9, "{gold} of the plan in {took} s");
-    let most = of_gold.elapsed().as_secs_f64() * 10.0 + 2.0;
-    assert!(f64::from(gold) < most, "{gold}, not {most}");
-    let metrics = example.gateway.metrics();
-    let labels = [
-        ("zone", "per_key"),
-        ("plan", "gold"),
-        ("status", "rejected"),
-    ];
-    assert!(metrics.count("drip_plan_requests_total", &labels) > 0);
-}
-
-#[test]
-fn a_client_without_a_key_has_its_address() {
-    let origin = Origin::start();
-    let example = Example::start("public-api", &origin, &[]);
-    for _ in 0..12 {
-        assert_eq!(curl(example.gateway.address(), "/", &[]), 200);
-    }
-    let metrics = example.gateway.metrics();
-    let of = |zone| {
-        metrics.count(
-            "drip_zone_requests_total",
-            &[("zone", zone), ("status", "passed")],
-        )
-    };
-    assert_eq!((of("per_key"), of("per_address") >= 1), (0, true));
 }
 
 /// An application whose only password is `right`.
@@ -320,17 +263,5 @@ fn behind_a_load_balancer_the_client_is_the_one_that_it_names() {
         let keys = example.gateway.admin("/api/zones/per_client/keys");
         let keys = keys.expect("an admin port").text();
         keys.contains("192.0.2.1") && !keys.contains("203.0.113.9")
-    });
-
-    // Somebody else is not believed.
-    let example = Example::start("behind-a-load-balancer", &origin, &[]);
-    for client in ["192.0.2.1", "192.0.2.2"] {
-        let field = format!("X-Forwarded-For: {client}");
-        curl(example.gateway.address(), "/", &["-H", &field]);
-    }
-    eventually("the peer is the only key", || {
-        let keys = example.gateway.admin("/api/zones/per_client/keys");
-        let keys = keys.expect("an admin port").text();
-        keys.contains("127.0.0.1") && !keys.contains("192.0.2.")
     });
 }
