@@ -46,6 +46,7 @@ pub(super) const CASES: &[Case] = &[
      "11:33: unit: expected a duration from 100us to 1m; found \"0\""),
     (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"10ms\", max = 9, estimate = 2 }",
      "11:8: cost: a cost is learned from requests that need not wait at the origin, which nobody knows without its places; add max_in_flight to [origins.app]: how many requests it works on at once\n11:50: \"estimate\" is not a field of cost, whose fields are learn, unit, max, mode"),
+    ("rate = \"10r/s\"\n\n[[routes]]\n", "rate = \"10r/s\"\nstore = \"redis\"\n[[routes]]\ncost = { response_header = \"X-Drip-Cost\", estimate = 2, max = 9 }\n", ""),
     // A route's refund.
     (ROUTE, "origin = \"app\"\nrefund = [\"1xx\"]",
      "11:11: refund: a status is from 200 to 599, or one of \"2xx\", \"3xx\", \"4xx\", \"5xx\"; found \"1xx\""),
@@ -64,19 +65,6 @@ fn a_route_without_a_class_is_of_the_first() {
         .map(|it| it.weight)
         .collect();
     assert_eq!(weights, [8, 1]);
-}
-
-#[test]
-fn a_response_tells_the_cost_in_redis_too() {
-    let cost =
-        "origin = \"app\"\ncost = { response_header = \"X-Drip-Cost\", estimate = 2, max = 9 }";
-    let text =
-        SMALLEST
-            .replacen(ROUTE, cost, 1)
-            .replacen("rate = ", "store = \"redis\"\nrate = ", 1);
-    let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
-    assert_eq!(settings.zones[0].store, crate::StoreKind::Redis);
-    assert!(settings.routes[0].settles());
 }
 
 #[test]

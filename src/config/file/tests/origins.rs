@@ -1,7 +1,7 @@
 use std::num::NonZeroUsize;
 
 use super::{Case, SMALLEST, problems, settings_with};
-use crate::{Host, Scheme, ServerUrl};
+use crate::ServerUrl;
 
 const SERVERS: &str = r#"["http://127.0.0.1:9000"]"#;
 
@@ -185,21 +185,6 @@ fn the_places_of_servers_bound_those_of_their_origin() {
     assert_eq!(places(&less), (Some(4), Some(Some(4))));
     // The gate is there for the time in which only the first server can be asked.
     assert_eq!(places(&with(", max_in_flight = 2", "")), (None, Some(None)));
-}
-
-#[test]
-fn a_host_is_bare_for_resolvers_and_certificates() {
-    for (written, bare) in [
-        ("https://[::1]", "::1"),
-        ("https://10.0.0.1", "10.0.0.1"),
-        ("https://App", "app"),
-    ] {
-        let ServerUrl::Tcp { scheme, host, .. } = server(written) else {
-            panic!("{written} is reached by TCP");
-        };
-        assert_eq!((scheme, &*host.bare()), (Scheme::Https, bare));
-        assert_eq!(matches!(host, Host::Address(_)), bare != "app");
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What routes do with paths and fields, and routes that refuse.
 
 use super::*;
-use crate::{Media, RouteAction, RouteIndex, show};
+use crate::{Media, RouteAction, show};
 
 const APP: &str = "\"app\"";
 
@@ -143,39 +143,6 @@ fn what_is_shown_reads_back() {
     let (from, to, _) = CASES.iter().find(refuse).unwrap();
     let settings = settings_with(from, to);
     assert_eq!(settings.routes[0].action, RouteAction::Refuse(403));
-}
-
-#[test]
-fn a_whole_path_goes_before_a_regular_expression_and_that_before_a_prefix() {
-    let routes = [
-        "path = \"/u/long/prefix/\"",
-        "path = \"regex:^/u/.*x$\"",
-        "path = \"regex:^/u/\"",
-        "path = \"regex:^/u/\"\nhost = \"a.example\"",
-        "path = \"= /u/exact\"",
-        "path = \"regex:^/m$\"\nmethods = [\"POST\"]",
-    ]
-    .map(|fields| format!("[[routes]]\norigin = \"app\"\n{fields}\n"))
-    .concat();
-    let settings = settings_with("\n[[routes]]", &format!("\n{routes}\n[[routes]]"));
-    let index = RouteIndex::new(&settings.routes);
-    for (path, host, method, expected) in [
-        ("/u/long/prefix/a", None, "GET", "regex:^/u/"),
-        ("/u/long/prefix/x", None, "GET", "regex:^/u/.*x$"),
-        ("/u/exact", None, "GET", "= /u/exact"),
-        ("/u/x", Some("b.example"), "GET", "regex:^/u/.*x$"),
-        ("/u/x", Some("a.example"), "GET", "regex:^/u/"),
-        ("/m", Some("a.example"), "POST", "regex:^/m$"),
-        ("/m", Some("a.example"), "GET", "/"),
-        ("/other", None, "GET", "/"),
-    ] {
-        let (host, method) = (host.or(Some("")), Some(method.as_bytes()));
-        let found = index.find(&settings.routes, path.as_bytes(), host, method, |_| true);
-        let route = &settings.routes[found.unwrap()];
-        assert_eq!(route.path.to_string(), expected, "{path} {host:?}");
-        let names_host = host == Some("a.example") && path == "/u/x";
-        assert_eq!(!route.hosts.is_empty(), names_host, "{path} {host:?}");
-    }
 }
 
 #[test]
