@@ -1,6 +1,6 @@
 //! `drip advise`: which rate and burst fit this traffic?
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use clap::Args;
 use config::{self, KeyTemplate, Route, Zone};
 use gateway::replay::Form;
 use tools::advise::{self, Advice, MAX_KEYS, Survey};
-use tools::complain::complain;
+use tools::complain::{complain, ended, print};
 use tools::learned_costs;
 use tools::trace::form;
 
@@ -48,12 +48,9 @@ pub struct AdviseArguments {
 #[must_use]
 pub fn advise(wanted: &AdviseArguments) -> ExitCode {
     match read(wanted) {
-        Ok(Some(advice)) => tell(&advice),
+        Ok(Some(advice)) => print(&advise::report(&advice)),
         Ok(None) => ExitCode::FAILURE,
-        Err(error) => {
-            complain(format_args!("drip: {error}"));
-            ExitCode::FAILURE
-        }
+        Err(error) => ended("drip", Err(error)),
     }
 }
 
@@ -106,15 +103,4 @@ fn zone_in(file: &Path, name: &str) -> io::Result<Zone> {
         let file = file.display();
         io::Error::other(format!("{file} has no zone {name}; it has: {names}"))
     })
-}
-
-fn tell(advice: &Advice) -> ExitCode {
-    let report = advise::report(advice);
-    match io::stdout().write_all(report.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("drip: {error}"));
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::SUCCESS,
-    }
 }

@@ -1,6 +1,5 @@
 //! `drip check`: checks a file, and prints the settings that it makes.
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,7 +7,7 @@ use clap::Args;
 use config::{self, Problem};
 use gateway::server::{self, Loaded};
 use serde::Serialize;
-use tools::complain::complain;
+use tools::complain::{complain, print};
 
 /// The arguments of `drip check`, without the file.
 #[derive(Debug, Args)]
@@ -36,22 +35,10 @@ pub fn check(file: &Path, wanted: &CheckArguments) -> ExitCode {
         }
         Err(problems) => {
             complain(problems.with_remedy());
-            Ok(())
-        }
-    };
-    match printed {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
-        // The reader may close the pipe early.
-        _ if is_valid => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
-}
-
-fn print(text: &str) -> io::Result<()> {
-    io::stdout().write_all(text.as_bytes())
+    };
+    if is_valid { printed } else { ExitCode::FAILURE }
 }
 
 /// What was found, for programs.

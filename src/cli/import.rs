@@ -1,13 +1,13 @@
 //! `drip import`: converts an `nginx.conf`, or Ingress objects, to a `gateway.toml`.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::Path;
 use std::process::ExitCode;
 
 use config::CertPair;
 use gateway::http::downstream::Certificates;
-use tools::complain::complain;
+use tools::complain::{complain, print};
 use tools::import::{Files, import as translate};
 
 /// Maximum size of a file in bytes. A larger file is not a settings file.
@@ -24,16 +24,7 @@ const SHOWN_OF_OTHERS: usize = 10;
 /// Reports on standard error what the user must check.
 #[must_use]
 pub fn import(file: &Path) -> ExitCode {
-    let Some(settings) = translated(file) else {
-        return ExitCode::FAILURE;
-    };
-    match io::stdout().write_all(settings.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("drip: {error}"));
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    translated(file).map_or(ExitCode::FAILURE, |settings| print(&settings))
 }
 
 /// The settings that come closest to those of nginx; `None` if there are none.
@@ -105,13 +96,8 @@ impl Files for Disk {
     }
 
     fn pair(&self, cert: &Path, key: &Path) -> Result<(), String> {
-        let owned = |path: &Path| -> PathBuf { path.to_owned() };
-        let pair = CertPair {
-            cert: owned(cert),
-            key: owned(key),
-        };
-        Certificates::load(&[pair])
-            .map(drop)
-            .map_err(|error| error.to_string())
+        let (cert, key) = (cert.to_owned(), key.to_owned());
+        let loaded = Certificates::load(&[CertPair { cert, key }]);
+        loaded.map(drop).map_err(|error| error.to_string())
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use config::{self, DEFAULT_FILE, KeyTemplate, is_printable};
 use gateway::replay::Trace;
 use tools::advise::{self, Advice, MAX_KEYS, Survey};
-use tools::complain::complain;
+use tools::complain::ended;
 use tools::starter;
 
 use super::{import, logs};
@@ -39,14 +39,8 @@ const ADMIN: &str =
 /// Writes the file. One that is there already is not overwritten.
 #[must_use]
 pub fn init(wanted: &InitArguments) -> ExitCode {
-    match text(wanted).and_then(|text| save(&wanted.file, &text)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(format_args!("drip: {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    let saved = text(wanted).and_then(|text| save(&wanted.file, &text));
+    ended("drip", saved)
 }
 
 /// The text to write. `drip check` accepts it.

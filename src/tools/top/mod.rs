@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use self::screen::Screen;
 use crate::admin_client::{Client, Lost};
-use crate::complain::complain;
+use crate::complain::ended;
 
 /// Pause between two reads.
 const EVERY: Duration = Duration::from_secs(1);
@@ -51,15 +51,8 @@ impl State {
 /// Shows it once if `once` is set or the output is not a terminal.
 #[must_use]
 pub fn top(address: &AdminAddress, once: bool) -> ExitCode {
-    match actix_rt::System::new().block_on(show(address, once)) {
-        Ok(()) => ExitCode::SUCCESS,
-        // The reader closed the pipe because it has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(format_args!("drip top: {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    let shown = actix_rt::System::new().block_on(show(address, once));
+    ended("drip top", shown)
 }
 
 async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
