@@ -20,6 +20,7 @@
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
 //! | `programs` | whether a test starts a program outside its group |
 //! | `recipes`, `words` | the recipes of `CONTRIBUTING.md`; names of types |
+//! | `plot` | the charts of the benches |
 //! | `budget` | how the budget of a request is read, and what is above it |
 //!
 //! `tests/counterparts` has the tests beside other programs, `tests/long` the tests that take minutes.
@@ -40,6 +41,9 @@ mod load;
 mod oracle;
 mod pages;
 mod peers;
+#[allow(dead_code, unused_imports, reason = "the benches draw with it")]
+#[path = "../benches/support/plot/mod.rs"]
+mod plot;
 mod profiles;
 mod programs;
 mod readme;

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use tools::plot::{Chart, Panel};
-
 use crate::arguments::{Arguments, Part};
 use crate::cost::Rounds;
 use crate::peers::Kind;
 use crate::summary::{self, Line};
+use crate::support::plot::{Chart, Panel};
 use crate::support::{machine, page};
 
 const PAGE: &str = "README.md";

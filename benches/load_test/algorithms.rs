@@ -6,7 +6,6 @@ use std::thread;
 use std::time::Duration;
 
 use gateway::time::clock;
-use tools::plot::{Chart, Panel};
 
 use crate::Played;
 use crate::backend::{Backend, Nature};
@@ -15,6 +14,7 @@ use crate::gateway::Gateway;
 use crate::pictures::{in_tenths, most_within};
 use crate::scene::{End, Scene, Told};
 use crate::support::page;
+use crate::support::plot::{Chart, Panel};
 
 /// A route's path, its title, the algorithm of its zone, and its limit.
 type Way = (&'static str, &'static str, &'static str, &'static str);

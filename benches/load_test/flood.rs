@@ -4,8 +4,6 @@
 use std::io;
 use std::time::Duration;
 
-use tools::plot::{Chart, Panel};
-
 use crate::Played;
 use crate::backend::{Backend, Nature};
 use crate::calls::Call;
@@ -15,6 +13,7 @@ use crate::proxies::Proxy;
 use crate::scene::{End, Scene, Told};
 use crate::support::figures::float;
 use crate::support::page;
+use crate::support::plot::{Chart, Panel};
 
 /// 200 requests a second, if they come evenly.
 const NATURE: Nature = Nature {

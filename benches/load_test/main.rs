@@ -34,7 +34,7 @@ const PAGE: &str = "load-test.md";
 struct Played {
     part: &'static str,
     table: String,
-    pictures: Vec<(&'static str, tools::plot::Chart)>,
+    pictures: Vec<(&'static str, support::plot::Chart)>,
 }
 
 fn main() -> ExitCode {

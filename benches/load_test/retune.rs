@@ -4,8 +4,6 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use tools::plot::{Chart, Panel};
-
 use crate::Played;
 use crate::backend::{Backend, Nature};
 use crate::calls::bursts;
@@ -13,6 +11,7 @@ use crate::gateway::Gateway;
 use crate::pictures::{a_second, depth};
 use crate::scene::{End, Scene, Told};
 use crate::support::page;
+use crate::support::plot::{Chart, Panel};
 
 const NATURE: Nature = Nature {
     workers: 64,

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use tools::plot::{Chart, Panel};
-
 use crate::pictures::{a_second, depth};
 use crate::scene::{End, Told};
+use crate::support::plot::{Chart, Panel};
 
 /// The data that all pictures share. Times are in seconds from the scene's start.
 pub struct Story<'a> {

@@ -14,6 +14,7 @@ pub mod machine;
 pub mod origin;
 pub mod page;
 pub mod place;
+pub mod plot;
 pub mod process;
 pub mod tls;
 pub mod usage;

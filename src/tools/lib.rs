@@ -7,7 +7,6 @@ pub mod demo;
 pub mod find;
 pub mod import;
 mod learned_costs;
-pub mod plot;
 pub(crate) mod shown;
 pub mod simulate;
 pub mod starter;

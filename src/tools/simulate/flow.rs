@@ -1,11 +1,11 @@
-//! Counts of requests over time, and a chart of them.
+//! Counts of requests over time, and a picture of them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use gateway::replay::{Join, Outcome, Timeline};
 
-use crate::plot::{Chart, Panel, number, seconds, stairs};
+use super::chart::{self, Line, Panel};
 
 /// Initial width of a timeline column: one millisecond, in nanoseconds.
 const FINEST: u64 = 1_000_000;
@@ -19,7 +19,7 @@ const DRAINED: usize = 4;
 /// The highest number of requests that waited at once.
 const DEEPEST: usize = 5;
 
-/// What happened under one file.
+/// What happened over time.
 pub(super) struct Flow {
     line: Timeline<6>,
     /// When the requests that wait leave, and whether they are let through.
@@ -70,6 +70,34 @@ impl Flow {
         self.drain(u64::MAX);
     }
 
+    /// A picture of what happened: requests a second, requests waiting, and the running totals.
+    pub(super) fn picture(&self, title: &str) -> String {
+        let end = seconds(self.end.saturating_sub(self.line.begin()));
+        let pace = self.line.coarser(self.width());
+        let panels = [
+            Panel {
+                name: "requests a second",
+                lines: vec![
+                    ("came", self::pace(&pace, CAME)),
+                    ("let through", self::pace(&pace, LEFT)),
+                    ("rejected", self::pace(&pace, REJECTED)),
+                ],
+            },
+            Panel {
+                name: "requests waiting",
+                lines: vec![("", self.depth())],
+            },
+            Panel {
+                name: "let through, all together",
+                lines: vec![
+                    ("let through", self.total(LEFT)),
+                    ("came", self.total(CAME)),
+                ],
+            },
+        ];
+        chart::draw(title, end, &panels)
+    }
+
     /// The column width at which most columns contain some requests, in nanoseconds.
     fn width(&self) -> u64 {
         let came: u64 = self.line.columns().iter().map(|column| column[CAME]).sum();
@@ -77,80 +105,46 @@ impl Flow {
         self.line.width_of(columns.clamp(8, 120))
     }
 
-    /// A row as requests a second, in columns of at least `width` nanoseconds.
-    fn pace(&self, row: usize, width: u64) -> Vec<(f64, f64)> {
-        let line = self.line.coarser(width);
-        let width = seconds(line.width());
-        let values = line
-            .columns()
-            .iter()
-            .map(|column| number(column[row]) / width);
-        let mut points = stairs(values, width);
-        points.extend(points.last().map(|last| (last.0, 0.0)));
-        points
-    }
-
     /// The running total of a row.
-    fn total(&self, row: usize) -> Vec<(f64, f64)> {
+    fn total(&self, row: usize) -> Line {
         let mut total = 0;
         let totals = self.line.columns().iter().map(|column| {
             total += column[row];
             number(total)
         });
-        stairs(totals, seconds(self.line.width()))
+        Line::new(totals, seconds(self.line.width()))
     }
 
     /// The highest number of waiting requests in each column.
-    fn depth(&self) -> Vec<(f64, f64)> {
+    fn depth(&self) -> Line {
         let mut waiting = 0u64;
         let depths = self.line.columns().iter().map(|column| {
             let at_begin = waiting;
             waiting = (waiting + column[JOINED]).saturating_sub(column[DRAINED]);
             number(at_begin.max(column[DEEPEST]))
         });
-        let mut points = stairs(depths, seconds(self.line.width()));
-        points.extend(points.last().map(|last| (last.0, 0.0)));
-        points
+        Line::new(depths.chain([0.0]), seconds(self.line.width()))
     }
 }
 
-/// A chart of what happened under each file, by its name.
-pub(super) fn picture(title: &str, flows: &[(&str, &Flow)]) -> Chart {
-    let end = flows
-        .iter()
-        .map(|(_, flow)| seconds(flow.end.saturating_sub(flow.line.begin())))
-        .fold(0.0, f64::max);
-    let mut chart = Chart::new(title).x_label("seconds").same_x();
-    // All panels use the same width, so that equal traffic looks equal in each.
-    let width = flows
-        .iter()
-        .map(|(_, flow)| flow.width())
-        .max()
-        .unwrap_or(FINEST);
-    let is_one = flows.len() == 1;
-    for (name, flow) in flows {
-        let label = if is_one {
-            "requests a second".to_owned()
-        } else {
-            format!("{name}, requests a second")
-        };
-        let panel = Panel::new(label)
-            .step("came", &flow.pace(CAME, width))
-            .step("let through", &flow.pace(LEFT, width))
-            .step("rejected", &flow.pace(REJECTED, width));
-        chart = chart.panel(panel.x_to(end).height(if is_one { 180 } else { 110 }));
-    }
-    let mut depth = Panel::new("requests waiting");
-    let mut total = Panel::new("let through, all together");
-    for (name, flow) in flows {
-        let name = if is_one { "" } else { *name };
-        depth = depth.step(name, &flow.depth());
-        total = total.step(if is_one { "let through" } else { name }, &flow.total(LEFT));
-    }
-    if let Some((_, flow)) = flows.first() {
-        total = total.step("came", &flow.total(CAME));
-    }
-    chart.panel(depth.x_to(end)).panel(total.x_to(end))
+/// A row as requests a second.
+fn pace(line: &Timeline<6>, row: usize) -> Line {
+    let width = seconds(line.width());
+    let columns = line.columns().iter();
+    let rates = columns.map(|column| number(column[row]) / width);
+    Line::new(rates.chain([0.0]), width)
+}
+
+fn seconds(nanos: u64) -> f64 {
+    number(nanos) / 1e9
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "what is drawn need not be exact"
+)]
+fn number(count: u64) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]
@@ -174,14 +168,11 @@ mod tests {
         }
         flow.end();
         let depth = flow.depth();
-        let at = |time: f64| depth.iter().rfind(|(from, _)| *from <= time).unwrap().1;
+        let at = |time: f64| depth.at(time);
         // Precise to one column: for 20 seconds, about 16 ms.
         let depths = [0.0, 5.0, 9.9, 10.1, 19.9, 20.1].map(|time| at(time).to_string());
         assert_eq!(depths, ["2", "2", "2", "1", "1", "0"]);
-        let last = |row| flow.total(row).last().unwrap().1.to_string();
-        assert_eq!(
-            (last(LEFT), last(REJECTED)),
-            ("3".to_owned(), "1".to_owned())
-        );
+        let last = |row| flow.total(row).at(20.1).to_string();
+        assert_eq!([last(LEFT), last(REJECTED)], ["3", "1"]);
     }
 }

@@ -9,7 +9,7 @@ use gateway::observe::metrics::GateRejected;
 use gateway::replay::Outcome;
 use limit::Moment;
 
-use super::named_request::{Name, NamedRequest};
+use super::pending::NamedRequest;
 
 /// Writes the lines to standard output.
 pub(super) struct Rows {
@@ -35,15 +35,12 @@ impl Rows {
         writeln!(self.out, "time,key,verdict,departure,delay,excess{gate}")
     }
 
-    pub(super) fn write(&mut self, asked: &NamedRequest, outcome: &Outcome) -> io::Result<()> {
+    pub(super) fn write(&mut self, request: &NamedRequest, outcome: &Outcome) -> io::Result<()> {
         let out = &mut self.out;
         write_seconds(out, outcome.time)?;
-        match &asked.by {
-            Name::Key(key) => write!(out, ",{}", field(&escape(key)))?,
-            Name::Client(client) => write!(out, ",{client}")?,
-            Name::Unknown => out.write_all(b",")?,
-        }
-        write!(out, ",{},", outcome.status.label())?;
+        let key = request.key.as_deref().unwrap_or_default();
+        let (key, status) = (escape(key), outcome.status.label());
+        write!(out, ",{},{status},", field(&key))?;
         if let (Some(departure), Some(delay)) = (outcome.departure, outcome.delay()) {
             write_seconds(out, departure)?;
             out.write_all(b",")?;

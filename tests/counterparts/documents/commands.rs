@@ -17,7 +17,7 @@ use crate::support::secure::write_pair;
 use crate::support::{Origin, eventually, fetch};
 
 /// A part that identifies each block of commands, and the test here that runs it.
-const BLOCKS: [(&str, &str); 15] = [
+const BLOCKS: [(&str, &str); 14] = [
     ("cargo run -- demo", "the_demo_runs"),
     (
         "python3 -m http.server",
@@ -26,10 +26,6 @@ const BLOCKS: [(&str, &str); 15] = [
     (
         "| xargs -P5",
         "a_backend_and_the_gateway_are_started_and_curl_is_answered",
-    ),
-    (
-        "drip simulate -c benches",
-        "the_plot_of_the_algorithms_is_drawn",
     ),
     ("-c two.toml", "two_gateways_share_one_limit"),
     ("keys/192.0.2.1", "a_key_is_forgotten"),
@@ -206,22 +202,6 @@ fn a_backend_and_the_gateway_are_started_and_curl_is_answered() {
     for line in printed.lines().chain(shown.lines()) {
         assert!(line.starts_with("200 after "), "{printed}");
     }
-}
-
-#[test]
-fn the_plot_of_the_algorithms_is_drawn() {
-    let sandbox = Sandbox::new();
-    fs::create_dir_all(sandbox.path().join("benches/plots")).expect("a folder");
-    let files = "benches/algorithms";
-    symlink(root().join(files), sandbox.path().join(files)).expect("a link");
-    let output = sandbox.run(&commands_with("drip simulate"));
-    assert!(output.status.success(), "{output:?}");
-    let plot = "benches/plots/algorithms.svg";
-    let committed = fs::read_to_string(root().join(plot)).expect("a plot");
-    assert!(
-        sandbox.read(plot) == committed,
-        "{plot} is not what is drawn"
-    );
 }
 
 #[test]

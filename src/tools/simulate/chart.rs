@@ -1,0 +1,191 @@
+//! Draws step lines over time as SVG, in panels below each other.
+//!
+//! The same lines give the same bytes. Colours follow the reader's system, light or dark.
+
+use std::fmt::Write;
+
+use svg::Document;
+use svg::node::element::{Path, Rectangle, Style, Text, Title};
+
+const WIDTH: f64 = 900.0;
+/// Where the axes begin and end.
+const LEFT: f64 = 60.0;
+const RIGHT: f64 = 876.0;
+/// Height of a panel, and the space above it for its name and its legend.
+const HEIGHT: f64 = 180.0;
+const ABOVE: f64 = 28.0;
+const BELOW: f64 = 24.0;
+/// The approximate number of values written at an axis.
+const TICKS: f64 = 6.0;
+
+/// Lines above one axis of time.
+pub(super) struct Panel<'a> {
+    pub(super) name: &'a str,
+    /// Each with its name in the legend.
+    pub(super) lines: Vec<(&'a str, Line)>,
+}
+
+/// Values that hold for one column each.
+pub(super) struct Line {
+    values: Vec<f64>,
+    /// Width of a column, in seconds.
+    width: f64,
+}
+
+impl Line {
+    pub(super) fn new(values: impl Iterator<Item = f64>, width: f64) -> Self {
+        let values = values.collect();
+        Self { values, width }
+    }
+
+    fn highest(&self) -> f64 {
+        self.values.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// The value at a time, in seconds.
+    #[cfg(test)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "small numbers"
+    )]
+    pub(super) fn at(&self, time: f64) -> f64 {
+        let column = (time / self.width) as usize;
+        self.values[column.min(self.values.len() - 1)]
+    }
+}
+
+/// The text of an SVG file of these panels, from 0 to `end` seconds.
+pub(super) fn draw(title: &str, end: f64, panels: &[Panel]) -> String {
+    let end = if end > 0.0 { end } else { 1.0 };
+    let mut top = 40.0;
+    let mut body = vec![text("title", 16.0, 30.0, "start", title)];
+    let mut paths = Vec::new();
+    for panel in panels {
+        top += ABOVE;
+        panel.draw(top, end, &mut body, &mut paths);
+        top += HEIGHT + BELOW;
+    }
+    body.push(text(
+        "",
+        f64::midpoint(LEFT, RIGHT),
+        top + 12.0,
+        "middle",
+        "seconds",
+    ));
+    let height = top + 24.0;
+    let paper = Rectangle::new().set("class", "paper").set("rx", 6);
+    let mut document = Document::new()
+        .set("viewBox", format!("0 0 {WIDTH} {height}"))
+        .set("width", WIDTH)
+        .set("height", height)
+        .set("role", "img")
+        .add(Title::new(title))
+        .add(Style::new(include_str!("style.css").trim_end()))
+        .add(paper.set("width", WIDTH).set("height", height));
+    for path in paths {
+        document = document.add(path);
+    }
+    for text in body {
+        document = document.add(text);
+    }
+    format!("{document}\n")
+}
+
+impl Panel<'_> {
+    fn draw(&self, top: f64, end: f64, body: &mut Vec<Text>, paths: &mut Vec<Path>) {
+        let bottom = top + HEIGHT;
+        body.push(text("name", 16.0, top - 14.0, "start", self.name));
+        let highest = self.lines.iter().map(|(_, line)| line.highest());
+        let highest = highest.fold(0.0, f64::max);
+        let highest = if highest > 0.0 { highest } else { 1.0 };
+        let x = |seconds: f64| LEFT + (RIGHT - LEFT) * (seconds / end).min(1.0);
+        let y = |value: f64| bottom - HEIGHT * value / highest;
+        for (value, written) in ticks(highest) {
+            let at = y(value);
+            paths.push(path("grid", format!("M{LEFT} {at:.1}H{RIGHT}")));
+            body.push(text("", LEFT - 6.0, at + 4.0, "end", &written));
+        }
+        for (value, written) in ticks(end) {
+            let at = x(value);
+            paths.push(path("axis", format!("M{at:.1} {bottom}v4")));
+            body.push(text("", at, bottom + 17.0, "middle", &written));
+        }
+        let mut legend = RIGHT;
+        for (nth, (name, line)) in self.lines.iter().enumerate().rev() {
+            let mut steps = format!("M{LEFT} {bottom}");
+            for (column, value) in (1u32..).zip(&line.values) {
+                let until = x(f64::from(column) * line.width);
+                // Writing to a String cannot fail.
+                let _ = write!(steps, "V{:.1}H{until:.1}", y(*value));
+            }
+            paths.push(path(&format!("line c{nth}"), steps));
+            if !name.is_empty() {
+                body.push(text("", legend, top - 14.0, "end", name));
+                legend -= 24.0 + 6.6 * f64::from(u8::try_from(name.len()).unwrap_or(u8::MAX));
+                let from = legend + 2.0;
+                paths.push(path(
+                    &format!("line c{nth}"),
+                    format!("M{from:.1} {}h12", top - 18.0),
+                ));
+            }
+        }
+    }
+}
+
+/// The round values from 0 to `end`: multiples of 1, 2 or 5 of a decimal place.
+fn ticks(end: f64) -> impl Iterator<Item = (f64, String)> {
+    let rough = end / TICKS;
+    let place = 10f64.powf(rough.log10().floor());
+    let steps = [1.0, 2.0, 5.0].map(|step| step * place);
+    let step = steps.into_iter().find(|step| *step >= rough);
+    let step = step.unwrap_or(10.0 * place);
+    let values = (0u32..).map(move |nth| f64::from(nth) * step);
+    let values = values.take_while(move |value| *value <= end * 1.001);
+    // Adding a step of a decimal place leaves no more digits than that place has.
+    let digits = (0..9).find(|digits| step * 10f64.powi(*digits) >= 1.0);
+    let digits = usize::try_from(digits.unwrap_or(9)).unwrap_or(9);
+    values.map(move |value| (value, format!("{value:.digits$}")))
+}
+
+fn path(class: &str, data: String) -> Path {
+    Path::new().set("class", class).set("d", data)
+}
+
+fn text(class: &str, x: f64, y: f64, anchor: &str, content: &str) -> Text {
+    let text = Text::new(content)
+        .set("class", class)
+        .set("text-anchor", anchor);
+    text.set("x", format!("{x:.1}")).set("y", format!("{y:.1}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_a_handful() {
+        for (end, expected) in [
+            (10.0, "0 2 4 6 8 10"),
+            (1.0, "0.0 0.2 0.4 0.6 0.8 1.0"),
+            (0.3, "0.00 0.05 0.10 0.15 0.20 0.25 0.30"),
+            (30_000.0, "0 5000 10000 15000 20000 25000 30000"),
+        ] {
+            let ticks: Vec<String> = ticks(end).map(|it| it.1).collect();
+            assert_eq!(ticks.join(" "), expected);
+        }
+    }
+
+    #[test]
+    fn a_picture_is_well_formed_whatever_is_drawn() {
+        for values in [vec![], vec![0.0], vec![1.0, 3.0, f64::from(u32::MAX)]] {
+            let line = Line::new(values.into_iter(), 0.5);
+            let lines = vec![("came", line)];
+            let svg = draw("a < b & \"c\"", 0.0, &[Panel { name: "x", lines }]);
+            for event in svg::read(&svg).unwrap() {
+                assert!(!matches!(event, svg::parser::Event::Error(_)), "{svg}");
+            }
+            assert!(svg.contains("a &lt; b &amp;") && !svg.contains("NaN") && !svg.contains("inf"));
+        }
+    }
+}

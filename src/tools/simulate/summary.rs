@@ -1,0 +1,148 @@
+//! Counts what becomes of all requests, and of those of each key.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use config::short_key;
+use foldhash::fast::RandomState;
+use gateway::replay::{Outcome, Spread};
+
+use crate::shown;
+
+/// Maximum number of keys that are followed one by one.
+///
+/// Requests of further keys are only counted together.
+const MAX_KEYS: usize = 1 << 20;
+/// Maximum number of keys shown.
+const SHOWN: usize = 10;
+
+#[derive(Default)]
+pub(super) struct Summary {
+    requests: u64,
+    passed: u64,
+    rejected: u64,
+    /// Those of the rejected that a gate rejected; `None` if no request was at a gate.
+    by_gate: Option<u64>,
+    /// Requests that no route takes.
+    pub(super) unrouted: u64,
+    /// Those of the delayed requests, in nanoseconds.
+    waits: Spread,
+    keys: HashMap<Box<[u8]>, Fate, RandomState>,
+    /// Requests of keys beyond [`MAX_KEYS`].
+    beyond: u64,
+}
+
+/// What became of the requests of one key.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Fate {
+    /// Includes requests that no route takes: a client that gets 404 is no better off.
+    rejected: u64,
+    /// Sum over all requests, in nanoseconds.
+    waited: u64,
+}
+
+impl Summary {
+    /// Counts a request.
+    pub(super) fn add(&mut self, outcome: Option<&Outcome>) {
+        self.requests += 1;
+        if let Some(gate) = outcome.and_then(|outcome| outcome.at_gate) {
+            let rejected = u64::from(gate.rejected.is_some());
+            self.by_gate = Some(self.by_gate.unwrap_or_default() + rejected);
+        }
+        match outcome.map(Outcome::delay) {
+            None => self.unrouted += 1,
+            Some(None) => self.rejected += 1,
+            Some(Some(Duration::ZERO)) => self.passed += 1,
+            Some(Some(delay)) => self.waits.add(nanos(delay)),
+        }
+    }
+
+    /// Counts a request for its key.
+    pub(super) fn add_of_key(&mut self, key: &[u8], outcome: Option<&Outcome>) {
+        let key = &*short_key(key);
+        let has_room = self.keys.len() < MAX_KEYS;
+        let fate = match self.keys.get_mut(key) {
+            Some(fate) => fate,
+            None if has_room => self.keys.entry(key.into()).or_default(),
+            None => return self.beyond += 1,
+        };
+        match outcome.and_then(Outcome::delay) {
+            None => fate.rejected += 1,
+            Some(delay) => fate.waited = fate.waited.saturating_add(nanos(delay)),
+        }
+    }
+
+    /// The counts, below the `name` of the file.
+    pub(super) fn text(&self, name: &str) -> String {
+        let of_all = |part: u64| {
+            let percent = shown::share(part, self.requests) * 100.0;
+            format!("{part} ({percent:.1} %)")
+        };
+        let mut lines = vec![
+            ("", name.to_owned()),
+            ("requests", self.requests.to_string()),
+            ("passed at once", of_all(self.passed)),
+            ("delayed", of_all(self.waits.count())),
+            ("rejected", of_all(self.rejected)),
+        ];
+        let by_gate = self.by_gate.map(of_all);
+        lines.extend(by_gate.map(|text| ("  by an origin's gate", text)));
+        lines.extend([
+            ("without a route", of_all(self.unrouted)),
+            ("wait of the delayed, p50", seconds(self.waits.at(0.5))),
+            ("p99", seconds(self.waits.at(0.99))),
+            ("longest", seconds(self.waits.peak())),
+        ]);
+        let width = name.chars().count().max(20) + 1;
+        let lines = lines.iter();
+        let mut text: String = lines
+            .map(|(what, number)| format!("{what:<26}{number:>width$}\n"))
+            .collect();
+        self.put_keys(&mut text);
+        if self.unrouted > 0 {
+            text.push_str("(For keys, requests without a route count as rejected.)\n");
+        }
+        if self.beyond > 0 {
+            let beyond = self.beyond;
+            let _ = writeln!(
+                text,
+                "{beyond} requests have keys beyond the {MAX_KEYS} that are counted one by one"
+            );
+        }
+        text
+    }
+
+    /// Adds the keys that are rejected most, and of these the ones that wait longest.
+    fn put_keys(&self, text: &mut String) {
+        let keys = self.keys.iter();
+        let mut limited: Vec<_> = keys.filter(|it| *it.1 != Fate::default()).collect();
+        limited.sort_by_key(|(key, fate)| (Reverse(**fate), *key));
+        let of_all = format!("{} of {} keys are limited", limited.len(), self.keys.len());
+        // Writing to a String cannot fail.
+        let _ = match limited[..] {
+            [] => writeln!(text, "\n{of_all}"),
+            _ => writeln!(
+                text,
+                "\n{of_all:<42}{:>10}{:>16}",
+                "rejected", "waited in all"
+            ),
+        };
+        for (key, fate) in limited.iter().take(SHOWN) {
+            let (key, waited) = (shown::key(key), seconds(fate.waited));
+            let _ = writeln!(text, "  {key:<40}{:>10}{waited:>16}", fate.rejected);
+        }
+        if limited.len() > SHOWN {
+            let _ = writeln!(text, "  and {} more", limited.len() - SHOWN);
+        }
+    }
+}
+
+fn seconds(nanos: u64) -> String {
+    format!("{:.3} s", Duration::from_nanos(nanos).as_secs_f64())
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
