@@ -1,10 +1,9 @@
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use awc::http::header;
 use awc::{Client, ClientRequest, Connector};
 
-use super::aim::Aim;
 use super::origin::CROWD;
 use super::tally::{TENTHS, Tally};
 
@@ -39,19 +38,21 @@ const MAX_IN_FLIGHT: usize = 256;
 /// The clients of the demo.
 pub(super) struct Crowd {
     client: Client,
+    url: String,
     tally: Tally,
 }
 
 impl Crowd {
-    pub(super) fn new(tally: Tally) -> Self {
+    pub(super) fn new(gateway: SocketAddr, tally: Tally) -> Self {
         Self {
             client: client(None),
+            url: format!("http://{gateway}/"),
             tally,
         }
     }
 
     /// Sends the burst of a tenth, if it has one. Tenths are counted from the start.
-    pub(super) fn come(&self, aim: &Aim, tenth: u64) {
+    pub(super) fn come(&self, tenth: u64) {
         let round = tenth % ROUND;
         let burst = BURSTS
             .iter()
@@ -67,16 +68,11 @@ impl Crowd {
                 room
             });
             if taken {
-                actix_rt::spawn(call(self.request(aim), self.tally.clone()));
+                let request = self.client.get(&self.url);
+                let request = request.insert_header((header::USER_AGENT, CROWD));
+                actix_rt::spawn(call(request, self.tally.clone()));
             }
         }
-    }
-
-    fn request(&self, aim: &Aim) -> ClientRequest {
-        let url = format!("http://{}{}", aim.gateway, aim.path);
-        self.client
-            .get(url)
-            .insert_header((header::USER_AGENT, CROWD))
     }
 }
 

@@ -1,10 +1,9 @@
 use std::env;
-use std::fmt::Write as _;
-use std::io::{self, IsTerminal};
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write as _};
 
-use super::aim::Aim;
+use super::smooth::Pace;
 use super::tally::Second;
-use super::words::milliseconds;
 
 /// Width of the bar of waiting requests, in columns.
 const WIDTH: usize = 10;
@@ -37,32 +36,30 @@ impl Picture {
     }
 
     /// A line that says where to change the rate.
-    pub(super) fn knob(self, place: &str, aim: &Aim) -> String {
-        let rate = self.paint(Colour::Cyan, format!("{place}  rate = \"{}\"", aim.rate));
-        format!("  {rate}   <- edit, save, and watch the pace change; Ctrl-C ends")
+    pub(super) fn knob(self, place: &str, pace: Pace) -> String {
+        let rate = self.paint(Colour::Cyan, format!("{place}  rate = \"{}\"", pace.rate));
+        format!("  {rate}   <- edit, save, and watch the pace change; Ctrl-C ends\n")
     }
 
     /// The line of one second.
-    pub(super) fn line(self, number: u64, second: &Second, aim: &Aim) -> String {
+    pub(super) fn line(self, number: u64, second: &Second, pace: Pace) -> String {
         let arrivals = self.paint(Colour::Yellow, sparkline(&second.came));
         let departures = self.paint(Colour::Green, sparkline(&second.left));
         let (came, left) = (
             second.came.iter().sum::<u32>(),
             second.left.iter().sum::<u32>(),
         );
-        let queue = bar(second.waiting, aim.limit.burst);
-        let pace = second.gaps.evenness().map_or(String::new(), |(mean, off)| {
+        let queue = bar(second.waiting, pace.burst);
+        let every = second.gaps.evenness().map_or(String::new(), |(mean, off)| {
             format!("{} ±{:.2}", milliseconds(mean, 1), off * 1000.0)
         });
         let rejected = self.warn(second.rejected, format!("{:>3}", second.rejected));
         let mut line = format!(
-            "{number:>4}s {arrivals} {came:>3}  {queue} {:>3}  {departures} {left:>3}  {pace:<15} {rejected}  {}",
-            second.waiting, aim.rate
+            "{number:>4}s {arrivals} {came:>3}  {queue} {:>3}  {departures} {left:>3}  {every:<15} {rejected}  {}",
+            second.waiting, pace.rate
         );
         if second.failed > 0 {
-            let failed = self.warn(second.failed, format!("{} failed", second.failed));
-            // Writing to a string does not fail.
-            let _ = write!(line, "  {failed}");
+            line += &self.warn(second.failed, format!("  {} failed", second.failed));
         }
         line
     }
@@ -117,12 +114,19 @@ fn bar(taken: usize, most: u32) -> String {
     "█".repeat(full) + &"░".repeat(WIDTH - full)
 }
 
+/// Writes a line to standard output.
+pub(super) fn say(text: impl Display) -> io::Result<()> {
+    writeln!(io::stdout(), "{text}")
+}
+
+/// Formats seconds as milliseconds.
+pub(super) fn milliseconds(seconds: f64, decimals: usize) -> String {
+    format!("{:.decimals$} ms", seconds * 1000.0)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use config;
 
     #[test]
     fn bars() {
@@ -135,11 +139,10 @@ mod tests {
 
     #[test]
     fn a_line() {
-        let text = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n\
-                    [zones.a]\nkey = \"a\"\nrate = \"10r/s\"\n\
-                    [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"a\", burst = 20 }]\n";
-        let settings = config::parse(text, Path::new("gateway.toml"), false).unwrap();
-        let aim = Aim::of(&settings).unwrap();
+        let pace = Pace {
+            rate: "10r/s".parse().unwrap(),
+            burst: 20,
+        };
         let second = Second {
             came: [24, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             left: [1; 10],
@@ -148,10 +151,10 @@ mod tests {
             ..Second::default()
         };
         assert_eq!(
-            Picture { colours: false }.line(1, &second, &aim),
+            Picture { colours: false }.line(1, &second, pace),
             "   1s █·········  24  █████░░░░░  10  ▁▁▁▁▁▁▁▁▁▁  10                    3  10r/s"
         );
-        let coloured = Picture { colours: true }.line(1, &second, &aim);
+        let coloured = Picture { colours: true }.line(1, &second, pace);
         assert!(coloured.contains("\x1b[31m  3\x1b[0m"), "{coloured}");
     }
 }

@@ -1,74 +1,158 @@
 //! The scene `smooth`: bursts in, an even stream out.
 
+use std::cell::Cell;
+use std::fs;
 use std::io;
 use std::time::Duration;
 
-use gateway::server::Loaded;
-use limit::Moment;
-use tokio::sync::watch;
+use config::Settings;
+use limit::{Moment, Rate};
 
-use super::aim::Aim;
 use super::crowd::Crowd;
-use super::origin;
-use super::screen::Screen;
-use super::stage::{self, Beat, InForce, next_gateway, wait_for_gateway};
-use super::tally::Tally;
+use super::own_file::OwnFile;
+use super::picture::{HEADING, Picture, milliseconds, say};
+use super::stage::{self, Beat, InForce, next_gateway};
+use super::tally::{Tally, Total};
+use crate::starter;
 
-/// Plays the scene on a file until it is interrupted.
-pub(super) async fn play(loaded: Loaded) -> io::Result<()> {
-    let aim = Aim::of(&loaded.settings)
-        .map_err(|error| io::Error::other(format!("{}: {error}", loaded.file.display())))?;
+/// Lines between two headings, so that one is always visible.
+const HEADING_EVERY: u64 = 20;
+
+/// What the demo shows of the settings in force: those of the first limit of the first route.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pace {
+    pub(super) rate: Rate,
+    pub(super) burst: u32,
+}
+
+impl Pace {
+    /// `None` without a limit.
+    pub(super) fn of(settings: &Settings) -> Option<Self> {
+        let limit = settings.routes.first()?.limits.first()?;
+        Some(Self {
+            rate: settings.zones[limit.zone].rate,
+            burst: limit.limit.burst,
+        })
+    }
+}
+
+/// Plays the scene until it is interrupted.
+pub(super) async fn play() -> io::Result<()> {
+    let file = OwnFile::create(|addresses| {
+        let [gateway, admin] = [addresses.gateway, addresses.admin].map(|it| it.to_string());
+        starter::with_addresses(&gateway, &admin, &format!("http://{}", addresses.origin))
+    })?;
     let tally = Tally::default();
-    let file = loaded.file.clone();
-    let mut screen = Screen::new(&file);
-    actix_rt::spawn(origin::listen(&aim.origin, &aim.servers, tally.clone())?);
-    let (tell, told) = watch::channel(None);
-    let shown = show(aim, told, &tally, &mut screen);
-    Box::pin(stage::play(loaded, tell, shown)).await?;
+    let seconds = Cell::new(0);
+    let scene = |in_force| show(&file, in_force, &tally, &seconds);
+    Box::pin(stage::play(&file, tally.clone(), scene)).await?;
     tally.with(|counts| counts.next_second(Moment::default()));
-    screen.summary(&tally.with(|counts| counts.total()))
+    say(format!(
+        "\n{}\nnext: `drip demo --scene fair` shows a backend that one client floods and nine do not\n\
+         to keep a file like this one: `drip init`",
+        summary(seconds.get(), &tally.with(|counts| counts.total()))
+    ))
 }
 
 /// Sends the crowd's requests, and shows the result as one line a second.
 async fn show(
-    mut aim: Aim,
-    mut told: InForce,
+    file: &OwnFile,
+    mut in_force: InForce,
     tally: &Tally,
-    screen: &mut Screen<'_>,
+    seconds: &Cell<u64>,
 ) -> io::Result<()> {
-    wait_for_gateway(&mut told).await;
-    let crowd = Crowd::new(tally.clone());
-    screen.introduction(&aim)?;
+    let picture = Picture::of_stdout();
+    let pace = in_force
+        .borrow_and_update()
+        .as_ref()
+        .and_then(|it| Pace::of(it.settings()));
+    let Some(mut pace) = pace else { return Ok(()) };
+    say(introduction(file, pace))?;
+    say(picture.knob(&place(file), pace))?;
+    let crowd = Crowd::new(file.addresses.gateway, tally.clone());
     let mut beat = Beat::start().await;
     tally.with(|counts| {
-        counts.retune(aim.rate.interval());
+        counts.retune(pace.rate.interval());
         counts.next_second(beat.began)
     });
-    crowd.come(&aim, 0);
+    crowd.come(0);
     loop {
         tokio::select! {
             (tenth, has_second_ended) = beat.next() => {
                 if has_second_ended {
                     let next = beat.began + Duration::from_secs(beat.seconds);
                     let ended = tally.with(|counts| counts.next_second(next));
-                    screen.line(&ended, &aim)?;
+                    if seconds.get().is_multiple_of(HEADING_EVERY) {
+                        say(HEADING)?;
+                    }
+                    seconds.set(seconds.get() + 1);
+                    say(picture.line(seconds.get(), &ended, pace))?;
                 }
-                crowd.come(&aim, tenth);
+                crowd.come(tenth);
             }
-            gateway = next_gateway(&mut told) => {
+            gateway = next_gateway(&mut in_force) => {
                 let Some(gateway) = gateway else {
                     return std::future::pending().await;
                 };
-                match Aim::of(gateway.settings()) {
-                    Ok(new) => {
-                        tally.with(|counts| counts.retune(new.rate.interval()));
-                        screen.changed(&aim, &new)?;
-                        // The address that the gateway listens on does not change until a restart.
-                        aim = Aim { gateway: aim.gateway, ..new };
-                    }
-                    Err(error) => screen.unclear(&error)?,
+                let place = place(file);
+                let (old, new) = (pace.rate, Pace::of(gateway.settings()));
+                let what = match new {
+                    Some(new) if new.rate == old => format!("; the rate is still {old}"),
+                    Some(new) => format!(": {old} is now {}", new.rate),
+                    None => "; its first route has no limits now".to_owned(),
+                };
+                say(picture.note(&format!("{place} was saved and is in force{what}")))?;
+                if let Some(new) = new {
+                    pace = new;
+                    tally.with(|counts| counts.retune(pace.rate.interval()));
                 }
             }
         }
     }
+}
+
+/// The file, and the number of its first line with a rate.
+fn place(file: &OwnFile) -> String {
+    let text = fs::read_to_string(file.path()).unwrap_or_default();
+    let line = text.lines().position(|line| line.starts_with("rate"));
+    let line = line.map_or(String::new(), |line| format!(":{}", line + 1));
+    format!("{}{line}", file.path().display())
+}
+
+/// An introduction for users who see the demo for the first time.
+fn introduction(file: &OwnFile, Pace { rate, burst }: Pace) -> String {
+    let every = milliseconds(rate.interval().as_secs_f64(), 0);
+    let addresses = file.addresses;
+    format!(
+        "drip demo: bursts in, an even stream out\n\n\
+         \x20 a crowd      sends up to 30 requests at once to the gateway\n\
+         \x20 the gateway  lets one go on every {every}; up to {burst} wait for their turn, the rest get 429\n\
+         \x20 an origin    stands in for your backend and times what reaches it\n\
+         \x20 try it       http://{}/ is the gateway, http://{}/ its live page\n\
+         \x20 a bar below  is a tenth of a second: ▁ one request, █ eight or more\n",
+        addresses.gateway, addresses.admin
+    )
+}
+
+/// The summary at the end.
+fn summary(seconds: u64, total: &Total) -> String {
+    let Total {
+        came,
+        left,
+        rejected,
+        failed,
+        waiting,
+        gaps,
+    } = total;
+    let failed = match failed {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
+    let pace = gaps.evenness().map_or(String::new(), |(_, off)| {
+        let off = milliseconds(off, 2);
+        format!("; while some waited, departures kept the pace to ±{off}")
+    });
+    format!(
+        "{seconds} s: {came} arrived, {left} left, {rejected} rejected, {waiting} still waiting{failed}{pace}"
+    )
 }

@@ -1,36 +1,39 @@
 //! What the scenes share: a gateway in this process, interrupts, and the clock of a scene.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use config::{AdminTokens, Level, Log};
 use gateway::http::gateway::Gateway;
 use gateway::observe::log::Logging;
+use gateway::server;
 use gateway::server::signals::{SignalRequest, Signals};
-use gateway::server::{self, Loaded};
 use gateway::time::clock;
 use limit::Moment;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::tally::{TENTH, TENTHS};
+use super::origin;
+use super::own_file::OwnFile;
+use super::tally::{TENTH, TENTHS, Tally};
 
 /// Receives each gateway that comes into force.
 pub(super) type InForce = watch::Receiver<Option<Arc<Gateway>>>;
 
-/// Runs the gateway and a scene until the scene ends or is interrupted.
+/// Runs the gateway, the origin and a scene until the scene ends or is interrupted.
 ///
-/// Sends each gateway that comes into force on `tell`.
+/// The scene begins when the gateway is in force. `tally`: what the origin counts.
 ///
 /// # Errors
 ///
 /// Returns an error if the gateway cannot be started, and the errors of the scene.
-pub(super) async fn play(
-    loaded: Loaded,
-    tell: watch::Sender<Option<Arc<Gateway>>>,
-    scene: impl Future<Output = io::Result<()>>,
+pub(super) async fn play<S: Future<Output = io::Result<()>>>(
+    file: &OwnFile,
+    tally: Tally,
+    scene: impl FnOnce(InForce) -> S,
 ) -> io::Result<()> {
+    let loaded = server::load_to_start(file.path()).map_err(io::Error::other)?;
+    actix_rt::spawn(origin::listen(file.addresses.origin, tally)?);
     // The picture shows what succeeds and what is rejected, so the log leaves it out.
     let log = &loaded.settings.log;
     let log = Logging::start(&Log {
@@ -39,41 +42,27 @@ pub(super) async fn play(
     })?;
     log.leave_out("drip_gateway::status::headline");
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
-    let file = loaded.file.clone();
     let mut signals = Signals::listen()?;
+    let (tell, mut in_force) = watch::channel(None);
+    let shown = async {
+        if in_force.wait_for(Option::is_some).await.is_err() {
+            // The gateway has ended, and reports the reason itself.
+            std::future::pending::<()>().await;
+        }
+        scene(in_force).await
+    };
     // When interrupted, the gateway would drain its queues. The demo does not need those answers,
     // so it ends first.
     tokio::select! {
         () = interrupted(&mut signals) => Ok(()),
         // Boxed, because it is large.
-        served = Box::pin(server::serve(loaded, tokens, tell)) => {
-            served.map_err(|error| remedy(error, &file))
-        }
-        shown = scene => shown,
+        served = Box::pin(server::serve(loaded, tokens, tell)) => served,
+        shown = shown => shown,
     }
 }
 
 async fn interrupted(signals: &mut Signals) {
     while signals.next().await != SignalRequest::Stop {}
-}
-
-fn remedy(error: io::Error, file: &Path) -> io::Error {
-    if error.kind() != io::ErrorKind::AddrInUse {
-        return error;
-    }
-    let file = file.display();
-    io::Error::new(
-        error.kind(),
-        format!("{error}; stop it, or write another port into {file}"),
-    )
-}
-
-/// Waits until the gateway is in force.
-pub(super) async fn wait_for_gateway(in_force: &mut InForce) {
-    if in_force.wait_for(Option::is_some).await.is_err() {
-        // The gateway has ended, and reports the reason itself.
-        std::future::pending::<()>().await;
-    }
 }
 
 /// Waits for the next gateway that comes into force; `None` if the gateway has ended.

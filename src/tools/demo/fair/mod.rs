@@ -4,39 +4,36 @@
 //! `share`, and in the second part clients take turns.
 
 mod clients;
-mod file;
 mod score;
 mod screen;
 
 use std::io;
 
-use gateway::server;
 use gateway::time::clock;
-use tokio::sync::watch;
 
 use self::clients::Clients;
-use self::file::SceneFile;
 use self::score::Score;
-use super::origin;
-use super::stage::{self, Beat, InForce, next_gateway, wait_for_gateway};
+use super::own_file::{Addresses, OwnFile};
+use super::stage::{self, Beat, InForce, next_gateway};
 use super::tally::Tally;
 
 /// Seconds of each part.
 const SECONDS: u64 = 8;
 
+/// The line that the second part adds to the file.
+const SHARE: &str = "share = \"per_client\"";
+
+/// The pace of the gate, and the longest wait there.
+const RATE: &str = "50r/s";
+const QUEUE_TIMEOUT: &str = "2s";
+
 /// Plays the scene to its end, or until it is interrupted.
 pub(super) async fn play() -> io::Result<()> {
-    let file = SceneFile::create()?;
-    let loaded = server::load_to_start(file.path()).map_err(io::Error::other)?;
+    let file = OwnFile::create(|addresses| text(addresses, ""))?;
     let reached = Tally::default();
-    for origin in &loaded.settings.origins {
-        let listening = origin::listen(&origin.name, &origin.servers, reached.clone());
-        actix_rt::spawn(listening?);
-    }
     let (without, with) = (Score::default(), Score::default());
-    let (tell, in_force) = watch::channel(None);
-    let shown = show(&file, in_force, &reached, [&without, &with]);
-    stage::play(loaded, tell, shown).await?;
+    let scene = |in_force| show(&file, in_force, &reached, [&without, &with]);
+    stage::play(&file, reached.clone(), scene).await?;
     screen::summary(&without.total(), &with.total())
 }
 
@@ -45,13 +42,12 @@ pub(super) async fn play() -> io::Result<()> {
 /// A request counts in the part in which it is sent, so those that still wait when the file is
 /// saved do not blur the second part.
 async fn show(
-    file: &SceneFile,
+    file: &OwnFile,
     mut in_force: InForce,
     reached: &Tally,
     [without, with]: [&Score; 2],
 ) -> io::Result<()> {
-    wait_for_gateway(&mut in_force).await;
-    let clients = Clients::new(file.gateway());
+    let clients = Clients::new(file.addresses.gateway);
     screen::introduction(file)?;
     let mut beat = Beat::start().await;
     let mut end = SECONDS;
@@ -65,7 +61,7 @@ async fn show(
                     screen::line(beat.seconds, &score.next_second(), left.iter().sum())?;
                     match (beat.seconds >= end, is_shared) {
                         (true, true) => return Ok(()),
-                        (true, false) => file.share()?,
+                        (true, false) => file.save(&text(&file.addresses, &format!("{SHARE}\n")))?,
                         (false, _) => {}
                     }
                 }
@@ -84,4 +80,23 @@ async fn show(
             }
         }
     }
+}
+
+/// The text of the file. `share`: the line of the second part.
+fn text(addresses: &Addresses, share: &str) -> String {
+    let Addresses {
+        gateway,
+        admin,
+        origin,
+    } = addresses;
+    format!(
+        "[server]\nlisten = [\"{gateway}\"]\nadmin = \"{admin}\"\n\n\
+         [origins.app]\nservers = [\"http://{origin}\"]\n\
+         rate = \"{RATE}\"\nqueue_timeout = \"{QUEUE_TIMEOUT}\"\n{share}\n\
+         # The gate shares by the key of this zone. No route limits by its rate.\n\
+         [zones.per_client]\nkey = \"$remote_addr\"\nrate = \"{RATE}\"\n\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n\n\
+         # Requests that the end of the scene cuts off are no news.\n\
+         [log]\nlevel = \"error\"\n"
+    )
 }

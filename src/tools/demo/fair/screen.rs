@@ -3,12 +3,11 @@ use std::io;
 use std::time::Duration;
 
 use super::clients::{FLOOD_IN_A_TENTH, LIGHT_EVERY};
-use super::file::{QUEUE_TIMEOUT, RATE, SHARE, SceneFile};
 use super::score::{Group, Results};
-use crate::demo::picture::Picture;
-use crate::demo::screen::say;
+use super::{QUEUE_TIMEOUT, RATE, SHARE};
+use crate::demo::own_file::OwnFile;
+use crate::demo::picture::{Picture, milliseconds, say};
 use crate::demo::tally::TENTHS;
-use crate::demo::words::milliseconds;
 
 /// The names of the columns.
 const HEADING: &str = "      \
@@ -16,7 +15,7 @@ const HEADING: &str = "      \
     answered  rejected   median    worst   answered  rejected   median    worst   gets";
 
 /// An introduction for users who see the demo for the first time, and the first heading.
-pub(super) fn introduction(file: &SceneFile) -> io::Result<()> {
+pub(super) fn introduction(file: &OwnFile) -> io::Result<()> {
     let path = file.path().display();
     say(format!(
         "drip demo --scene fair: one client floods a backend, nine do not\n\n\
@@ -28,14 +27,14 @@ pub(super) fn introduction(file: &SceneFile) -> io::Result<()> {
          \x20 its file      {path}\n",
         FLOOD_IN_A_TENTH * TENTHS,
         TENTHS / LIGHT_EVERY,
-        file.gateway(),
-        file.admin(),
+        file.addresses.gateway,
+        file.addresses.admin,
     ))?;
     part("without share: all requests wait in one queue")
 }
 
 /// Notes that the file was saved with `share` and is in force.
-pub(super) fn shared(file: &SceneFile) -> io::Result<()> {
+pub(super) fn shared(file: &OwnFile) -> io::Result<()> {
     let path = file.path().display();
     say("")?;
     part(&format!(
