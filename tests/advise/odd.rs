@@ -148,25 +148,6 @@ fn a_first_line_that_was_cut_off_is_one_bad_line() {
 }
 
 #[test]
-fn json_as_nginx_writes_it_is_the_same_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    write(folder, "drip.json", json(&steady()));
-    let nginx = json(&steady())
-        .replace("\"time\"", "\"time_iso8601\"")
-        .replace("Z\"", "+00:00\"")
-        .replace("\"client\"", "\"remote_addr\"")
-        .replace("\"target\":\"/\"", "\"request\":\"GET / HTTP/1.1\"")
-        .replace("\"origin_seconds\":0.019,", "")
-        .replace("\"duration_seconds\":0.02", "\"request_time\":\"0.020\"");
-    write(folder, "nginx.json", nginx);
-    assert_eq!(
-        advise(folder, &["nginx.json"]),
-        advise(folder, &["drip.json"])
-    );
-}
-
-#[test]
 fn a_log_of_the_last_century_has_dates() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -177,20 +158,4 @@ fn a_log_of_the_last_century_has_dates() {
         report.contains(", 1999-11-01 10:00:00 to 1999-11-01 10:01:59"),
         "{report}"
     );
-}
-
-#[test]
-fn caddys_times_of_the_wall_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    let line = |second: u32, milli: u32| {
-        format!(
-            "{{\"ts\":\"2026/11/01 09:00:{second:02}.{milli:03}\",\"request\":{{\"client_ip\":\"192.0.2.1\",\"method\":\"GET\",\"uri\":\"/\"}},\"duration\":0.001}}\n"
-        )
-    };
-    let log: String = (0..9).flat_map(|at| [line(at, 1), line(at, 501)]).collect();
-    write(folder, "caddy.log", log);
-    let report = advise(folder, &["caddy.log"]);
-    assert!(report.contains("\n18 requests of 1 keys"), "{report}");
-    assert_eq!(fit(&report, "all keys").0, "2r/s", "{report}");
 }

@@ -4,14 +4,14 @@ use std::io;
 
 use super::fit::{Fit, Fitter, widths_in};
 use super::keys::HeavyKey;
-use super::survey::{Survey, Surveyed};
+use super::survey::Survey;
 
 /// Number of keys that are shown.
 const SHOWN: usize = 5;
 
 /// The recommended rates and bursts.
 pub struct Advice {
-    pub(super) survey: Surveyed,
+    pub(super) survey: Survey,
     /// Number of window widths that the log is long enough for.
     pub(super) widths: usize,
     pub(super) zone: ZoneAdvice,
@@ -34,8 +34,8 @@ impl Advice {
     /// # Errors
     ///
     /// Returns an error if the temporary file cannot be read.
-    pub fn new(survey: Survey) -> io::Result<Option<Self>> {
-        let survey = survey.end()?;
+    pub fn new(mut survey: Survey) -> io::Result<Option<Self>> {
+        survey.end()?;
         let (first, last) = survey.group.span();
         let widths = widths_in(last.since(first));
         let zone = ZoneAdvice::new(&survey, widths)?;
@@ -48,7 +48,7 @@ impl Advice {
 }
 
 impl ZoneAdvice {
-    fn new(survey: &Surveyed, widths: usize) -> io::Result<Option<Self>> {
+    fn new(survey: &Survey, widths: usize) -> io::Result<Option<Self>> {
         let group = &survey.group;
         let fitter = Fitter::new(group, widths)?;
         let Some(all) = fitter.fit(|_| true)? else {

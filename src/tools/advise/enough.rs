@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::survey::Surveyed;
+use super::survey::Survey;
 
 /// The fewest requests of which a peak tells something.
 const MIN_REQUESTS: u64 = 1000;
@@ -12,7 +12,7 @@ const MIN_REQUESTS: u64 = 1000;
 const MIN_TIME: Duration = Duration::from_secs(59 * 60);
 
 /// What to tell of a log that is too short for its numbers to be right; `None` for others.
-pub(super) fn caution(survey: &Surveyed) -> Option<String> {
+pub(super) fn caution(survey: &Survey) -> Option<String> {
     let (first, last) = survey.group.span();
     told(survey.group.requests(), last.since(first))
 }

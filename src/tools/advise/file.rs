@@ -21,9 +21,9 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
     let survey = &advice.survey;
     let zone = &advice.zone;
     let of_rate = origin_of_rate(advice, zone.is_without());
-    let key = toml_string(&survey.facts.template.to_string());
+    let key = toml_string(&survey.template.to_string());
     let rate = toml_string(&zone.chosen().0.rate.to_string());
-    let of_keys = match survey.facts.form {
+    let of_keys = match survey.form {
         Some(Form::Csv) => {
             "# The log does not say what its keys are made of; address is assumed.\n"
         }

@@ -210,15 +210,4 @@ mod tests {
         load.end();
         assert_eq!(load.of_second().count(), seconds);
     }
-
-    #[test]
-    fn a_log_without_durations_tells_only_how_many_come() {
-        let mut load = OriginLoad::default();
-        for text in ["1.1,a", "1.2,b", "2,c"] {
-            load.add(&Form::Csv.read(text).unwrap());
-        }
-        load.end();
-        assert!(!load.is_timed());
-        assert_eq!(load.of_second().peak(), 2);
-    }
 }

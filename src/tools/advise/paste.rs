@@ -6,7 +6,7 @@ use super::advice::{Advice, ZoneAdvice};
 use super::fit::Fit;
 use super::gate::GateAdvice;
 use super::keys::HeavyKey;
-use super::survey::Surveyed;
+use super::survey::Survey;
 
 /// The limit of a route and its zone, to append to a file whose last table is the route.
 #[must_use]
@@ -16,13 +16,13 @@ pub fn toml(advice: &Advice) -> String {
         "{}\n[zones.{}]\nkey = {}\nrate = {}\n",
         limit(survey, zone),
         title(&zone_of(survey)),
-        toml_string(&survey.facts.template.to_string()),
+        toml_string(&survey.template.to_string()),
         toml_string(&zone.chosen().0.rate.to_string()),
     )
 }
 
 /// The field of a route that limits it, and the other numbers as a comment.
-pub(super) fn limit(survey: &Surveyed, advice: &ZoneAdvice) -> String {
+pub(super) fn limit(survey: &Survey, advice: &ZoneAdvice) -> String {
     let (Fit { burst, .. }, other) = advice.chosen();
     let name = advice.heaviest().map(HeavyKey::shown).unwrap_or_default();
     let other = other.map_or(String::new(), |Fit { rate, burst, .. }| {
@@ -37,21 +37,21 @@ pub(super) fn limit(survey: &Surveyed, advice: &ZoneAdvice) -> String {
 }
 
 /// The name of the zone that is advised.
-pub(super) fn zone_of(survey: &Surveyed) -> String {
-    let zone = survey.facts.zone.clone();
-    zone.unwrap_or_else(|| zone_name(&survey.facts.template))
+pub(super) fn zone_of(survey: &Survey) -> String {
+    let zone = survey.zone.clone();
+    zone.unwrap_or_else(|| zone_name(&survey.template))
 }
 
 /// The lines for the origin's table that put a gate in front of it.
-pub(super) fn gate(survey: &Surveyed) -> Option<String> {
+pub(super) fn gate(survey: &Survey) -> Option<String> {
     Some(format!("[origins.NAME]\n{}", gate_fields(survey)?))
 }
 
 /// The same lines without the title of the table.
-pub(super) fn gate_fields(survey: &Surveyed) -> Option<String> {
-    let gate = GateAdvice::new(&survey.facts.load)?;
+pub(super) fn gate_fields(survey: &Survey) -> Option<String> {
+    let gate = GateAdvice::new(&survey.load)?;
     let is_of_keys = |part: &Part| matches!(part, Part::Variable(_));
-    let has_keys = survey.facts.template.parts().iter().any(is_of_keys);
+    let has_keys = survey.template.parts().iter().any(is_of_keys);
     let zone = has_keys.then(|| toml_string(&zone_of(survey)));
     Some(gate.fields(zone.as_deref()))
 }

@@ -27,108 +27,64 @@ pub struct Reading {
     pub bad: u64,
 }
 
-/// A log that is being read.
-struct Open {
-    name: String,
-    trace: Trace,
-    /// Its next request: the time, and the slot of its key.
-    next: Option<(u64, u32)>,
-}
-
 /// How many lines at the start of a log are searched for a time.
 const LOOKED_AT: usize = 1000;
 
-/// Reads logs into `survey`, the oldest first.
+/// Reads logs into `survey`, one after another, the one with the earliest request first.
 ///
-/// Logs whose times overlap are read side by side. Problems are reported to `complain` with log and
-/// line, and the rest is read.
+/// Problems are reported to `complain` with log and line, and the rest is read.
 ///
 /// # Errors
 ///
 /// Returns an error if the survey cannot store more.
 pub fn read(
-    logs: Vec<Log>,
+    mut logs: Vec<Log>,
     survey: &mut Survey,
     mut complain: impl FnMut(&str, Option<u64>, &dyn Display),
 ) -> io::Result<Reading> {
     let mut reading = Reading::default();
-    // A pipe is opened only once, so its start is unknown and it is opened first.
-    let of = |log: &Log| log.is_file.then(|| begin(log)).flatten();
-    let logs = logs.into_iter();
-    let mut waiting: Vec<(Moment, Log)> = logs
-        .map(|log| (of(&log).unwrap_or_default(), log))
-        .collect();
-    waiting.sort_by_key(|(begin, _)| std::cmp::Reverse(*begin));
-    let mut open: Vec<Open> = Vec::new();
-    loop {
-        let earliest = open
-            .iter()
-            .filter_map(|log| log.next.map(|next| next.0))
-            .min();
-        let is_due = |begin: Moment| earliest.is_none_or(|earliest| begin.as_nanos() <= earliest);
-        if let Some((_, log)) = waiting.pop_if(|(begin, _)| is_due(*begin)) {
-            match (log.open)().and_then(|input| Trace::of_form(input, log.form)) {
-                Ok(trace) => open.push(Open {
-                    name: log.name,
-                    trace,
-                    next: None,
-                }),
-                Err(error) => complain(&log.name, None, &error),
+    // A pipe is opened only once, so its start is unknown and it is read first.
+    logs.sort_by_cached_key(|log| log.is_file.then(|| begin(log)).flatten());
+    for log in logs {
+        let mut trace = match log.lines() {
+            Ok(trace) => trace,
+            Err(error) => {
+                complain(&log.name, None, &error);
+                continue;
             }
-            if let Some(last) = open.last_mut() {
-                last.advance(survey, &mut reading, &mut complain);
-            }
-        } else {
-            let next = open.iter_mut().min_by_key(|log| log.next);
-            let Some((log, (time, slot))) = next.and_then(|log| log.next.map(|next| (log, next)))
-            else {
-                break;
-            };
-            survey.count(time, slot)?;
-            log.advance(survey, &mut reading, &mut complain);
-        }
-        open.retain(|log| log.next.is_some());
-        if open.is_empty() && waiting.is_empty() {
-            break;
-        }
-    }
-    Ok(reading)
-}
-
-impl Open {
-    /// Reads on to the next request that counts.
-    fn advance(
-        &mut self,
-        survey: &mut Survey,
-        reading: &mut Reading,
-        complain: &mut impl FnMut(&str, Option<u64>, &dyn Display),
-    ) {
-        self.next = None;
-        while self.next.is_none() {
-            match self.trace.take() {
+        };
+        loop {
+            match trace.take() {
                 Ok(Some((_, Ok(line)))) => {
                     reading.read += 1;
-                    self.next = survey.item(&line);
-                    survey.set_form(self.trace.form());
+                    survey.add(&line)?;
+                    // That of the first log is told.
+                    survey.form = survey.form.or(trace.form());
                 }
                 Ok(Some((number, Err(error)))) => {
                     reading.bad += 1;
-                    complain(&self.name, Some(number), &error);
+                    complain(&log.name, Some(number), &error);
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    complain(&self.name, None, &error);
+                    complain(&log.name, None, &error);
                     break;
                 }
             }
         }
     }
+    Ok(reading)
+}
+
+impl Log<'_> {
+    fn lines(&self) -> io::Result<Trace> {
+        (self.open)().and_then(|input| Trace::of_form(input, self.form))
+    }
 }
 
 /// The time of the first request of a log.
 fn begin(log: &Log) -> Option<Moment> {
-    let input = (log.open)().ok()?;
-    let mut trace = Trace::of_form(input, log.form).ok()?;
+    let mut trace = log.lines().ok()?;
     for _ in 0..LOOKED_AT {
         if let (_, Ok(line)) = trace.take().ok()?? {
             return Some(line.time);

@@ -11,7 +11,7 @@ use super::advice::Advice;
 use super::enough::caution;
 use super::fit::{Fit, WIDTHS};
 use super::paste::{gate, toml};
-use super::survey::Surveyed;
+use super::survey::Survey;
 use crate::shown::{percent, share};
 
 /// The earliest time of a trace that is a date: the year 2001. A trace may count from its start.
@@ -23,7 +23,7 @@ pub fn report(advice: &Advice) -> String {
     let survey = &advice.survey;
     let mut text = format!("{}\n{}\n", headline(advice), basis(survey));
     text.push_str(&caution(survey).unwrap_or_default());
-    let place = if survey.facts.is_of_file {
+    let place = if survey.is_of_file() {
         "Put these fields into the tables that the file has, the first into that of the route"
     } else {
         "Paste this at the end of a gateway.toml, below the route to limit"
@@ -51,18 +51,18 @@ pub(super) fn headline(advice: &Advice) -> String {
 }
 
 /// What the advice rests on: requests, keys and time.
-pub(super) fn basis(survey: &Surveyed) -> String {
+pub(super) fn basis(survey: &Survey) -> String {
     let count = survey.group.requests();
     let keys = survey.group.keys.number();
     let (first, last) = survey.group.span();
-    let is_trace = survey.facts.form == Some(Form::Csv);
-    let from = shown(first, survey.ahead[0], is_trace);
-    let to = shown(last, survey.ahead[1], is_trace);
-    let by = match (&survey.facts.zone, survey.facts.form) {
+    let is_trace = survey.form == Some(Form::Csv);
+    let [from, to] = survey.ahead.unwrap_or_default();
+    let (from, to) = (shown(first, from, is_trace), shown(last, to, is_trace));
+    let by = match (&survey.zone, survey.form) {
         (_, Some(Form::Csv)) => "as the trace names them".to_owned(),
-        (Some(zone), _) if survey.facts.is_of_file => format!("of zone {zone}"),
+        (Some(zone), _) if survey.is_of_file() => format!("of zone {zone}"),
         (Some(zone), _) => format!("as zone {zone} logged them"),
-        _ => format!("by {}", survey.facts.template),
+        _ => format!("by {}", survey.template),
     };
     format!("{count} requests of {keys} keys {by}, {from} to {to}")
 }
@@ -103,29 +103,27 @@ fn table(text: &mut String, advice: &Advice) {
 }
 
 /// What is special in the log, and what is left out.
-fn notes(text: &mut String, survey: &Surveyed) {
+fn notes(text: &mut String, survey: &Survey) {
     if survey.group.is_coarse {
         text.push_str(
             "The log has whole seconds: requests within one second count as if they came at once, so the burst may be larger\n\
              than necessary.\n",
         );
     }
-    if survey.facts.form.is_some_and(Form::is_of_ends) {
+    if survey.form.is_some_and(Form::is_of_ends) {
         text.push_str("Times are when responses ended, not when requests came (Apache's are when they came).\n");
     }
-    if survey.facts.form == Some(Form::Haproxy) {
+    if survey.form == Some(Form::Haproxy) {
         text.push_str("HAProxy writes no time zone: times are read as UTC.\n");
     }
-    let keyless = match survey.facts.zone {
-        Some(_) if survey.facts.is_of_file => {
-            "requests are not limited by this zone, and are left out"
-        }
+    let keyless = match survey.zone {
+        Some(_) if survey.is_of_file() => "requests are not limited by this zone, and are left out",
         Some(_) => "requests were not decided on by this zone, and are left out",
         None => "requests have no key, and are not limited",
     };
-    let late = survey.facts.late;
+    let late = survey.order.late();
     let notes = [
-        (survey.facts.keyless, keyless),
+        (survey.keyless, keyless),
         (
             late,
             "requests stood more than 60 s, or a million requests, behind later ones, and count as if they had come then",
@@ -136,7 +134,7 @@ fn notes(text: &mut String, survey: &Surveyed) {
              peaks are still right, the number of keys is not",
         ),
         (
-            survey.facts.load.early(),
+            survey.load.early(),
             "seconds were counted for the gate of the origin before all of their requests were read, as the times are too\n\
              far apart to remember all seconds at once",
         ),
@@ -149,19 +147,17 @@ fn notes(text: &mut String, survey: &Surveyed) {
     if late > survey.group.requests() / 100 {
         text.push_str(
             "That is too many for the numbers above to be right: put the log into order first. If it begins with the\n\
-             newest line, use tac.\n",
+             newest line, use tac. Merge logs of several hosts by time.\n",
         );
     }
-    if (survey.facts.form == Some(Form::Csv) || survey.facts.zone.is_some())
-        && !survey.facts.is_of_file
-    {
+    if (survey.form == Some(Form::Csv) || survey.zone.is_some()) && !survey.is_of_file() {
         let _ = writeln!(
             text,
             "The log does not say what its keys are made of: the key to paste is what --key says, {}.",
-            survey.facts.template
+            survey.template
         );
     }
-    for variable in &survey.facts.untold {
+    for variable in &survey.untold {
         let _ = writeln!(
             text,
             "The log does not have ${variable}; keys are made without it."

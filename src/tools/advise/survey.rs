@@ -16,43 +16,24 @@ const MAX_REQUESTS: u64 = 250_000_000;
 
 /// Reads requests and counts them.
 pub struct Survey {
-    facts: Facts,
+    pub(super) template: KeyTemplate,
+    pub(super) zone: Option<String>,
     /// The zone of a file whose keys are counted.
     of_file: Option<Box<config::Zone>>,
     /// Buffer for the key of the current request.
     key: Vec<u8>,
-    group: Group,
-    order: Order<u32>,
-    /// How many more requests may be counted.
-    left: u64,
-    /// How many seconds the clock of the first line is ahead of UTC.
-    ///
-    /// `clock` is that of the last line: it changes with daylight saving time.
-    ahead: Option<i32>,
-    clock: i32,
-}
-
-/// What is requested of a survey, and what it finds beside its keys.
-pub(super) struct Facts {
-    pub(super) template: KeyTemplate,
-    pub(super) zone: Option<String>,
-    /// Whether the zone is one of a file.
-    pub(super) is_of_file: bool,
+    pub(super) group: Group,
     /// What all requests are to the origin, with a key or without.
     pub(super) load: OriginLoad,
     pub(super) untold: BTreeSet<String>,
     pub(super) keyless: u64,
-    /// How many requests could not be put into order.
-    pub(super) late: u64,
+    pub(super) order: Order<u32>,
     pub(super) form: Option<Form>,
-}
-
-/// The results of a survey.
-pub(super) struct Surveyed {
-    pub(super) facts: Facts,
-    pub(super) group: Group,
-    /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
-    pub(super) ahead: [i32; 2],
+    /// How many more requests may be counted.
+    left: u64,
+    /// How many seconds the log's clock is ahead of UTC, at its first and at its last line: it changes
+    /// with daylight saving time.
+    pub(super) ahead: Option<[i32; 2]>,
 }
 
 impl Survey {
@@ -62,25 +43,19 @@ impl Survey {
     ///
     /// Returns an error if there is no room for temporary files.
     pub fn new(template: KeyTemplate, most_keys: usize) -> io::Result<Self> {
-        let facts = Facts {
+        Ok(Self {
             template,
             zone: None,
-            is_of_file: false,
-            load: OriginLoad::default(),
-            untold: BTreeSet::new(),
-            keyless: 0,
-            late: 0,
-            form: None,
-        };
-        Ok(Self {
-            facts,
             of_file: None,
             key: Vec::new(),
             group: Group::new(most_keys)?,
+            load: OriginLoad::default(),
+            untold: BTreeSet::new(),
+            keyless: 0,
             order: Order::new(),
+            form: None,
             left: MAX_REQUESTS,
             ahead: None,
-            clock: 0,
         })
     }
 
@@ -89,7 +64,7 @@ impl Survey {
     /// Requests that another zone decided are left out.
     #[must_use]
     pub fn of_zone(mut self, zone: String) -> Self {
-        self.facts.zone = Some(zone);
+        self.zone = Some(zone);
         self
     }
 
@@ -99,27 +74,27 @@ impl Survey {
     /// as the zone says.
     #[must_use]
     pub fn of_zone_in_file(mut self, zone: config::Zone) -> Self {
-        self.facts.zone = Some(zone.name.clone());
-        self.facts.template = zone.key.clone();
-        self.facts.is_of_file = true;
+        self.zone = Some(zone.name.clone());
+        self.template = zone.key.clone();
         self.of_file = Some(Box::new(zone));
         self
+    }
+
+    /// Whether the zone is one of a file.
+    pub(super) fn is_of_file(&self) -> bool {
+        self.of_file.is_some()
     }
 
     /// The variables of the key that the logs do not contain.
     #[must_use]
     pub fn untold(&self) -> Vec<String> {
-        self.facts
-            .untold
-            .iter()
-            .map(|name| format!("${name}"))
-            .collect()
+        self.untold.iter().map(|name| format!("${name}")).collect()
     }
 
     /// The format of the first log that could be read.
     #[must_use]
     pub fn form(&self) -> Option<Form> {
-        self.facts.form
+        self.form
     }
 
     /// Whether no request has had a key.
@@ -128,64 +103,25 @@ impl Survey {
         self.group.keys.slots() == 0
     }
 
-    /// The time of a request and the slot of its key, or `None` if it has no key.
-    pub(super) fn item(&mut self, line: &Line) -> Option<(u64, u32)> {
-        let ahead = line.recorded.as_ref().map(|recorded| recorded.ahead);
-        self.ahead = self.ahead.or(ahead);
-        self.clock = ahead.or(self.ahead).unwrap_or_default();
-        self.facts.load.add(line);
-        self.make_key(line);
-        if self.key.is_empty() {
-            self.facts.keyless += 1;
-            return None;
-        }
-        let slot = self.group.keys.slot(&short_key(&self.key));
-        Some((line.time.as_nanos(), slot))
-    }
-
-    fn make_key(&mut self, line: &Line) {
-        self.key.clear();
-        let of_file = self.of_file.as_ref();
-        match (&line.key, &line.recorded) {
-            (Some(key), _) => self.key.extend_from_slice(key),
-            (None, Some(recorded)) => match (&self.facts.zone, &recorded.keyed) {
-                (Some(wanted), Some((zone, key))) => {
-                    if wanted == zone {
-                        self.key.extend_from_slice(key.as_bytes());
-                    }
-                }
-                (Some(_), None) if of_file.is_none() => {}
-                _ => {
-                    let client = recorded.client.zip(of_file);
-                    if client.is_some_and(|(client, zone)| zone.is_exempt(client)) {
-                        return;
-                    }
-                    let (template, untold) = (&self.facts.template, &mut self.facts.untold);
-                    let prefix = of_file.map_or(IPV6_PREFIX, |zone| zone.ipv6_prefix);
-                    template.fill_into(&mut self.key, |variable, key| {
-                        if !add_to_key(key, variable, prefix, line, recorded) {
-                            untold.insert(variable.to_string());
-                        }
-                    });
-                }
-            },
-            (None, None) => {}
-        }
-    }
-
-    /// Sets the format of the lines. Only the first known format is kept.
-    pub(super) fn set_form(&mut self, form: Option<Form>) {
-        self.facts.form = self.facts.form.or(form);
-    }
-
-    /// Counts a request.
+    /// Counts a request of a log in this format.
     ///
     /// # Errors
     ///
     /// Returns an error if there is no more room for temporary files, or at more than
     /// [`MAX_REQUESTS`].
-    pub(super) fn count(&mut self, time: u64, slot: u32) -> io::Result<()> {
-        self.facts.load.pass(time);
+    pub(super) fn add(&mut self, line: &Line) -> io::Result<()> {
+        if let Some(clock) = line.recorded.as_ref().map(|recorded| recorded.ahead) {
+            self.ahead.get_or_insert([clock; 2])[1] = clock;
+        }
+        self.load.add(line);
+        self.make_key(line);
+        if self.key.is_empty() {
+            self.keyless += 1;
+            return Ok(());
+        }
+        let time = line.time.as_nanos();
+        let slot = self.group.keys.slot(&short_key(&self.key));
+        self.load.pass(time);
         let left = self.left.checked_sub(1);
         self.left = left.ok_or_else(|| {
             let message = format!("more than {MAX_REQUESTS} requests: give a part of the log");
@@ -199,23 +135,64 @@ impl Survey {
         counted
     }
 
-    pub(super) fn end(mut self) -> io::Result<Surveyed> {
-        self.facts.late = self.order.late();
+    fn make_key(&mut self, line: &Line) {
+        self.key.clear();
+        let of_file = self.of_file.as_ref();
+        match (&line.key, &line.recorded) {
+            (Some(key), _) => self.key.extend_from_slice(key),
+            (None, Some(recorded)) => match (&self.zone, &recorded.keyed) {
+                (Some(wanted), Some((zone, key))) => {
+                    if wanted == zone {
+                        self.key.extend_from_slice(key.as_bytes());
+                    }
+                }
+                (Some(_), None) if of_file.is_none() => {}
+                _ => {
+                    let client = recorded.client.zip(of_file);
+                    if client.is_some_and(|(client, zone)| zone.is_exempt(client)) {
+                        return;
+                    }
+                    let (template, untold) = (&self.template, &mut self.untold);
+                    let prefix = of_file.map_or(IPV6_PREFIX, |zone| zone.ipv6_prefix);
+                    template.fill_into(&mut self.key, |variable, key| {
+                        if !add_to_key(key, variable, prefix, line, recorded) {
+                            untold.insert(variable.to_string());
+                        }
+                    });
+                }
+            },
+            (None, None) => {}
+        }
+    }
+
+    /// Ends the input.
+    pub(super) fn end(&mut self) -> io::Result<()> {
         let mut counted = Ok(());
         self.order.end(|time, slot| {
             let result = self.group.count(time, slot);
             counted = std::mem::replace(&mut counted, Ok(())).and(result);
         });
         counted?;
-        self.facts.load.end();
-        self.group.end()?;
-        Ok(Surveyed {
-            facts: self.facts,
-            group: self.group,
-            ahead: [self.ahead.unwrap_or_default(), self.clock],
-        })
+        self.load.end();
+        self.group.end()
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_of_too_many_requests_is_an_error() {
+        let template = "$remote_addr".parse().unwrap();
+        let mut survey = Survey::new(template, 1000).unwrap();
+        survey.left = 2;
+        let line = Form::Csv.read("1.5,10.0.0.1").unwrap();
+        assert!(survey.add(&line).is_ok() && survey.add(&line).is_ok());
+        let error = survey.add(&line).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "more than 250000000 requests: give a part of the log"
+        );
+    }
+}
