@@ -2,105 +2,99 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::object::{Backend, Ingress};
+use super::object::{Backend, Ingress, paths};
 use super::policy::Policy;
+use super::yaml::Node;
 use crate::import::notes::{Notes, Place};
 use crate::import::translate::probe;
 
 /// A host with the paths of all Ingresses that name it.
-pub(super) struct Host {
+pub(super) struct Host<'n> {
     /// `None`: all hosts that have no rule.
     pub(super) name: Option<String>,
     pub(super) place: Place,
-    pub(super) locations: Vec<Location>,
+    pub(super) paths: Vec<HostPath<'n>>,
     /// The Ingress whose annotations make all paths regular expressions.
     pub(super) regex_of: Option<usize>,
     /// The status of all requests.
     pub(super) refuse: Option<u16>,
     /// The Ingress that names it first.
     first: usize,
-    known: HashSet<(String, bool)>,
+    known: HashSet<(&'n str, bool)>,
 }
 
 /// A path of a host.
-#[derive(Clone)]
-pub(super) struct Location {
-    pub(super) path: String,
+#[derive(Clone, Copy)]
+pub(super) struct HostPath<'n> {
+    pub(super) path: &'n str,
     pub(super) is_exact: bool,
     /// Index of the Ingress.
     pub(super) ingress: usize,
-    pub(super) backend: Backend,
+    pub(super) backend: Backend<'n>,
     pub(super) place: Place,
 }
 
-/// Finds the hosts; `is_used`: the Ingresses that are no canaries.
-pub(super) fn hosts(ingresses: &[Ingress], policies: &[Policy], notes: &mut Notes) -> Vec<Host> {
+/// Finds the hosts of Ingresses that are no canaries.
+pub(super) fn hosts<'n>(
+    ingresses: &[Ingress<'n>],
+    policies: &[Policy],
+    notes: &mut Notes,
+) -> Vec<Host<'n>> {
     let mut hosts = Hosts::default();
     for (index, ingress) in ingresses.iter().enumerate() {
-        for rule in &ingress.rules {
-            if let Some(name) = &rule.host
-                && !probe::host(name)
-            {
-                let shown = ingress.shown();
-                notes.add(rule.place, format!("Ingress {shown}: {name} is no host that a route can have; its paths are left out"));
+        for rule in ingress.rules {
+            let (place, name) = (ingress.at(rule), rule.text_of("host"));
+            let name = name.map(str::to_ascii_lowercase);
+            if let Some(name) = name.as_ref().filter(|name| !probe::host(name)) {
+                let what =
+                    format!("{name} is no host that a route can have; its paths are left out");
+                ingress.note(place, &what, notes);
                 continue;
             }
-            let host = hosts.of(rule.host.as_deref(), rule.place, index);
-            for path in &rule.paths {
-                let location = Location {
-                    path: path.path.clone(),
-                    is_exact: path.is_exact,
-                    ingress: index,
-                    backend: path.backend.clone(),
-                    place: path.place,
-                };
-                host.add(location, &ingress.shown(), notes);
+            let host = hosts.of(name, place, index);
+            for node in paths(rule) {
+                if let Some(path) = HostPath::read(ingress, index, node, notes) {
+                    host.add(path, ingress, notes);
+                }
             }
-            if host.refuse.is_none() {
-                host.refuse = policies[index].refuse_hosts;
-            }
+            host.refuse = host.refuse.or(policies[index].refuse_hosts);
         }
-        if let Some(default) = ingress
-            .default
-            .as_ref()
-            .filter(|_| ingress.rules.is_empty())
-        {
+        if let Some(default) = ingress.default.filter(|_| ingress.rules.is_empty()) {
             let host = hosts.of(None, default.place, index);
-            host.add(root(default, index), &ingress.shown(), notes);
+            host.add(HostPath::root(default, index), ingress, notes);
         }
     }
     for host in &mut hosts.all {
         // Only the Ingress that names a host first gives it a default.
-        let first = &ingresses[host.first];
-        let default = first.default.as_ref().filter(|_| host.name.is_some());
-        if let Some(default) = default.filter(|_| !host.has_root()) {
-            host.locations.push(root(default, host.first));
+        let default = ingresses[host.first].default;
+        let has_root = host.name.is_none() || host.known.contains(&("/", false));
+        if let Some(default) = default.filter(|_| !has_root) {
+            host.paths.push(HostPath::root(default, host.first));
         }
-        let makes_regex = |location: &&Location| {
-            let policy = &policies[location.ingress];
-            let target = policy.rewrite_target.as_ref();
-            policy.uses_regex || target.is_some_and(|target| *target != location.path)
+        let makes_regex = |path: &&HostPath| {
+            let policy = &policies[path.ingress];
+            let target = policy.rewrite_target.as_deref();
+            policy.uses_regex || target.is_some_and(|target| target != path.path)
         };
-        let regex_of = host.locations.iter().find(makes_regex);
-        host.regex_of = regex_of.map(|location| location.ingress);
+        let regex_of = host.paths.iter().find(makes_regex);
+        host.regex_of = regex_of.map(|path| path.ingress);
     }
     hosts.all
 }
 
 #[derive(Default)]
-struct Hosts {
-    all: Vec<Host>,
+struct Hosts<'n> {
+    all: Vec<Host<'n>>,
     index_of: HashMap<Option<String>, usize>,
 }
 
-impl Hosts {
-    fn of(&mut self, name: Option<&str>, place: Place, ingress: usize) -> &mut Host {
-        let key = name.map(str::to_owned);
-        let index = *self.index_of.entry(key).or_insert_with_key(|name| {
+impl<'n> Hosts<'n> {
+    fn of(&mut self, name: Option<String>, place: Place, ingress: usize) -> &mut Host<'n> {
+        let index = *self.index_of.entry(name).or_insert_with_key(|name| {
             self.all.push(Host {
                 name: name.clone(),
                 place,
-                locations: Vec::new(),
+                paths: Vec::new(),
                 regex_of: None,
                 refuse: None,
                 first: ingress,
@@ -112,18 +106,17 @@ impl Hosts {
     }
 }
 
-impl Host {
-    fn add(&mut self, location: Location, shown: &str, notes: &mut Notes) {
-        let key = (location.path.clone(), location.is_exact);
-        if !self.known.insert(key) {
-            let (path, host) = (&location.path, self.shown());
-            return notes.add(location.place, format!("Ingress {shown}: {host} has the path {path} already; this one is left out. ingress-nginx keeps that of the older Ingress"));
+impl<'n> Host<'n> {
+    fn add(&mut self, path: HostPath<'n>, ingress: &Ingress, notes: &mut Notes) {
+        if !self.known.insert((path.path, path.is_exact)) {
+            let what = format!(
+                "{} has the path {} already; this one is left out. ingress-nginx keeps that of the older Ingress",
+                self.shown(),
+                path.path
+            );
+            return ingress.note(path.place, &what, notes);
         }
-        self.locations.push(location);
-    }
-
-    fn has_root(&self) -> bool {
-        self.known.contains(&("/".to_owned(), false))
+        self.paths.push(path);
     }
 
     /// The host as notes name it.
@@ -132,12 +125,40 @@ impl Host {
     }
 }
 
-fn root(default: &Backend, ingress: usize) -> Location {
-    Location {
-        path: "/".to_owned(),
-        is_exact: false,
-        ingress,
-        backend: default.clone(),
-        place: default.place,
+impl<'n> HostPath<'n> {
+    /// `None` if it is left out; that is noted.
+    fn read(
+        ingress: &Ingress<'n>,
+        index: usize,
+        node: &'n Node,
+        notes: &mut Notes,
+    ) -> Option<Self> {
+        let place = ingress.at(node);
+        let path = node.text_of("path").unwrap_or("/");
+        if !path.starts_with('/') {
+            let what = format!(
+                "the path {path} does not begin with /, which Kubernetes refuses; it is left out"
+            );
+            ingress.note(place, &what, notes);
+            return None;
+        }
+        Some(Self {
+            path,
+            // ingress-nginx takes ImplementationSpecific for Prefix.
+            is_exact: node.text_of("pathType") == Some("Exact"),
+            ingress: index,
+            backend: ingress.backend(node.get("backend")?, notes)?,
+            place,
+        })
+    }
+
+    fn root(default: Backend<'n>, ingress: usize) -> Self {
+        Self {
+            path: "/",
+            is_exact: false,
+            ingress,
+            backend: default,
+            place: default.place,
+        }
     }
 }

@@ -10,6 +10,7 @@ use limit::Rate;
 use super::annotations::Annotations;
 use super::networks;
 use crate::import::notes::Notes;
+use crate::import::translate::limits::MAX_IN_FLIGHT;
 use crate::import::translate::page::{Names, Section, list};
 use crate::import::values;
 
@@ -20,9 +21,6 @@ const BURST_MULTIPLIER: u32 = 5;
 /// connections.
 const REQUEST_KEYS: u32 = 5 * 8000;
 const CONNECTION_KEYS: u32 = 5 * 16_000;
-
-/// Largest `in_flight`.
-const MAX_CONNECTIONS: u32 = 1_000_000_000;
 
 /// The zones of all Ingresses.
 #[derive(Default)]
@@ -100,7 +98,7 @@ impl Zones {
                 let burst = limit.saturating_mul(multiplier);
                 format!("{{ zone = {zone}, burst = {burst}, nodelay = true }}")
             } else {
-                let most = limit.min(MAX_CONNECTIONS);
+                let most = limit.min(MAX_IN_FLIGHT);
                 format!("{{ zone = {zone}, burst = 0, in_flight = {most} }}")
             });
         }

@@ -8,11 +8,11 @@ mod hosts;
 mod limits;
 mod networks;
 mod object;
+mod origins;
 mod patterns;
 mod policy;
 mod protection;
 mod rewrite;
-mod routes;
 mod server;
 mod yaml;
 
@@ -24,13 +24,14 @@ use std::path::Path;
 
 use hosts::hosts;
 use limits::Zones;
-use object::{Ingress, Manifest};
+use object::{Ingress, Manifest, paths};
+use origins::Origins;
 use policy::Policy;
-use routes::Routes;
 
 use super::MAX_ROUTES;
 use super::notes::{Notes, Place};
 use super::translate::page;
+use super::translate::route::tables;
 
 /// Whether a file is a manifest of Kubernetes, and not an `nginx.conf`.
 pub(super) fn is_manifest(path: &Path, text: &[u8]) -> bool {
@@ -68,53 +69,56 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
         services,
     } = Manifest::read(&documents, file, &mut notes);
     ingresses.retain(|ingress| !is_canary(ingress, &mut notes));
-    let paths = ingresses.iter().flat_map(|it| &it.rules);
-    let paths: usize = paths.map(|rule| 1 + rule.paths.len()).sum();
-    if paths > MAX_ROUTES {
+    let rules = ingresses.iter().flat_map(|it| it.rules);
+    let count: usize = rules.map(|rule| 1 + paths(rule).len()).sum();
+    if count > MAX_ROUTES {
         too_many(&ingresses, &mut notes);
         return (None, notes);
     }
     let mut zones = Zones::default();
-    let policies = policies(&ingresses, &mut zones, &mut notes);
+    let namespaces: HashSet<&str> = ingresses.iter().map(|it| it.namespace).collect();
+    let has_namespaces = namespaces.len() > 1;
+    let policy = |ingress: &Ingress| {
+        let like = if has_namespaces {
+            format!("{}-{}", ingress.namespace, ingress.name)
+        } else {
+            ingress.name.to_owned()
+        };
+        Policy::read(ingress, &like, &mut zones, &mut notes)
+    };
+    let policies: Vec<Policy> = ingresses.iter().map(policy).collect();
     let hosts = hosts(&ingresses, &policies, &mut notes);
     let folders = server::certificates(&ingresses, &mut notes);
-    let Some(planned) = patterns::plan(&hosts, &policies, MAX_ROUTES, &mut notes) else {
+    let mut origins = Origins::new(&ingresses, &policies, &services, has_namespaces);
+    let planned = patterns::plan(&hosts, &policies, &mut origins, MAX_ROUTES, &mut notes);
+    let Some(planned) = planned else {
         too_many(&ingresses, &mut notes);
         return (None, notes);
     };
-    let mut routes = Routes::new(&ingresses, &policies, &services);
-    for (host, planned) in hosts.iter().zip(&planned) {
-        routes.host(host, planned, &mut notes);
-    }
-    if routes.origins.sections.is_empty() {
+    if origins.tables.sections.is_empty() {
         return (None, notes);
     }
     let mut sections = server::sections(&folders, &hosts, &policies, &mut notes);
-    sections.append(&mut routes.origins.sections);
+    sections.append(&mut origins.tables.sections);
     sections.append(&mut zones.sections);
-    sections.append(&mut routes.sections);
-    (Some(page::text(&sections)), notes)
-}
-
-fn policies(ingresses: &[Ingress], zones: &mut Zones, notes: &mut Notes) -> Vec<Policy> {
-    let namespaces: HashSet<&str> = ingresses.iter().map(|it| &*it.namespace).collect();
-    let mut policies = Vec::new();
-    for ingress in ingresses {
-        let like = match namespaces.len() {
-            0 | 1 => ingress.name.clone(),
-            _ => format!("{}-{}", ingress.namespace, ingress.name),
-        };
-        policies.push(Policy::read(ingress, &like, zones, notes));
+    for (host, planned) in hosts.iter().zip(&planned) {
+        let before = notes.count();
+        if host.name.as_ref().is_some_and(|name| name.starts_with('*')) {
+            let name = host.shown();
+            notes.add(host.place, format!("{name}: a wildcard of an Ingress takes one label, and that of drip one or more; hosts with more labels come here, too"));
+        }
+        let mut comments = vec![format!("{}: {}", notes.name(host.place), host.shown())];
+        comments.extend(notes.since(before));
+        sections.extend(tables(planned, host.name.as_deref(), comments));
     }
-    policies
+    (Some(page::text(&sections)), notes)
 }
 
 /// Whether an Ingress is a canary, which is noted: its paths are those of another Ingress.
 fn is_canary(ingress: &Ingress, notes: &mut Notes) -> bool {
     let is_canary = ingress.annotations.flag("canary", notes) == Some(true);
     if is_canary {
-        let shown = ingress.shown();
-        notes.add(ingress.place, format!("Ingress {shown} is a canary and is left out: all requests go to the Service of the main Ingress. Give a part of them to another origin by match of a route, or by weight in servers"));
+        notes.add(ingress.place, format!("Ingress {} is a canary and is left out: all requests go to the Service of the main Ingress. Give a part of them to another origin by match of a route, or by weight in servers", ingress.shown()));
     }
     is_canary
 }

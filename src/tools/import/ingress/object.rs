@@ -8,13 +8,13 @@ use crate::import::notes::{Notes, Place};
 
 /// What a manifest has for a gateway.
 #[derive(Default)]
-pub(super) struct Manifest {
-    pub(super) ingresses: Vec<Ingress>,
-    pub(super) services: Services,
+pub(super) struct Manifest<'n> {
+    pub(super) ingresses: Vec<Ingress<'n>>,
+    pub(super) services: Services<'n>,
 }
 
-impl Manifest {
-    pub(super) fn read(documents: &[Node], file: usize, notes: &mut Notes) -> Self {
+impl<'n> Manifest<'n> {
+    pub(super) fn read(documents: &'n [Node], file: usize, notes: &mut Notes) -> Self {
         let mut manifest = Self::default();
         for document in documents {
             let kind = document.text_of("kind").unwrap_or_default();
@@ -31,7 +31,7 @@ impl Manifest {
     }
 
     /// Adds an object; `list`: the kind of the list that it is of.
-    fn add(&mut self, object: &Node, list: &str, file: usize, notes: &mut Notes) {
+    fn add(&mut self, object: &'n Node, list: &'n str, file: usize, notes: &mut Notes) {
         let place = Place {
             file,
             line: object.line,
@@ -45,13 +45,13 @@ impl Manifest {
         let name = metadata.and_then(|it| it.text_of("name")).unwrap_or("-");
         match kind.unwrap_or_default() {
             "Ingress" if version == "networking.k8s.io/v1" => {
-                self.ingresses.push(Ingress::read(object, file, notes));
+                self.ingresses.push(Ingress::read(object, place, notes));
             }
             "Ingress" => notes.add(place, format!("Ingress {name} is of {version} and is skipped; write it for networking.k8s.io/v1, as kubectl get -o yaml shows it")),
             "Service" => {
                 let namespace = metadata.and_then(|it| it.text_of("namespace"));
                 let namespace = namespace.unwrap_or("default");
-                self.services.add(namespace, name, object);
+                self.services.0.insert((namespace, name), object);
             }
             "ConfigMap" => notes.add(place, format!("ConfigMap {name} is skipped; if it is that of ingress-nginx, its settings count for all Ingresses, such as use-forwarded-headers (see trusted_proxies), limit-req-status-code (see reject_status) and global-auth-url")),
             "" if object.text().is_none() && object.entries().is_empty() && object.items().is_empty() => {}
@@ -62,194 +62,119 @@ impl Manifest {
 }
 
 /// An Ingress of `networking.k8s.io/v1`.
-pub(super) struct Ingress {
+pub(super) struct Ingress<'n> {
     pub(super) place: Place,
-    pub(super) namespace: String,
-    pub(super) name: String,
+    pub(super) namespace: &'n str,
+    pub(super) name: &'n str,
     pub(super) annotations: Annotations,
-    pub(super) rules: Vec<Rule>,
-    pub(super) tls: Vec<Tls>,
-    pub(super) default: Option<Backend>,
-}
-
-/// The paths of one host; `None`: of all hosts that have no rule.
-pub(super) struct Rule {
-    pub(super) host: Option<String>,
-    pub(super) paths: Vec<RulePath>,
-    pub(super) place: Place,
-}
-
-pub(super) struct RulePath {
-    pub(super) path: String,
-    pub(super) is_exact: bool,
-    pub(super) backend: Backend,
-    pub(super) place: Place,
+    pub(super) rules: &'n [Node],
+    pub(super) tls: &'n [Node],
+    pub(super) default: Option<Backend<'n>>,
 }
 
 /// A port of a Service.
-#[derive(Clone, Debug)]
-pub(super) struct Backend {
-    pub(super) service: String,
-    pub(super) port: Port,
+#[derive(Clone, Copy)]
+pub(super) struct Backend<'n> {
+    pub(super) service: &'n str,
+    pub(super) port: Port<'n>,
     pub(super) place: Place,
 }
 
-#[derive(Clone, Debug)]
-pub(super) enum Port {
+#[derive(Clone, Copy)]
+pub(super) enum Port<'n> {
     Number(u16),
-    Name(String),
+    Name(&'n str),
 }
 
-/// An entry of `tls`: a Secret with a certificate.
-pub(super) struct Tls {
-    pub(super) secret: Option<String>,
-    pub(super) place: Place,
-}
-
-/// The numbers of the named ports of the Services that the input has.
+/// The Services that the input has, by namespace and name.
 #[derive(Default)]
-pub(super) struct Services(HashMap<(String, String), HashMap<String, u16>>);
+pub(super) struct Services<'n>(HashMap<(&'n str, &'n str), &'n Node>);
 
-impl Services {
-    pub fn add(&mut self, namespace: &str, name: &str, object: &Node) {
-        let ports = object
-            .get("spec")
-            .map_or(&[][..], |it| it.items_of("ports"));
-        let named = ports.iter().filter_map(|port| {
-            let number = port.text_of("port")?.parse().ok()?;
-            Some((port.text_of("name")?.to_owned(), number))
-        });
-        let key = (namespace.to_owned(), name.to_owned());
-        self.0.insert(key, named.collect());
-    }
-
+impl Services<'_> {
     /// The number of a port; `None` if the input does not have it.
     pub(super) fn port(&self, namespace: &str, backend: &Backend) -> Option<u16> {
-        match &backend.port {
-            Port::Number(number) => Some(*number),
-            Port::Name(name) => {
-                let key = (namespace.to_owned(), backend.service.clone());
-                self.0.get(&key)?.get(name).copied()
-            }
-        }
+        let name = match backend.port {
+            Port::Number(number) => return Some(number),
+            Port::Name(name) => name,
+        };
+        let spec = self.0.get(&(namespace, backend.service))?.get("spec")?;
+        let mut ports = spec.items_of("ports").iter();
+        let port = ports.find(|port| port.text_of("name") == Some(name))?;
+        port.text_of("port")?.parse().ok()
     }
 }
 
-impl Ingress {
-    pub(super) fn read(object: &Node, file: usize, notes: &mut Notes) -> Self {
-        let at = |node: &Node| Place {
-            file,
-            line: node.line,
-        };
+impl<'n> Ingress<'n> {
+    fn read(object: &'n Node, place: Place, notes: &mut Notes) -> Self {
         let metadata = object.get("metadata");
         let field = |name| metadata.and_then(|metadata| metadata.text_of(name));
-        let name = field("name").unwrap_or("-").to_owned();
+        let name = field("name").unwrap_or("-");
         let namespace = field("namespace").unwrap_or_else(|| {
-            notes.add(at(object), format!("Ingress {name} has no namespace; its Services are taken for those of the namespace default"));
+            notes.add(place, format!("Ingress {name} has no namespace; its Services are taken for those of the namespace default"));
             "default"
         });
-        let shown = format!("{namespace}/{name}");
         let spec = object.get("spec");
         let of_spec = |key| spec.map_or(&[][..], |spec| spec.items_of(key));
-        let annotations = Annotations::read(&shown, metadata, file);
-        let reader = Reader {
-            file,
-            shown: &shown,
-        };
-        let rules = of_spec("rules").iter();
-        let tls = of_spec("tls").iter();
-        let default = spec.and_then(|spec| spec.get("defaultBackend"));
-        Self {
-            place: at(object),
-            rules: rules.map(|rule| reader.rule(rule, notes)).collect(),
-            tls: tls.map(|tls| reader.tls(tls)).collect(),
-            default: default.and_then(|it| reader.backend(it, notes)),
-            namespace: namespace.to_owned(),
+        let shown = format!("{namespace}/{name}");
+        let mut ingress = Self {
+            place,
+            namespace,
             name,
-            annotations,
-        }
+            annotations: Annotations::read(&shown, metadata, place.file),
+            rules: of_spec("rules"),
+            tls: of_spec("tls"),
+            default: None,
+        };
+        let default = spec.and_then(|spec| spec.get("defaultBackend"));
+        ingress.default = default.and_then(|it| ingress.backend(it, notes));
+        ingress
     }
 
     /// The Ingress as notes name it.
     pub(super) fn shown(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
-}
 
-/// Reads the parts of an Ingress.
-struct Reader<'s> {
-    file: usize,
-    shown: &'s str,
-}
-
-impl Reader<'_> {
-    fn at(&self, node: &Node) -> Place {
+    /// The place of a part of it.
+    pub(super) fn at(&self, node: &Node) -> Place {
         Place {
-            file: self.file,
+            file: self.place.file,
             line: node.line,
         }
     }
 
-    fn rule(&self, rule: &Node, notes: &mut Notes) -> Rule {
-        let host = rule.text_of("host").map(str::to_ascii_lowercase);
-        let paths = rule.get("http").map_or(&[][..], |it| it.items_of("paths"));
-        let paths = paths.iter().filter_map(|path| self.path(path, notes));
-        Rule {
-            host,
-            paths: paths.collect(),
-            place: self.at(rule),
-        }
+    pub(super) fn note(&self, place: Place, what: &str, notes: &mut Notes) {
+        notes.add(place, format!("Ingress {}: {what}", self.shown()));
     }
 
-    fn path(&self, node: &Node, notes: &mut Notes) -> Option<RulePath> {
+    /// A backend; one that is wrong is noted.
+    pub(super) fn backend(&self, node: &'n Node, notes: &mut Notes) -> Option<Backend<'n>> {
         let place = self.at(node);
-        let path = node.text_of("path").unwrap_or("/");
-        if !path.starts_with('/') {
-            let shown = self.shown;
-            notes.add(place, format!("Ingress {shown}: the path {path} does not begin with /, which Kubernetes refuses; it is left out"));
-            return None;
-        }
-        let backend = node.get("backend")?;
-        Some(RulePath {
-            path: path.to_owned(),
-            // ingress-nginx takes ImplementationSpecific for Prefix.
-            is_exact: node.text_of("pathType") == Some("Exact"),
-            backend: self.backend(backend, notes)?,
-            place,
-        })
-    }
-
-    fn backend(&self, node: &Node, notes: &mut Notes) -> Option<Backend> {
-        let (place, shown) = (self.at(node), self.shown);
         let service = node.get("service");
         let Some(name) = service.and_then(|service| service.text_of("name")) else {
-            let message = "a backend is a service of networking.k8s.io/v1; this path is left out";
-            notes.add(place, format!("Ingress {shown}: {message}"));
+            let what = "a backend is a service of networking.k8s.io/v1; this path is left out";
+            self.note(place, what, notes);
             return None;
         };
         let port = service.and_then(|service| service.get("port"));
-        let number = port.and_then(|port| port.text_of("number"));
-        let number = number.and_then(|number| number.parse::<u16>().ok());
-        let port_name = port.and_then(|port| port.text_of("name"));
-        let port = match (number.filter(|number| *number > 0), port_name) {
-            (Some(number), _) => Port::Number(number),
-            (None, Some(name)) => Port::Name(name.to_owned()),
-            (None, None) => {
-                notes.add(place, format!("Ingress {shown}: the backend {name} has no port from 1 to 65535; its path is left out"));
-                return None;
-            }
+        let number = port.and_then(|port| port.text_of("number")?.parse::<u16>().ok());
+        let number = number.filter(|number| *number > 0).map(Port::Number);
+        let port_name = || port.and_then(|port| port.text_of("name")).map(Port::Name);
+        let Some(port) = number.or_else(port_name) else {
+            let what =
+                format!("the backend {name} has no port from 1 to 65535; its path is left out");
+            self.note(place, &what, notes);
+            return None;
         };
         Some(Backend {
-            service: name.to_owned(),
+            service: name,
             port,
             place,
         })
     }
+}
 
-    fn tls(&self, node: &Node) -> Tls {
-        Tls {
-            secret: node.text_of("secretName").map(str::to_owned),
-            place: self.at(node),
-        }
-    }
+/// The paths of a rule.
+pub(super) fn paths(rule: &Node) -> &[Node] {
+    rule.get("http").map_or(&[], |it| it.items_of("paths"))
 }

@@ -4,18 +4,7 @@ use super::annotations::Annotations;
 use crate::import::notes::Notes;
 
 /// Beginnings of words in a snippet that may refuse requests, or send them elsewhere.
-const REFUSING: [&str; 10] = [
-    "deny",
-    "allow",
-    "auth",
-    "return",
-    "internal",
-    "satisfy",
-    "access_by",
-    "rewrite",
-    "location",
-    "limit",
-];
+const REFUSING: &str = "deny allow auth return internal satisfy access_by rewrite location limit";
 
 /// The status of requests for an Ingress whose requests must not be forwarded as they are.
 ///
@@ -35,8 +24,9 @@ pub(super) fn read(annotations: &Annotations, notes: &mut Notes) -> Option<Refus
             _ if value.is_empty() => continue,
             "configuration-snippet" | "server-snippet" | "auth-snippet" => {
                 let mut words = value.split(|c: char| !c.is_alphanumeric() && c != '_');
-                let refuses =
-                    |word: &&str| *word == "if" || REFUSING.iter().any(|it| word.starts_with(it));
+                let refuses = |word: &&str| {
+                    *word == "if" || REFUSING.split(' ').any(|it| word.starts_with(it))
+                };
                 let Some(word) = words.find(refuses) else {
                     continue;
                 };

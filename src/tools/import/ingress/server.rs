@@ -18,16 +18,18 @@ pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<Stri
     let mut folders: Vec<String> = Vec::new();
     let mut known: HashMap<(&str, &str), String> = HashMap::new();
     for ingress in ingresses {
-        for tls in &ingress.tls {
-            let (shown, namespace) = (ingress.shown(), &*ingress.namespace);
-            let Some(secret) = tls.secret.as_deref() else {
-                notes.add(tls.place, format!("Ingress {shown}: tls without secretName has the default certificate of ingress-nginx; add its files to [server.tls]"));
+        for tls in ingress.tls {
+            let (place, namespace) = (ingress.at(tls), ingress.namespace);
+            let Some(secret) = tls.text_of("secretName") else {
+                let what = "tls without secretName has the default certificate of ingress-nginx; add its files to [server.tls]";
+                ingress.note(place, what, notes);
                 continue;
             };
             let is_name =
                 |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
             if !secret.chars().all(is_name) || secret.starts_with('.') {
-                notes.add(tls.place, format!("Ingress {shown}: {secret} is no name of a Secret; its certificate is left out"));
+                let what = format!("{secret} is no name of a Secret; its certificate is left out");
+                ingress.note(place, &what, notes);
                 continue;
             }
             if known.contains_key(&(namespace, secret)) {
@@ -37,7 +39,10 @@ pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<Stri
             if folders.contains(&folder) {
                 folder = format!("{FOLDER}/{namespace}.{secret}");
             }
-            notes.add(tls.place, format!("Ingress {shown}: mount the Secret {namespace}/{secret} at {folder}; drip check and the start fail until its tls.crt and tls.key are there"));
+            let what = format!(
+                "mount the Secret {namespace}/{secret} at {folder}; drip check and the start fail until its tls.crt and tls.key are there"
+            );
+            ingress.note(place, &what, notes);
             folders.push(folder.clone());
             known.insert((namespace, secret), folder);
         }
@@ -62,8 +67,8 @@ pub(super) fn sections(
         let listen = "[{ address = \"0.0.0.0:8080\", redirect = \"https:443\" }, { address = \"0.0.0.0:8443\", tls = true }]";
         section.fields.push(("listen", listen.to_owned()));
     }
-    let locations = hosts.iter().flat_map(|host| &host.locations);
-    let sizes: Vec<u64> = locations.map(|it| policies[it.ingress].body_size).collect();
+    let paths = hosts.iter().flat_map(|host| &host.paths);
+    let sizes: Vec<u64> = paths.map(|it| policies[it.ingress].body_size).collect();
     let most = if sizes.contains(&0) {
         0
     } else {

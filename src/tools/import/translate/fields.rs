@@ -11,7 +11,7 @@ use crate::import::tree::Directive;
 
 /// Fields that take the place of a message's own: names, and their entries in TOML.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(in crate::import) struct Fields(Vec<(String, String)>);
 
 /// The fields of a route that change messages.
 const OF_REQUESTS: &str = "request_headers";

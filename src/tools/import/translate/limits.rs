@@ -10,18 +10,18 @@ use crate::import::tree::Directive;
 use crate::import::values;
 
 /// Largest `max_in_flight` of an origin.
-pub(super) const MAX_IN_FLIGHT: u32 = 1_000_000_000;
+pub(in crate::import) const MAX_IN_FLIGHT: u32 = 1_000_000_000;
 
 /// nginx's default status of a rejection.
-const STATUS: u32 = 503;
+pub(in crate::import) const STATUS: u32 = 503;
 
 /// The limits of a route.
 #[derive(Clone, Debug)]
-pub(super) struct Limits {
+pub(in crate::import) struct Limits {
     /// In TOML syntax.
-    pub(super) list: Vec<String>,
-    pub(super) status: u32,
-    pub(super) dry_run: bool,
+    pub(in crate::import) list: Vec<String>,
+    pub(in crate::import) status: u32,
+    pub(in crate::import) dry_run: bool,
 }
 
 /// The limits of a location by one of nginx's directives, `limit_req` or `limit_conn`.

@@ -72,11 +72,17 @@ fn address(text: &str) -> String {
     let text = text
         .strip_prefix('*')
         .map_or(text.clone(), |rest| format!("0.0.0.0{rest}"));
-    let behind = text.rsplit_once(']').map_or(&*text, |(_, behind)| behind);
+    with_port(&text)
+}
+
+/// An address with port 80, nginx's default, if it has none.
+pub(super) fn with_port(address: &str) -> String {
+    let behind = address.rsplit_once(']');
+    let behind = behind.map_or(address, |(_, behind)| behind);
     if behind.contains(':') {
-        text
+        address.to_owned()
     } else {
-        format!("{text}:80")
+        format!("{address}:80")
     }
 }
 

@@ -325,11 +325,13 @@ impl Translation<'_> {
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
             notes.is_unlimited(one.with_host());
         }
+        let (strip, add) = path.map(str::to_owned).zip(prefix).unzip();
         Some(Action::Forward(Box::new(Forward {
             origin,
             response_timeout,
             limits,
-            rewrite: path.map(str::to_owned).zip(prefix),
+            strip,
+            add,
             fields: Fields::of_requests(scope, notes),
             responses: Fields::of_responses(scope, notes),
             networks,

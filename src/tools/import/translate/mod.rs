@@ -4,9 +4,9 @@ mod addresses;
 mod directives;
 mod exempt;
 pub(super) mod expression;
-mod fields;
+pub(super) mod fields;
 mod gateway;
-mod limits;
+pub(super) mod limits;
 mod listen;
 mod location_kind;
 mod locations;
@@ -97,12 +97,12 @@ pub(super) fn translate(
     let (zones, notes) = (&translation.zones, &mut translation.notes);
     let told = |directive: &&Directive| !zones.translated.contains(&directive.place);
     directives::unknown(http.iter().filter(told), notes);
-    let has_origin = !translation.origins.sections.is_empty();
+    let has_origin = !translation.origins.tables.sections.is_empty();
     if translation.routes.is_empty() || !has_origin || translation.is_unsafe {
         return (None, translation.notes);
     }
     let mut sections = translation.gateway(&http, &servers);
-    sections.append(&mut translation.origins.sections);
+    sections.append(&mut translation.origins.tables.sections);
     sections.append(&mut translation.zones.sections);
     sections.append(&mut translation.routes);
     (Some(page::text(&sections)), translation.notes)

@@ -4,15 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::limits::Connections;
-use super::page::{Fields, Names, Section};
+use super::page::{OriginTables, Section};
 use super::probe;
 use super::scope::{Scope, named};
 use super::upstreams::{Member, Upstream, time, url};
 use crate::import::notes::Notes;
 use crate::import::tree::Directive;
-
-/// `proxy_read_timeout` of nginx and `response_timeout` of an origin, where the file has none.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The origins of the locations: one for each combination of upstream and settings.
 ///
@@ -20,11 +17,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Origins {
     upstreams: HashMap<String, Upstream>,
-    pub(super) sections: Vec<Section>,
-    /// The name and the response timeout of each, by its other fields and the server that its connections are counted
-    /// for, if they are not for all servers.
-    known: HashMap<(Fields, Option<usize>), (String, Duration)>,
-    names: Names,
+    pub(super) tables: OriginTables,
 }
 
 /// Where the requests of a location go.
@@ -129,44 +122,14 @@ impl Origins {
         if let Some(host) = host(group, spot, notes) {
             section.text("host", &host);
         }
-        let (origin, response_timeout) = self.named(section, owner, authority, response_timeout);
+        let (origin, response_timeout) =
+            self.tables
+                .named(section, owner, authority, response_timeout);
         Ok(Target {
             origin,
             prefix,
             response_timeout,
         })
-    }
-
-    /// Returns the name of the origin with these fields, and the response timeout of the route if it is another one.
-    fn named(
-        &mut self,
-        mut section: Section,
-        owner: Option<usize>,
-        like: &str,
-        response_timeout: Option<Duration>,
-    ) -> (String, Option<Duration>) {
-        let timeout = response_timeout.unwrap_or(RESPONSE_TIMEOUT);
-        let key = (section.fields.clone(), owner);
-        if let Some((name, known)) = self.known.get(&key) {
-            return (name.clone(), Some(timeout).filter(|it| it != known));
-        }
-        if let Some(timeout) = response_timeout {
-            section.span("response_timeout", timeout);
-        }
-        if self
-            .sections
-            .iter()
-            .any(|known| known.comments == section.comments)
-        {
-            section.comments.clear();
-        }
-        let name = self.names.unique(like);
-        self.known.insert(key, (name.clone(), timeout));
-        self.sections.push(Section {
-            title: format!("[origins.{name}]"),
-            ..section
-        });
-        (name, None)
     }
 }
 

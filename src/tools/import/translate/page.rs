@@ -1,6 +1,6 @@
 //! Tables of the settings, and their text.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -102,5 +102,51 @@ impl Names {
             .unwrap_or_default();
         self.0.insert(name.clone());
         name
+    }
+}
+
+/// `proxy_read_timeout` of nginx and `response_timeout` of an origin, where the file has none.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The tables of origins: one for each combination of fields.
+///
+/// The response timeout makes no origin of its own: the routes that differ from the first one have theirs.
+#[derive(Default)]
+pub(in crate::import) struct OriginTables {
+    pub(in crate::import) sections: Vec<Section>,
+    /// The name and the response timeout of each, by its other fields and the server that its connections are counted
+    /// for, if they are not for all servers.
+    known: HashMap<(Fields, Option<usize>), (String, Duration)>,
+    names: Names,
+}
+
+impl OriginTables {
+    /// Returns the name of the origin with these fields, and the response timeout of the route if it is another one.
+    ///
+    /// The name of a new one is similar to `like`.
+    pub(in crate::import) fn named(
+        &mut self,
+        mut section: Section,
+        owner: Option<usize>,
+        like: &str,
+        response_timeout: Option<Duration>,
+    ) -> (String, Option<Duration>) {
+        let timeout = response_timeout.unwrap_or(RESPONSE_TIMEOUT);
+        let key = (section.fields.clone(), owner);
+        if let Some((name, known)) = self.known.get(&key) {
+            return (name.clone(), Some(timeout).filter(|it| it != known));
+        }
+        if let Some(timeout) = response_timeout {
+            section.span("response_timeout", timeout);
+        }
+        let mut known = self.sections.iter();
+        if known.any(|known| known.comments == section.comments) {
+            section.comments.clear();
+        }
+        let name = self.names.unique(like);
+        self.known.insert(key, (name.clone(), timeout));
+        section.title = format!("[origins.{name}]");
+        self.sections.push(section);
+        (name, None)
     }
 }

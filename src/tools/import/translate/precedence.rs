@@ -5,23 +5,19 @@
 //! drip such prefixes become regular expressions, too, in the right order.
 
 use super::expression;
-use super::route::{Location, Pattern, Refuses};
+use super::route::{Location, Pattern};
 use crate::import::notes::Notes;
 
 /// The locations as routes: with patterns that drip has, in an order that has the same effect.
 ///
 /// `alone`: no other routes take requests of these, not even by regular expressions of any host.
-pub(super) fn ordered<A: Clone + Refuses>(
-    locations: &[Location<A>],
-    alone: bool,
-    notes: &mut Notes,
-) -> Vec<Location<A>> {
+pub(super) fn ordered(locations: &[Location], alone: bool, notes: &mut Notes) -> Vec<Location> {
     let has_regex = locations.iter().any(|it| it.regex().is_some());
     if !has_regex && !alone {
         return locations.to_vec();
     }
     let (pinned, lost) = pinned(locations);
-    let is_first = |it: &Location<A>| match &it.pattern {
+    let is_first = |it: &Location| match &it.pattern {
         Pattern::Regex(_) => !lost.is_empty() && it.action.refuses(),
         Pattern::Prefix { path, .. } => pinned.contains(&&**path),
         Pattern::Exact(_) => false,
@@ -31,10 +27,10 @@ pub(super) fn ordered<A: Clone + Refuses>(
             notes.add(location.place, format!("location {path} is part of a location that keeps regular expressions off; in drip only those that refuse go before it"));
         }
     }
-    let mut first: Vec<&Location<A>> = locations.iter().filter(|it| is_first(it)).collect();
+    let mut first: Vec<&Location> = locations.iter().filter(|it| is_first(it)).collect();
     // Those that refuse come first, in their order.
     first.sort_by_key(|it| it.prefix().map(before));
-    let mut routes: Vec<Location<A>> = first.into_iter().map(as_regex).collect();
+    let mut routes: Vec<Location> = first.into_iter().map(as_regex).collect();
     let rest = locations.iter().filter(|it| !is_first(it));
     if !alone {
         routes.extend(rest.cloned());
@@ -53,7 +49,7 @@ fn before(path: &str) -> usize {
 }
 
 /// The prefixes that must go before regular expressions, and those of them that have no `^~`.
-fn pinned<A>(locations: &[Location<A>]) -> (Vec<&str>, Vec<&str>) {
+fn pinned(locations: &[Location]) -> (Vec<&str>, Vec<&str>) {
     let (mut pinned, mut lost) = (Vec::new(), Vec::new());
     for location in locations {
         let Pattern::Prefix { path, stops } = &location.pattern else {
@@ -77,7 +73,7 @@ fn pinned<A>(locations: &[Location<A>]) -> (Vec<&str>, Vec<&str>) {
 }
 
 /// The same location, found among the regular expressions.
-fn as_regex<A: Clone>(location: &Location<A>) -> Location<A> {
+fn as_regex(location: &Location) -> Location {
     let mut location = location.clone();
     if let Pattern::Prefix { path, .. } = &location.pattern {
         location.pattern = Pattern::Regex(expression::prefix(path));
@@ -86,8 +82,8 @@ fn as_regex<A: Clone>(location: &Location<A>) -> Location<A> {
 }
 
 /// The route of these, in their order, that takes a path.
-pub(super) fn of_path<'l, A>(routes: &'l [Location<A>], path: &str) -> Option<&'l Location<A>> {
-    let matches = |it: &&Location<A>| {
+pub(super) fn of_path<'l>(routes: &'l [Location], path: &str) -> Option<&'l Location> {
+    let matches = |it: &&Location| {
         it.regex()
             .is_some_and(|text| expression::matches(text, path))
     };
@@ -96,14 +92,14 @@ pub(super) fn of_path<'l, A>(routes: &'l [Location<A>], path: &str) -> Option<&'
 }
 
 /// The route of these with the longest prefix of a path.
-pub(super) fn of_prefix<'l, A>(routes: &'l [Location<A>], path: &str) -> Option<&'l Location<A>> {
-    let takes = |it: &&Location<A>| it.prefix().is_some_and(|prefix| path.starts_with(prefix));
+pub(super) fn of_prefix<'l>(routes: &'l [Location], path: &str) -> Option<&'l Location> {
+    let takes = |it: &&Location| it.prefix().is_some_and(|prefix| path.starts_with(prefix));
     let all = routes.iter().filter(takes);
     all.max_by_key(|it| it.prefix().map(str::len))
 }
 
 /// Whether a route takes every path.
-pub(in crate::import) fn is_whole<A>(location: &Location<A>) -> bool {
+pub(in crate::import) fn is_whole(location: &Location) -> bool {
     match &location.pattern {
         Pattern::Prefix { path, .. } => path == "/",
         Pattern::Regex(text) => *text == expression::prefix("/"),

@@ -9,33 +9,14 @@ use crate::import::notes::{Notes, Place};
 use crate::import::tree::Directive;
 
 /// Directives that ask for a password, a token or another program's consent.
-const CHECKS: [&str; 12] = [
-    "access_by_lua",
-    "access_by_lua_block",
-    "access_by_lua_file",
-    "auth_basic",
-    "auth_digest",
-    "auth_gss",
-    "auth_jwt",
-    "auth_jwt_require",
-    "auth_ldap",
-    "auth_oidc",
-    "auth_pam",
-    "auth_request",
-];
+const CHECKS: &str = "access_by_lua access_by_lua_block access_by_lua_file auth_basic auth_digest \
+    auth_gss auth_jwt auth_jwt_require auth_ldap auth_oidc auth_pam auth_request";
 
 /// The rules about the addresses of clients, of which the first that matches decides.
 const RULES: [&str; 2] = ["allow", "deny"];
 
 /// Variables that say only how a request came, and under which name.
-const OF_ADDRESS: [&str; 6] = [
-    "$host",
-    "$http_host",
-    "$http_x_forwarded_proto",
-    "$https",
-    "$scheme",
-    "$server_port",
-];
+const OF_ADDRESS: &str = "$host $http_host $http_x_forwarded_proto $https $scheme $server_port";
 
 /// The status of drip where it refuses.
 const FORBIDDEN: u16 = 403;
@@ -121,7 +102,7 @@ impl Protection {
 
     /// Protection by directives that inner blocks inherit.
     fn inherited(scope: &Scope) -> Option<Self> {
-        let mut checks = CHECKS.iter().filter_map(|name| scope.get(name));
+        let mut checks = CHECKS.split(' ').filter_map(|name| scope.get(name));
         if let Some(check) = checks.find(|check| check.arg(0) != "off") {
             return Some(Self::new(FORBIDDEN, check, &check.name));
         }
@@ -170,7 +151,7 @@ impl Protection {
             };
             let asked = condition.arg(0).trim_matches(['(', ')']);
             let is_elsewhere = target.starts_with("https://") || target.starts_with("$scheme://");
-            let is_plain = OF_ADDRESS.contains(&asked) && is_elsewhere;
+            let is_plain = OF_ADDRESS.split(' ').any(|it| it == asked) && is_elsewhere;
             (!is_plain).then(|| Self::new(FORBIDDEN, condition, &by))
         })
     }

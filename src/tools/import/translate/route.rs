@@ -10,17 +10,11 @@ use crate::import::notes::Place;
 
 /// A location that became a route.
 #[derive(Clone, Debug)]
-pub(in crate::import) struct Location<A = Action> {
+pub(in crate::import) struct Location {
     pub(in crate::import) pattern: Pattern,
-    pub(in crate::import) action: A,
+    pub(in crate::import) action: Action,
     pub(in crate::import) comments: Vec<String>,
     pub(in crate::import) place: Place,
-}
-
-/// What happens to the requests of a location.
-pub(in crate::import) trait Refuses {
-    /// Whether they are not forwarded.
-    fn refuses(&self) -> bool;
 }
 
 /// The paths of a location.
@@ -49,38 +43,40 @@ pub(in crate::import) enum Action {
 /// A location whose requests go to an origin.
 #[derive(Clone, Debug)]
 pub(in crate::import) struct Forward {
-    pub(super) origin: String,
+    pub(in crate::import) origin: String,
     /// `None`: that of the origin.
-    pub(super) response_timeout: Option<Duration>,
-    pub(super) limits: Limits,
+    pub(in crate::import) response_timeout: Option<Duration>,
+    pub(in crate::import) limits: Limits,
     /// What is removed from paths, and what is put before them.
-    pub(super) rewrite: Option<(String, String)>,
+    pub(in crate::import) strip: Option<String>,
+    pub(in crate::import) add: Option<String>,
     /// What the origin gets instead of the client's fields.
-    pub(super) fields: Fields,
+    pub(in crate::import) fields: Fields,
     /// What clients get instead of the origin's fields.
-    pub(super) responses: Fields,
+    pub(in crate::import) responses: Fields,
     /// The clients that may come.
-    pub(super) networks: Networks,
+    pub(in crate::import) networks: Networks,
 }
 
 impl Forward {
     /// Writes the fields of its route.
-    pub(super) fn write(&self, section: &mut Section) {
+    fn write(&self, section: &mut Section) {
         section.text("origin", &self.origin);
         if let Some(timeout) = self.response_timeout {
             section.span("response_timeout", timeout);
         }
         self.networks.write(section);
-        if let Some((strip, add)) = &self.rewrite {
-            section.text("strip_prefix", strip);
-            section.text("add_prefix", add);
+        for (name, prefix) in [("strip_prefix", &self.strip), ("add_prefix", &self.add)] {
+            if let Some(prefix) = prefix {
+                section.text(name, prefix);
+            }
         }
-        if let Some(fields) = self.fields.toml() {
-            section.fields.push(("request_headers", fields));
-        }
-        if let Some(fields) = self.responses.toml() {
-            section.fields.push(("response_headers", fields));
-        }
+        let fields = [
+            ("request_headers", &self.fields),
+            ("response_headers", &self.responses),
+        ];
+        let fields = fields.map(|(name, fields)| Some((name, fields.toml()?)));
+        section.fields.extend(fields.into_iter().flatten());
         let limits = &self.limits;
         if limits.list.is_empty() {
             return;
@@ -94,22 +90,49 @@ impl Forward {
     }
 }
 
-impl Refuses for Action {
-    fn refuses(&self) -> bool {
+/// The tables of these routes. `comments` stand at the first.
+pub(in crate::import) fn tables(
+    locations: &[Location],
+    host: Option<&str>,
+    mut comments: Vec<String>,
+) -> Vec<Section> {
+    let table = |location: &Location| {
+        let mut section = Section::new("[[routes]]");
+        section.comments = std::mem::take(&mut comments);
+        section.comments.extend(location.comments.iter().cloned());
+        section.text("path", &location.pattern.path());
+        if let Some(host) = host {
+            section.text("host", host);
+        }
+        match &location.action {
+            Action::Absent => section.fields.push(("refuse", "404".to_owned())),
+            Action::Refuse(status) => section.fields.push(("refuse", status.to_string())),
+            Action::Forward(forward) => forward.write(&mut section),
+        }
+        section
+    };
+    locations.iter().map(table).collect()
+}
+
+impl Action {
+    /// Whether the requests are not forwarded.
+    pub(super) fn refuses(&self) -> bool {
         !matches!(self, Self::Forward(_))
     }
 }
 
-impl<A> Location<A> {
+impl Pattern {
     /// The path in the form of a route.
     pub(in crate::import) fn path(&self) -> String {
-        match &self.pattern {
-            Pattern::Exact(path) => format!("= {path}"),
-            Pattern::Prefix { path, .. } => path.clone(),
-            Pattern::Regex(text) => format!("regex:{text}"),
+        match self {
+            Self::Exact(path) => format!("= {path}"),
+            Self::Prefix { path, .. } => path.clone(),
+            Self::Regex(text) => format!("regex:{text}"),
         }
     }
+}
 
+impl Location {
     pub(super) fn prefix(&self) -> Option<&str> {
         match &self.pattern {
             Pattern::Prefix { path, .. } => Some(path),

@@ -2,9 +2,8 @@
 
 use super::addresses::Served;
 use super::locations;
-use super::page::Section;
 use super::precedence::ordered;
-use super::route::{Action, Location};
+use super::route::{Action, Location, tables};
 use super::scope::{Around, Scope, named};
 use super::server::{self, Server};
 use super::virtual_hosts::Chosen;
@@ -44,7 +43,7 @@ impl Translation<'_> {
                 "{}: the server for all hosts that have none of their own{also}",
                 self.notes.name(servers[index].place)
             );
-            self.routes(&any, None, Some(&comment));
+            self.routes.extend(tables(&any, None, vec![comment]));
         }
         let chosen = Chosen {
             servers,
@@ -94,31 +93,6 @@ impl Translation<'_> {
             all.push(found);
         }
         all
-    }
-
-    pub(super) fn routes(
-        &mut self,
-        locations: &[Location],
-        host: Option<&str>,
-        comment: Option<&str>,
-    ) {
-        for (number, location) in locations.iter().enumerate() {
-            let mut section = Section::new("[[routes]]");
-            section
-                .comments
-                .extend(comment.filter(|_| number == 0).map(str::to_owned));
-            section.comments.extend(location.comments.iter().cloned());
-            section.text("path", &location.path());
-            if let Some(host) = host {
-                section.text("host", host);
-            }
-            match &location.action {
-                Action::Absent => section.fields.push(("refuse", "404".to_owned())),
-                Action::Refuse(status) => section.fields.push(("refuse", status.to_string())),
-                Action::Forward(forward) => forward.write(&mut section),
-            }
-            self.routes.push(section);
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use config::{toml_string, toml_text};
 
 use super::directives;
 use super::limits::MAX_IN_FLIGHT;
+use super::listen::with_port;
 use super::page::Section;
 use super::probe;
 use super::scope::named;
@@ -221,18 +222,6 @@ fn pick<T: PartialEq>(
         );
     }
     of_all.get_or_insert(own);
-}
-
-/// Adds port 80, nginx's default, to an upstream server without a port.
-fn with_port(address: &str) -> String {
-    let behind = address
-        .rsplit_once(']')
-        .map_or(address, |(_, behind)| behind);
-    if behind.contains(':') {
-        address.to_owned()
-    } else {
-        format!("{address}:80")
-    }
 }
 
 pub(super) fn url(scheme: &str, address: &str) -> String {

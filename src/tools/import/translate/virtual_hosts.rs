@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use super::Translation;
 use super::precedence::{is_whole, of_path, of_prefix, ordered};
 use super::protection::Protection;
-use super::route::{Action, Location, Pattern, Refuses};
+use super::route::{Action, Location, Pattern, tables};
 use super::scope::Scope;
 use super::server::Server;
 use crate::import::MAX_ROUTES;
@@ -124,7 +124,8 @@ impl Translation<'_> {
             let place = self.notes.name(servers[named.index].place);
             for (number, (name, own)) in named.names.iter().zip(&mut routes).enumerate() {
                 let comment = (number == 0).then(|| format!("{place}: server {name}"));
-                self.routes(own, Some(name), comment.as_deref());
+                let comments = comment.into_iter().collect();
+                self.routes.extend(tables(own, Some(name), comments));
             }
         }
     }
@@ -159,12 +160,12 @@ impl Translation<'_> {
 /// `most`.
 ///
 /// `any`: the routes of hosts that have no server.
-pub(in crate::import) fn of_hosts<A: Clone + Refuses>(
-    any: &[Location<A>],
-    hosts: &[(&str, &[Location<A>])],
+pub(in crate::import) fn of_hosts(
+    any: &[Location],
+    hosts: &[(&str, &[Location])],
     most: usize,
     notes: &mut Notes,
-) -> Option<Vec<Vec<Location<A>>>> {
+) -> Option<Vec<Vec<Location>>> {
     let own: usize = hosts.iter().map(|(_, own)| own.len()).sum();
     if any.len() + own > most {
         return None;
@@ -172,7 +173,7 @@ pub(in crate::import) fn of_hosts<A: Clone + Refuses>(
     let mut wildcards: Vec<_> = hosts.iter().filter(|it| it.0.starts_with('*')).collect();
     // Each comes behind those that take its hosts, too.
     wildcards.sort_by_key(|(name, _)| name.len());
-    let mut routes_of: HashMap<&str, Vec<Location<A>>> = HashMap::new();
+    let mut routes_of: HashMap<&str, Vec<Location>> = HashMap::new();
     for (name, own) in wildcards {
         let is_alone = has_regex(&wider(name, any, &routes_of));
         routes_of.insert(name, ordered(own, is_alone, notes));
@@ -195,12 +196,12 @@ pub(in crate::import) fn of_hosts<A: Clone + Refuses>(
 /// Copies of a host's locations for the exact and longer paths of routes for more hosts.
 ///
 /// Without the copies those routes would take requests of this host.
-fn copies<A: Clone>(own: &[Location<A>], wider: &[&[Location<A>]]) -> Vec<Location<A>> {
-    let mut copies: Vec<Location<A>> = Vec::new();
+fn copies(own: &[Location], wider: &[&[Location]]) -> Vec<Location> {
+    let mut copies: Vec<Location> = Vec::new();
     let mut filled = HashSet::new();
     for location in wider.iter().copied().flatten() {
         let pattern = &location.pattern;
-        if !filled.insert(location.path()) {
+        if !filled.insert(pattern.path()) {
             continue;
         }
         let best = match pattern {
@@ -221,18 +222,18 @@ fn copies<A: Clone>(own: &[Location<A>], wider: &[&[Location<A>]]) -> Vec<Locati
 }
 
 /// The routes for more hosts than a name, which would take its requests.
-fn wider<'l, A>(
+fn wider<'l>(
     name: &str,
-    any: &'l [Location<A>],
-    routes_of: &'l HashMap<&str, Vec<Location<A>>>,
-) -> Vec<&'l [Location<A>]> {
+    any: &'l [Location],
+    routes_of: &'l HashMap<&str, Vec<Location>>,
+) -> Vec<&'l [Location]> {
     let around = covering(name).filter_map(|it| routes_of.get(it.as_str()));
     std::iter::once(any)
         .chain(around.map(Vec::as_slice))
         .collect()
 }
 
-fn has_regex<A>(routes: &[&[Location<A>]]) -> bool {
+fn has_regex(routes: &[&[Location]]) -> bool {
     let mut all = routes.iter().copied().flatten();
     all.any(|location| location.regex().is_some())
 }

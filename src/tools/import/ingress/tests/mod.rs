@@ -81,36 +81,14 @@ fn whole(annotations: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn limits_are_those_of_the_template() {
-    let settings = whole(&[
-        ("limit-rps", "10"),
-        ("limit-rpm", "300"),
-        ("limit-connections", "4"),
-        ("limit-burst-multiplier", "3"),
-        ("limit-whitelist", "10.0.0.0/8,192.0.2.7"),
-    ]);
-    let zone = "key = \"$remote_addr\"\nrate = \"10r/s\"\nmax_keys = 40000\nipv6_prefix = 128\nexempt = [\"10.0.0.0/8\", \"192.0.2.7/32\"]\n";
-    assert!(
-        settings.contains(&format!("[zones.web-rps]\n{zone}")),
-        "{settings}"
-    );
-    assert!(settings.contains("rate = \"300r/m\""), "{settings}");
-    assert!(
-        settings.contains("rate = \"none\"\nmax_keys = 80000"),
-        "{settings}"
-    );
-    let limits = "limits = [{ zone = \"web-connections\", burst = 0, in_flight = 4 }, \
-        { zone = \"web-rps\", burst = 30, nodelay = true }, \
-        { zone = \"web-rpm\", burst = 900, nodelay = true }]\nreject_status = 503\n";
-    assert!(settings.contains(limits), "{settings}");
-    let settings = whole(&[("limit-rps", "10"), ("limit-rpm", "0")]);
-    assert!(settings.contains("[{ zone = \"web-rps\", burst = 50, nodelay = true }]"));
-}
-
-#[test]
 fn a_limit_that_is_wrong_is_lost_and_told_first() {
     let spec = format!("  rules:\n{}", rule("a.test", "/x", "Prefix", "app"));
-    let annotations = [("enable-cors", "true"), ("limit-rps", "ten")];
+    // 0 means no limit.
+    let annotations = [
+        ("enable-cors", "true"),
+        ("limit-rps", "ten"),
+        ("limit-rpm", "0"),
+    ];
     let import = imported(&ingress("web", &annotations, &spec));
     assert_eq!(
         import.loss.as_deref(),
@@ -176,34 +154,6 @@ fn a_named_port_needs_its_service() {
 }
 
 #[test]
-fn tls_redirects_by_address() {
-    let tls = |host: &str| format!("  tls: [ {{ hosts: [{host}], secretName: cert }} ]\n");
-    let rules = |host: &str| format!("  rules:\n{}", rule(host, "/", "Prefix", "app"));
-    let of = |host: &str, annotations: &[(&str, &str)], has_tls: bool| {
-        let tls = if has_tls { tls(host) } else { String::new() };
-        ingress(&host.replace('.', "-"), annotations, &(tls + &rules(host)))
-    };
-    let all = of("a.test", &[], true);
-    let settings = imported(&all).settings.unwrap();
-    let listen = "listen = [{ address = \"0.0.0.0:8080\", redirect = \"https:443\" }, { address = \"0.0.0.0:8443\", tls = true }]\n";
-    assert!(settings.contains(listen), "{settings}");
-    let files = "[server.tls]\ncert = [\"/etc/drip/tls/cert/tls.crt\"]\nkey = [\"/etc/drip/tls/cert/tls.key\"]\n";
-    assert!(settings.contains(files), "{settings}");
-
-    let plain = of("a.test", &[], false);
-    let settings = imported(&plain).settings.unwrap();
-    assert!(
-        settings.contains("listen = [\"0.0.0.0:8080\"]"),
-        "{settings}"
-    );
-    let told = imported(&of("a.test", &[("ssl-redirect", "false")], true)).notes;
-    let is_told = told
-        .iter()
-        .any(|it| it.contains("ssl-redirect: not translated"));
-    assert!(is_told, "{told:?}");
-}
-
-#[test]
 fn every_annotation_is_translated_or_noted() {
     let documented = "app-root affinity affinity-mode auth-realm auth-secret auth-type auth-url \
         canary-weight client-body-buffer-size custom-http-errors custom-headers default-backend \
@@ -212,7 +162,7 @@ fn every_annotation_is_translated_or_noted() {
         proxy-next-upstream proxy-request-buffering proxy-redirect-from proxy-ssl-secret \
         enable-rewrite-log satisfy server-alias session-cookie-name stream-snippet load-balance \
         proxy-buffering ssl-ciphers enable-access-log enable-opentelemetry enable-modsecurity \
-        modsecurity-snippet mirror-target x-nobody-knows";
+        modsecurity-snippet mirror-target ssl-redirect x-nobody-knows";
     for name in documented.split_whitespace() {
         let (_, notes) = routes_of(&[(name, "x")], "/");
         let told = format!("a.yaml:8: Ingress shop/web, {name}: ");

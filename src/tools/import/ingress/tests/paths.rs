@@ -1,43 +1,7 @@
 use super::{found, imported, ingress, parsed, routes_of, rule};
 
 #[test]
-fn prefixes_end_at_a_slash() {
-    let spec = "  rules:\n".to_owned()
-        + &rule("a.test", "/foo", "Prefix", "foo")
-        + &rule("a.test", "/bar/", "Prefix", "bar")
-        + &rule("a.test", "/foo", "Exact", "one");
-    let import = imported(&ingress("web", &[], &spec));
-    let settings = parsed(&import);
-    for (path, origin) in [
-        ("/foo", Some("one")),
-        ("/foo/", Some("foo")),
-        ("/foo/x", Some("foo")),
-        ("/foobar", None),
-        ("/bar", Some("bar")),
-        ("/bar/x", Some("bar")),
-        ("/barx", None),
-        ("/", None),
-    ] {
-        assert_eq!(
-            found(&settings, "a.test", path),
-            origin.map(str::to_owned),
-            "{path}"
-        );
-    }
-}
-
-#[test]
 fn rewriting_removes_a_prefix() {
-    let target = [("rewrite-target", "/$2")];
-    let (routes, notes) = routes_of(&target, "/foo(/|$)(.*)");
-    assert_eq!(
-        routes,
-        "\npath = \"regex:^/foo(/|$)\"\nhost = \"a.test\"\norigin = \"app\"\nstrip_prefix = \"/foo\"\n"
-    );
-    assert!(
-        notes.iter().any(|it| it.contains("with its case")),
-        "{notes:?}"
-    );
     let (routes, _) = routes_of(&[("rewrite-target", "/v2/$1")], "/foo/(.*)");
     let fields = "strip_prefix = \"/foo\"\nadd_prefix = \"/v2/\"\n";
     assert!(routes.ends_with(fields), "{routes}");
