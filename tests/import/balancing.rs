@@ -1,7 +1,6 @@
 //! How an upstream chooses a server, and what drip is told of it.
 
-use super::{drip, told, written};
-use crate::support::{Gateway, Origin, fetch, free_address};
+use super::imported;
 
 const FILE: &str = "http {
     limit_req_zone $binary_remote_addr zone=z:1m rate=10r/s;
@@ -30,9 +29,7 @@ const FILE: &str = "http {
 
 #[test]
 fn what_chooses_a_server_is_translated_or_told() {
-    let folder = written(&[("nginx.conf", FILE)]);
-    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
-    assert_eq!(code, Some(0), "{notes:?}");
+    let (settings, notes) = imported(FILE);
     for wanted in [
         "servers = [{ url = \"http://10.0.0.1:9000\", weight = 3, max_in_flight = 20 }, \
          \"http://10.0.0.2:9000\", { url = \"http://10.0.0.3:9000\", backup = true }]\n\
@@ -53,29 +50,4 @@ fn what_chooses_a_server_is_translated_or_told() {
         let is_told = notes.iter().any(|note| note.contains(&wanted));
         assert!(is_told, "{wanted}\n{notes:#?}");
     }
-    let file = folder.path().join("gateway.toml");
-    std::fs::write(&file, &settings).unwrap();
-    let checked = drip(folder.path(), &["check", "gateway.toml"]);
-    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
-}
-
-/// nginx goes on to each server, and to the backup last, within the request.
-#[test]
-fn the_first_request_reaches_the_backup_of_an_imported_file_whose_servers_are_gone() {
-    let [one, other] = [(); 2].map(|()| free_address());
-    let backup = Origin::start();
-    let conf = format!(
-        "http {{\n upstream app {{ server {one}; server {other}; server {} backup; }}\n \
-         server {{ listen 8080; location / {{ proxy_pass http://app; }} }}\n}}\n",
-        backup.address
-    );
-    let folder = written(&[("nginx.conf", &conf)]);
-    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
-    assert_eq!(code, Some(0), "{notes:?}");
-    let (_, settings) = settings
-        .split_once("listen = [\"0.0.0.0:8080\"]\n")
-        .expect("an address");
-    let gateway = Gateway::start(settings);
-    assert_eq!(fetch(gateway.address(), "/").status, 200, "{settings}");
-    assert_eq!(backup.arrivals().len(), 1);
 }

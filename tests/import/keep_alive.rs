@@ -1,6 +1,6 @@
 //! `keepalive_timeout` and its like, of clients and of upstreams.
 
-use super::{drip, told, written};
+use super::imported;
 
 const FILE: &str = "http {
     keepalive_timeout 65s 60s;
@@ -34,9 +34,7 @@ const NOTES: [&str; 5] = [
 
 #[test]
 fn kept_connections_of_clients_and_upstreams_have_the_limits_of_nginx() {
-    let folder = written(&[("nginx.conf", FILE)]);
-    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
-    assert_eq!(code, Some(0), "{notes:#?}");
+    let (settings, notes) = imported(FILE);
     for wanted in [
         "keep_alive = \"65s\"\n",
         "servers = [\"http://10.0.0.1:9000\"]\nkeep_alive = 32\nkeep_alive_timeout = \"20s\"\n",

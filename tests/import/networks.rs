@@ -1,15 +1,12 @@
 //! `allow` and `deny` become the networks of a route, where drip knows the same addresses.
 
-use super::{drip, told, written};
+use super::imported as of_conf;
 
 fn imported(http: &str, listen: &str, location: &str) -> (String, Vec<String>) {
     let conf = format!(
         "{http}\nserver {{ listen {listen}; location / {{\n{location}\nproxy_pass http://127.0.0.1:9000; }} location /open/ {{ proxy_pass http://127.0.0.1:9001; }} }}\n"
     );
-    let folder = written(&[("nginx.conf", &conf)]);
-    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
-    assert_eq!(code, Some(0), "{notes:?}");
-    (settings, notes)
+    of_conf(&conf)
 }
 
 #[test]
@@ -18,8 +15,17 @@ fn rules_that_drip_cannot_check_refuse_everybody_and_say_why() {
     let trust = "set_real_ip_from 10.0.0.0/8;";
     let tcp = "8080";
     let socket = "unix:/run/a.sock; listen 8080";
+    let real_ip = "real_ip_header X-Forwarded-For;";
+    let recursive = format!("{real_ip} real_ip_recursive on;");
+    let trusting = format!("{recursive} {trust}");
+    let by_name = format!("{recursive} set_real_ip_from proxy.example;");
+    let allowed = Ok("allow = [\"10.0.0.0/8\"]");
+    let no_address = Err("drip does not find the address of the client");
+    let either = "satisfy any; allow 10.0.0.0/8; deny all; auth_basic a;";
+    let other = "allow office.example; deny all;";
+    let of_server = "8080; set_real_ip_from 10.0.0.0/8";
     for (http, listen, rules, fields) in [
-        ("", tcp, staff, Ok("allow = [\"10.0.0.0/8\"]")),
+        ("", tcp, staff, allowed),
         (
             "",
             socket,
@@ -33,48 +39,18 @@ fn rules_that_drip_cannot_check_refuse_everybody_and_say_why() {
             Ok("deny = [\"192.0.2.1\"]"),
         ),
         ("", tcp, "deny all;", Err("drip does not check that")),
+        ("", tcp, other, Err("\"office.example\" is not a network")),
+        (&*trusting, tcp, staff, allowed),
+        (trust, tcp, staff, no_address),
         (
-            "",
-            tcp,
-            "allow office.example; deny all;",
-            Err("\"office.example\" is not a network"),
-        ),
-        (
-            "real_ip_header X-Forwarded-For; real_ip_recursive on; set_real_ip_from 10.0.0.0/8;",
-            tcp,
-            staff,
-            Ok("allow = [\"10.0.0.0/8\"]"),
-        ),
-        (
-            trust,
-            tcp,
-            staff,
-            Err("drip does not find the address of the client"),
-        ),
-        (
-            "real_ip_header X-Forwarded-For; set_real_ip_from 10.0.0.0/8;",
+            &format!("{real_ip} {trust}"),
             tcp,
             staff,
             Err("as with real_ip_recursive on"),
         ),
-        (
-            "real_ip_header X-Forwarded-For; real_ip_recursive on; set_real_ip_from proxy.example;",
-            tcp,
-            staff,
-            Err("drip does not find the address of the client"),
-        ),
-        (
-            "real_ip_header X-Forwarded-For; real_ip_recursive on;",
-            "8080; set_real_ip_from 10.0.0.0/8",
-            staff,
-            Err("for all servers"),
-        ),
-        (
-            "",
-            tcp,
-            "satisfy any; allow 10.0.0.0/8; deny all; auth_basic a;",
-            Err("auth_basic protects"),
-        ),
+        (&by_name, tcp, staff, no_address),
+        (&recursive, of_server, staff, Err("for all servers")),
+        ("", tcp, either, Err("auth_basic protects")),
     ] {
         let (settings, notes) = imported(http, listen, rules);
         match fields {

@@ -1,6 +1,6 @@
 //! `add_header` becomes `response_headers` of a route.
 
-use super::{drip, told, written};
+use super::imported;
 
 const FILE: &str = r#"http {
     add_header X-Frame-Options DENY always;
@@ -48,9 +48,7 @@ const LEFT_OUT: [(u32, &str); 5] = [
 
 #[test]
 fn fields_of_responses_have_their_variables_and_others_are_named_by_line() {
-    let folder = written(&[("nginx.conf", FILE)]);
-    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
-    assert_eq!(code, Some(0), "{notes:#?}");
+    let (settings, notes) = imported(FILE);
     for wanted in [
         "path = \"/\"\norigin = \"127-0-0-1-9000\"\nresponse_headers = { \"x-frame-options\" = \"DENY\" }\n",
         "path = \"/own/\"\norigin = \"127-0-0-1-9000\"\nresponse_headers = { \

@@ -5,9 +5,7 @@ use std::fs;
 use std::net::SocketAddr;
 
 use crate::programs::nginx::Nginx;
-use crate::support::{
-    Client, Gateway, HoldingOrigin, Origin, drip, eventually, now, quarter_alone,
-};
+use crate::support::{Client, Gateway, HoldingOrigin, Origin, drip, eventually, quarter_alone};
 
 const INGRESSES: &str = r#"
 apiVersion: networking.k8s.io/v1
@@ -56,18 +54,6 @@ spec:
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
-  name: seconds
-  namespace: default
-  annotations:
-    nginx.ingress.kubernetes.io/limit-rps: "1"
-spec:
-  rules:
-    - host: f.test
-      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
----
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata:
   name: few
   namespace: default
   annotations:
@@ -88,15 +74,12 @@ geo $remote_addr $allowlist_reports { default 0; }
 map $allowlist_reports $limit_reports { 0 $binary_remote_addr; 1 ""; }
 geo $remote_addr $allowlist_partners { default 0; 127.0.0.0/8 1; }
 map $allowlist_partners $limit_partners { 0 $binary_remote_addr; 1 ""; }
-geo $remote_addr $allowlist_seconds { default 0; }
-map $allowlist_seconds $limit_seconds { 0 $binary_remote_addr; 1 ""; }
 geo $remote_addr $allowlist_few { default 0; }
 map $allowlist_few $limit_few { 0 $binary_remote_addr; 1 ""; }
 limit_conn_zone $limit_few zone=default_few_conn:5m;
 limit_req_zone $limit_partners zone=default_partners_rpm:5m rate=1r/m;
 limit_req_zone $limit_reports zone=default_reports_rpm:5m rate=3r/m;
 limit_req_zone $limit_reports zone=default_reports_rps:5m rate=4r/s;
-limit_req_zone $limit_seconds zone=default_seconds_rps:5m rate=1r/s;
 limit_req_zone $limit_shop zone=default_shop_rpm:5m rate=1r/m;
 "#;
 
@@ -105,7 +88,6 @@ const SHOP: &str = "limit_req zone=default_shop_rpm burst=5 nodelay;";
 const REPORTS: &str = "limit_req zone=default_reports_rps burst=8 nodelay; \
     limit_req zone=default_reports_rpm burst=6 nodelay;";
 const PARTNERS: &str = "limit_req zone=default_partners_rpm burst=5 nodelay;";
-const SECONDS: &str = "limit_req zone=default_seconds_rps burst=5 nodelay;";
 const FEW: &str = "limit_conn default_few_conn 2;";
 
 fn nginx(origin: &Origin) -> Nginx {
@@ -122,7 +104,6 @@ fn nginx(origin: &Origin) -> Nginx {
             ("b.test", format!("location / {{ {SHOP} {pass} }}")),
             ("c.test", format!("location / {{ {REPORTS} {pass} }}")),
             ("d.test", format!("location / {{ {PARTNERS} {pass} }}")),
-            ("f.test", format!("location / {{ {SECONDS} {pass} }}")),
             ("e.test", format!("location / {{ {FEW} {pass} }}")),
         ];
         let servers = servers.map(|(name, locations)| {
@@ -197,20 +178,6 @@ fn an_imported_ingress_accepts_and_rejects_as_many_as_the_template() {
         let passed = found[0].iter().filter(|status| **status == 200).count();
         assert_eq!(passed, passing, "{host}{target}: {:?}", found[0]);
         assert!(found[0].iter().all(|status| [200, 503].contains(status)));
-    }
-}
-
-#[test]
-fn a_limit_by_the_second_lets_through_its_burst_and_what_leaks_meanwhile() {
-    let _alone = quarter_alone();
-    let origin = Origin::start();
-    let (nginx, gateway) = (nginx(&origin), imported(&origin));
-    for (who, address) in [("nginx", nginx.address), ("drip", gateway.address())] {
-        let start = now();
-        let statuses = statuses_in_turn(address, "f.test", "/", 20);
-        let leaked = usize::try_from(start.elapsed().as_secs()).expect("seconds");
-        let passed = statuses.iter().filter(|status| **status == 200).count();
-        assert!((6..=6 + leaked).contains(&passed), "{who}: {statuses:?}");
     }
 }
 
