@@ -22,8 +22,8 @@ pub(super) struct ZoneAdvice {
     pub(super) all: Fit,
     /// What fits all keys but the one with the most requests; `None` without other keys.
     pub(super) without: Option<Fit>,
-    /// The keys with the most requests, and what fits each; `None` if the key was forgotten.
-    pub(super) heaviest: Vec<(HeavyKey, Option<Fit>)>,
+    /// The keys with the most requests, and what fits each.
+    pub(super) heaviest: Vec<(HeavyKey, Fit)>,
     /// Whether the first of them made more requests than all other keys.
     is_dominated: bool,
 }
@@ -54,15 +54,13 @@ impl ZoneAdvice {
         let Some(all) = fitter.fit(|_| true)? else {
             return Ok(None);
         };
-        let heaviest = group.keys.heaviest(SHOWN).into_iter();
-        let with_fit = |key: HeavyKey| {
-            let fit = key.slot.map(|of| fitter.fit(|slot| slot == of));
-            Ok((key, fit.transpose()?.flatten()))
-        };
-        let heaviest: Vec<_> = heaviest.map(with_fit).collect::<io::Result<_>>()?;
+        let mut heaviest = Vec::new();
+        for key in group.keys.heaviest(SHOWN) {
+            let fit = fitter.fit(|slot| slot == key.slot)?;
+            heaviest.extend(fit.map(|fit| (key, fit)));
+        }
         let first = heaviest.first().map(|(key, _)| key);
-        let aside = first.and_then(|key| key.slot);
-        let without = aside.map(|aside| fitter.fit(|slot| slot != aside));
+        let without = first.map(|key| fitter.fit(|slot| slot != key.slot));
         let most = first.map_or(0, |key| key.requests);
         Ok(Some(Self {
             all,

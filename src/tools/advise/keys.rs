@@ -1,12 +1,11 @@
 //! The keys of a log and their requests, in bounded memory.
 
+use std::cmp::Reverse;
+
 use foldhash::fast::RandomState;
 use lru::LruCache;
 
 use crate::shown;
-
-/// Number of forgotten keys whose requests are remembered.
-const REMEMBERED: usize = 256;
 
 /// Keys in bounded memory.
 ///
@@ -19,18 +18,14 @@ pub(super) struct Keys {
     /// Maximum number of keys.
     most: usize,
     forgotten: u64,
-    /// The forgotten keys with the most requests.
-    heaviest: Vec<HeavyKey>,
 }
 
 /// A key, and the number of its requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HeavyKey {
     /// The key, unescaped.
     key: Box<[u8]>,
     pub(super) requests: u64,
-    /// Its slot; `None` if it was forgotten.
-    pub(super) slot: Option<u32>,
+    pub(super) slot: u32,
 }
 
 impl HeavyKey {
@@ -47,7 +42,6 @@ impl Keys {
             requests: Vec::new(),
             most: most.max(1),
             forgotten: 0,
-            heaviest: Vec::new(),
         }
     }
 
@@ -66,20 +60,14 @@ impl Keys {
         slot
     }
 
+    /// Forgets a key. Returns its slot, for another key.
     fn forget_one(&mut self) -> u32 {
-        let Some((key, slot)) = self.slots.pop_lru() else {
+        let Some((_, slot)) = self.slots.pop_lru() else {
             return 0;
         };
         self.forgotten += 1;
         if let Some(requests) = self.requests.get_mut(slot as usize) {
-            self.heaviest.push(HeavyKey {
-                key,
-                requests: std::mem::take(requests),
-                slot: None,
-            });
-        }
-        if self.heaviest.len() >= 2 * REMEMBERED {
-            keep_heaviest(&mut self.heaviest, REMEMBERED);
+            *requests = 0;
         }
         slot
     }
@@ -108,31 +96,19 @@ impl Keys {
         self.forgotten
     }
 
-    /// The keys with the most requests, the first of them first.
+    /// The known keys with the most requests, the first of them first.
     pub(super) fn heaviest(&self, count: usize) -> Vec<HeavyKey> {
-        let mut all = self.heaviest.clone();
-        for (key, slot) in &self.slots {
-            all.push(HeavyKey {
-                key: key.clone(),
-                requests: self.requests.get(*slot as usize).copied().unwrap_or(0),
-                slot: Some(*slot),
-            });
-            if all.len() >= 2 * REMEMBERED {
-                keep_heaviest(&mut all, REMEMBERED);
-            }
-        }
-        keep_heaviest(&mut all, count);
-        all
+        let requests = |slot: u32| self.requests.get(slot as usize).copied().unwrap_or(0);
+        let mut all: Vec<_> = self.slots.iter().collect();
+        all.sort_by_key(|(key, slot)| (Reverse(requests(**slot)), *key));
+        let heaviest = all.into_iter().take(count);
+        let heaviest = heaviest.map(|(key, slot)| HeavyKey {
+            key: key.clone(),
+            requests: requests(*slot),
+            slot: *slot,
+        });
+        heaviest.collect()
     }
-}
-
-/// Keeps the `count` keys with the most requests, the first of them first.
-fn keep_heaviest(all: &mut Vec<HeavyKey>, count: usize) {
-    all.sort_by(|one, other| {
-        let by_requests = other.requests.cmp(&one.requests);
-        by_requests.then_with(|| one.key.cmp(&other.key))
-    });
-    all.truncate(count);
 }
 
 #[cfg(test)]
@@ -140,22 +116,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_heavy_key_is_remembered_after_it_was_forgotten() {
+    fn the_least_recently_used_key_makes_room_for_another() {
         let mut keys = Keys::new(3);
         for nth in 0..1_000u64 {
-            let times = if nth == 17 { 9 } else { 1 };
+            let slot = keys.slot(b"heavy");
+            assert_eq!(keys.count(slot), nth == 0);
             let slot = keys.slot(nth.to_string().as_bytes());
-            for time in 0..times {
-                assert_eq!(keys.count(slot), time == 0);
-            }
+            assert!(keys.count(slot));
         }
         assert_eq!(
             (keys.slots(), keys.number(), keys.forgotten()),
-            (3, 1_000, 997)
+            (3, 1_001, 998)
         );
         let heaviest = keys.heaviest(2);
-        let first = (&*heaviest[0].key, heaviest[0].requests, heaviest[0].slot);
-        assert_eq!(first, (&b"17"[..], 9, None));
+        assert_eq!(
+            (&*heaviest[0].key, heaviest[0].requests),
+            (&b"heavy"[..], 1_000)
+        );
         assert_eq!((heaviest.len(), heaviest[1].requests), (2, 1));
     }
 }

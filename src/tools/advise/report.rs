@@ -76,23 +76,20 @@ fn table(text: &mut String, advice: &Advice) {
         let _ = write!(text, "{width:>8}");
     }
     let _ = writeln!(text, "{:>12}{:>8}", "rate", "burst");
-    let mut row = |name: &str, requests: u64, fit: Option<Fit>| {
+    let mut row = |name: &str, requests: u64, fit: Fit| {
         let part = percent(share(requests, survey.group.requests()));
         let _ = write!(text, "{name:<40}{requests:>10}{part:>10}");
-        let Some(Fit { peaks, rate, burst }) = fit else {
-            text.push_str("  forgotten to make room for other keys\n");
-            return;
-        };
+        let Fit { peaks, rate, burst } = fit;
         for (peak, _) in peaks.iter().zip(widths) {
             let _ = write!(text, "{peak:>8}");
         }
         let _ = writeln!(text, "{:>12}{burst:>8}", rate.to_string());
     };
     let (zone, all) = (&advice.zone, survey.group.requests());
-    row("all keys", all, Some(zone.all));
+    row("all keys", all, zone.all);
     if let (Some(heaviest), Some(without)) = (zone.heaviest(), zone.without) {
         let name = format!("without {}", heaviest.shown());
-        row(&name, all - heaviest.requests, Some(without));
+        row(&name, all - heaviest.requests, without);
     }
     for (key, fit) in &zone.heaviest {
         row(&key.shown(), key.requests, *fit);
