@@ -173,20 +173,12 @@ _drip() {
             return 0
             ;;
         drip__subcmd__demo)
-            opts="-c -h --config --scene --help"
+            opts="-h --scene --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -c)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --scene)
                     COMPREPLY=($(compgen -W "smooth fair" -- "${cur}"))
                     return 0
@@ -521,7 +513,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__simulate)
-            opts="-c -h --config --against --summary --rows --plot --format --help"
+            opts="-c -h --config --summary --rows --plot --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -532,10 +524,6 @@ _drip() {
                     return 0
                     ;;
                 -c)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --against)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

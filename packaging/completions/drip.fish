@@ -41,7 +41,6 @@ complete -c drip -n "__fish_drip_needs_command" -f -a "health" -d 'Ask a running
 complete -c drip -n "__fish_drip_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c drip -n "__fish_drip_using_subcommand run" -s c -l config -d 'The configuration file, as [FILE] names it' -r -F
 complete -c drip -n "__fish_drip_using_subcommand run" -s h -l help -d 'Print help'
-complete -c drip -n "__fish_drip_using_subcommand demo" -s c -l config -d 'The configuration file of the scene `smooth` [default: gateway.toml; if there is none, the demo writes one]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand demo" -l scene -d 'What to show' -r -f -a "smooth\t'Bursts come in, an even stream goes out, until Ctrl-C'
 fair\t'One client floods a backend and nine do not, first without `share`, then with it; 16 seconds'"
 complete -c drip -n "__fish_drip_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -54,7 +53,6 @@ complete -c drip -n "__fish_drip_using_subcommand check" -s h -l help -d 'Print 
 complete -c drip -n "__fish_drip_using_subcommand schema" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand import" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l against -d 'Compare with other settings: instead of each request, show which keys are better and worse off under these; may be given several times' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l plot -d 'Draw over time the requests that arrive, wait and go on' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l format -d 'The format of the trace; combined is that of nginx and Apache, json that of drip and nginx [default: what the first lines show]' -r -f -a "csv\t''
 combined\t''

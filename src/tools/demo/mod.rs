@@ -7,6 +7,7 @@ mod crowd;
 mod fair;
 mod origin;
 mod own_file;
+mod pace;
 mod picture;
 mod smooth;
 mod stage;

@@ -2,7 +2,7 @@ use std::env;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write as _};
 
-use super::smooth::Pace;
+use super::pace::Pace;
 use super::tally::Second;
 
 /// Width of the bar of waiting requests, in columns.

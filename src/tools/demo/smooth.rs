@@ -5,11 +5,11 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use config::Settings;
-use limit::{Moment, Rate};
+use limit::Moment;
 
 use super::crowd::Crowd;
 use super::own_file::OwnFile;
+use super::pace::Pace;
 use super::picture::{HEADING, Picture, milliseconds, say};
 use super::stage::{self, Beat, InForce, next_gateway};
 use super::tally::{Tally, Total};
@@ -17,24 +17,6 @@ use crate::starter;
 
 /// Lines between two headings, so that one is always visible.
 const HEADING_EVERY: u64 = 20;
-
-/// What the demo shows of the settings in force: those of the first limit of the first route.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pace {
-    pub(super) rate: Rate,
-    pub(super) burst: u32,
-}
-
-impl Pace {
-    /// `None` without a limit.
-    pub(super) fn of(settings: &Settings) -> Option<Self> {
-        let limit = settings.routes.first()?.limits.first()?;
-        Some(Self {
-            rate: settings.zones[limit.zone].rate,
-            burst: limit.limit.burst,
-        })
-    }
-}
 
 /// Plays the scene until it is interrupted.
 pub(super) async fn play() -> io::Result<()> {

@@ -95,26 +95,16 @@ fn zones(state: &State) -> Vec<String> {
     let rows = list(&state.zones).iter().map(|zone| {
         let now = named(&state.sample["zones"], &zone["name"]);
         let out = ["passed", "delayed", "dry_run"].map(|name| now[name].as_u64().unwrap_or(0));
-        let overrides = match now["overridden_keys"].as_u64().unwrap_or(0) {
-            0 => overridden(&now["override"]),
-            keys => {
-                let zone = overridden(&now["override"]);
-                let zone = zone.map_or(String::new(), |zone| format!("{zone}; "));
-                Some(format!("{zone}keys: {keys}"))
-            }
-        };
-        vec![
-            shown(&zone["name"]),
-            shown(&zone["rate"]),
-            out.iter().sum::<u64>().to_string(),
-            shown(&now["depth"]),
-            shown(&now["depth_max"]),
-            seconds(&now["oldest_wait"]),
-            seconds(&now["wait_p95"]),
-            shown(&now["rejected"]),
-            shown(&now["keys"]),
-            overrides.unwrap_or_else(none),
-        ]
+        let keys = now["overridden_keys"].as_u64().filter(|keys| *keys > 0);
+        let keys = keys.map(|keys| format!("keys: {keys}"));
+        let mut row = cells(zone, "name rate");
+        row.push(out.iter().sum::<u64>().to_string());
+        row.extend(cells(
+            now,
+            "depth depth_max oldest_wait/s wait_p95/s rejected keys",
+        ));
+        row.push(all_of([overridden(&now["override"]), keys]));
+        row
     });
     let titles = "zone, rate, out/s, depth, deepest, oldest, p95, rej/s, keys, override";
     table(titles, &[0, 1, 9], rows)
@@ -123,17 +113,12 @@ fn zones(state: &State) -> Vec<String> {
 fn servers(state: &State) -> Vec<String> {
     let rows = list(&state.origins).iter().flat_map(|origin| {
         list(&origin["servers"]).iter().map(|server| {
-            vec![
-                shown(&origin["name"]),
-                shown(&server["url"]),
-                shown(&server["state"]),
-                shown(&server["in_flight"]),
-                shown(&server["answered"]),
-                shown(&server["failed"]),
-                server["codes"]["5xx"].as_u64().unwrap_or(0).to_string(),
-                seconds(&server["latency"]["p99"]),
-                trouble(server).unwrap_or_else(none),
-            ]
+            let mut row = cells(origin, "name");
+            row.extend(cells(server, "url state in_flight answered failed"));
+            row.push(server["codes"]["5xx"].as_u64().unwrap_or(0).to_string());
+            row.push(seconds(&server["latency"]["p99"]));
+            row.push(trouble(server));
+            row
         })
     });
     let titles = "origin, server, state, in flight, answered, failed, 5xx, p99, reason";
@@ -141,22 +126,20 @@ fn servers(state: &State) -> Vec<String> {
 }
 
 /// Why a server is out or failing.
-fn trouble(server: &Value) -> Option<String> {
+fn trouble(server: &Value) -> String {
     if server["state"] == "asked" {
-        return None;
+        return none();
     }
     let out = &server["out"];
     let since = || format!("by {} since {}", shown(&out["by"]), moment(&out["since"]));
     let (failure, check) = (&server["last_failure"], &server["last_check"]);
     let is_failed = check["healthy"] == false;
     let event = |it: &Value| format!("{} at {}", shown(&it["text"]), moment(&it["at"]));
-    let parts = [
+    all_of([
         out.is_object().then(since),
         failure.is_object().then(|| event(failure)),
         is_failed.then(|| format!("check: {}", event(check))),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+    ])
 }
 
 fn gates(state: &State) -> Vec<String> {
@@ -186,7 +169,6 @@ fn gates(state: &State) -> Vec<String> {
             }),
             overridden(&gate["override"]),
         ];
-        let states: Vec<String> = states.into_iter().flatten().collect();
         vec![
             shown(&origin["name"]),
             rate,
@@ -194,11 +176,7 @@ fn gates(state: &State) -> Vec<String> {
             shown(&gate["queue_depth"]),
             seconds(&now["wait_p99"]),
             rejected.sum::<u64>().to_string(),
-            if states.is_empty() {
-                none()
-            } else {
-                states.join("; ")
-            },
+            all_of(states),
         ]
     });
     let titles = "gate, rate, in flight, waiting, p99, rej/s, state";
@@ -208,13 +186,8 @@ fn gates(state: &State) -> Vec<String> {
 /// The permits of origins that gateways share.
 fn permits(state: &State) -> Vec<String> {
     let rows = with(state, "places").map(|(origin, it)| {
-        let counts = [
-            "of", "in_use", "held", "lent", "free", "withheld", "gateways",
-        ];
-        let counts = counts.iter().map(|name| shown(&it[*name]));
-        let reason = iter::once(shown(&it["reason"]));
-        let name = iter::once(shown(&origin["name"]));
-        name.chain(counts).chain(reason).collect()
+        let counts = cells(it, "of in_use held lent free withheld gateways reason");
+        [cells(origin, "name"), counts].concat()
     });
     let titles = "permits, of, used here, held here, lent, free, withheld, gateways, reason";
     table(titles, &[0, 8], rows)
@@ -247,12 +220,8 @@ fn rooms(state: &State) -> Vec<String> {
 /// The requests since the start that collapse.
 fn shared(state: &State) -> Vec<String> {
     let rows = with(state, "shared").map(|(origin, it)| {
-        vec![
-            shown(&origin["name"]),
-            shown(&it["asked"]),
-            shown(&it["sent"]),
-            it["share"].as_f64().map_or_else(none, percent),
-        ]
+        let share = it["share"].as_f64().map_or_else(none, percent);
+        [cells(origin, "name"), cells(it, "asked sent"), vec![share]].concat()
     });
     table("shared, asked, sent, share", &[0], rows)
 }
@@ -261,15 +230,7 @@ fn shared(state: &State) -> Vec<String> {
 fn keys(state: &State) -> Vec<String> {
     let deepest = list(&state.sample["deepest"]).iter();
     let deepest = deepest.filter(|key| key["depth"] != 0);
-    let of_zones = deepest.map(|key| {
-        vec![
-            shown(&key["zone"]),
-            shown(&key["depth"]),
-            seconds(&key["oldest_wait"]),
-            shown(&key["plan"]),
-            shown(&key["key"]),
-        ]
-    });
+    let of_zones = deepest.map(|key| cells(key, "zone depth oldest_wait/s plan key"));
     let of_gates = with(state, "gate").flat_map(|(origin, gate)| {
         // Without a share all keys are in one queue.
         let keys = match gate["share"] {
@@ -277,13 +238,9 @@ fn keys(state: &State) -> Vec<String> {
             _ => list(&gate["deepest"]),
         };
         keys.iter().take(KEYS).map(|key| {
-            vec![
-                format!("gate of {}", shown(&origin["name"])),
-                shown(&key["queue_depth"]),
-                none(),
-                shown(&key["plan"]),
-                shown(&key["key"]),
-            ]
+            let mut row = vec![format!("gate of {}", shown(&origin["name"]))];
+            row.extend(cells(key, "queue_depth oldest_wait/s plan key"));
+            row
         })
     });
     let titles = "waiting in, depth, oldest, plan, key";
@@ -313,6 +270,25 @@ fn overridden(it: &Value) -> Option<String> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let (until, by) = (moment(&it["until"]), shown(&it["by"]));
     Some(format!("{} until {until}, by {by}", parts.join(", ")))
+}
+
+/// The fields of a value; those that end in `/s` are seconds.
+fn cells(value: &Value, fields: &str) -> Vec<String> {
+    let cell = |field: &str| match field.strip_suffix("/s") {
+        Some(field) => seconds(&value[field]),
+        None => shown(&value[field]),
+    };
+    fields.split(' ').map(cell).collect()
+}
+
+/// What there is of these parts, or what stands for nothing.
+fn all_of<const N: usize>(parts: [Option<String>; N]) -> String {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        none()
+    } else {
+        parts.join("; ")
+    }
 }
 
 /// Aligned columns below an empty line; nothing without rows. `left`: columns of texts.
