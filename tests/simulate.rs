@@ -35,12 +35,8 @@ impl Bench {
         );
         fs::write(&path, trace).unwrap();
         let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
-        drip.arg("simulate")
-            .arg("-c")
-            .arg(file)
-            .arg(path)
-            .output()
-            .unwrap()
+        let drip = drip.args(["simulate", "-c"]).arg(file).arg(path);
+        drip.output().unwrap()
     }
 
     /// The rows after the header.
@@ -70,11 +66,7 @@ fn departures(rate: &str, limit: &str, arrivals: &str) -> String {
         .split_whitespace()
         .map(|time| format!("{time},a"))
         .collect();
-    let trace = lines.join(
-        "
-",
-    );
-    let rows = one_zone(rate, limit).rows(&trace);
+    let rows = one_zone(rate, limit).rows(&lines.join("\n"));
     let departure = |row: &String| match row.split(',').nth(3).unwrap() {
         "" => "R".to_owned(),
         time => time.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -84,58 +76,42 @@ fn departures(rate: &str, limit: &str, arrivals: &str) -> String {
 
 #[test]
 fn every_vector_comes_out_as_nginx_has_it_without_its_rounding() {
-    let times = |count: usize, time: &str| vec![time; count].join(" ");
-    let bursts = "1 1 1 1 2 2 2 2 3 3 3 3";
-    let spaced: Vec<String> = (1..=12)
-        .map(|tenth| format!("{}", f64::from(tenth) / 10.0))
+    let tenths: Vec<String> = (1..=12)
+        .map(|nth| (f64::from(nth) / 10.0).to_string())
         .collect();
-    let cases = [
+    let bursts = "1 1 1 1 2 2 2 2 3 3 3 3";
+    let delayed = format!("{}{} R", "0 ".repeat(9), tenths.join(" "));
+    for (rate, limit, arrivals, expected) in [
         (
             "10r/s",
             "burst = 0",
-            "0 0.1 0.19 0.2 0.2 0.25 0.3".to_owned(),
-            "0 0.1 R 0.2 R R 0.3".to_owned(),
+            "0 0.1 0.19 0.2 0.2 0.25 0.3",
+            "0 0.1 R 0.2 R R 0.3",
         ),
-        (
-            "1r/s",
-            "burst = 2",
-            bursts.to_owned(),
-            "1 2 3 R 4 R R R 5 R R R".to_owned(),
-        ),
+        ("1r/s", "burst = 2", bursts, "1 2 3 R 4 R R R 5 R R R"),
         (
             "1r/s",
             "burst = 2, nodelay = true",
-            bursts.to_owned(),
-            "1 1 1 R 2 R R R 3 R R R".to_owned(),
+            bursts,
+            "1 1 1 R 2 R R R 3 R R R",
         ),
         (
             "1r/s",
             "burst = 2, delay = 1",
-            bursts.to_owned(),
-            "1 1 2 R 3 R R R 4 R R R".to_owned(),
+            bursts,
+            "1 1 2 R 3 R R R 4 R R R",
         ),
         (
             "2r/s",
             "burst = 5",
-            times(8, "0"),
-            "0 0.5 1 1.5 2 2.5 R R".to_owned(),
+            &"0 ".repeat(8),
+            "0 0.5 1 1.5 2 2.5 R R",
         ),
-        ("1r/m", "burst = 2", times(4, "0"), "0 60 120 R".to_owned()),
-        (
-            "30r/m",
-            "burst = 2, delay = 1",
-            "0 0 0 0.2".to_owned(),
-            "0 0 2 R".to_owned(),
-        ),
-        (
-            "10r/s",
-            "burst = 20, delay = 8",
-            times(22, "0"),
-            format!("{}{} R", "0 ".repeat(9), spaced.join(" ")),
-        ),
-    ];
-    for (rate, limit, arrivals, expected) in cases {
-        let departures = departures(rate, limit, &arrivals);
+        ("1r/m", "burst = 2", "0 0 0 0", "0 60 120 R"),
+        ("30r/m", "burst = 2, delay = 1", "0 0 0 0.2", "0 0 2 R"),
+        ("10r/s", "burst = 20, delay = 8", &"0 ".repeat(22), &delayed),
+    ] {
+        let departures = departures(rate, limit, arrivals);
         assert_eq!(departures, expected, "{rate}, {limit}: {arrivals}");
     }
 }
