@@ -1,4 +1,14 @@
-use super::{Call, Waiting};
+use super::Waiting;
+use crate::Moment;
+
+/// A visitor who was called and has not come yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// When.
+    pub at: Moment,
+    /// Until when its place is kept.
+    pub until: Moment,
+}
 
 /// What has happened in a room, in numbers of visitors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

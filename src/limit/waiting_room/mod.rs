@@ -5,7 +5,7 @@
 //! line, whose next poll is known.
 
 mod answers;
-mod calls;
+mod expiring;
 mod gaps;
 mod limits;
 mod lottery;
@@ -13,7 +13,6 @@ mod mirror;
 mod pace;
 mod polls;
 mod saved;
-mod sessions;
 mod wait;
 
 #[cfg(test)]
@@ -23,8 +22,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use answers::{Drawn, Polled, RoomCounts, RoomState};
-pub use calls::Call;
+pub use answers::{Call, Drawn, Polled, RoomCounts, RoomState};
 pub use limits::RoomLimits;
 pub use lottery::{Lottery, LotteryKeys};
 pub use mirror::{MirrorPoll, MirrorTouch, RoomMirror, RoomSnapshot};
@@ -32,14 +30,13 @@ pub use saved::SavedRoom;
 pub use wait::Waiting;
 
 use super::Moment;
-use calls::Calls;
+use expiring::Expiring;
 use gaps::Gaps;
 use pace::Pace;
 use polls::Polls;
-use sessions::Sessions;
 
 /// Most visitors who are called and have not come yet.
-const MAX_CALLED: usize = 1 << 16;
+const MAX_CALLED: u64 = 1 << 16;
 /// Most visitors inside, if nothing else bounds them.
 pub const MAX_SESSIONS: u32 = 1_000_000;
 /// Most lotteries in the life of a room.
@@ -65,8 +62,10 @@ pub struct WaitingRoom {
     /// a gap.
     settled: Moment,
     lotteries: Vec<Lottery>,
-    calls: Calls,
-    sessions: Sessions,
+    /// The visitors who were called and have not come yet, by their places in line.
+    calls: Expiring<Call>,
+    /// When each visitor inside asked last, by number.
+    sessions: Expiring<Moment>,
     polls: Polls,
     pace: Pace,
     /// Not before this is the next one called.
@@ -90,8 +89,8 @@ impl WaitingRoom {
             gaps: Gaps::default(),
             settled: now,
             lotteries: Vec::new(),
-            calls: Calls::default(),
-            sessions: Sessions::default(),
+            calls: Expiring::default(),
+            sessions: Expiring::default(),
             polls: Polls::default(),
             pace: Pace::new(limits.expected_pace(), now),
             next_call: now,
@@ -107,7 +106,7 @@ impl WaitingRoom {
         self.advance(keys, now);
         let before = std::mem::replace(&mut self.limits, limits);
         if before.idle != limits.idle {
-            self.sessions.reschedule(limits.idle);
+            self.sessions.reschedule(|seen| *seen + limits.idle);
         }
         if (before.sessions, before.admit) != (limits.sessions, limits.admit) {
             self.pace.expect(self.pace_after(&before), now);
@@ -146,7 +145,7 @@ impl WaitingRoom {
         if self.called + 1 == number && self.may_admit(now) {
             self.called = number;
             self.counts.walked_in += 1;
-            self.sessions.begin(number, now, self.limits.idle);
+            self.sessions.insert(number, now, now + self.limits.idle);
             self.space_next_call(now);
             self.is_idle = true;
             return Drawn::Inside(number);
@@ -171,7 +170,7 @@ impl WaitingRoom {
                 };
             };
             self.counts.came += 1;
-            self.sessions.begin(number, now, self.limits.idle);
+            self.sessions.insert(number, now, now + self.limits.idle);
             return Polled::Inside(call);
         }
         if let Err(due) = self.polls.poll(number, now) {
@@ -183,7 +182,8 @@ impl WaitingRoom {
     /// Records that a visitor with a session asks. Returns whether it is inside.
     pub fn touch(&mut self, number: u64, keys: LotteryKeys, now: Moment) -> bool {
         self.advance(keys, now);
-        self.sessions.touch(number, now)
+        let session = self.sessions.get_mut(number);
+        session.map(|seen| *seen = now.max(*seen)).is_some()
     }
 
     /// Calls so many of those who wait, whatever the pace is, as far as there are places. Returns
@@ -200,10 +200,10 @@ impl WaitingRoom {
     /// Sends all away who wait or are called. Those inside stay. Returns how many.
     pub fn empty(&mut self, keys: LotteryKeys, now: Moment) -> u64 {
         self.advance(keys, now);
-        let count = self.waiting() + self.calls.len() as u64;
+        let count = self.waiting() + self.calls.len();
         self.called = self.drawn;
         self.emptied = self.drawn;
-        self.calls.clear();
+        self.calls = Expiring::default();
         self.counts.sent_away += count;
         count
     }
@@ -215,8 +215,9 @@ impl WaitingRoom {
         if !self.is_open && self.limits.opens.is_none_or(|opens| opens <= now) {
             self.open(keys, now);
         }
-        self.counts.left += self.sessions.expire(now, self.limits.idle);
-        self.counts.lost += self.calls.lapse(now);
+        let idle = self.limits.idle;
+        self.counts.left += self.sessions.expire(now, |seen| *seen + idle);
+        self.counts.lost += self.calls.expire(now, |call| call.until);
         while self.may_call(now) {
             self.call_next(now);
         }
@@ -252,7 +253,7 @@ impl WaitingRoom {
         let ends = [
             opens,
             call,
-            self.calls.next_end(),
+            self.calls.next_check(),
             self.sessions.next_check(),
         ];
         ends.into_iter().flatten().min()
@@ -275,8 +276,8 @@ impl WaitingRoom {
     pub fn state(&self) -> RoomState {
         RoomState {
             waiting: self.waiting(),
-            called: self.calls.len() as u64,
-            inside: self.sessions.len() as u64,
+            called: self.calls.len(),
+            inside: self.sessions.len(),
             pace: self.pace.per_second(),
             is_open: self.is_open,
         }
@@ -304,7 +305,7 @@ impl WaitingRoom {
     }
 
     fn has_place(&self) -> bool {
-        let taken = (self.sessions.len() + self.calls.len()) as u64;
+        let taken = self.sessions.len() + self.calls.len();
         self.calls.len() < MAX_CALLED && taken < self.limits.places()
     }
 
@@ -345,7 +346,7 @@ impl WaitingRoom {
             at: now,
             until: from + self.limits.claim,
         };
-        self.calls.call(place, call);
+        self.calls.insert(place, call, call.until);
         self.counts.called += 1;
         self.pace.called(now);
         // A place that came free is filled at once, and the pace goes on from there.

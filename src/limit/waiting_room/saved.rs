@@ -47,10 +47,10 @@ impl WaitingRoom {
             emptied: self.emptied,
             is_open: self.is_open,
             next_call: self.next_call.since(now),
-            gaps: self.gaps.ranges().collect(),
+            gaps: self.gaps.ranges(),
             lotteries: self.lotteries.clone(),
             sessions: sessions
-                .map(|(number, seen)| (number, now.since(seen)))
+                .map(|(number, seen)| (number, now.since(*seen)))
                 .collect(),
             calls: calls
                 .map(|(place, call)| (place, now.since(call.at), call.until.since(now)))
@@ -75,13 +75,14 @@ impl WaitingRoom {
         // What visitors were told before is not kept.
         room.polls.forget(now + MAX_RETRY_AFTER);
         for (number, ago) in saved.sessions {
-            room.sessions.begin(number, now.before(ago), limits.idle);
+            let seen = now.before(ago);
+            room.sessions.insert(number, seen, seen + limits.idle);
         }
         for (place, ago, left) in saved.calls {
             // While the gateway was away, nobody could come.
             let until = now + left.max(limits.claim);
             let at = now.before(ago);
-            room.calls.call(place, Call { at, until });
+            room.calls.insert(place, Call { at, until }, until);
         }
         room
     }

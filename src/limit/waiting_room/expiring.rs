@@ -1,0 +1,78 @@
+//! Entries that end by themselves: the sessions inside, and the calls that are not answered yet.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use crate::Moment;
+
+/// Entries that end by themselves, by number.
+#[derive(Debug)]
+pub(super) struct Expiring<T> {
+    entries: HashMap<u64, T>,
+    /// When to look whether an entry has ended: not later than its end. Entries may be gone by then.
+    checks: BinaryHeap<Reverse<(Moment, u64)>>,
+}
+
+impl<T> Default for Expiring<T> {
+    fn default() -> Self {
+        Self {
+            entries: HashMap::new(),
+            checks: BinaryHeap::new(),
+        }
+    }
+}
+
+impl<T> Expiring<T> {
+    pub(super) fn len(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    pub(super) fn insert(&mut self, number: u64, entry: T, end: Moment) {
+        if self.entries.insert(number, entry).is_none() {
+            self.checks.push(Reverse((end, number)));
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
+        self.entries.get_mut(&number)
+    }
+
+    pub(super) fn take(&mut self, number: u64) -> Option<T> {
+        self.entries.remove(&number)
+    }
+
+    /// Removes the entries that have ended by `now`. Returns how many.
+    pub(super) fn expire(&mut self, now: Moment, end: impl Fn(&T) -> Moment) -> u64 {
+        let mut ended = 0;
+        while let Some(&Reverse((check, number))) = self.checks.peek()
+            && check <= now
+        {
+            self.checks.pop();
+            match self.entries.get(&number).map(&end) {
+                Some(end) if end > now => self.checks.push(Reverse((end, number))),
+                Some(_) => {
+                    self.entries.remove(&number);
+                    ended += 1;
+                }
+                None => {}
+            }
+        }
+        ended
+    }
+
+    /// Looks at all entries anew, because they end at another time.
+    pub(super) fn reschedule(&mut self, end: impl Fn(&T) -> Moment) {
+        let checks = self.entries.iter();
+        let checks = checks.map(|(number, entry)| Reverse((end(entry), *number)));
+        self.checks = checks.collect();
+    }
+
+    /// When the next one may have ended.
+    pub(super) fn next_check(&self) -> Option<Moment> {
+        self.checks.peek().map(|Reverse((check, _))| *check)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.entries.iter().map(|(number, entry)| (*number, entry))
+    }
+}
