@@ -59,6 +59,8 @@ mod stable_hash;
 mod stoppable_clock;
 mod verdict;
 mod waiting_room;
+#[cfg(feature = "serde")]
+mod whole_numbers;
 mod work;
 
 pub use account::Account;

@@ -13,6 +13,11 @@ use super::{
 ///
 /// So it can be continued on another clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum SavedAccount {
     /// See [`Algorithm::LeakyBucket`].
     LeakyBucket {

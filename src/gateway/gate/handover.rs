@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use limit::{Moment, Onward, SavedBackoff, SavedGate, ToCome};
+use serde::{Deserialize, Serialize};
 
 use super::OriginGate;
 use crate::time::clock;
 
 /// The state of an origin's gate at the end of its process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedOriginGate {
     /// Its schedule.
+    #[serde(flatten)]
     pub gate: SavedGate,
     /// What is lower than in the file; `None` if nothing is.
     pub backoff: Option<SavedBackoff>,

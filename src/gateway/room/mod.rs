@@ -5,6 +5,7 @@
 //! requests.
 
 mod acts;
+pub(crate) mod base64_bytes;
 mod draws;
 mod marks;
 mod presented;

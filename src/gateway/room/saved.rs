@@ -2,16 +2,18 @@
 
 use limit::{Moment, SavedRoom, WaitingRoom};
 use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Deserialize, Serialize};
 
 use super::{Kept, OriginRoom, lottery, signer};
 
 /// What a room has that no other has.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Differs between two lives of a room that know nothing of each other, so that tickets of
     /// one are none of the other.
     pub life: u64,
     /// Signs tickets and sessions if the file has no secret.
+    #[serde(with = "super::base64_bytes")]
     pub secret: [u8; 32],
 }
 
@@ -42,13 +44,15 @@ impl Identity {
 }
 
 /// The state of a room, and what it signs with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedOriginRoom {
     /// The name of the origin.
     pub origin: String,
     /// What makes its tickets its own.
+    #[serde(flatten)]
     pub identity: Identity,
     /// Its numbers.
+    #[serde(flatten)]
     pub room: SavedRoom,
 }
 

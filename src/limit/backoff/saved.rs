@@ -5,16 +5,23 @@ use crate::Percent;
 
 /// What of a back-off outlives its process, relative to the moment at which it was saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedBackoff {
     /// The part of the file's rate that is in force.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::millionths"))]
     pub share: Percent,
     /// Answers in the window of the last cut.
     pub answers: u64,
     /// Those of them that were trouble.
     pub bad: u64,
     /// How much longer the rate does not grow.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "held", with = "crate::whole_numbers::nanos")
+    )]
     pub steady: Duration,
     /// How much longer nothing leaves.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub paused: Duration,
     /// The number in flight, if it is lower than in the file.
     pub places: Option<SavedPlaces>,
@@ -22,6 +29,7 @@ pub struct SavedBackoff {
 
 /// A lowered number in flight, as it outlives its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedPlaces {
     /// How many may be at the origin at once, in millionths.
     pub limit: u64,

@@ -7,12 +7,19 @@ use crate::ToCome;
 
 /// What of a gate outlives its process, relative to the moment at which it was saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedGate {
     /// Time until the slot behind all requests that wait.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub next: Duration,
     /// Time until a pause ends.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub opens: Duration,
     /// Later times in which requests still leave, each with its interval: from when to when.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, with = "crate::whole_numbers::nanos_spans")
+    )]
     pub reserved: Vec<(Duration, Duration)>,
 }
 

@@ -2,15 +2,19 @@ use std::time::Duration;
 
 use super::gaps::Gaps;
 use super::wait::MAX_RETRY_AFTER;
-use super::{Call, Lottery, RoomLimits, WaitingRoom};
+use super::{Call, Lottery, LotteryKeys, RoomLimits, WaitingRoom};
 use crate::Moment;
 
 /// How long a room waits for visitors that may have drawn a number just before the process was
 /// killed: those at the front ask again within it.
 const SETTLING: Duration = Duration::from_secs(10);
 
-/// What of a room outlives its process.
+/// Highest number that is restored: far more than are ever drawn.
+const MAX_NUMBER: u64 = u64::MAX >> 1;
+
+/// What of a room outlives its process. Times are in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedRoom {
     /// The last number that was drawn.
     pub drawn: u64,
@@ -23,21 +27,37 @@ pub struct SavedRoom {
     /// Whether it has opened.
     pub is_open: bool,
     /// How long nobody is called yet.
-    pub next_call: Duration,
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub next_call: u64,
     /// Ranges of numbers that may never have been drawn: above the first, up to the second.
     pub gaps: Vec<(u64, u64)>,
-    /// The first one first.
-    pub lotteries: Vec<Lottery>,
+    /// The first one first: `first`, `count` and `keys` of each.
+    pub lotteries: Vec<(u64, u64, LotteryKeys)>,
     /// The numbers of those inside, and how long ago they asked.
-    pub sessions: Vec<(u64, Duration)>,
+    pub sessions: Vec<(u64, u64)>,
     /// The places of those who are called, how long ago that was, and how long they have yet.
-    pub calls: Vec<(u64, Duration, Duration)>,
+    pub calls: Vec<(u64, u64, u64)>,
+}
+
+impl SavedRoom {
+    /// Whether no arithmetic with its numbers overflows.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let last = self.drawn.max(self.reserved);
+        let mut ends = self.lotteries.iter().map(|it| it.0.checked_add(it.1));
+        last <= MAX_NUMBER && ends.all(|end| end.is_some_and(|end| end <= last))
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl WaitingRoom {
     /// What has to be kept of it.
     #[must_use]
     pub fn save(&self, now: Moment) -> SavedRoom {
+        let lotteries = self.lotteries.iter();
         let sessions = self.sessions.iter();
         let calls = self.calls.iter();
         SavedRoom {
@@ -46,19 +66,25 @@ impl WaitingRoom {
             called: self.called,
             emptied: self.emptied,
             is_open: self.is_open,
-            next_call: self.next_call.since(now),
+            next_call: millis(self.next_call.since(now)),
             gaps: self.gaps.ranges(),
-            lotteries: self.lotteries.clone(),
+            lotteries: lotteries.map(|it| (it.first, it.count, it.keys)).collect(),
             sessions: sessions
-                .map(|(number, seen)| (number, now.since(*seen)))
+                .map(|(number, seen)| (number, millis(now.since(*seen))))
                 .collect(),
             calls: calls
-                .map(|(place, call)| (place, now.since(call.at), call.until.since(now)))
+                .map(|(place, call)| {
+                    (
+                        place,
+                        millis(now.since(call.at)),
+                        millis(call.until.since(now)),
+                    )
+                })
                 .collect(),
         }
     }
 
-    /// A room that goes on from a saved one.
+    /// A room that goes on from a saved one that is [sound](SavedRoom::is_sound).
     #[must_use]
     pub fn restore(saved: SavedRoom, limits: RoomLimits, now: Moment) -> Self {
         let mut room = Self::new(limits, now);
@@ -66,22 +92,23 @@ impl WaitingRoom {
         room.called = saved.called.min(room.drawn);
         room.emptied = saved.emptied;
         // The file may say another pace.
-        room.next_call = now + saved.next_call.min(limits.interval());
+        room.next_call = now + Duration::from_millis(saved.next_call).min(limits.interval());
         room.is_open = saved.is_open && limits.opens.is_none_or(|opens| opens <= now);
-        room.lotteries = saved.lotteries;
+        let lottery = |(first, count, keys)| Lottery { first, count, keys };
+        room.lotteries = saved.lotteries.into_iter().map(lottery).collect();
         let ranges = saved.gaps.into_iter().chain([(saved.drawn, room.drawn)]);
         room.gaps = Gaps::of(ranges.filter(|(_, to)| *to > saved.called));
         room.settled = now + SETTLING;
         // What visitors were told before is not kept.
         room.polls.forget(now + MAX_RETRY_AFTER);
         for (number, ago) in saved.sessions {
-            let seen = now.before(ago);
+            let seen = now.before(Duration::from_millis(ago));
             room.sessions.insert(number, seen, seen + limits.idle);
         }
         for (place, ago, left) in saved.calls {
             // While the gateway was away, nobody could come.
-            let until = now + left.max(limits.claim);
-            let at = now.before(ago);
+            let until = now + Duration::from_millis(left).max(limits.claim);
+            let at = now.before(Duration::from_millis(ago));
             room.calls.insert(place, Call { at, until }, until);
         }
         room

@@ -49,15 +49,22 @@ pub struct Work {
 
 /// What was learned of the requests of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LearnedWork {
     /// Time at the origin, in microseconds, at least 1.
     pub micros: u32,
     /// What it was learned from.
+    #[cfg_attr(feature = "serde", serde(rename = "quiet"))]
     pub source: WorkSource,
 }
 
 /// What a time was learned from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(from = "bool", into = "bool")
+)]
 pub enum WorkSource {
     /// Requests that came while fewer than half of the places were taken.
     Quiet,
@@ -140,6 +147,19 @@ impl LearnedWork {
     #[must_use]
     pub fn time(self) -> Duration {
         Duration::from_micros(self.micros.into())
+    }
+}
+
+/// Whether it was quiet.
+impl From<WorkSource> for bool {
+    fn from(source: WorkSource) -> Self {
+        source == WorkSource::Quiet
+    }
+}
+
+impl From<bool> for WorkSource {
+    fn from(is_quiet: bool) -> Self {
+        if is_quiet { Self::Quiet } else { Self::Busy }
     }
 }
 

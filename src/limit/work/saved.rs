@@ -3,6 +3,11 @@ use super::{LearnedWork, Work};
 
 /// What is kept over a restart of how long requests of one kind take their origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default)
+)]
 pub struct SavedWork {
     /// Times while the origin had little to do, in microseconds, the oldest first.
     pub quiet: Vec<u32>,

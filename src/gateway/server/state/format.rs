@@ -1,13 +1,13 @@
 //! The form of a state file: a header with a checksum, then lines of a known length together.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use config::STATE_MAGIC;
 use crc32fast::Hasher;
 use limit::Moment;
+use tempfile::NamedTempFile;
 use thiserror::Error;
 
 use super::record::Record;
@@ -50,9 +50,8 @@ fn header(length: u64, checksum: u32) -> String {
 pub(super) struct Writer {
     /// Where it goes.
     path: PathBuf,
-    /// Where it is until it is complete.
-    beside: Beside,
-    file: BufWriter<File>,
+    /// It is beside `path` until it is complete.
+    file: BufWriter<NamedTempFile>,
     length: u64,
     checksum: Hasher,
     line: Vec<u8>,
@@ -61,22 +60,22 @@ pub(super) struct Writer {
 impl Writer {
     /// Begins a file beside `path`, which only this user may read.
     pub(super) fn begin(path: &Path) -> io::Result<Self> {
-        let mut name = path.as_os_str().to_owned();
+        let (folder, mut name) = (
+            folder(path),
+            path.file_name().unwrap_or_default().to_owned(),
+        );
         name.push(".new");
-        let name = PathBuf::from(name);
-        // One that a killed process left may have other permissions.
-        match fs::remove_file(&name) {
+        // One that a killed process left.
+        match fs::remove_file(folder.join(&name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut new = OpenOptions::new();
-        let file = new.write(true).create_new(true).mode(0o600).open(&name)?;
-        let beside = Beside(Some(name));
-        let mut file = BufWriter::with_capacity(64 * 1024, file);
+        let mut new = tempfile::Builder::new();
+        let new = new.prefix(&name).rand_bytes(0).tempfile_in(folder)?;
+        let mut file = BufWriter::with_capacity(64 * 1024, new);
         file.write_all(header(0, 0).as_bytes())?;
         Ok(Self {
             path: path.to_owned(),
-            beside,
             file,
             length: 0,
             checksum: Hasher::new(),
@@ -100,39 +99,20 @@ impl Writer {
     }
 
     /// Puts the file in its place, once the disk has it.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        let mut file = self
-            .file
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
+    pub(super) fn finish(self) -> io::Result<()> {
+        let file = self.file.into_inner();
+        let mut file = file.map_err(io::IntoInnerError::into_error)?;
         file.seek(SeekFrom::Start(0))?;
         file.write_all(header(self.length, self.checksum.finalize()).as_bytes())?;
-        file.sync_all()?;
-        if let Some(beside) = &self.beside.0 {
-            fs::rename(beside, &self.path)?;
-        }
-        self.beside.0 = None;
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
         // The name is on the disk once its folder is.
-        folder(&self.path).and_then(File::open)?.sync_all()
+        File::open(folder(&self.path))?.sync_all()
     }
 }
 
-/// A file that is removed unless it gets its place.
-#[derive(Debug)]
-struct Beside(Option<PathBuf>);
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        if let Some(name) = &self.0 {
-            // What is left is overwritten the next time.
-            let _left = fs::remove_file(name);
-        }
-    }
-}
-
-fn folder(path: &Path) -> io::Result<&Path> {
-    path.parent()
-        .ok_or_else(|| io::Error::from(io::ErrorKind::NotADirectory))
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 /// The lines of a state file whose checksum is right.
@@ -211,7 +191,7 @@ impl Reader {
 /// The length and the checksum that a header tells.
 fn parse_header(header: &[u8]) -> Result<(u64, u32), Unusable> {
     let text = std::str::from_utf8(header).map_err(|_| Unusable::Other)?;
-    let Some(text) = text.strip_prefix(STATE_MAGIC) else {
+    let Some(rest) = text.strip_prefix(STATE_MAGIC) else {
         let is_begin = STATE_MAGIC.starts_with(text);
         return Err(if is_begin {
             Unusable::Length
@@ -219,21 +199,16 @@ fn parse_header(header: &[u8]) -> Result<(u64, u32), Unusable> {
             Unusable::Other
         });
     };
-    let (version, rest) = text.split_once(' ').ok_or(Unusable::Other)?;
+    let (version, rest) = rest.split_once(' ').ok_or(Unusable::Other)?;
     let version: u32 = version.parse().map_err(|_| Unusable::Other)?;
     if version != VERSION {
         return Err(Unusable::Version(version));
     }
-    let fields = rest
-        .strip_suffix('\n')
-        .and_then(|rest| rest.split_once(' '));
-    let numbers = fields.and_then(|(length, checksum)| {
-        let length = u64::from_str_radix(length, 16).ok()?;
-        Some((length, u32::from_str_radix(checksum, 16).ok()?))
-    });
-    let (length, checksum) = numbers.ok_or(Unusable::Length)?;
+    let (length, checksum) = rest.trim_end().split_once(' ').ok_or(Unusable::Length)?;
+    let length = u64::from_str_radix(length, 16).map_err(|_| Unusable::Length)?;
+    let checksum = u32::from_str_radix(checksum, 16).map_err(|_| Unusable::Length)?;
     // Numbers may be written in several ways, but a gateway writes them in one.
-    if length > MAX_BYTES || self::header(length, checksum) != format!("{STATE_MAGIC}{text}") {
+    if length > MAX_BYTES || self::header(length, checksum) != text {
         return Err(Unusable::Length);
     }
     Ok((length, checksum))

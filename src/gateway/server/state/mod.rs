@@ -4,7 +4,6 @@
 //! those that wait still leave. The next process starts from it, so its first requests leave behind
 //! them. A lock beside the file says that another process may still write it.
 
-mod cost_record;
 mod format;
 mod lock;
 mod record;
@@ -60,34 +59,20 @@ impl StateFile {
     /// `None` if the settings name no file, or the state cannot be written there: the log says so.
     pub(super) async fn open(path: Option<&Path>) -> Option<Self> {
         let path = path?;
-        let path = match check_state_file(path) {
-            Ok(path) => path,
-            Err(error) => {
-                tell_unusable(path, &error);
-                return None;
-            }
-        };
-        let lock = match Lock::take(&path, PREDECESSOR).await {
-            Ok(lock) => lock,
-            Err(error) => {
-                tell_unusable(&path, &error);
-                return None;
-            }
-        };
-        if lock.is_none() {
+        let checked = check_state_file(path).map_err(|error| tell_unusable(path, &error));
+        let path = checked.ok()?;
+        let lock = Lock::take(&path, PREDECESSOR).await;
+        let lock = lock.map_err(|error| tell_unusable(&path, &error)).ok()?;
+        let left = if lock.is_some() {
+            Reader::open(&path, clock::now() + CHECKING)
+                .inspect_err(|why| restore::tell_ignored(&path, why))
+                .unwrap_or_default()
+        } else {
             tracing::warn!(
                 file = %path.display(),
                 "another process uses the state file: this one starts without it"
             );
-        }
-        let deadline = clock::now() + CHECKING;
-        let left = match lock.as_ref().map(|_| Reader::open(&path, deadline)) {
-            Some(Ok(left)) => left,
-            Some(Err(why)) => {
-                restore::tell_ignored(&path, &why);
-                None
-            }
-            None => None,
+            None
         };
         let rooms = RoomsFile::beside(&path);
         Some(Self {

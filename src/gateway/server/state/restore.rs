@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use limit::{Moment, Rate};
 
-use super::cost_record::CostRecord;
 use super::format::{Reader, Unusable};
 use super::record::{Record, ZoneRecord};
 use super::{READING, StateFile};
@@ -20,18 +19,18 @@ const BATCH: usize = 1000;
 
 /// What was restored.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Restored {
-    pub(super) keys: usize,
-    pub(super) zones: usize,
-    pub(super) gates: usize,
+struct Restored {
+    keys: usize,
+    zones: usize,
+    gates: usize,
     /// The zones with keys that were left out, the first of them by name, and their keys.
-    pub(super) zones_left_out: usize,
-    pub(super) names_left_out: Vec<String>,
-    pub(super) keys_left_out: usize,
+    zones_left_out: usize,
+    names_left_out: Vec<String>,
+    keys_left_out: usize,
     /// How long ago it was written.
-    pub(super) age: Duration,
+    age: Duration,
     /// Whether reading it took too long, so that some keys start empty.
-    pub(super) is_cut_short: bool,
+    is_cut_short: bool,
 }
 
 impl StateFile {
@@ -42,41 +41,30 @@ impl StateFile {
             return;
         };
         match restore(left, gateway, clock::now() + READING) {
-            Ok(Restored {
-                keys,
-                zones,
-                gates,
-                zones_left_out,
-                names_left_out,
-                keys_left_out,
-                age,
-                is_cut_short,
-            }) => {
-                tracing::info!(
-                    file = %self.path.display(),
-                    keys,
-                    zones,
-                    gates,
-                    written_ago = ?age,
-                    "the state of the process before is read"
-                );
-                if zones_left_out > 0 {
-                    tracing::warn!(
-                        file = %self.path.display(),
-                        zones = zones_left_out,
-                        keys = keys_left_out,
-                        first = ?names_left_out,
-                        "zones of the process before are left out: the file has no such zone in memory with the same name, key, algorithm and ipv6_prefix"
-                    );
-                }
-                if is_cut_short {
-                    tracing::warn!(
-                        file = %self.path.display(),
-                        "reading the state takes too long: the keys that are left start empty"
-                    );
-                }
-            }
+            Ok(restored) => restored.tell(&self.path),
             Err(why) => tell_ignored(&self.path, &why),
+        }
+    }
+}
+
+impl Restored {
+    fn tell(&self, path: &Path) {
+        let file = path.display();
+        let Self {
+            keys, zones, gates, ..
+        } = self;
+        tracing::info!(%file, keys, zones, gates, written_ago = ?self.age, "the state of the process before is read");
+        if self.zones_left_out > 0 {
+            tracing::warn!(
+                %file,
+                zones = self.zones_left_out,
+                keys = self.keys_left_out,
+                first = ?self.names_left_out,
+                "zones of the process before are left out: the file has no such zone in memory with the same name, key, algorithm and ipv6_prefix"
+            );
+        }
+        if self.is_cut_short {
+            tracing::warn!(%file, "reading the state takes too long: the keys that are left start empty");
         }
     }
 }
@@ -108,10 +96,9 @@ fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Rest
                 if let Some(index) = index
                     && let Some(gate) = gateway.origin(index).gate()
                 {
-                    gate.restore(&record.saved(), at);
+                    gate.restore(&record.saved, at);
                     restored.gates += 1;
-                    let costs = record.costs.into_iter().map(CostRecord::into_saved);
-                    gateway.restore_costs(index, &costs.collect::<Vec<_>>());
+                    gateway.restore_costs(index, &record.costs);
                 }
             }
             Record::Zone(record) => {
@@ -179,13 +166,8 @@ impl<'g> Batch<'g> {
 
     fn hand_on(&mut self) {
         // More than the zone may know are not even sent.
-        let room = self
-            .zone
-            .settings()
-            .max_keys
-            .get()
-            .saturating_sub(self.count);
-        self.keys.truncate(room);
+        let max_keys = self.zone.settings().max_keys.get();
+        self.keys.truncate(max_keys.saturating_sub(self.count));
         self.count += self.keys.len();
         self.zone.restore(std::mem::take(&mut self.keys), self.at);
     }

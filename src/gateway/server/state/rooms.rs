@@ -7,26 +7,20 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use limit::{Lottery, LotteryKeys, Moment, SavedRoom};
+use limit::Moment;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use super::StateFile;
 use crate::http::gateway::Gateway;
-use crate::room::{Identity, SavedOriginRoom};
+use crate::room::SavedOriginRoom;
 use crate::time::clock;
 
 /// Numbers that are reserved ahead: more than are drawn between two writes.
 const BLOCK: u64 = 1 << 20;
 /// Largest file that is read: a million sessions in each of a few rooms.
 const MAX_SIZE: u64 = 256 << 20;
-
-/// Highest number that is read: far more than are ever drawn.
-const MAX_NUMBER: u64 = u64::MAX >> 1;
 
 /// The file of the waiting rooms of this process.
 #[derive(Clone, Debug)]
@@ -39,108 +33,7 @@ pub(in crate::server) struct RoomsFile {
 /// What is in the file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Content {
-    rooms: Vec<RoomRecord>,
-}
-
-/// A room. Times are in milliseconds before the file was written, or from then on.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct RoomRecord {
-    origin: String,
-    life: u64,
-    secret: String,
-    drawn: u64,
-    reserved: u64,
-    called: u64,
-    emptied: u64,
-    is_open: bool,
-    #[serde(default)]
-    next_call: u64,
-    gaps: Vec<(u64, u64)>,
-    lotteries: Vec<(u64, u64, LotteryKeys)>,
-    sessions: Vec<(u64, u64)>,
-    calls: Vec<(u64, u64, u64)>,
-}
-
-impl RoomRecord {
-    fn of(saved: SavedOriginRoom) -> Self {
-        let SavedOriginRoom {
-            origin,
-            identity,
-            room,
-        } = saved;
-        let lotteries = room.lotteries.into_iter();
-        let sessions = room.sessions.into_iter();
-        let calls = room.calls.into_iter();
-        Self {
-            origin,
-            life: identity.life,
-            secret: BASE64.encode(identity.secret),
-            drawn: room.drawn,
-            reserved: room.reserved,
-            called: room.called,
-            emptied: room.emptied,
-            is_open: room.is_open,
-            next_call: millis(room.next_call),
-            gaps: room.gaps,
-            lotteries: lotteries.map(|it| (it.first, it.count, it.keys)).collect(),
-            sessions: sessions
-                .map(|(number, ago)| (number, millis(ago)))
-                .collect(),
-            calls: calls
-                .map(|(place, ago, left)| (place, millis(ago), millis(left)))
-                .collect(),
-        }
-    }
-
-    /// Whether no arithmetic with its numbers overflows.
-    fn is_sound(&self) -> bool {
-        let last = self.drawn.max(self.reserved);
-        let ends = |(first, count, _): &(u64, u64, LotteryKeys)| first.checked_add(*count);
-        last <= MAX_NUMBER
-            && self
-                .lotteries
-                .iter()
-                .all(|it| ends(it).is_some_and(|end| end <= last))
-    }
-
-    /// The room; `None` if its numbers or its secret are none.
-    fn into_saved(self) -> Option<SavedOriginRoom> {
-        if !self.is_sound() {
-            return None;
-        }
-        let secret = BASE64.decode(self.secret).ok()?.try_into().ok()?;
-        let span = Duration::from_millis;
-        let lotteries = self.lotteries.into_iter();
-        let sessions = self.sessions.into_iter();
-        let calls = self.calls.into_iter();
-        Some(SavedOriginRoom {
-            origin: self.origin,
-            identity: Identity {
-                life: self.life,
-                secret,
-            },
-            room: SavedRoom {
-                drawn: self.drawn,
-                reserved: self.reserved,
-                called: self.called,
-                emptied: self.emptied,
-                is_open: self.is_open,
-                next_call: span(self.next_call),
-                gaps: self.gaps,
-                lotteries: lotteries
-                    .map(|(first, count, keys)| Lottery { first, count, keys })
-                    .collect(),
-                sessions: sessions.map(|(number, ago)| (number, span(ago))).collect(),
-                calls: calls
-                    .map(|(place, ago, left)| (place, span(ago), span(left)))
-                    .collect(),
-            },
-        })
-    }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+    rooms: Vec<SavedOriginRoom>,
 }
 
 impl StateFile {
@@ -178,29 +71,25 @@ impl RoomsFile {
     }
 
     fn restore_from(&self, content: Content, gateway: &Gateway, now: Moment) {
-        let count = content.rooms.len();
-        let saved = content.rooms.into_iter();
-        let mut saved: Vec<_> = saved.filter_map(RoomRecord::into_saved).collect();
-        if saved.len() < count {
-            let error = io::Error::other("a number or a secret is out of range");
-            self.tell_unread(&error);
-        }
-        for room in gateway.rooms() {
-            let is_its = |it: &SavedOriginRoom| it.origin == room.origin();
-            if let Some(nth) = saved.iter().position(is_its) {
-                let saved = saved.swap_remove(nth);
-                let sessions = saved.room.sessions.len();
-                let waiting = saved.room.drawn.saturating_sub(saved.room.called);
-                room.restore(saved, now);
-                let origin = room.origin();
-                tracing::info!(
-                    file = %self.path.display(),
-                    origin,
-                    sessions,
-                    waiting,
-                    "the waiting room goes on from the process before"
-                );
+        for saved in content.rooms {
+            let Some(room) = gateway.rooms().find(|room| room.origin() == saved.origin) else {
+                continue;
+            };
+            if !saved.room.is_sound() {
+                self.tell_unread(&io::Error::other("a number is out of range"));
+                continue;
             }
+            let sessions = saved.room.sessions.len();
+            let waiting = saved.room.drawn.saturating_sub(saved.room.called);
+            room.restore(saved, now);
+            let (file, origin) = (self.path.display(), room.origin());
+            tracing::info!(
+                %file,
+                origin,
+                sessions,
+                waiting,
+                "the waiting room goes on from the process before"
+            );
         }
     }
 
@@ -208,19 +97,15 @@ impl RoomsFile {
     /// there were.
     fn write(&self, gateway: &Gateway, ahead: u64, nth: u64) -> io::Result<()> {
         let now = clock::now();
-        let saved = gateway
-            .rooms()
-            .filter_map(|room| Some((room, room.save(ahead, now)?)));
-        let saved: Vec<_> = saved.collect();
-        let reserved = saved
-            .iter()
-            .map(|(room, saved)| (*room, saved.room.reserved));
-        let reserved: Vec<_> = reserved.collect();
-        let rooms = saved.into_iter().map(|(_, saved)| RoomRecord::of(saved));
-        let rooms = rooms.collect();
-        self.put(&Content { rooms }, nth)?;
-        for (room, reserved) in reserved.into_iter().filter(|_| ahead > 0) {
-            room.reserve(reserved);
+        let rooms = gateway.rooms().filter_map(|room| room.save(ahead, now));
+        let content = Content {
+            rooms: rooms.collect(),
+        };
+        self.put(&content, nth)?;
+        for saved in content.rooms.iter().filter(|_| ahead > 0) {
+            let room = gateway.rooms().find(|room| room.origin() == saved.origin);
+            room.into_iter()
+                .for_each(|room| room.reserve(saved.room.reserved));
         }
         Ok(())
     }
@@ -297,44 +182,20 @@ fn read(path: &Path) -> io::Result<Option<Content>> {
 mod tests {
     use super::*;
 
+    /// The form of the file, which the next version of the gateway reads as well.
+    const FORM: &str = r#"{"rooms":[{"origin":"shop","life":18446744073709551615,"secret":"CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=","drawn":100,"reserved":200,"called":50,"emptied":3,"is_open":true,"next_call":5000,"gaps":[[7,9]],"lotteries":[[1,5,[1,2,3,4,5,6]]],"sessions":[[4,1500]],"calls":[[49,1000,9000]]}]}"#;
+
     #[test]
-    fn a_room_is_read_as_it_was_written() {
+    fn a_room_is_read_as_it_was_written_and_an_older_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let file = RoomsFile::beside(&folder.path().join("drip.state"));
         assert!(read(&file.path).unwrap().is_none());
-        let saved = SavedOriginRoom {
-            origin: "shop".to_owned(),
-            identity: Identity {
-                life: u64::MAX,
-                secret: [9; 32],
-            },
-            room: SavedRoom {
-                drawn: 100,
-                reserved: 200,
-                called: 50,
-                emptied: 3,
-                is_open: true,
-                next_call: Duration::from_secs(5),
-                gaps: vec![(7, 9)],
-                lotteries: vec![Lottery {
-                    first: 1,
-                    count: 5,
-                    keys: [u64::MAX; 6],
-                }],
-                sessions: vec![(4, Duration::from_millis(1500))],
-                calls: vec![(49, Duration::from_secs(1), Duration::from_secs(9))],
-            },
-        };
-        let content = |saved: &SavedOriginRoom| Content {
-            rooms: vec![RoomRecord::of(saved.clone())],
-        };
-        file.put(&content(&saved), 2).unwrap();
-        let mut older = saved.clone();
-        older.room.drawn = 1;
-        file.put(&content(&older), 1).unwrap();
-        let read = read(&file.path).unwrap().unwrap();
-        let rooms: Vec<_> = read.rooms.into_iter().map(RoomRecord::into_saved).collect();
-        assert_eq!(rooms, [Some(saved)]);
+        let content: Content = serde_json::from_str(FORM).unwrap();
+        file.put(&content, 2).unwrap();
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), FORM);
+        let older = Content { rooms: Vec::new() };
+        file.put(&older, 1).unwrap();
+        assert_eq!(read(&file.path).unwrap(), Some(content));
     }
 
     #[test]

@@ -100,12 +100,11 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
     let mut first = vec![Record::Written(stamp)];
     first.extend((0..).zip(gateway.origins()).filter_map(|(index, origin)| {
         let gate = origin.gate()?;
-        let saved = gate.hand_over(at, arrivals.at(gate));
-        Some(Record::Gate(GateRecord::of(
-            &origin.settings().name,
-            &saved,
-            gateway.saved_costs(index),
-        )))
+        Some(Record::Gate(GateRecord {
+            origin: origin.settings().name.clone(),
+            saved: gate.hand_over(at, arrivals.at(gate)),
+            costs: gateway.saved_costs(index),
+        }))
     }));
     let mut open = to_disk.send(Part::Records(first)).await.is_ok();
     for zone in zones {

@@ -69,6 +69,19 @@ fn what_is_written_is_read_and_only_this_user_may() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+/// The forms of a gate: with all fields, and with none that may be absent.
+const GATES: [&str; 2] = [
+    r#"{"gate":{"origin":"a","next":1,"opens":2,"reserved":[[3,4]],"backoff":{"share":400000,"answers":20,"bad":9,"held":3,"paused":2,"places":{"limit":5,"of":6,"answers":7,"bad":8}},"costs":[{"route":"/","selector":7,"method":"GET","quiet":[1],"busy":[2],"busy_in_row":3,"learned":{"micros":5,"quiet":true}}]}}"#,
+    r#"{"gate":{"origin":"a","next":1,"opens":2,"costs":[{"route":"/","selector":7,"method":"GET"}]}}"#,
+];
+
+#[test]
+fn the_form_of_a_gate_stays() {
+    let [whole, short] = GATES.map(|form| serde_json::from_str::<Record>(form).unwrap());
+    assert_eq!(serde_json::to_string(&whole).unwrap(), GATES[0]);
+    assert!(matches!(short, Record::Gate(gate) if gate.saved.backoff.is_none()));
+}
+
 #[test]
 fn a_file_that_was_not_finished_leaves_the_one_before() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,12 +3,13 @@ use std::sync::atomic::Ordering;
 
 use config::Route;
 use limit::{SavedWork, Work};
+use serde::{Deserialize, Serialize};
 
 use super::{METHODS, RouteCosts};
 use crate::http::gateway::Gateway;
 
 /// What is kept over a restart of the costs of one method of a route.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedCost {
     /// The name of the route.
     pub(crate) route: String,
@@ -17,6 +18,7 @@ pub struct SavedCost {
     /// The method; `other` for all that have no cost of their own.
     pub(crate) method: String,
     /// What was learned.
+    #[serde(flatten)]
     pub(crate) work: SavedWork,
 }
 

@@ -1,0 +1,61 @@
+//! Durations and percentages as whole numbers, in what outlives a process.
+
+/// A duration in nanoseconds.
+pub mod nanos {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(super::nanos_of(*span))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_nanos)
+    }
+}
+
+/// Spans of time: each from one duration to another, in nanoseconds.
+pub mod nanos_spans {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::nanos_of;
+
+    type Spans = Vec<(Duration, Duration)>;
+
+    pub fn serialize<S: Serializer>(spans: &Spans, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(
+            spans
+                .iter()
+                .map(|(from, to)| (nanos_of(*from), nanos_of(*to))),
+        )
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Spans, D::Error> {
+        let spans = Vec::<(u64, u64)>::deserialize(from)?.into_iter();
+        let span = |(from, to)| (Duration::from_nanos(from), Duration::from_nanos(to));
+        Ok(spans.map(span).collect())
+    }
+}
+
+/// A percentage in millionths of the whole.
+pub mod millionths {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::Percent;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+    pub fn serialize<S: Serializer>(part: &Percent, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u32(part.millionths())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Percent, D::Error> {
+        u32::deserialize(from).map(Percent::from_millionths)
+    }
+}
+
+fn nanos_of(span: std::time::Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
