@@ -218,15 +218,13 @@ impl OriginRoom {
     pub fn status(&self, now: Moment) -> RoomStatus {
         let mut state = self.lock();
         state.advance(now);
+        let (visitors, counts) = match &state.kept {
+            Kept::Here(room) => (room.state(), room.counts()),
+            Kept::Shared(shared) => (shared.mirror.state(), shared.mirror.counts()),
+        };
         RoomStatus {
-            state: match &state.kept {
-                Kept::Here(room) => room.state(),
-                Kept::Shared(shared) => shared.mirror.state(),
-            },
-            counts: match &state.kept {
-                Kept::Here(room) => room.counts(),
-                Kept::Shared(shared) => shared.mirror.counts(),
-            },
+            state: visitors,
+            counts,
             limits: state.limits(),
             overridden: state.overridden.clone(),
             word: state.word.clone(),
@@ -241,6 +239,14 @@ impl OriginRoom {
 }
 
 impl State {
+    /// What is shared of it; `None`: the room is in memory.
+    fn shared(&mut self) -> Option<&mut SharedRoom> {
+        match &mut self.kept {
+            Kept::Here(_) => None,
+            Kept::Shared(shared) => Some(shared),
+        }
+    }
+
     fn advance(&mut self, now: Moment) {
         if clock::stepped() != self.stepped {
             self.stepped = clock::stepped();

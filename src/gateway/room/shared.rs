@@ -223,8 +223,13 @@ impl OriginRoom {
             state.follow(&self.origin, reply, clock::now());
             if let Some(mut done) = done {
                 let own = all.len() - ops.len();
-                let marks = all.iter().zip(done.drain(..own));
-                marks.for_each(|(op, done)| state.marked(op, done));
+                for (op, done) in all.iter().zip(done.drain(..own)) {
+                    // The store has taken the numbers of an outage.
+                    if let (RoomOp::Mark { outage, .. }, RoomDone::Count(Some(first))) = (op, done)
+                    {
+                        state.know_outage(*outage, first);
+                    }
+                }
                 return Ok(done);
             }
         }
@@ -236,7 +241,7 @@ impl OriginRoom {
         let mut state = self.lock();
         let limits = (state.limits(), state.since);
         let (life, keys) = (state.identity.life, state.lottery);
-        let Kept::Shared(shared) = &mut state.kept else {
+        let Some(shared) = state.shared() else {
             return None;
         };
         let marks = shared.marks.end_present().iter();
@@ -261,7 +266,7 @@ impl OriginRoom {
     fn lose(&self, ops: &[RoomOp], error: &Error) {
         let now = clock::now();
         let mut state = self.lock();
-        if let Kept::Shared(shared) = &mut state.kept {
+        if let Some(shared) = state.shared() {
             // An outage is logged once for all who share through the store.
             if !shared.mirror.is_out() && !error.is_outage() {
                 let (origin, remedy) = (&self.origin, error.remedy());
@@ -307,18 +312,11 @@ impl State {
             self.signer = Arc::new(signer);
             self.lottery = super::lottery(&self.signer, &self.settings);
         }
-        if let Kept::Shared(shared) = &mut self.kept {
+        if let Some(shared) = self.shared() {
             if shared.mirror.is_out() {
                 tracing::info!(origin, "the waiting room calls again");
             }
             shared.mirror.follow(reply.snapshot, now);
-        }
-    }
-
-    /// The store has taken the numbers of an outage.
-    fn marked(&mut self, op: &RoomOp, done: RoomDone) {
-        if let (RoomOp::Mark { outage, .. }, RoomDone::Count(Some(first))) = (op, done) {
-            self.know_outage(*outage, first);
         }
     }
 
@@ -332,7 +330,7 @@ impl State {
 
     /// The store says where the numbers of an outage are.
     pub(super) fn know_outage(&mut self, outage: u32, first: u64) {
-        if let Kept::Shared(shared) = &mut self.kept {
+        if let Some(shared) = self.shared() {
             shared.marks.know(outage, first);
         }
     }

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use limit::{LotteryKeys, Moment};
 use ring::hmac;
+use subtle::ConstantTimeEq;
 
 use crate::time::clock;
 
@@ -20,26 +21,19 @@ pub struct Ticket {
     pub told: Option<Duration>,
 }
 
-/// What a visitor presents, and which secret signed it.
+/// What a visitor presents that this room signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signed<T> {
-    /// It is signed with the secret in force.
-    Current(T),
-    /// It is signed with an older secret: its visitor should get a new one.
-    Older(T),
+pub struct Signed<T> {
+    /// What it says.
+    pub value: T,
+    /// Whether an older secret than the one in force signed it: its visitor should get a new one.
+    pub is_older: bool,
 }
 
 impl<T> Signed<T> {
-    /// What it says.
-    pub fn into_inner(self) -> T {
-        match self {
-            Self::Current(it) | Self::Older(it) => it,
-        }
-    }
-
-    /// Whether its visitor should get a new one.
-    pub fn is_older(&self) -> bool {
-        matches!(self, Self::Older(_))
+    fn and_then<U>(self, read: impl FnOnce(T) -> Option<U>) -> Option<Signed<U>> {
+        let is_older = self.is_older;
+        read(self.value).map(|value| Signed { value, is_older })
     }
 }
 
@@ -97,7 +91,7 @@ impl Signer {
     /// Reads a ticket; `None` if this room did not sign it for such a visitor.
     pub(super) fn read_ticket(&self, text: &[u8], bind: &[u8]) -> Option<Signed<Ticket>> {
         let read = self.read::<TICKET>(Purpose::Ticket, text, bind)?;
-        let ticket = |body: [u8; TICKET]| {
+        read.and_then(|body| {
             let (number, rest) = body.split_first_chunk()?;
             let (drawn, told) = rest.split_first_chunk()?;
             let told = u32::from_be_bytes(told.try_into().ok()?);
@@ -107,10 +101,6 @@ impl Signer {
                 drawn: clock::from_wall(Moment::default() + drawn),
                 told: (told != u32::MAX).then(|| Duration::from_secs(told.into())),
             })
-        };
-        Some(match read {
-            Signed::Current(body) => Signed::Current(ticket(body)?),
-            Signed::Older(body) => Signed::Older(ticket(body)?),
         })
     }
 
@@ -122,10 +112,7 @@ impl Signer {
     /// Reads the number of a session; `None` if this room did not sign it for such a visitor.
     pub(super) fn read_session(&self, text: &[u8], bind: &[u8]) -> Option<Signed<u64>> {
         let read = self.read::<SESSION>(Purpose::Session, text, bind)?;
-        Some(match read {
-            Signed::Current(body) => Signed::Current(u64::from_be_bytes(body)),
-            Signed::Older(body) => Signed::Older(u64::from_be_bytes(body)),
-        })
+        read.and_then(|body| Some(u64::from_be_bytes(body)))
     }
 
     /// The keys of the random order in which visitors are called who came before `opens`.
@@ -181,15 +168,11 @@ impl Signer {
         }
         let nth = self.keys.iter().position(|key| {
             let tag = self.sign(key, purpose, body, bind);
-            bool::from(subtle::ConstantTimeEq::ct_eq(
-                &tag.as_ref()[..SIGNATURE],
-                signature,
-            ))
+            tag.as_ref()[..SIGNATURE].ct_eq(signature).into()
         })?;
-        Some(if nth == 0 {
-            Signed::Current(*body)
-        } else {
-            Signed::Older(*body)
+        Some(Signed {
+            value: *body,
+            is_older: nth > 0,
         })
     }
 }
@@ -211,6 +194,11 @@ mod tests {
         Signer::new(secrets.iter().map(|it| it.as_bytes()), room, life)
     }
 
+    fn current<T>(value: T) -> Option<Signed<T>> {
+        let is_older = false;
+        Some(Signed { value, is_older })
+    }
+
     const TICKET: Ticket = Ticket {
         number: 1234,
         drawn: Moment::from_nanos(1_800_000_000_000_000_000),
@@ -223,21 +211,15 @@ mod tests {
         let text = signer.ticket(&TICKET, b"192.0.2.1");
         assert_eq!(text.len(), 43);
         let read = signer.read_ticket(text.as_bytes(), b"192.0.2.1");
-        assert_eq!(read, Some(Signed::Current(TICKET)));
+        assert_eq!(read, current(TICKET));
         let silent = Ticket {
             told: None,
             ..TICKET
         };
         let text = signer.ticket(&silent, b"");
-        assert_eq!(
-            signer.read_ticket(text.as_bytes(), b""),
-            Some(Signed::Current(silent))
-        );
+        assert_eq!(signer.read_ticket(text.as_bytes(), b""), current(silent));
         let text = signer.session(99, b"x");
-        assert_eq!(
-            signer.read_session(text.as_bytes(), b"x"),
-            Some(Signed::Current(99))
-        );
+        assert_eq!(signer.read_session(text.as_bytes(), b"x"), current(99));
     }
 
     #[test]
@@ -297,10 +279,10 @@ mod tests {
         let ticket = signer(&[old], "shop", 7).ticket(&TICKET, b"");
         let both = signer(&[new, old], "shop", 7);
         let read = both.read_ticket(ticket.as_bytes(), b"").unwrap();
-        assert!(read.is_older());
-        let again = both.ticket(&read.into_inner(), b"");
+        assert!(read.is_older);
+        let again = both.ticket(&read.value, b"");
         let read = signer(&[new], "shop", 7).read_ticket(again.as_bytes(), b"");
-        assert_eq!(read, Some(Signed::Current(TICKET)));
+        assert_eq!(read, current(TICKET));
     }
 
     #[test]

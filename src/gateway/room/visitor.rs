@@ -27,34 +27,22 @@ impl OriginRoom {
         let Kept::Here(room) = &mut state.kept else {
             return None;
         };
-        let Presented {
-            session, ticket, ..
-        } = presented;
-        if let Some(session) = session
-            && room.touch(session.into_inner(), keys, now)
+        if let Some(session) = presented.session
+            && room.touch(session.value, keys, now)
         {
-            let again = session.is_older();
-            let again = again.then(|| state.session(session.into_inner(), bind));
-            drop(state);
-            self.metrics.count(RoomRequest::Session);
-            return Some(Answered::Inside(again));
+            return Some(self.stays(state, session, bind));
         }
         if is_handed_over {
             return Some(Answered::NoNumber);
         }
-        let number = match (ticket, session) {
-            (Some(ticket), _) => ticket.into_inner().number,
-            (None, Some(session)) => session.into_inner(),
-            (None, None) => return Some(Answered::MustDraw),
+        // A session that is not inside has ended, or it began in the second before the process was
+        // killed, so that its number is still called, or waits.
+        let ticket = presented.ticket.map(|it| it.value.number);
+        let Some(number) = ticket.or(presented.session.map(|it| it.value)) else {
+            return Some(Answered::MustDraw);
         };
         let polled = room.poll(number, keys, now);
-        Some(match ticket {
-            Some(ticket) => {
-                let is_new = ticket.is_older();
-                self.polled_with(state, polled, ticket.into_inner(), is_new, bind)
-            }
-            None => self.resumed(state, polled, number, bind, now),
-        })
+        Some(self.polled_with(state, polled, number, presented.ticket, bind, now))
     }
 
     /// Answers a request by what it presents.
@@ -66,12 +54,9 @@ impl OriginRoom {
             session, ticket, ..
         } = presented;
         if let Some(session) = session
-            && self.is_inside(session.into_inner(), now).await
+            && self.is_inside(session.value, now).await
         {
-            self.metrics.count(RoomRequest::Session);
-            let again = session.is_older();
-            let again = again.then(|| self.lock().session(session.into_inner(), bind));
-            return Answered::Inside(again);
+            return self.stays(self.lock(), session, bind);
         }
         if let Some(ticket) = ticket {
             return self.poll(ticket, bind, now).await;
@@ -82,11 +67,19 @@ impl OriginRoom {
         Answered::MustDraw
     }
 
+    /// The answer to a visitor that is inside.
+    fn stays(&self, state: MutexGuard<'_, State>, session: Signed<u64>, bind: &[u8]) -> Answered {
+        let again = session.is_older.then(|| state.session(session.value, bind));
+        drop(state);
+        self.metrics.count(RoomRequest::Session);
+        Answered::Inside(again)
+    }
+
     /// Records that a visitor with a session asks. Returns whether it is inside.
     async fn is_inside(&self, number: u64, now: Moment) -> bool {
         let is_sure = {
             let mut state = self.lock();
-            let Kept::Shared(shared) = &mut state.kept else {
+            let Some(shared) = state.shared() else {
                 return false;
             };
             match shared.mirror.touch(number, now) {
@@ -106,7 +99,7 @@ impl OriginRoom {
         }
         let done = self.ask(op).await;
         let mut state = self.lock();
-        let Kept::Shared(shared) = &mut state.kept else {
+        let Some(shared) = state.shared() else {
             return false;
         };
         match done {
@@ -121,69 +114,49 @@ impl OriginRoom {
         true
     }
 
-    async fn poll(&self, signed: Signed<Ticket>, bind: &[u8], now: Moment) -> Answered {
-        let mut ticket = signed.into_inner();
-        let mut is_new = signed.is_older();
-        let Some(number) = self.number(ticket.number).await else {
+    async fn poll(&self, mut ticket: Signed<Ticket>, bind: &[u8], now: Moment) -> Answered {
+        let Some(number) = self.number(ticket.value.number).await else {
             self.metrics.count(RoomRequest::Ended);
             return Answered::MustDraw;
         };
-        is_new |= number != ticket.number;
-        ticket.number = number;
-        let polled = self.polled(ticket.number, now).await;
-        self.polled_with(self.lock(), polled, ticket, is_new, bind)
+        ticket.is_older |= number != ticket.value.number;
+        ticket.value.number = number;
+        let polled = self.polled(number, now).await;
+        self.polled_with(self.lock(), polled, number, Some(ticket), bind, now)
     }
 
-    /// The answer to a visitor with a ticket. `is_new`: whether it should get another text of it.
+    /// The answer to a visitor with this number. `ticket`: that of one that has waited.
     fn polled_with(
         &self,
         mut state: MutexGuard<'_, State>,
         polled: Polled,
-        ticket: Ticket,
-        is_new: bool,
-        bind: &[u8],
-    ) -> Answered {
-        let (answered, counted) = match polled {
-            Polled::Inside(call) => {
-                let waited = call.at.since(ticket.drawn);
-                self.metrics.waited(waited, ticket.told);
-                state.front_wait = Some(waited);
-                let session = state.session(ticket.number, bind);
-                (Answered::Inside(Some(session)), RoomRequest::Came)
-            }
-            Polled::Waits(waiting) => {
-                let again = is_new.then(|| TicketText(state.signer.ticket(&ticket, bind)));
-                (Answered::Waits(waiting, again), RoomRequest::Poll)
-            }
-            Polled::TooOften(waiting) => (Answered::TooOften(waiting), RoomRequest::TooOften),
-            Polled::SentAway => (Answered::SentAway, RoomRequest::Ended),
-            Polled::Void => (Answered::MustDraw, RoomRequest::Ended),
-        };
-        drop(state);
-        self.metrics.count(counted);
-        answered
-    }
-
-    /// The answer to a visitor with a session that is not inside: it has ended, or it began in the
-    /// second before the process was killed, so that its number is still called, or waits.
-    fn resumed(
-        &self,
-        state: MutexGuard<'_, State>,
-        polled: Polled,
         number: u64,
+        ticket: Option<Signed<Ticket>>,
         bind: &[u8],
         now: Moment,
     ) -> Answered {
         let (answered, counted) = match polled {
-            Polled::Inside(_) => {
+            Polled::Inside(call) => {
+                if let Some(Signed { value: ticket, .. }) = ticket {
+                    let waited = call.at.since(ticket.drawn);
+                    self.metrics.waited(waited, ticket.told);
+                    state.front_wait = Some(waited);
+                }
                 let session = state.session(number, bind);
                 (Answered::Inside(Some(session)), RoomRequest::Came)
             }
             Polled::Waits(waiting) => {
-                let text = state.ticket(number, &waiting, bind, now);
-                (Answered::Waits(waiting, Some(text)), RoomRequest::Poll)
+                let text = match ticket {
+                    None => Some(state.ticket(number, &waiting, bind, now)),
+                    Some(it) if it.is_older => {
+                        Some(TicketText(state.signer.ticket(&it.value, bind)))
+                    }
+                    Some(_) => None,
+                };
+                (Answered::Waits(waiting, text), RoomRequest::Poll)
             }
             Polled::TooOften(waiting) => (Answered::TooOften(waiting), RoomRequest::TooOften),
+            Polled::SentAway if ticket.is_some() => (Answered::SentAway, RoomRequest::Ended),
             Polled::SentAway | Polled::Void => (Answered::MustDraw, RoomRequest::Ended),
         };
         drop(state);
@@ -212,7 +185,7 @@ impl OriginRoom {
     async fn polled(&self, number: u64, now: Moment) -> Polled {
         let place = {
             let mut state = self.lock();
-            let Kept::Shared(shared) = &mut state.kept else {
+            let Some(shared) = state.shared() else {
                 return Polled::Void;
             };
             match shared.mirror.poll(number, now) {
@@ -232,7 +205,7 @@ impl OriginRoom {
         });
         let done = done.await;
         let mut state = self.lock();
-        let Kept::Shared(shared) = &mut state.kept else {
+        let Some(shared) = state.shared() else {
             return Polled::Void;
         };
         match done {
@@ -303,7 +276,7 @@ impl OriginRoom {
     async fn drawn(&self, now: Moment) -> Drawn {
         {
             let mut state = self.lock();
-            if let Kept::Shared(shared) = &mut state.kept
+            if let Some(shared) = state.shared()
                 && shared.mirror.is_out()
             {
                 return shared.draw_alone(now);
@@ -311,7 +284,7 @@ impl OriginRoom {
         }
         let done = self.ask(RoomOp::Draw).await;
         let mut state = self.lock();
-        let Kept::Shared(shared) = &mut state.kept else {
+        let Some(shared) = state.shared() else {
             return Drawn::NoNumber;
         };
         let Some(RoomDone::Drawn(number, is_inside)) = done else {
