@@ -3,13 +3,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use limit::{Cost, Moment};
-use serde::Deserialize;
 use thiserror::Error;
 
 use crate::observe::escape::unescape;
 
 mod alb;
-mod caddy;
 mod csv;
 mod form;
 mod haproxy;
@@ -252,11 +250,6 @@ fn address(text: &str) -> Option<IpAddr> {
 /// An address without the port behind it.
 fn without_port(text: &str) -> &str {
     text.rsplit_once(':').map_or(text, |(address, _)| address)
-}
-
-/// Reads the fields of a line of JSON.
-fn fields<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, LineError> {
-    serde_json::from_str(line).map_err(|error| LineError::Json(shown(&error.to_string())))
 }
 
 fn path_of(target: &str) -> &str {

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{Line, LineError, alb, caddy, combined, csv, haproxy, json, time, traefik};
+use super::{Line, LineError, alb, combined, csv, haproxy, json, time, traefik};
 
 /// The format of a trace's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +71,10 @@ impl Form {
         let line = line.trim_start();
         if traefik::is(line) {
             Self::Traefik
+        } else if line.starts_with('{') && json::is_caddy(line) {
+            Self::Caddy
         } else if line.starts_with('{') {
-            if caddy::is(line) {
-                Self::Caddy
-            } else {
-                Self::Json
-            }
+            Self::Json
         } else if alb::is(line) {
             Self::Alb
         } else if haproxy::is(line) {
@@ -121,7 +119,7 @@ impl Form {
             Self::Combined => combined(line),
             Self::Json => json::read(line),
             Self::Haproxy => haproxy::read(line),
-            Self::Caddy => caddy::read(line),
+            Self::Caddy => json::read_caddy(line),
             Self::Traefik => traefik::read(line),
             Self::Alb => alb::read(line),
         }

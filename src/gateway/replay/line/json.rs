@@ -1,217 +1,181 @@
-//! Access logs as JSON: the gateway's own, and logs of nginx with the names of its variables.
+//! Access logs as JSON: the gateway's own, nginx's with the names of its variables, Caddy's and
+//! Traefik's.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::time::Duration;
 
-use limit::Cost;
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use limit::{Cost, Moment};
+use serde_json::Value;
 
-use super::{Line, LineError, Recorded, address, asked, bare_target, fields, shown, spans, time};
+use super::{Line, LineError, Recorded, address, asked, bare_target, shown, spans, time};
 
-/// The fields that are read. A line may have several fields with the same meaning.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Json<'a> {
-    #[serde(borrow)]
-    time: Said<'a>,
-    time_iso8601: Said<'a>,
-    time_local: Said<'a>,
-    msec: Said<'a>,
-    timestamp: Said<'a>,
-    #[serde(rename = "@timestamp")]
-    at_timestamp: Said<'a>,
-    client: Said<'a>,
-    remote_addr: Said<'a>,
-    method: Said<'a>,
-    request_method: Said<'a>,
-    target: Said<'a>,
-    request_uri: Said<'a>,
-    uri: Said<'a>,
-    request: Said<'a>,
-    referer: Said<'a>,
-    http_referer: Said<'a>,
-    user_agent: Said<'a>,
-    http_user_agent: Said<'a>,
-    zone: Said<'a>,
-    key: Said<'a>,
-    duration_seconds: Said<'a>,
-    queue_seconds: Said<'a>,
-    origin_queue_seconds: Said<'a>,
-    origin_seconds: Said<'a>,
-    request_time: Said<'a>,
-    upstream_response_time: Said<'a>,
-    cost: Said<'a>,
+/// Where a log has what is read of a request. Of several places the first one with a value counts.
+struct Places {
+    time: &'static [&'static str],
+    client: &'static [&'static str],
+    method: &'static [&'static str],
+    target: &'static [&'static str],
 }
 
+/// The gateway's own log, and that of nginx. The most precise time comes first.
+const OWN: Places = Places {
+    time: &[
+        "/msec",
+        "/time",
+        "/time_iso8601",
+        "/timestamp",
+        "/@timestamp",
+        "/time_local",
+    ],
+    client: &["/client", "/remote_addr"],
+    method: &["/method", "/request_method"],
+    target: &["/target", "/request_uri", "/uri"],
+};
+
+const CADDY: Places = Places {
+    time: &["/ts"],
+    client: &["/request/client_ip", "/request/remote_ip"],
+    method: &["/request/method"],
+    target: &["/request/uri"],
+};
+
+const TRAEFIK: Places = Places {
+    time: &["/StartUTC"],
+    client: &["/ClientHost"],
+    method: &["/RequestMethod"],
+    target: &["/RequestPath"],
+};
+
+impl Places {
+    /// Reads a line, and its time.
+    fn read(&self, line: &str) -> Result<(Value, Moment, Recorded<'static>), LineError> {
+        let log: Value = serde_json::from_str(line)
+            .map_err(|error| LineError::Json(shown(&error.to_string())))?;
+        let logged = first(&log, self.time).ok_or_else(|| {
+            let names = self.time.iter().map(|place| &place[1..]);
+            let names = names.collect::<Vec<_>>().join(", ");
+            LineError::Json(format!("it has none of these times: {names}"))
+        })?;
+        let read = time::any(&logged).or_else(|| time::wall(&logged));
+        let (at, ahead) = read.ok_or_else(|| LineError::Time(shown(&logged)))?;
+        let recorded = Recorded {
+            client: first(&log, self.client).and_then(|client| address(&client)),
+            method: first(&log, self.method).unwrap_or_default().into(),
+            // The gateway logs no target for a request that it could not parse.
+            target: bare_target(first(&log, self.target).unwrap_or_default().into()),
+            ahead,
+            ..Recorded::default()
+        };
+        Ok((log, at, recorded))
+    }
+}
+
+/// Reads a line of the gateway's own log, or of nginx's.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
-    let json: Json = fields(line)?;
-    // The most precise time first.
-    let times = json.msec.or(json.time).or(json.time_iso8601);
-    let times = times.or(json.timestamp).or(json.at_timestamp);
-    let Some(logged) = times.or(json.time_local).text() else {
-        let wanted = "it has no time, time_iso8601, time_local or msec";
-        return Err(LineError::Json(wanted.to_owned()));
-    };
-    let (ended, ahead) = time::any(&logged).ok_or_else(|| LineError::Time(shown(&logged)))?;
-    // The log has the time at which the answer ended. The simulation needs the time at which the
-    // request came.
-    let own = json.duration_seconds.span();
-    let request_time = json.request_time.span();
-    let took = own.or(request_time).unwrap_or_default();
-    let at_origin = if json.origin_seconds.is_said() {
-        spans::own(
-            own,
-            [json.queue_seconds.span(), json.origin_queue_seconds.span()],
-        )
-    } else if json.upstream_response_time.is_said() {
-        let told = json.upstream_response_time.text();
-        told.and_then(|told| spans::upstream(&told))
+    let (log, ended, mut recorded) = OWN.read(line)?;
+    if recorded.target.is_empty()
+        && let Some(request) = first(&log, &["/request"])
+    {
+        let (method, target) = asked(&request);
+        (recorded.method, recorded.target) = (method.to_owned().into(), target.to_owned().into());
+    }
+    let of = |name: &str| log.get(name).and_then(span);
+    let (own, request_time) = (of("duration_seconds"), of("request_time"));
+    recorded.took = own.or(request_time).unwrap_or_default();
+    recorded.at_origin = if text(&log["origin_seconds"]).is_some() {
+        spans::own(own, [of("queue_seconds"), of("origin_queue_seconds")])
+    } else if let Some(told) = text(&log["upstream_response_time"]) {
+        spans::upstream(&told)
     } else {
         request_time
     };
-    let mut method = json.method.or(json.request_method).text();
-    let mut target = json.target.or(json.request_uri).or(json.uri).text();
-    if target.is_none()
-        && let Some(request) = json.request.text()
-    {
-        let (by, what) = asked(&request);
-        (method, target) = (Some(by.to_owned().into()), Some(what.to_owned().into()));
-    }
-    // The gateway logs no target for a request that it could not parse.
-    let target = bare_target(target.unwrap_or_default());
-    let cost = json.cost.text();
-    let client = json.client.or(json.remote_addr).text();
-    let recorded = Recorded {
-        client: client.and_then(|client| address(&client)),
-        method: method.unwrap_or_default(),
-        target,
-        referer: its_own(json.referer, json.http_referer),
-        user_agent: its_own(json.user_agent, json.http_user_agent),
-        keyed: json.zone.whole().zip(json.key.whole()),
-        took,
-        at_origin,
-        ahead,
+    // The gateway leaves a field out if the header was absent; nginx writes `-`.
+    let header = |ours: &str, nginx: &str| {
+        let value = text(&log[ours]).or_else(|| first(&log, &[nginx]));
+        Cow::from(value.unwrap_or_default())
     };
+    recorded.referer = header("referer", "/http_referer");
+    recorded.user_agent = header("user_agent", "/http_user_agent");
+    let keyed = text(&log["zone"]).zip(text(&log["key"]));
+    recorded.keyed = keyed.map(|(zone, key)| (zone.into(), key.into()));
+    let cost = first(&log, &["/cost"]).and_then(|cost| cost.parse().ok());
     Ok(Line {
         // What was given back counts as its route says.
-        cost: cost.and_then(|cost| cost.parse().ok().and_then(Cost::new)),
-        ..Line::logged(ended.before(took), recorded)
+        cost: cost.and_then(Cost::new),
+        // The log has the time at which the answer ended.
+        ..Line::logged(ended.before(recorded.took), recorded)
     })
 }
 
-/// The value of a header, from the gateway's field or nginx's.
-///
-/// The gateway leaves its field out if the header was absent.
-fn its_own<'a>(ours: Said<'a>, nginx: Said<'a>) -> Cow<'a, str> {
-    ours.whole().or_else(|| nginx.text()).unwrap_or_default()
+/// Whether a line of JSON is Caddy's.
+pub(super) fn is_caddy(line: &str) -> bool {
+    let has = |text| line.contains(text);
+    has("\"ts\":") && (has("\"request\":{") || has("\"request\": {"))
 }
 
-/// The value of a field. nginx writes numbers with or without quotes.
-#[derive(Default)]
-enum Said<'a> {
-    /// The field is absent, or its value is neither text nor a number.
-    #[default]
-    Nothing,
-    Text(Cow<'a, str>),
-    Number(f64),
+/// Reads a line of Caddy's log.
+pub(super) fn read_caddy(line: &str) -> Result<Line<'_>, LineError> {
+    let (log, ended, mut recorded) = CADDY.read(line)?;
+    if !log["request"].is_object() {
+        return Err(LineError::Json("it has no request".to_owned()));
+    }
+    let header = |place| Cow::from(first(&log, &[place]).unwrap_or_default());
+    recorded.referer = header("/request/headers/Referer/0");
+    recorded.user_agent = header("/request/headers/User-Agent/0");
+    recorded.at_origin = span(&log["duration"]);
+    recorded.took = recorded.at_origin.unwrap_or_default();
+    Ok(Line::logged(ended.before(recorded.took), recorded))
 }
 
-impl<'a> Said<'a> {
-    fn whole(self) -> Option<Cow<'a, str>> {
-        match self {
-            Self::Nothing => None,
-            Self::Text(text) => Some(text),
-            Self::Number(number) => Some(number.to_string().into()),
-        }
-    }
+/// Reads a line of Traefik's log. Its durations are in nanoseconds.
+pub(super) fn read_traefik(line: &str) -> Result<Line<'_>, LineError> {
+    let (log, came, mut recorded) = TRAEFIK.read(line)?;
+    let nanos = |name: &str| log[name].as_u64().map(Duration::from_nanos);
+    recorded.took = nanos("Duration").unwrap_or_default();
+    recorded.at_origin = nanos("OriginDuration").filter(|it| !it.is_zero());
+    let header = |place| Cow::from(first(&log, &[place]).unwrap_or_default());
+    recorded.referer = header("/request_Referer");
+    recorded.user_agent = header("/request_User-Agent");
+    Ok(Line::logged(came, recorded))
+}
 
-    /// The value as text; `-` and an empty text are `None`.
-    fn text(self) -> Option<Cow<'a, str>> {
-        self.whole().filter(|text| !matches!(&**text, "" | "-"))
-    }
+/// The first of these places with a value. `-` and an empty text are none.
+fn first(log: &Value, places: &[&str]) -> Option<String> {
+    let found = places.iter().filter_map(|place| text(log.pointer(place)?));
+    found.into_iter().find(|text| !matches!(&**text, "" | "-"))
+}
 
-    fn or(self, other: Self) -> Self {
-        match &self {
-            Self::Nothing => other,
-            Self::Text(text) if matches!(&**text, "" | "-") => other,
-            _ => self,
-        }
-    }
-
-    fn is_said(&self) -> bool {
-        !matches!(self, Self::Nothing)
-    }
-
-    /// The value as seconds.
-    fn span(self) -> Option<Duration> {
-        match self {
-            Self::Nothing => None,
-            Self::Text(text) => spans::seconds(&text),
-            Self::Number(number) => Duration::try_from_secs_f64(number).ok(),
-        }
+/// A value that is text or a number. nginx writes numbers with or without quotes.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Said<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Any)
-    }
-}
-
-struct Any;
-
-impl<'de> Visitor<'de> for Any {
-    type Value = Said<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Said<'de>, E> {
-        Ok(Said::Text(text.into()))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Said<'de>, E> {
-        Ok(Said::Text(text.to_owned().into()))
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "no time or span is as large")]
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Said<'de>, E> {
-        Ok(Said::Number(number as f64))
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Said<'de>, E> {
-        Ok(Said::Nothing)
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Said<'de>, E> {
-        Ok(Said::Number(number))
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Said<'de>, E> {
-        Ok(Said::Nothing)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Said<'de>, E> {
-        Ok(Said::Nothing)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Said<'de>, A::Error> {
-        while all.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Said::Nothing)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Said<'de>, A::Error> {
-        while all.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Said::Nothing)
-    }
+/// A duration in seconds, or as text with a unit such as `1.5ms`, as Caddy has it.
+fn span(value: &Value) -> Option<Duration> {
+    const UNITS: [(&str, f64); 5] = [
+        ("ns", 1e-9),
+        ("µs", 1e-6),
+        ("us", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+    ];
+    let text = text(value)?;
+    let unit = UNITS
+        .iter()
+        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)));
+    let (number, unit) = unit.unwrap_or((&text, &1.0));
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * unit).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replay::Form;
+    use crate::replay::line::tests::get_of_agent;
 
     #[test]
     fn json_tells_when_the_request_came_not_when_it_ended() {
@@ -295,5 +259,43 @@ mod tests {
             let line = format!("{{\"time\":{time}}}");
             assert!(matches!(read(&line), Err(LineError::Time(_))), "{line}");
         }
+    }
+
+    const CADDY_LINE: &str = "{\"level\":\"info\",\"ts\":1795232027.5,\"logger\":\"http.log.access\",\"msg\":\"handled request\",\"request\":{\"remote_ip\":\"198.51.100.9\",\"remote_port\":\"41342\",\"client_ip\":\"192.0.2.7\",\"proto\":\"HTTP/2.0\",\"method\":\"GET\",\"host\":\"www.example\",\"uri\":\"/a?b=1\",\"headers\":{\"User-Agent\":[\"curl/8\"]}},\"bytes_read\":0,\"user_id\":\"\",\"duration\":0.25,\"size\":10,\"status\":200,\"resp_headers\":{\"Server\":[\"Caddy\"]}}";
+
+    #[test]
+    fn with_caddy_a_request_came_its_duration_before_the_time_of_the_line() {
+        assert_eq!(Form::of(CADDY_LINE), Form::Caddy);
+        let expected = get_of_agent("curl/8", 1_795_232_027_250_000_000, 250, 250);
+        assert_eq!(read_caddy(CADDY_LINE), Ok(expected));
+    }
+
+    #[test]
+    fn times_and_durations_of_caddy_may_be_text() {
+        let text = CADDY_LINE
+            .replace("1795232027.5", "\"2026-11-21T04:33:47.5+01:00\"")
+            .replace("\"duration\":0.25", "\"duration\":\"250ms\"")
+            .replace("\"client_ip\":\"192.0.2.7\",", "");
+        let line = read_caddy(&text).unwrap();
+        assert_eq!(line.time.as_nanos(), 1_795_232_027_250_000_000);
+        let recorded = line.recorded.unwrap();
+        assert_eq!(recorded.ahead, 3600);
+        assert_eq!(recorded.client, "198.51.100.9".parse().ok());
+    }
+
+    #[test]
+    fn other_lines_of_caddy_are_errors() {
+        for line in [
+            "{\"ts\":1,\"msg\":\"serving\"}",
+            "{\"ts\":1,\"request\":{",
+            "{}",
+        ] {
+            assert!(
+                matches!(read_caddy(line), Err(LineError::Json(_))),
+                "{line}"
+            );
+        }
+        let odd = CADDY_LINE.replace("1795232027.5", "\"true\"");
+        assert!(matches!(read_caddy(&odd), Err(LineError::Time(_))));
     }
 }

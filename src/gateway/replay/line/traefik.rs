@@ -1,34 +1,8 @@
 //! Traefik's access log: its common log format, and its JSON.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use serde::Deserialize;
-
-use super::{Line, LineError, Recorded, address, combined, fields, shown, time};
-
-/// The fields of its JSON that are read.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Traefik<'a> {
-    #[serde(borrow, rename = "StartUTC")]
-    start_utc: Cow<'a, str>,
-    #[serde(borrow, default)]
-    client_host: Cow<'a, str>,
-    #[serde(borrow, default)]
-    request_method: Cow<'a, str>,
-    #[serde(borrow, default)]
-    request_path: Cow<'a, str>,
-    /// Nanoseconds, as the next one.
-    #[serde(default)]
-    duration: u64,
-    #[serde(default)]
-    origin_duration: u64,
-    #[serde(borrow, default, rename = "request_User-Agent")]
-    user_agent: Cow<'a, str>,
-    #[serde(borrow, default, rename = "request_Referer")]
-    referer: Cow<'a, str>,
-}
+use super::{Line, LineError, combined, json};
 
 /// Whether a line is Traefik's.
 pub(super) fn is(line: &str) -> bool {
@@ -48,7 +22,7 @@ fn duration(line: &str) -> Option<Duration> {
 
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     if line.trim_start().starts_with('{') {
-        return json(line);
+        return json::read_traefik(line);
     }
     let took = duration(line).ok_or(LineError::Traefik)?;
     let mut read = combined(line)?;
@@ -57,25 +31,6 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         recorded.at_origin = Some(took);
     }
     Ok(read)
-}
-
-fn json(line: &str) -> Result<Line<'_>, LineError> {
-    let log: Traefik = fields(line)?;
-    let (came, ahead) =
-        time::any(&log.start_utc).ok_or_else(|| LineError::Time(shown(&log.start_utc)))?;
-    let at_origin = Duration::from_nanos(log.origin_duration);
-    let recorded = Recorded {
-        client: address(&log.client_host),
-        method: log.request_method,
-        target: log.request_path,
-        referer: log.referer,
-        user_agent: log.user_agent,
-        took: Duration::from_nanos(log.duration),
-        at_origin: (!at_origin.is_zero()).then_some(at_origin),
-        ahead,
-        ..Recorded::default()
-    };
-    Ok(Line::logged(came, recorded))
 }
 
 #[cfg(test)]
@@ -102,6 +57,5 @@ mod tests {
         let json = JSON.replace("\"OriginDuration\":240000000,", "");
         assert_eq!(read(&json).unwrap().recorded.unwrap().at_origin, None);
         assert_eq!(read("192.0.2.7 - -"), Err(LineError::Traefik));
-        assert!(matches!(read("{\"StartUTC\":1}"), Err(LineError::Json(_))));
     }
 }
