@@ -326,5 +326,3 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
 
 #[cfg(test)]
 mod histories;
-#[cfg(test)]
-mod tests;

@@ -142,8 +142,15 @@ fn private_no_store_and_no_cache_are_for_one_request() {
 }
 
 #[test]
-fn an_answer_that_sets_a_cookie_is_for_one_request() {
-    for line in ["Set-Cookie: a=b", "set-cookie: a=b; Path=/", "SET-COOKIE: "] {
+fn an_answer_that_sets_a_cookie_or_has_no_end_is_for_one_request() {
+    for line in [
+        "Set-Cookie: a=b",
+        "set-cookie: a=b; Path=/",
+        "SET-COOKIE: ",
+        "Content-Type: text/event-stream",
+        "content-type: Multipart/X-Mixed-Replace ;boundary=x",
+        "Content-Type: application/stream+json",
+    ] {
         let public = ["Cache-Control: public, max-age=60", line];
         assert_eq!(judge(&public), Verdict::Unshareable, "{line}");
     }

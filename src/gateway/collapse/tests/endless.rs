@@ -12,13 +12,6 @@ fn begun(clients: &Clients, now: u64, has_length: bool) -> (Leader, Gathered) {
     (leader, gathered)
 }
 
-fn released(follower: &mut Follower) -> Release {
-    match told(follower) {
-        Some(Followed::Alone(release)) => release,
-        other => panic!("{other:?}"),
-    }
-}
-
 #[test]
 fn all_who_wait_for_an_answer_without_an_end_go_on_in_order_and_nobody_waits_for_it_again() {
     let clients = Clients::new(collapse(0, 0));

@@ -59,18 +59,6 @@ fn a_smaller_limit_forgets_what_was_used_least_recently() {
 }
 
 #[test]
-fn a_new_answer_makes_old_ones_go() {
-    let clients = Clients::new(collapse(60, 0));
-    clients.shared.set_limit(4000);
-    for (number, key) in [b"a", b"b", b"c", b"d", b"e"].into_iter().enumerate() {
-        clients.keep(key, &[b'x'; 1000], number as u64);
-        assert!(bytes(&clients) <= 4000, "{}", bytes(&clients));
-    }
-    assert_eq!(answers(&clients), 2);
-    assert!(clients.is_kept(b"d", 5) && clients.is_kept(b"e", 5));
-}
-
-#[test]
 fn kinds_whose_answers_may_not_be_shared_take_no_more_than_all() {
     let clients = Clients::new(collapse(60, 0));
     clients.shared.set_limit(100_000);
@@ -145,17 +133,6 @@ fn an_answer_counts_while_it_arrives() {
     assert!(leader.add(&mut broken, &[b'x'; 100]));
     drop((leader, broken));
     assert_eq!(bytes(&clients), used, "a broken one takes nothing");
-}
-
-#[test]
-fn marks_take_memory_until_they_are_forgotten() {
-    let clients = Clients::new(collapse(60, 0));
-    clients.lead(0).unshareable(at(0));
-    assert_eq!(answers(&clients), 0);
-    assert!(bytes(&clients) > 0);
-    clients.shared.set_limit(0);
-    assert_eq!(clients.shared.kept(), Kept::default());
-    clients.lead(1);
 }
 
 #[test]

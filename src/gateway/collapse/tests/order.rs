@@ -39,26 +39,6 @@ fn a_follower_knows_when_its_leader_leaves_for_the_origin() {
 }
 
 #[test]
-fn released_followers_go_on_one_behind_the_other() {
-    let clients = Clients::new(collapse(0, 0));
-    let leader = clients.lead(0);
-    let mut before = [1, 2].map(|now| clients.follow(now));
-    leader.unshareable(at(3));
-    let first = released(&mut before[0]);
-    let mut newcomer = clients.follow(4);
-    assert!(is_waiting(&mut before[1]) && is_waiting(&mut newcomer));
-    drop(first);
-    let second = released(&mut before[1]);
-    assert!(is_waiting(&mut newcomer));
-    drop(second);
-    drop(released(&mut newcomer));
-    for now in [5, 12] {
-        assert!(matches!(clients.ask(KEY, now), Share::Alone), "{now}");
-    }
-    clients.lead(13);
-}
-
-#[test]
 fn a_turn_that_nobody_takes_is_that_of_the_next_one() {
     let clients = Clients::new(collapse(0, 0));
     let leader = clients.lead(0);
@@ -88,106 +68,6 @@ fn a_lead_that_nobody_takes_is_that_of_the_next_one() {
     assert!(matches!(clients.ask(KEY, 4), Share::Follow(_)));
     drop(leader);
     clients.lead(5);
-}
-
-#[test]
-fn a_request_for_a_part_does_not_lead() {
-    let clients = Clients::new(collapse(0, 0));
-    let part = || clients.ask_of(None, KEY, false, 1);
-    assert!(matches!(part(), Share::Alone));
-    let leader = clients.lead(0);
-    let Share::Follow(mut of_part) = part() else {
-        panic!("it follows");
-    };
-    let mut whole = clients.follow(2);
-    drop(leader);
-    assert!(is_waiting(&mut of_part));
-    let leader = promoted(&mut whole);
-    // With nobody left who may lead, it goes on by itself.
-    drop(leader);
-    drop(released(&mut of_part));
-    clients.lead(3);
-}
-
-#[test]
-fn the_second_failure_in_a_row_releases_all() {
-    let clients = Clients::new(collapse(0, 0));
-    let leader = clients.lead(0);
-    let mut followers = [1, 2, 3].map(|now| clients.follow(now));
-    assert!(leader.failed(at(4)).is_none());
-    let leader = promoted(&mut followers[0]);
-    assert!(leader.failed(at(5)).is_none());
-    let turn = released(&mut followers[1]);
-    assert!(is_waiting(&mut followers[2]));
-    drop(turn);
-    drop(released(&mut followers[2]));
-    // One at a time probes whether an answer may be shared again, and nobody waits for it.
-    let probe = clients.lead(6);
-    assert!(matches!(clients.ask(KEY, 6), Share::Alone));
-    assert!(probe.failed(at(7)).is_none());
-    let probe = clients.lead(8);
-    clients.complete(probe, b"news", 9);
-    let leader = clients.lead(10);
-    drop(clients.follow(11));
-    drop(leader);
-}
-
-#[test]
-fn a_status_of_one_client_is_no_matter_of_the_others() {
-    let clients = Clients::new(collapse(0, 0));
-    let of = |last| {
-        let address = IpAddr::from([0x2001, 0xdb8, 0, last, 0, 0, 0, last]);
-        match clients.ask_of(Some(address), KEY, true, 1) {
-            Share::Follow(follower) => Ok(follower),
-            Share::Lead(leader) => Err(Box::new(leader)),
-            other => panic!("{other:?}"),
-        }
-    };
-    let leader = of(1).expect_err("it leads");
-    let (mut own, mut other) = (of(1).expect("it follows"), of(2).expect("it follows"));
-    leader.has_own_answer(at(2));
-    // Whoever comes of the same client is no evidence.
-    assert!(is_waiting(&mut own));
-    let leader = promoted(&mut other);
-    let news = clients.complete(leader, b"news", 3);
-    assert!(Arc::ptr_eq(&answer(&mut own), &news));
-    // Alone, it leads all the same, and the second answer in a row is that of all.
-    let leader = of(1).expect_err("it leads");
-    let mut followers = [1, 1, 1].map(|last| of(last).expect("it follows"));
-    leader.has_own_answer(at(4));
-    promoted(&mut followers[0]).has_own_answer(at(5));
-    for follower in &mut followers[1..] {
-        drop(released(follower));
-    }
-    let probe = of(2).expect_err("it probes");
-    assert!(matches!(clients.ask(KEY, 6), Share::Alone));
-    drop(probe);
-}
-
-#[test]
-fn a_failure_gives_the_stale_answer_to_all() {
-    let clients = Clients::new(collapse(1, 100));
-    let kept = clients.keep(KEY, b"old", 0);
-    let leader = clients.lead(1);
-    let mut follower = clients.follow(2);
-    let own = leader.failed(at(3)).expect("a stale answer");
-    assert!(Arc::ptr_eq(&own, &kept));
-    match told(&mut follower) {
-        Some(Followed::Stale(answer)) => assert!(Arc::ptr_eq(&answer, &kept)),
-        other => panic!("{other:?}"),
-    }
-    assert_eq!(own.age(at(3)), Duration::from_secs(3));
-    assert!(matches!(clients.ask(KEY, 3), Share::Stale(_, None)));
-    let Share::Stale(stale, Some(refresh)) = clients.ask(KEY, 4) else {
-        panic!("it is fetched anew");
-    };
-    assert!(Arc::ptr_eq(&stale, &kept));
-    assert!(matches!(clients.ask(KEY, 4), Share::Stale(_, None)));
-    clients.complete(refresh, b"new", 5);
-    match clients.ask(KEY, 5) {
-        Share::Kept(answer) => assert_eq!(bytes_of(answer.body()).as_deref(), Some(&b"new"[..])),
-        other => panic!("{other:?}"),
-    }
 }
 
 /// Counts how often it wakes somebody.

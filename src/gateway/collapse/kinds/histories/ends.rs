@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::model::{Answer, Then};
-use super::world::{Flying, Request, World, kind_byte};
+use super::world::{Flying, Request, World, key_of};
 
 impl World {
     /// A leader ends in one way or another, or a turn does.
@@ -67,7 +67,7 @@ impl World {
     }
 
     fn is_abandoned(&mut self, leader: &Flying) {
-        let (key, now) = ([kind_byte(leader.kind)], self.now);
+        let (key, now) = (key_of(leader.kind), self.now);
         assert_eq!(self.kinds.abandon(&key, |()| false, now), None);
         let id = self.kinds.abandon(&key, |()| true, now);
         self.model.is_abandoned(leader.kind, now);

@@ -353,7 +353,8 @@ impl Model {
         self.entries.iter().filter(is_answer).count()
     }
 
-    pub(super) fn entries(&self) -> usize {
-        self.entries.len()
+    /// The kinds that have an entry.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = usize> {
+        self.entries.iter().map(|it| it.kind)
     }
 }

@@ -133,8 +133,8 @@ impl World {
     fn check(&mut self) {
         assert_eq!(self.kinds.flights.len(), self.flying.len());
         assert_eq!(self.kinds.answers(), self.model.answers());
-        // Each key has one byte.
-        assert_eq!(self.kinds.bytes(), self.model.entries() * (1 + ENTRY));
+        let sizes = self.model.kinds().map(|kind| key_of(kind).len() + ENTRY);
+        assert_eq!(self.kinds.bytes(), sizes.sum::<usize>());
         for kind in 0..KINDS {
             let mut flying = self.flying.iter().filter(|it| it.kind == kind);
             let is_followed = self
@@ -197,7 +197,7 @@ impl World {
         let windows = |it: &Answer| rules.windows(it);
         let found = self
             .kinds
-            .ask(&[kind_byte(kind)], now, asker, windows, |()| request);
+            .ask(&key_of(kind), now, asker, windows, |()| request);
         let does = self.model.comes(kind, request, asker, rules, now);
         match found {
             Lookup::Kept(answer) => {
@@ -247,7 +247,7 @@ impl World {
         }
         let at = self.below(self.followers.len());
         let Follower { request, number } = self.followers.remove(at);
-        let key = [kind_byte(self.requests[request].kind)];
+        let key = key_of(self.requests[request].kind);
         let was_last = self.kinds.leave(&key, number);
         assert_eq!(was_last, self.model.leaves(request));
         assert!(!self.kinds.leave(&key, number), "it has left already");
@@ -289,6 +289,7 @@ impl World {
     }
 }
 
-pub(super) fn kind_byte(kind: usize) -> u8 {
-    u8::try_from(kind).unwrap_or_default()
+/// The key of a kind: each has another length.
+pub(super) fn key_of(kind: usize) -> Vec<u8> {
+    vec![b'k'; kind + 1]
 }

@@ -12,7 +12,9 @@ fn an_answer_without_a_lifetime_has_that_of_keep() {
         ],
         &["Cache-Control: public"],
         &["Cache-Control: foobar"],
-        &["Pragma: cache"],
+        &["Pragma: no-cache"],
+        &["Set-Cookie2: a=b"],
+        &["X-Cache-Control: no-store"],
     ] {
         for keep in [0, 1, 3600] {
             let collapse = collapse(keep, 0);
