@@ -89,7 +89,7 @@ impl Accepting {
     /// All threads on which connections are accepted and served.
     pub(super) fn threads(&self) -> Vec<ArbiterHandle> {
         let mut threads = self.workers();
-        threads.push(self.acceptor.thread());
+        threads.push(self.acceptor.thread.clone());
         threads
     }
 

@@ -39,8 +39,8 @@ pub(super) struct Accepted {
 /// The thread that accepts client connections.
 #[derive(Debug)]
 pub(super) struct Acceptor {
-    thread: ArbiterHandle,
-    /// Dropped to stop the thread.
+    pub(super) thread: ArbiterHandle,
+    /// Dropped to close the listening sockets and to stop the thread.
     stop: Option<oneshot::Sender<()>>,
     ended: oneshot::Receiver<io::Result<()>>,
 }
@@ -78,10 +78,6 @@ impl Acceptor {
             stop: Some(stop),
             ended,
         })
-    }
-
-    pub(super) fn thread(&self) -> ArbiterHandle {
-        self.thread.clone()
     }
 
     /// Closes the listening sockets.

@@ -43,17 +43,14 @@ fn warn(connections: ConnectionCounts) {
         waiting,
         ..
     } = connections;
-    if few_descriptors {
-        tracing::warn!(
-            max_connections,
-            waiting,
-            "all client connections are in use, and new clients wait in the kernel; raise the limit of file descriptors (LimitNOFILE in systemd, ulimit -n)"
-        );
+    let remedy = if few_descriptors {
+        "raise the limit of file descriptors (LimitNOFILE in systemd, ulimit -n)"
     } else {
-        tracing::warn!(
-            max_connections,
-            waiting,
-            "all client connections are in use, and new clients wait in the kernel; raise server.max_connections, or lower server.keep_alive"
-        );
-    }
+        "raise server.max_connections, or lower server.keep_alive"
+    };
+    tracing::warn!(
+        max_connections,
+        waiting,
+        "all client connections are in use, and new clients wait in the kernel; {remedy}"
+    );
 }

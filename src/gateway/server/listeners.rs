@@ -1,13 +1,16 @@
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+//! The listening sockets: bound here, or handed down by a service manager.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::{env, fmt, fs, io};
+use std::{env, fs, io};
 
 use config::{Listen, ListenAddress, SocketMode};
 use listenfd::ListenFd;
 use rustix::fs::Mode;
+use rustix::io::ioctl_fionbio;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 /// Maximum number of connections that the kernel queues until they are accepted.
@@ -16,16 +19,11 @@ pub(super) const BACKLOG: i32 = 2048;
 /// A listening socket for clients. Never blocks.
 #[derive(Debug)]
 pub(super) struct Listener {
-    socket: Socket,
+    socket: OwnedFd,
+    is_tcp: bool,
     /// Its place in `listen`.
     nth: usize,
     inherited: bool,
-}
-
-#[derive(Debug)]
-enum Socket {
-    Tcp(TcpListener),
-    Unix(UnixListener),
 }
 
 /// A client connection as it was accepted. Never blocks.
@@ -47,15 +45,21 @@ impl Listener {
         let mut inherited = inherit()?;
         let open = |(nth, listen): (usize, &Listen)| {
             let address = &listen.address;
-            let found = inherited.iter().position(|(bound, _)| bound.is(address));
+            let found = inherited
+                .iter()
+                .position(|(bound, _)| is_same(bound, address));
             let socket = match found.map(|found| inherited.remove(found)) {
                 Some((_, socket)) => Ok(socket),
                 None => bind(address),
             };
-            let socket = socket.and_then(Socket::never_block);
+            let socket = socket.and_then(|socket| {
+                ioctl_fionbio(&socket, true)?;
+                Ok(socket)
+            });
+            let failed = |error| in_use(&error, &format!("server.listen {address}"));
             Ok(Self {
-                socket: socket
-                    .map_err(|error| in_use(&error, &format!("server.listen {address}")))?,
+                socket: socket.map_err(failed)?,
+                is_tcp: matches!(address, ListenAddress::Tcp(_)),
                 nth,
                 inherited: found.is_some(),
             })
@@ -84,10 +88,8 @@ impl Listener {
 
     /// The inode of a TCP socket; `None` of another one.
     pub(super) fn tcp_inode(&self) -> Option<u64> {
-        match &self.socket {
-            Socket::Tcp(socket) => Some(rustix::fs::fstat(socket).ok()?.st_ino),
-            Socket::Unix(_) => None,
-        }
+        let found = self.is_tcp.then(|| rustix::fs::fstat(&self.socket));
+        Some(found?.ok()?.st_ino)
     }
 
     /// Takes a connection that waits in the kernel.
@@ -97,85 +99,54 @@ impl Listener {
     /// Returns the errors of accept(2), and `WouldBlock` if no connection waits.
     pub(super) fn accept(&self) -> io::Result<AcceptedSocket> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let accepted = rustix::net::accept_with(self.as_fd(), flags)?;
-        Ok(match self.socket {
-            Socket::Tcp(_) => AcceptedSocket::Tcp(accepted.into()),
-            Socket::Unix(_) => AcceptedSocket::Unix(accepted.into()),
+        let accepted = rustix::net::accept_with(&self.socket, flags)?;
+        Ok(if self.is_tcp {
+            AcceptedSocket::Tcp(accepted.into())
+        } else {
+            AcceptedSocket::Unix(accepted.into())
         })
-    }
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.socket {
-            Socket::Tcp(socket) => socket.as_fd(),
-            Socket::Unix(socket) => socket.as_fd(),
-        }
     }
 }
 
 impl AsRawFd for Listener {
     fn as_raw_fd(&self) -> RawFd {
-        self.as_fd().as_raw_fd()
+        self.socket.as_raw_fd()
     }
 }
 
-impl Socket {
-    fn never_block(self) -> io::Result<Self> {
-        match &self {
-            Self::Tcp(socket) => socket.set_nonblocking(true)?,
-            Self::Unix(socket) => socket.set_nonblocking(true)?,
+/// Whether a socket that was handed down has this address. It keeps its permissions.
+fn is_same(bound: &ListenAddress, address: &ListenAddress) -> bool {
+    match (bound, address) {
+        (ListenAddress::Tcp(bound), ListenAddress::Tcp(address)) => bound == address,
+        (ListenAddress::Unix { path: bound, .. }, ListenAddress::Unix { path, .. }) => {
+            bound == path
         }
-        Ok(self)
-    }
-}
-
-/// The address of a socket that was handed down.
-#[derive(Debug)]
-enum Bound {
-    Tcp(SocketAddr),
-    /// A socket without a name has an empty path.
-    Unix(PathBuf),
-}
-
-impl Bound {
-    fn is(&self, address: &ListenAddress) -> bool {
-        match (self, address) {
-            (Self::Tcp(bound), ListenAddress::Tcp(address)) => bound == address,
-            (Self::Unix(bound), ListenAddress::Unix { path, .. }) => bound == path,
-            _ => false,
-        }
-    }
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => address.fmt(f),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
+        _ => false,
     }
 }
 
 /// The listening sockets that this process was started with, passed as systemd does.
-fn inherit() -> io::Result<Vec<(Bound, Socket)>> {
+fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
     can_be_handed()?;
     let mut handed = ListenFd::from_env();
     let mut inherited = Vec::new();
     for index in 0..handed.len() {
-        if let Ok(Some(socket)) = handed.take_tcp_listener(index) {
-            inherited.push((Bound::Tcp(socket.local_addr()?), Socket::Tcp(socket)));
+        inherited.push(if let Ok(Some(socket)) = handed.take_tcp_listener(index) {
+            (ListenAddress::Tcp(socket.local_addr()?), socket.into())
         } else if let Ok(Some(socket)) = handed.take_unix_listener(index) {
-            let path = socket.local_addr()?.as_pathname().map(Path::to_owned);
-            let path = path.unwrap_or_else(PathBuf::new);
-            inherited.push((Bound::Unix(path), Socket::Unix(socket)));
+            // A socket without a name has an empty path.
+            let address = socket.local_addr()?;
+            let path = address
+                .as_pathname()
+                .map_or_else(PathBuf::new, Path::to_owned);
+            (ListenAddress::Unix { path, mode: None }, socket.into())
         } else {
             let what = format!(
                 "LISTEN_FDS: descriptor {} is not a listening stream socket",
                 index + 3
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
+        });
     }
     Ok(inherited)
 }
@@ -199,20 +170,18 @@ fn can_be_handed() -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
-fn bind(address: &ListenAddress) -> io::Result<Socket> {
+fn bind(address: &ListenAddress) -> io::Result<OwnedFd> {
     match address {
-        ListenAddress::Tcp(address) => bind_tcp(address).map(Socket::Tcp),
-        ListenAddress::Unix { path, mode } => bind_unix(path, *mode).map(Socket::Unix),
+        ListenAddress::Tcp(address) => {
+            let socket = TcpListener::bind(address)?;
+            rustix::net::listen(&socket, BACKLOG)?;
+            Ok(socket.into())
+        }
+        ListenAddress::Unix { path, mode } => bind_unix(path, *mode),
     }
 }
 
-fn bind_tcp(address: &SocketAddr) -> io::Result<TcpListener> {
-    let socket = TcpListener::bind(address)?;
-    rustix::net::listen(&socket, BACKLOG)?;
-    Ok(socket)
-}
-
-fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<UnixListener> {
+fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<OwnedFd> {
     // A socket file outlives the process that made it. A file that no process listens on blocks the
     // bind, so remove it.
     if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
@@ -238,7 +207,7 @@ fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<UnixListener> 
         rustix::fs::chmod(path, mode)?;
     }
     rustix::net::listen(&socket, BACKLOG)?;
-    Ok(socket.into())
+    Ok(socket)
 }
 
 /// Adds to `error` the address that could not be bound, and the most common cause.
