@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Hold, ask, file_with};
+use super::{Hold, ask, at_once, file_with};
 use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, now};
 
 /// Heads of answers, by the path. All but the last have no length.
@@ -73,7 +73,7 @@ fn together(at: SocketAddr, path: &str, count: usize) -> Vec<Duration> {
 
 #[test]
 fn who_follows_an_answer_that_does_not_end_goes_on_after_follow_timeout() {
-    for of_origin in ["", "max_in_flight = 30\nqueue = 30"] {
+    at_once(&["", "max_in_flight = 30\nqueue = 30"], |of_origin| {
         let (origin, _hold) = endless();
         let collapse = "follow_timeout = \"1s\"";
         let gateway = Gateway::start(&file_with(origin.address, of_origin, "", collapse));
@@ -89,7 +89,7 @@ fn who_follows_an_answer_that_does_not_end_goes_on_after_follow_timeout() {
                 assert!(waited.iter().all(at_once), "{path}: {waited:?}");
             }
         }
-    }
+    });
 }
 
 #[test]
@@ -115,20 +115,4 @@ fn who_follows_an_answer_that_comes_late_goes_to_the_origin_too() {
     for client in &mut clients {
         assert_eq!(client.answer().text(), "late!");
     }
-}
-
-#[test]
-fn a_stream_of_pictures_is_for_each_client_alone() {
-    let origin = Origin::answering(|exchange| {
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=x\r\n\r\n";
-        exchange.send(head.as_bytes())?;
-        loop {
-            exchange.send(b"hello")?;
-            thread::sleep(20 * MS);
-        }
-    });
-    let collapse = "follow_timeout = \"1h\"";
-    let gateway = Gateway::start(&file_with(origin.address, "", "", collapse));
-    let waited = together(gateway.address(), "/camera", 4);
-    assert!(waited.iter().all(|it| *it < 3 * 1000 * MS), "{waited:?}");
 }

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::{Hold, ask, file, how, shared, wait_until_passed};
+use super::{Hold, ask, file, how, wait_until_passed};
 use crate::support::{
     Client, Exchange, Gateway, HoldingOrigin, Origin, eventually, half_alone, now,
 };
@@ -134,49 +134,16 @@ fn those_who_followed_stand_at_the_gate_before_requests_that_came_after_them() {
     );
 }
 
-#[test]
-fn a_kind_that_is_not_shared_is_remembered() {
-    let hold = Hold::default();
-    let of_origin = hold.clone();
-    let origin = Origin::answering(move |exchange| {
-        of_origin.wait();
-        exchange.send(b"HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 2\r\n\r\nok")
-    });
-    let file = file(origin.address, "");
-    let gateway = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{file}"));
-    let ask_as = |client: u8| {
-        let fields = format!("X-Forwarded-For: 10.0.0.{client}\r\n");
-        ask(gateway.address(), "/a", &fields)
-    };
-    hold.open();
-    for client in 1..3 {
-        assert_eq!(ask_as(client).answer().status, 200);
-    }
-    hold.close();
-    let all: Vec<_> = (3..9).map(ask_as).collect();
-    // None of them waits for another one.
-    origin.wait_for(2 + all.len());
-    hold.open();
-    for mut client in all {
-        assert_eq!(client.answer().status, 200);
-    }
-    assert_eq!(
-        [shared(&gateway, "leader"), shared(&gateway, "alone")],
-        [3, 5]
-    );
-}
-
-/// An origin that fails the first requests for `/page`, once they are released, and answers the others. It holds
-/// `/busy`, too.
-fn failing(times: usize, fail: fn(&mut Exchange) -> io::Result<()>) -> (Origin, Hold) {
-    let (hold, count) = (Hold::default(), AtomicUsize::new(0));
+/// An origin that fails the first request for `/page`, once it is released, and answers the others.
+fn failing(fail: fn(&mut Exchange) -> io::Result<()>) -> (Origin, Hold) {
+    let (hold, has_failed) = (Hold::default(), AtomicBool::new(false));
     let of_origin = hold.clone();
     let origin = Origin::answering(move |exchange| {
         let is_page = exchange.target() == "/page";
-        if is_page || exchange.target() == "/busy" {
+        if is_page {
             of_origin.wait();
         }
-        if is_page && count.fetch_add(1, Ordering::SeqCst) < times {
+        if is_page && !has_failed.swap(true, Ordering::SeqCst) {
             fail(exchange)
         } else {
             exchange.reply(b"ok")
@@ -198,7 +165,7 @@ fn broken(exchange: &mut Exchange) -> io::Result<()> {
 
 #[test]
 fn the_next_one_leads_in_the_line_of_a_leader_that_fails() {
-    let (origin, hold) = failing(1, unavailable);
+    let (origin, hold) = failing(unavailable);
     let gateway = Gateway::start(&gated(
         origin.address,
         "max_in_flight = 1\nqueue = 1000",
@@ -221,7 +188,7 @@ fn the_next_one_leads_in_the_line_of_a_leader_that_fails() {
 
 #[test]
 fn a_broken_answer_is_broken_for_the_leader_alone() {
-    let (origin, hold) = failing(1, broken);
+    let (origin, hold) = failing(broken);
     let gateway = Gateway::start(&file(origin.address, ""));
     let mut pages = ask_in_order(&gateway, "/page", 0, 5);
     origin.wait_for(1);
@@ -233,22 +200,6 @@ fn a_broken_answer_is_broken_for_the_leader_alone() {
         assert_eq!((answer.status, answer.text().as_str()), (200, "ok"));
     }
     assert_eq!(origin.arrivals().len(), 2);
-}
-
-#[test]
-fn after_two_failures_in_a_row_all_go_on_side_by_side() {
-    let (origin, hold) = failing(2, unavailable);
-    let gateway = Gateway::start(&file(origin.address, ""));
-    let mut pages = ask_in_order(&gateway, "/page", 0, 6);
-    origin.wait_for(1);
-    hold.open();
-    let statuses: Vec<u16> = pages.iter_mut().map(|it| it.answer().status).collect();
-    assert_eq!(statuses, [503, 503, 200, 200, 200, 200]);
-    assert_eq!(origin.arrivals().len(), 6);
-    assert_eq!(
-        [shared(&gateway, "leader"), shared(&gateway, "alone")],
-        [2, 4]
-    );
 }
 
 #[test]

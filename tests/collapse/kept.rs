@@ -14,7 +14,6 @@ const MODIFIED: &str = "Tue, 06 Jan 2026 10:00:00 GMT";
 fn answer(path: &str) -> (u16, String, &'static str) {
     let fields = match path {
         "/weak" => "ETag: W/\"a\"\r\n".to_owned(),
-        "/comma" => "ETag: \"a,b\"\r\n".to_owned(),
         "/dated" => format!("Last-Modified: {MODIFIED}\r\n"),
         "/none" | "/empty" => String::new(),
         "/aged" => "Age: 100\r\n".to_owned(),
@@ -50,21 +49,11 @@ fn kept(at: SocketAddr, path: &str, fields: &str) -> Answer {
 fn a_condition_that_fits_gets_304_with_the_fields_that_it_needs() {
     let (origin, gateway) = keeping();
     let at = gateway.address();
+    // Which conditions fit: `present/tests` has all of them.
     let cases = [
-        ("/tag", "If-None-Match: \"a\"", 304),
-        ("/tag", "If-None-Match: W/\"a\"", 304),
-        ("/tag", "If-None-Match: \"x\", \"a\" , \"y\"", 304),
-        ("/tag", "If-None-Match: \"x\",\"y\",\"a\"", 304),
-        ("/tag", "If-None-Match: *", 304),
-        ("/tag", "If-None-Match: a", 200),
-        ("/tag", "If-None-Match: \"A\"", 200),
+        ("/tag", "If-None-Match: \"x\", W/\"a\"", 304),
         ("/tag", "If-None-Match: \"b\"", 200),
-        ("/tag", "If-None-Match: \"ab\"", 200),
-        ("/weak", "If-None-Match: W/\"a\"", 304),
         ("/weak", "If-None-Match: \"a\"", 304),
-        ("/comma", "If-None-Match: \"a,b\"", 304),
-        ("/comma", "If-None-Match: \"a\", \"b\"", 200),
-        ("/none", "If-None-Match: \"a\"", 200),
         ("/none", "If-None-Match: *", 304),
         (
             "/dated",
@@ -73,41 +62,13 @@ fn a_condition_that_fits_gets_304_with_the_fields_that_it_needs() {
         ),
         (
             "/dated",
-            "If-Modified-Since: Tue, 06 Jan 2026 10:00:01 GMT",
-            304,
-        ),
-        (
-            "/dated",
-            "If-Modified-Since: Tuesday, 06-Jan-26 10:00:00 GMT",
-            304,
-        ),
-        ("/dated", "If-Modified-Since: Tue Jan  6 10:00:00 2026", 304),
-        (
-            "/dated",
             "If-Modified-Since: Tue, 06 Jan 2026 09:59:59 GMT",
             200,
-        ),
-        ("/dated", "If-Modified-Since: today", 200),
-        (
-            "/none",
-            "If-Modified-Since: Tue, 06 Jan 2026 10:00:00 GMT",
-            200,
-        ),
-        // A tag counts, and the date does not.
-        (
-            "/tag",
-            "If-None-Match: \"b\"\r\nIf-Modified-Since: Tue, 06 Jan 2026 10:00:00 GMT",
-            200,
-        ),
-        (
-            "/tag",
-            "If-None-Match: \"a\"\r\nIf-Modified-Since: Tue, 06 Jan 2026 09:00:00 GMT",
-            304,
         ),
         // Only a success is not modified.
         ("/gone", "If-None-Match: \"a\"", 404),
     ];
-    for path in ["/tag", "/weak", "/comma", "/none", "/dated", "/gone"] {
+    for path in ["/tag", "/weak", "/none", "/dated", "/gone"] {
         assert_eq!(how(&ask(at, path, "").answer()), "leader");
     }
     for (path, fields, status) in cases {
@@ -127,121 +88,35 @@ fn a_condition_that_fits_gets_304_with_the_fields_that_it_needs() {
     assert!(answer.field("date").is_some(), "{answer:?}");
     assert_eq!(answer.field("transfer-encoding"), None);
     assert!(matches!(answer.field("content-length"), None | Some("10")));
-    assert_eq!(origin.arrivals().len(), 6);
+    assert_eq!(origin.arrivals().len(), 5);
 }
 
 /// A path, the fields of a request, and what it gets: the status, the body, and `Content-Range`.
 type RangeCase = (&'static str, &'static str, u16, &'static str, &'static str);
 
+/// Some of each kind: `present/tests` has all of them.
+#[rustfmt::skip]
 const RANGES: &[RangeCase] = &[
     ("/tag", "Range: bytes=0-3", 206, "0123", "bytes 0-3/10"),
-    ("/tag", "Range: bytes=0-0", 206, "0", "bytes 0-0/10"),
-    ("/tag", "Range: bytes=9-9", 206, "9", "bytes 9-9/10"),
-    ("/tag", "Range: bytes=5-", 206, "56789", "bytes 5-9/10"),
     ("/tag", "Range: bytes=5-99", 206, "56789", "bytes 5-9/10"),
     ("/tag", "Range: bytes=-3", 206, "789", "bytes 7-9/10"),
-    ("/tag", "Range: bytes=-99", 206, BODY, "bytes 0-9/10"),
-    ("/tag", "Range: BYTES=0-3", 206, "0123", "bytes 0-3/10"),
-    (
-        "/tag",
-        "Range: bytes=0-99999999999999999999",
-        206,
-        BODY,
-        "bytes 0-9/10",
-    ),
     ("/tag", "Range: bytes=10-", 416, "", "bytes */10"),
-    ("/tag", "Range: bytes=99-100", 416, "", "bytes */10"),
-    ("/tag", "Range: bytes=-0", 416, "", "bytes */10"),
-    (
-        "/tag",
-        "Range: bytes=99999999999999999999-",
-        416,
-        "",
-        "bytes */10",
-    ),
     ("/empty", "Range: bytes=0-3", 416, "", "bytes */0"),
-    ("/tag", "Range: bytes=3-0", 200, BODY, ""),
     ("/tag", "Range: bytes=0-1,3-4", 200, BODY, ""),
-    ("/tag", "Range: bytes=a-b", 200, BODY, ""),
-    ("/tag", "Range: bytes=+1-2", 200, BODY, ""),
-    ("/tag", "Range: bytes=-", 200, BODY, ""),
-    ("/tag", "Range: lines=0-3", 200, BODY, ""),
-    ("/tag", "Range: 0-3", 200, BODY, ""),
     ("/gone", "Range: bytes=0-3", 404, BODY, ""),
     // What is not this answer is sent whole.
-    (
-        "/tag",
-        "Range: bytes=0-3\r\nIf-Range: \"a\"",
-        206,
-        "0123",
-        "bytes 0-3/10",
-    ),
-    ("/tag", "Range: bytes=0-3\r\nIf-Range: \"b\"", 200, BODY, ""),
-    (
-        "/tag",
-        "Range: bytes=0-3\r\nIf-Range: W/\"a\"",
-        200,
-        BODY,
-        "",
-    ),
+    ("/tag", "Range: bytes=0-3\r\nIf-Range: \"a\"", 206, "0123", "bytes 0-3/10"),
     ("/tag", "Range: bytes=99-\r\nIf-Range: \"b\"", 200, BODY, ""),
-    (
-        "/weak",
-        "Range: bytes=0-3\r\nIf-Range: W/\"a\"",
-        200,
-        BODY,
-        "",
-    ),
-    (
-        "/weak",
-        "Range: bytes=0-3\r\nIf-Range: \"a\"",
-        200,
-        BODY,
-        "",
-    ),
-    (
-        "/dated",
-        "Range: bytes=0-3\r\nIf-Range: Tue, 06 Jan 2026 10:00:00 GMT",
-        206,
-        "0123",
-        "bytes 0-3/10",
-    ),
-    (
-        "/dated",
-        "Range: bytes=0-3\r\nIf-Range: Tue, 06 Jan 2026 10:00:01 GMT",
-        200,
-        BODY,
-        "",
-    ),
-    (
-        "/none",
-        "Range: bytes=0-3\r\nIf-Range: \"a\"",
-        200,
-        BODY,
-        "",
-    ),
+    ("/dated", "Range: bytes=0-3\r\nIf-Range: Tue, 06 Jan 2026 10:00:00 GMT", 206, "0123", "bytes 0-3/10"),
     // The condition comes first.
-    (
-        "/tag",
-        "Range: bytes=0-3\r\nIf-None-Match: \"a\"",
-        304,
-        "",
-        "",
-    ),
-    (
-        "/tag",
-        "Range: bytes=0-3\r\nIf-None-Match: \"b\"",
-        206,
-        "0123",
-        "bytes 0-3/10",
-    ),
+    ("/tag", "Range: bytes=0-3\r\nIf-None-Match: \"a\"", 304, "", ""),
 ];
 
 #[test]
 fn one_range_is_cut_from_what_is_kept_and_several_get_the_whole() {
     let (origin, gateway) = keeping();
     let at = gateway.address();
-    for path in ["/tag", "/weak", "/dated", "/none", "/empty", "/gone"] {
+    for path in ["/tag", "/dated", "/empty", "/gone"] {
         assert_eq!(how(&ask(at, path, "").answer()), "leader");
     }
     for &(path, fields, status, body, range) in RANGES {
@@ -258,7 +133,7 @@ fn one_range_is_cut_from_what_is_kept_and_several_get_the_whole() {
     let part = kept(at, "/tag", "Range: bytes=0-3\r\n");
     assert_eq!(part.field("etag"), Some("\"a\""));
     assert_eq!(part.field("content-type"), Some("text/x"));
-    assert_eq!(origin.arrivals().len(), 6);
+    assert_eq!(origin.arrivals().len(), 4);
 }
 
 /// Those who wait for an answer get their parts of it, as from a kept one.

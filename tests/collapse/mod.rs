@@ -15,32 +15,20 @@ mod stale;
 mod trouble;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::thread;
 
 use crate::support::collapse::*;
+use crate::support::scripted::Hold;
 use crate::support::{Answer, Client, Gateway, HoldingOrigin, eventually};
 
-/// Holds all until it is opened.
-#[derive(Clone, Default)]
-struct Hold(Arc<(Mutex<bool>, Condvar)>);
-
-impl Hold {
-    fn wait(&self) {
-        let open = self.0.0.lock().expect("no panic");
-        let limit = Duration::from_secs(20);
-        let waited = self.0.1.wait_timeout_while(open, limit, |open| !*open);
-        drop(waited.expect("no panic"));
-    }
-
-    fn open(&self) {
-        *self.0.0.lock().expect("no panic") = true;
-        self.0.1.notify_all();
-    }
-
-    fn close(&self) {
-        *self.0.0.lock().expect("no panic") = false;
-    }
+/// Checks all cases at the same time: they mostly wait.
+fn at_once<C: Sync>(cases: &[C], check: impl Fn(&C) + Sync) {
+    let check = &check;
+    thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(move || check(case));
+        }
+    });
 }
 
 /// Sends a request for host `a` with these fields, each with the end of its line.

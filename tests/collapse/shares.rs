@@ -7,120 +7,40 @@ use crate::support::{Client, Gateway, eventually};
 /// How many requests wait while the first one is at the origin.
 const FOLLOWERS: usize = 3;
 
-/// Answers that all who wait get.
-const SHARED: [(u16, &str); 52] = [
+/// Answers that all who wait get: some of each kind, of which `terms/tests` has all.
+const SHARED: [(u16, &str); 11] = [
     (200, ""),
-    (203, ""),
     (204, ""),
-    (300, ""),
     (301, "Location: /b"),
-    (308, "Location: /b"),
     (404, ""),
-    (405, "Allow: PUT"),
-    (410, ""),
-    (414, ""),
-    (501, ""),
-    (200, "Cache-Control:"),
-    (200, "Cache-Control: public"),
-    (200, "Cache-Control: max-age=60"),
-    (200, "Cache-Control: MAX-AGE=60"),
-    (200, "Cache-Control: max-age=\"60\""),
-    (200, "Cache-Control: s-maxage=60, max-age=0"),
     (200, "Cache-Control: s-maxage=60\nCache-Control: max-age=0"),
-    (200, "Cache-Control: max-age=99999999999999999999"),
-    (200, "Cache-Control: must-revalidate"),
-    (200, "Cache-Control: proxy-revalidate, max-age=60"),
-    (200, "Cache-Control: immutable"),
-    (200, "Cache-Control: x=\"private\""),
     (200, "Cache-Control: x=\"a, no-store\""),
-    (200, "Cache-Control: no-storex, xprivate"),
-    (200, "Cache-Control: x=\", private, y=\""),
-    (200, "Cache-Control: max-age=60\nExpires: {-60}"),
-    (200, "Cache-Control: max-age=60\nExpires: 0"),
-    (200, "Cache-Control: max-age=60\nPragma: no-cache"),
-    (200, "X-Cache-Control: no-store"),
-    (200, "Expires: {60}"),
     (200, "Date: {-60}\nExpires: {60}"),
-    (200, "Date: no date\nExpires: {60}"),
-    (200, "Date: {-3600}"),
-    (200, "Age: 100"),
-    (200, "Age: 100\nCache-Control: max-age=200"),
-    (200, "Age: 0, 300\nCache-Control: max-age=200"),
     (200, "Age: 0\nAge: 300\nCache-Control: max-age=200"),
-    (200, "Age: -300\nCache-Control: max-age=200"),
-    (200, "Vary: Accept-Encoding"),
-    (200, "Vary: accept-LANGUAGE ,\tAccept-Encoding"),
     (200, "Vary: Accept-Encoding\nVary: Accept-Language"),
-    (200, "Vary: Authorization"),
     (200, "Vary: Cookie"),
-    (200, "Vary: Host"),
-    (200, "Vary:"),
-    (200, "Set-Cookie2: a=b"),
-    (200, "X-Accel-Expires: 60"),
-    (200, "X-Accel-Expires: 60\nCache-Control: no-store"),
     (
         200,
         "Cache-Control: private, max-age=0\nX-Accel-Expires: 60",
     ),
-    (200, "X-Accel-Expires: @9000000000\nExpires: 0"),
-    (200, "X-Accel-Expires: -1\nX-Accel-Expires: 0"),
 ];
 
 /// Answers that each one gets for itself.
-const NOT_SHARED: [(u16, &str); 53] = [
+const NOT_SHARED: [(u16, &str); 14] = [
     (201, ""),
-    (202, ""),
     (206, "Content-Range: bytes 0-9/100"),
-    (226, ""),
-    (302, "Location: /b"),
-    (303, "Location: /b"),
-    (307, "Location: /b"),
-    (304, "ETag: \"a\""),
-    (400, ""),
-    (401, "WWW-Authenticate: Basic"),
-    (403, ""),
-    (429, "Retry-After: 1"),
-    (451, ""),
     (302, "Cache-Control: max-age=60\nLocation: /b"),
+    (304, "ETag: \"a\""),
+    (403, ""),
     (404, "Cache-Control: no-store"),
-    (200, "Cache-Control: no-store"),
-    (200, "Cache-Control: NO-Store"),
-    (200, "cache-control:private"),
-    (200, "Cache-Control: private=\"x-field\""),
-    (200, "Cache-Control: no-cache"),
-    (200, "Cache-Control: no-cache=\"set-cookie\""),
-    (200, "Cache-Control: public, private"),
-    (200, "Cache-Control: max-age=60\nCache-Control: no-store"),
-    (200, "Cache-Control: max-age=60 ,no-store"),
-    (200, "Cache-Control: x=\"a, b\", private"),
     (200, "Cache-Control: x=\"a\\\", b\", private"),
-    (200, "Cache-Control: x=\"without an end, private"),
-    (200, "Cache-Control: s-maxage=0, max-age=60"),
-    (200, "Cache-Control: max-age=0"),
-    (200, "Cache-Control: max-age=0\nExpires: {60}"),
-    (200, "Cache-Control: max-age=-1"),
-    (200, "Cache-Control: max-age=60s"),
-    (200, "Cache-Control: max-age='60'"),
-    (200, "Cache-Control: max-age=60, max-age=70"),
-    (200, "Expires: {0}\nDate: {0}"),
-    (200, "Expires: {-60}"),
-    (200, "Expires: 0"),
-    (200, "Expires: -1"),
-    (200, "Expires: {60}\nExpires: {70}"),
+    (200, "Cache-Control: max-age=60\nCache-Control: no-store"),
     (200, "Expires: {60}\nDate: {60}"),
     (200, "Date: {-300}\nCache-Control: max-age=200"),
-    (200, "Age: 300\nCache-Control: max-age=200"),
-    (200, "Vary: *"),
-    (200, "Vary: Accept-Encoding, *"),
-    (200, "Vary: User-Agent"),
     (200, "Vary: Accept-Encoding\nVary: Origin"),
     (200, "Set-Cookie: a=b"),
-    (200, "X-Accel-Expires: 0"),
     (200, "X-Accel-Expires: 0\nCache-Control: public, max-age=60"),
-    (200, "X-Accel-Expires: @1\nCache-Control: max-age=60"),
-    (200, "X-Accel-Expires: 60s\nCache-Control: private"),
     (200, "X-Accel-Expires: 60\nSet-Cookie: a=b"),
-    (302, "X-Accel-Expires: 60\nLocation: /b"),
 ];
 
 #[test]
@@ -182,10 +102,7 @@ fn an_answer_serves_newcomers_for_the_shorter_of_keep_and_its_own_lifetime() {
         ("/none", ""),
         ("/short", "Cache-Control: max-age=5"),
         ("/long", "Cache-Control: max-age=3600"),
-        ("/aged", "Cache-Control: max-age=3600\nAge: 3595"),
-        ("/dated", "Date: {-60}\nExpires: {5}"),
         ("/shared", "Cache-Control: max-age=3600, s-maxage=5"),
-        ("/accel", "Cache-Control: max-age=3600\nX-Accel-Expires: 5"),
     ];
     let script = move |target: &str| {
         let found = scripts.iter().find(|it| it.0 == target);
@@ -204,7 +121,7 @@ fn an_answer_serves_newcomers_for_the_shorter_of_keep_and_its_own_lifetime() {
     for target in ["/none", "/long", "/shared", "/short"] {
         assert_eq!(how(&fetch(hour.address(), target)), "kept", "{target}");
     }
-    for target in ["/short", "/aged", "/dated", "/shared"] {
+    for target in ["/short", "/shared"] {
         eventually(&format!("{target} has expired"), || {
             how(&fetch(hour.address(), target)) == "leader"
         });

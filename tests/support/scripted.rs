@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use jiff::{Timestamp, ToSpan};
 
-use crate::support::{Exchange, Origin, SOON};
+use crate::support::{Exchange, Origin, PATIENCE};
 
 /// What an origin says to a request: the status, and lines of fields.
 ///
@@ -22,13 +22,31 @@ pub struct Script {
 /// the target was asked for: `answer 1 to /x`.
 pub struct Scripted {
     pub origin: Origin,
-    held: Arc<Held>,
+    held: Hold,
 }
 
-#[derive(Default)]
-struct Held {
-    is_open: Mutex<bool>,
-    opened: Condvar,
+/// Holds all until it is opened.
+#[derive(Clone, Default)]
+pub struct Hold(Arc<(Mutex<bool>, Condvar)>);
+
+impl Hold {
+    pub fn wait(&self) {
+        let is_open = self.0.0.lock().expect("no panic");
+        let waited = self
+            .0
+            .1
+            .wait_timeout_while(is_open, PATIENCE, |is_open| !*is_open);
+        drop(waited.expect("no panic"));
+    }
+
+    pub fn open(&self) {
+        *self.0.0.lock().expect("no panic") = true;
+        self.0.1.notify_all();
+    }
+
+    pub fn close(&self) {
+        *self.0.0.lock().expect("no panic") = false;
+    }
 }
 
 impl Scripted {
@@ -41,8 +59,8 @@ impl Scripted {
 
     /// Holds the first request of each target until it is opened.
     pub fn holding(script: impl Fn(&str) -> Script + Send + Sync + 'static) -> Self {
-        let held = Arc::<Held>::default();
-        let of_origin = Arc::clone(&held);
+        let held = Hold::default();
+        let of_origin = held.clone();
         let asked = Mutex::new(HashMap::<String, usize>::new());
         let origin = Origin::answering(move |exchange: &mut Exchange| {
             let target = exchange.target().to_owned();
@@ -64,24 +82,13 @@ impl Scripted {
 
     /// Lets all answers go.
     pub fn open(&self) {
-        *self.held.is_open.lock().expect("no panic") = true;
-        self.held.opened.notify_all();
+        self.held.open();
     }
 
     /// How many requests for this target have come.
     pub fn asked(&self, target: &str) -> usize {
         let arrivals = self.origin.arrivals();
         arrivals.iter().filter(|it| it.target == target).count()
-    }
-}
-
-impl Held {
-    fn wait(&self) {
-        let is_open = self.is_open.lock().expect("no panic");
-        let waited = self
-            .opened
-            .wait_timeout_while(is_open, 6 * SOON, |is_open| !*is_open);
-        drop(waited.expect("no panic"));
     }
 }
 
