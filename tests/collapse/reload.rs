@@ -1,20 +1,8 @@
 //! A reload while some are at the origin and others wait for them.
 
 use super::{ALL, LIMITS, ask, file, how, request, wait_until_passed};
-use crate::support::{Client, Gateway, HoldingOrigin, Origin, eventually, fetch_with};
-
-/// Puts another file into force.
-fn reload(gateway: &Gateway, rest: &str) {
-    let count = || {
-        gateway
-            .log()
-            .matches("the changed file is in force")
-            .count()
-    };
-    let before = count();
-    gateway.site.write(rest);
-    eventually("it is in force", || count() > before);
-}
+use crate::support::visitor::reload;
+use crate::support::{Client, Gateway, HoldingOrigin, Origin, fetch_with};
 
 /// One that leads, and others that follow it on connections that stay.
 fn wait(gateway: &Gateway, origin: &HoldingOrigin, target: &str) -> Vec<Client> {

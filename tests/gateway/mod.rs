@@ -63,7 +63,7 @@ mod servers;
 mod slow_clients;
 #[cfg(feature = "otlp")]
 mod spans;
-mod state;
+pub mod state;
 mod stop;
 mod store_panel;
 mod timeouts;

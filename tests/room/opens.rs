@@ -5,7 +5,7 @@ use std::thread;
 use jiff::tz::{TimeZone, offset};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{JSON, Restarts, SECRET, Visitor, cookies, position, shop};
+use super::{Chain, JSON, SECRET, Visitor, cookies, position, shop, stop};
 use crate::support::{MS, Origin, fetch_with};
 
 /// A time so many seconds ahead, with an offset from UTC.
@@ -21,7 +21,7 @@ fn everybody_waits_before_the_opening_and_then_has_a_random_place_before_those_w
     let origin = Origin::start();
     let opens = in_seconds(7);
     let room = format!("{SECRET}admit = \"1r/h\"\nopens = \"{opens}\"");
-    let site = Restarts::new(true, &shop(origin.address, &room));
+    let site = Chain::new(false, true, &shop(origin.address, &room));
     let at = site.address;
     let gateway = site.start();
     let mut early = Vec::new();
@@ -51,7 +51,7 @@ fn everybody_waits_before_the_opening_and_then_has_a_random_place_before_those_w
     assert!(page.text().contains(&shown), "{shown}: {}", page.text());
     assert_eq!((page.status, cookies(&page)), (503, vec![]));
     // A restart before the opening changes nothing.
-    Restarts::stop(gateway);
+    stop(gateway);
     let gateway = site.start();
     crate::support::eventually("it opens", || {
         let metrics = gateway.metrics();
@@ -87,7 +87,7 @@ fn everybody_waits_before_the_opening_and_then_has_a_random_place_before_those_w
     let behind = EARLY as u64..;
     assert!(places(&mut late).into_iter().flatten().eq(behind.take(3)));
     // The order stays.
-    Restarts::stop(gateway);
+    stop(gateway);
     let _gateway = site.start();
     thread::sleep(10 * MS);
     assert_eq!(places(&mut early), drawn);

@@ -7,23 +7,23 @@ use std::thread;
 
 use rustix::process::Signal;
 
-use super::{JSON, Restarts, SECRET, Visitor, cookies, position, shop};
-use crate::support::{Client, HoldingOrigin, MS, Origin, eventually, fetch};
+use super::{Chain, JSON, SECRET, Visitor, cookies, kill, position, rooms_file, shop, stop};
+use crate::support::{Client, HoldingOrigin, MS, Origin, eventually};
 
 #[test]
 fn after_a_stop_everybody_has_its_place_and_the_numbers_go_on() {
     let origin = Origin::start();
-    let site = Restarts::new(true, &shop(origin.address, "sessions = 1"));
+    let site = Chain::new(false, true, &shop(origin.address, "sessions = 1"));
     let at = site.address;
     let gateway = site.start();
     let mut inside = Visitor::walk_in(at);
     let mut waiting: Vec<_> = (0..3).map(|_| Visitor::draw(at)).collect();
-    let mode = fs::metadata(site.rooms_file())
+    let mode = fs::metadata(rooms_file(&site))
         .expect("a file")
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    Restarts::stop(gateway);
+    stop(gateway);
     let gateway = site.start();
     let line = gateway.wait_for_line("the waiting room goes on from the process before");
     assert!(
@@ -37,7 +37,7 @@ fn after_a_stop_everybody_has_its_place_and_the_numbers_go_on() {
     }
     assert!(inside.is_inside(at));
     assert_eq!(Visitor::draw(at).number(), 5);
-    let mode = fs::metadata(site.rooms_file())
+    let mode = fs::metadata(rooms_file(&site))
         .expect("a file")
         .permissions()
         .mode();
@@ -47,7 +47,8 @@ fn after_a_stop_everybody_has_its_place_and_the_numbers_go_on() {
 #[test]
 fn a_call_outlives_the_process_and_its_time_begins_anew() {
     let origin = Origin::start();
-    let site = Restarts::new(
+    let site = Chain::new(
+        false,
         true,
         &shop(
             origin.address,
@@ -59,7 +60,7 @@ fn a_call_outlives_the_process_and_its_time_begins_anew() {
     Visitor::walk_in(at);
     let mut called = Visitor::draw(at);
     super::wait_until_called(&gateway);
-    Restarts::stop(gateway);
+    stop(gateway);
     // Longer than its time.
     thread::sleep(7500 * MS);
     let _gateway = site.start();
@@ -72,7 +73,7 @@ fn a_call_outlives_the_process_and_its_time_begins_anew() {
 fn after_a_kill_no_number_is_given_twice_and_who_waits_keeps_its_place() {
     let origin = Origin::start();
     let room = "sessions = 1\nidle = \"3s\"\nclaim = \"30s\"";
-    let site = Restarts::new(true, &shop(origin.address, room));
+    let site = Chain::new(false, true, &shop(origin.address, room));
     let at = site.address;
     let (mut numbers, mut count) = (HashSet::new(), 0);
     let mut gateway = site.start();
@@ -87,7 +88,7 @@ fn after_a_kill_no_number_is_given_twice_and_who_waits_keeps_its_place() {
     // These are not in it, or only some.
     early.extend((0..3).map(|_| Visitor::draw(at)));
     for _kill in 0..2 {
-        Restarts::kill(gateway);
+        kill(gateway);
         gateway = site.start();
         let drawn = (0..20).map(|_| Visitor::draw(at).number());
         numbers.extend(drawn);
@@ -112,7 +113,7 @@ fn after_a_kill_no_number_is_given_twice_and_who_waits_keeps_its_place() {
 fn who_entered_just_before_a_kill_is_inside() {
     let origin = Origin::start();
     let room = "sessions = 1\nidle = \"2s\"\nclaim = \"30s\"";
-    let site = Restarts::new(true, &shop(origin.address, room));
+    let site = Chain::new(false, true, &shop(origin.address, room));
     let at = site.address;
     let gateway = site.start();
     Visitor::walk_in(at);
@@ -121,7 +122,7 @@ fn who_entered_just_before_a_kill_is_inside() {
     // The call is in the file, and the session that begins now is not.
     thread::sleep(1500 * MS);
     assert_eq!(second.ask(at, "/", "").status, 200);
-    Restarts::kill(gateway);
+    kill(gateway);
     let _gateway = site.start();
     assert!(second.is_inside(at));
     let mut third = Visitor::default();
@@ -131,7 +132,8 @@ fn who_entered_just_before_a_kill_is_inside() {
 #[test]
 fn without_a_state_file_tickets_of_the_process_before_draw_anew() {
     let origin = Origin::start();
-    let site = Restarts::new(
+    let site = Chain::new(
+        false,
         false,
         &shop(origin.address, &format!("{SECRET}sessions = 1")),
     );
@@ -140,9 +142,9 @@ fn without_a_state_file_tickets_of_the_process_before_draw_anew() {
     let mut inside = Visitor::walk_in(at);
     let mut waits = Visitor::draw(at);
     let old = (inside.session.clone(), waits.ticket.clone());
-    Restarts::stop(gateway);
+    stop(gateway);
     let _gateway = site.start();
-    assert!(!site.rooms_file().exists());
+    assert!(!rooms_file(&site).exists());
     // The place is free, and goes to whoever comes first.
     let answer = waits.ask(at, "/", "");
     assert_eq!((answer.status, cookies(&answer).len()), (200, 1));
@@ -156,7 +158,7 @@ fn without_a_state_file_tickets_of_the_process_before_draw_anew() {
 fn nobody_gets_a_number_or_a_session_that_the_next_process_does_not_know() {
     let origin = HoldingOrigin::of("/held");
     let room = "sessions = 2\nidle = \"1s\"\nclaim = \"30s\"";
-    let site = Restarts::new(true, &shop(origin.origin.address, room));
+    let site = Chain::new(false, true, &shop(origin.origin.address, room));
     let at = site.address;
     let mut gateway = site.start();
     // Keeps the process from ending.
@@ -213,15 +215,9 @@ fn nobody_gets_a_number_or_a_session_that_the_next_process_does_not_know() {
 #[test]
 fn a_broken_file_of_rooms_is_told_and_the_gateway_starts() {
     let origin = Origin::start();
-    for text in [
-        &b"{\"rooms\": [{}]}"[..],
-        b"",
-        b"\xff\x00",
-        b"[[[[[[",
-        b"{\"rooms\":[]}{",
-    ] {
-        let site = Restarts::new(true, &shop(origin.address, "sessions = 1"));
-        fs::write(site.rooms_file(), text).expect("a file");
+    for text in [&b"{\"rooms\": [{}]}"[..], b"", b"\xff\x00"] {
+        let site = Chain::new(false, true, &shop(origin.address, "sessions = 1"));
+        fs::write(rooms_file(&site), text).expect("a file");
         let gateway = site.start();
         let line = gateway.wait_for_line("the waiting rooms of the process before cannot be read");
         assert!(
@@ -229,65 +225,14 @@ fn a_broken_file_of_rooms_is_told_and_the_gateway_starts() {
             "{line}"
         );
         Visitor::walk_in(site.address);
-        let mode = fs::metadata(site.rooms_file())
+        let mode = fs::metadata(rooms_file(&site))
             .expect("a file")
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
         eventually("the file is written", || {
-            let text = fs::read(site.rooms_file()).expect("a file");
+            let text = fs::read(rooms_file(&site)).expect("a file");
             serde_json::from_slice::<serde_json::Value>(&text).is_ok()
         });
-    }
-}
-
-#[test]
-fn a_file_of_rooms_with_strange_numbers_does_no_harm() {
-    let origin = Origin::start();
-    let secret = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-    let max = u64::MAX;
-    for (name, numbers) in [
-        (
-            "called above drawn",
-            "\"drawn\":1,\"reserved\":1,\"called\":9,\"emptied\":7".to_owned(),
-        ),
-        (
-            "reserved below drawn",
-            "\"drawn\":9,\"reserved\":1,\"called\":1,\"emptied\":0".to_owned(),
-        ),
-        (
-            "all the largest",
-            format!("\"drawn\":{max},\"reserved\":{max},\"called\":{max},\"emptied\":{max}"),
-        ),
-    ] {
-        for rest in [
-            "\"gaps\":[],\"lotteries\":[],\"sessions\":[],\"calls\":[]".to_owned(),
-            format!(
-                "\"gaps\":[[9,1],[0,{max}]],\"lotteries\":[[{max},{max},[1,2,3,4,5,6]],[0,0,[1,2,3,4,5,6]]],\
-                 \"sessions\":[[{max},{max}]],\"calls\":[[{max},{max},{max}],[0,0,0]]"
-            ),
-        ] {
-            let site = Restarts::new(true, &shop(origin.address, "sessions = 3"));
-            let text = format!(
-                "{{\"rooms\":[{{\"origin\":\"shop\",\"life\":1,\"secret\":\"{secret}\",{numbers},\"is_open\":true,\
-                 {rest}}}]}}"
-            );
-            fs::write(site.rooms_file(), text).expect("a file");
-            let gateway = site.start();
-            // Each is let in, told to wait, or told that there is no number.
-            for _ in 0..5 {
-                let answer = fetch(site.address, "/");
-                assert!(
-                    matches!(answer.status, 200 | 429 | 503),
-                    "{name}: {answer:?}"
-                );
-            }
-            assert!(
-                !gateway.log().contains("panic"),
-                "{name}: {}",
-                gateway.log()
-            );
-            Restarts::stop(gateway);
-        }
     }
 }

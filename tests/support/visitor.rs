@@ -1,16 +1,13 @@
 //! Programs that visit a waiting room, and the file of a shop that has one.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use rustix::process::Signal;
-use tempfile::TempDir;
 
-use crate::support::{Answer, Gateway, Site, eventually, fetch_with, free_address, now};
+use crate::support::{Answer, Gateway, eventually, fetch_with, now};
 
 /// Any client draws any number of numbers.
 pub const NO_DRAW: &str = "draw = \"none\"\n";
@@ -165,52 +162,4 @@ pub fn reload(gateway: &Gateway, rest: &str) {
     let before = count();
     gateway.site.write(rest);
     eventually("it is in force", || count() > before);
-}
-
-/// A gateway that is stopped or killed, and started again at the same address with the same state.
-pub struct Restarts {
-    pub address: SocketAddr,
-    pub folder: TempDir,
-    rest: String,
-    keeps: bool,
-}
-
-impl Restarts {
-    pub fn new(keeps: bool, rest: &str) -> Self {
-        Self {
-            address: free_address(),
-            folder: TempDir::new().expect("a folder"),
-            rest: rest.to_owned(),
-            keeps,
-        }
-    }
-
-    pub fn rooms_file(&self) -> PathBuf {
-        self.folder.path().join("drip.state.rooms")
-    }
-
-    pub fn start(&self) -> Gateway {
-        let site = Site::new();
-        let state = self.folder.path().join("drip.state");
-        let state = format!("state = \"{}\"\n", state.display());
-        let state = if self.keeps { &state } else { "" };
-        let text = format!(
-            "[server]\nlisten = [\"{}\"]\nadmin = \"{}\"\n{state}{}",
-            self.address, site.admin, self.rest
-        );
-        std::fs::write(site.file(), text).expect("a file");
-        let gateway = Gateway::run(site);
-        gateway.wait_until_ready();
-        gateway
-    }
-
-    pub fn stop(mut gateway: Gateway) {
-        gateway.signal(Signal::TERM);
-        assert_eq!(gateway.wait(Duration::from_secs(20)).code(), Some(0));
-    }
-
-    pub fn kill(mut gateway: Gateway) {
-        gateway.signal(Signal::KILL);
-        gateway.wait(Duration::from_secs(20));
-    }
 }

@@ -249,3 +249,36 @@ fn after_a_restart_a_turn_is_kept_until_the_moment_that_was_told_before() {
         Polled::Inside(_)
     ));
 }
+
+#[test]
+fn a_saved_room_with_strange_numbers_is_not_sound_or_does_no_harm() {
+    let max = u64::MAX;
+    let mut restored = 0;
+    for (drawn, reserved, called, emptied) in [(1, 1, 9, 7), (9, 1, 1, 0), (max, max, max, max)] {
+        for lotteries in [vec![], vec![(0, 0, KEYS)], vec![(max, max, KEYS)]] {
+            let saved = SavedRoom {
+                drawn,
+                reserved,
+                called,
+                emptied,
+                is_open: true,
+                next_call: max,
+                gaps: vec![(9, 1), (0, max)],
+                lotteries,
+                sessions: vec![(max, max)],
+                calls: vec![(max, max, max), (0, 0, 0)],
+            };
+            if !saved.is_sound() {
+                continue;
+            }
+            restored += 1;
+            let mut room = WaitingRoom::restore(saved, limits(3, "none"), at(0.0));
+            for number in 0..10 {
+                let _any = room.draw(KEYS, at(number as f64));
+                let _any = room.poll(number, KEYS, at(number as f64));
+            }
+            assert!(room.state().inside <= 3, "{:?}", room.state());
+        }
+    }
+    assert_eq!(restored, 4);
+}

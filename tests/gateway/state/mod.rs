@@ -7,7 +7,7 @@ mod load;
 mod restart;
 mod streams;
 
-use chain::*;
+pub use chain::*;
 
 use crate::support::{MS, Origin, one_zone};
 

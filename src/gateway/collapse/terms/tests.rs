@@ -126,6 +126,13 @@ fn private_no_store_and_no_cache_are_for_one_request() {
         "Cache-Control: private=\"set-cookie\", max-age=3600",
         "Cache-Control: s-maxage=60, private",
         "Cache-Control: must-understand, no-store, max-age=3600",
+        "Cache-Control: public ,\tprivate=\"x-field, max-age\"",
+        "Cache-Control: x=\"a, b\", no-store",
+        "Cache-Control: x=\"a\\\", b\", no-store",
+        "Cache-Control: x=\"without an end, no-store",
+        "Cache-Control: x=\u{e9}, no-store",
+        "Cache-Control: ,,no-cache,,",
+        "Cache-Control: no-store=1",
     ] {
         assert_eq!(judge(&[line]), Verdict::Unshareable, "{line}");
         let late = ["Cache-Control: max-age=60", "Expires: 0", line];
@@ -137,8 +144,13 @@ fn private_no_store_and_no_cache_are_for_one_request() {
         "Cache-Control: private",
     ];
     assert_eq!(judge(&several), Verdict::Unshareable);
-    let others = "Cache-Control: public, immutable, no-transform, x=\"no-store, private\"";
-    assert!(matches!(judge(&[others]), Verdict::Shared(_)));
+    for others in [
+        "Cache-Control: public, immutable, no-transform, x=\"no-store, private\"",
+        "Cache-Control: no-storex, xprivate",
+        "Cache-Control:",
+    ] {
+        assert!(matches!(judge(&[others]), Verdict::Shared(_)), "{others}");
+    }
 }
 
 #[test]

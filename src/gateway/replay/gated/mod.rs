@@ -1,8 +1,8 @@
 //! Replays requests through zones, the places of their keys, and the gates in front of origins,
 //! event by event.
 //!
-//! There the departures of all requests depend on each other, and so on those that come later. A
-//! request's outcome is therefore known only when it has left.
+//! Where there are gates or places, the departures of all requests depend on each other, and so on
+//! those that come later. A request's outcome is then known only when it has left.
 
 mod key_places;
 mod onward;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{Route, Settings};
+use config::{Origin, Route, Settings};
 use foldhash::fast::RandomState;
 use limit::{Cost, Excess, Moment, Share, Verdict};
 
@@ -36,6 +36,8 @@ pub struct GatedSimulator<'a> {
     zones: ZoneQueues<'a>,
     places: KeyPlaces,
     gates: OriginGates<'a>,
+    /// Whether outcomes depend on requests that come later, so that they are known only in the end.
+    is_eventual: bool,
     /// The requests that were given a place for which they waited, and have not gone on yet.
     granted: Vec<u64>,
     /// The requests that wait, by their numbers.
@@ -86,11 +88,15 @@ impl<'a> GatedSimulator<'a> {
     /// Creates the zones and gates of `settings`, all empty.
     #[must_use]
     pub fn new(settings: &'a Settings) -> Self {
+        let has_gate = |origin: &Origin| origin.gate_limits().is_some();
+        let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
         Self {
             requests: RequestKeys::new(settings),
             zones: ZoneQueues::new(settings),
             places: KeyPlaces::default(),
             gates: OriginGates::new(settings),
+            is_eventual: settings.origins.iter().any(has_gate)
+                || limits.any(|it| it.limit.in_flight.is_some()),
             granted: Vec::new(),
             waiting: HashMap::default(),
             known: Vec::new(),
@@ -147,7 +153,11 @@ impl<'a> GatedSimulator<'a> {
         }
         self.zones.begin(&request.joined.charges);
         self.waiting.insert(number, request);
-        ReplayAdmission::Waits
+        if self.is_eventual {
+            ReplayAdmission::Waits
+        } else {
+            ReplayAdmission::Known(outcome)
+        }
     }
 
     /// The trace has ended: everybody who waits leaves.

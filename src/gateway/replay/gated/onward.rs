@@ -25,7 +25,7 @@ impl<'a> GatedSimulator<'a> {
             return;
         };
         self.zones.end(&request.joined.charges);
-        let outcome = self.go_on(number, request);
+        let outcome = self.go_on(number, request).filter(|_| self.is_eventual);
         self.known.extend(outcome.map(|outcome| (number, outcome)));
     }
 
