@@ -6,8 +6,7 @@ use std::time::Duration;
 use config::Collapse;
 use limit::{Cost, Moment};
 
-use super::body::AnswerBody;
-use super::memory::Charge;
+use super::memory::{AnswerBody, Charge};
 use super::terms::{Terms, Windows};
 
 /// What an answer takes beside its bytes: the entry of the table, its key's node, this struct.

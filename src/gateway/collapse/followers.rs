@@ -2,7 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::asker::Asker;
+/// A request, as its kind knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// A number that two clients seldom have in common.
+    pub client: u64,
+    /// Whether its answer could be that of others.
+    pub may_lead: bool,
+}
 
 /// Those who wait for one answer, in the order in which they came.
 ///

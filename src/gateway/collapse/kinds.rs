@@ -22,8 +22,7 @@ use foldhash::fast::RandomState;
 use limit::Moment;
 use lru::LruCache;
 
-use super::asker::Asker;
-use super::followers::Followers;
+use super::followers::{Asker, Followers};
 use super::terms::Windows;
 use failed::Retry;
 pub use failed::{Cause, Failed};
@@ -267,26 +266,18 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.followers.remove(follower) && flight.followers.is_empty()
     }
 
-    /// Returns until when the answer serves that is evicted next.
-    ///
-    /// `None`: the next entry has no answer.
-    #[must_use]
-    pub fn next_ends(&self) -> Option<Moment> {
-        match self.entries.peek_lru()?.1 {
-            Entry::Kept { until, .. } => Some(*until),
-            Entry::Unshareable { .. } | Entry::Refused { .. } => None,
-        }
-    }
-
-    /// Evicts the entry that was used least recently. Returns whether it held an answer.
+    /// Evicts the entry that was used least recently. Returns until when it served, as a stale answer
+    /// at last: the beginning of time if it held no answer.
     ///
     /// `None`: there is no entry.
-    pub fn evict(&mut self) -> Option<bool> {
+    pub fn evict(&mut self) -> Option<Moment> {
         let (key, entry) = self.entries.pop_lru()?;
         self.bytes -= key.len() + ENTRY;
-        let is_answer = matches!(entry, Entry::Kept { .. });
-        self.answers -= usize::from(is_answer);
-        Some(is_answer)
+        let Entry::Kept { until, .. } = entry else {
+            return Some(Moment::default());
+        };
+        self.answers -= 1;
+        Some(until)
     }
 
     /// Returns the bytes that the entries take beside their answers.

@@ -8,10 +8,9 @@ use limit::Moment;
 
 use super::SharedAnswers;
 use super::answer::{self, AnswerHead, SharedAnswer};
-use super::body::AnswerBody;
 use super::flight::Flight;
 use super::kinds::{Cause, FlightId};
-use super::memory::Charge;
+use super::memory::{AnswerBody, Charge};
 use crate::gate::{Line, Reserved};
 use crate::time::clock;
 

@@ -1,19 +1,15 @@
-//! The memory of shared answers: answers that are kept or gathered, and those only readers hold.
+//! The memory of shared answers, that are kept or gathered or that only readers hold, and the bodies
+//! that take it.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 /// Divisor of all memory: this part is reserved for answers that only readers hold.
 ///
 /// The rest is reserved for answers that are kept or gathered.
 pub(super) const READERS_PART: usize = 4;
-
-/// A body that can be taken from its readers.
-pub(super) trait CutOff: Debug + Send + Sync {
-    fn cut_off(&self);
-}
 
 /// The memory that all answers take.
 ///
@@ -28,7 +24,7 @@ pub(super) struct Memory {
 #[derive(Debug, Default)]
 struct Held {
     /// Size in bytes and body, by number. So the body that is held for longest comes first.
-    bodies: BTreeMap<u64, (usize, Weak<dyn CutOff>)>,
+    bodies: BTreeMap<u64, (usize, Weak<AnswerBody>)>,
     bytes: usize,
     last: u64,
 }
@@ -45,7 +41,7 @@ impl Memory {
     }
 
     /// Adds a body of `size` bytes that only its readers hold from now on. Returns its number.
-    pub(super) fn hold(&self, body: Weak<dyn CutOff>, size: usize) -> u64 {
+    fn hold(&self, body: Weak<AnswerBody>, size: usize) -> u64 {
         let mut held = self.lock();
         held.last += 1;
         held.bytes += size;
@@ -55,7 +51,7 @@ impl Memory {
     }
 
     /// Removes the body with this number, which has no readers any more.
-    pub(super) fn release(&self, number: u64) {
+    fn release(&self, number: u64) {
         let mut held = self.lock();
         if let Some((size, _)) = held.bodies.remove(&number) {
             held.bytes -= size;
@@ -97,10 +93,6 @@ impl Charge {
         }
     }
 
-    pub(super) fn memory(&self) -> &Arc<Memory> {
-        &self.memory
-    }
-
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -115,5 +107,87 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// The body of an answer, or the rest of one that a single client has not read.
+///
+/// If slow readers hold more than their part of the memory, the body is taken from them: they can
+/// send no more of it.
+#[derive(Debug)]
+pub struct AnswerBody {
+    /// `None`: it is cut off.
+    content: RwLock<Option<Content>>,
+    length: usize,
+    /// The bytes of memory that it takes.
+    size: usize,
+    memory: Arc<Memory>,
+    /// Its number among the bodies that only readers hold, if it is one.
+    held: OnceLock<u64>,
+}
+
+#[derive(Debug)]
+struct Content {
+    bytes: Vec<u8>,
+    _charge: Charge,
+}
+
+impl AnswerBody {
+    /// `charge`: what it takes.
+    pub(super) fn new(bytes: Vec<u8>, charge: Charge) -> Arc<Self> {
+        Arc::new(Self {
+            length: bytes.len(),
+            size: charge.bytes,
+            memory: Arc::clone(&charge.memory),
+            held: OnceLock::new(),
+            content: RwLock::new(Some(Content {
+                bytes,
+                _charge: charge,
+            })),
+        })
+    }
+
+    /// The number of its bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Calls `read` with the bytes in `range`; an empty slice if it ends behind them.
+    ///
+    /// Returns `None` if the body is cut off. `read` should be quick: it holds a lock.
+    pub fn read<R>(&self, range: Range<usize>, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let content = self.content.read().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &content.as_ref()?.bytes;
+        Some(read(bytes.get(range).unwrap_or_default()))
+    }
+
+    /// Whether it is cut off.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        let content = self.content.read().unwrap_or_else(PoisonError::into_inner);
+        content.is_none()
+    }
+
+    /// Nobody but its readers holds it any more.
+    pub(super) fn hold(self: &Arc<Self>) {
+        let body = Arc::downgrade(self);
+        self.held.get_or_init(|| self.memory.hold(body, self.size));
+    }
+
+    /// Takes the bytes from its readers.
+    fn cut_off(&self) {
+        let content = self.content.write();
+        let taken = content.unwrap_or_else(PoisonError::into_inner).take();
+        drop(taken);
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        self.cut_off();
+        if let Some(number) = self.held.get() {
+            self.memory.release(*number);
+        }
     }
 }

@@ -6,16 +6,14 @@
 //! | `terms`, `directives` | what an answer allows, as a shared cache reads it (RFC 9111) |
 //! | `accel_expires` | the same, as nginx has it |
 //! | `date` | the dates of HTTP |
-//! | `answer`, `body` | a complete answer, and its body, which slow readers can lose |
-//! | `memory` | the bytes that answers take, and those that only readers hold |
+//! | `answer` | a complete answer |
+//! | `memory` | the bodies of answers, which slow readers can lose, and the bytes that all answers take |
 //! | `present` | what one request gets of it: all, a part, or 304 |
 //! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
-//! | `asker`, `followers` | a request as its kind knows it, and the line of those who wait |
+//! | `followers` | a request as its kind knows it, and the line of those who wait |
 
 mod accel_expires;
 mod answer;
-mod asker;
-mod body;
 mod date;
 mod directives;
 mod flight;
@@ -40,17 +38,17 @@ use tokio::sync::oneshot;
 
 use crate::time::clock;
 use answer::KeptAnswer;
-use asker::Asker;
 use flight::Flight;
+use followers::Asker;
 use kinds::{Cause, Failed, FlightId, Kinds, Lookup};
 use memory::{Memory, READERS_PART};
 
 pub(crate) use accel_expires::ACCEL_EXPIRES;
 pub use answer::{AnswerFields, AnswerHead, SharedAnswer};
-pub use body::AnswerBody;
 pub(crate) use date::parse_date;
 pub use follower::{Followed, Follower, Release};
 pub use leader::{Gathered, Leader};
+pub use memory::AnswerBody;
 pub use present::{Preconditions, Presented};
 pub use terms::{Head, Terms, Verdict, Windows};
 
@@ -318,11 +316,10 @@ impl SharedAnswers {
                 evicted += 1;
                 continue;
             }
-            let until = kinds.next_ends();
-            if kinds.evict().is_none() {
+            let Some(until) = kinds.evict() else {
                 return (false, evicted);
-            }
-            evicted += u64::from(until.is_some_and(|until| clock::now() < until));
+            };
+            evicted += u64::from(clock::now() < until);
         }
     }
 

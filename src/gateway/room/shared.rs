@@ -241,9 +241,7 @@ impl OriginRoom {
         let mut state = self.lock();
         let limits = (state.limits(), state.since);
         let (life, keys) = (state.identity.life, state.lottery);
-        let Some(shared) = state.shared() else {
-            return None;
-        };
+        let shared = state.shared()?;
         let marks = shared.marks.end_present().iter();
         all.extend(marks.map(|(outage, count)| RoomOp::Mark {
             outage: *outage,

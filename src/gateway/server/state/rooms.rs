@@ -102,10 +102,11 @@ impl RoomsFile {
             rooms: rooms.collect(),
         };
         self.put(&content, nth)?;
-        for saved in content.rooms.iter().filter(|_| ahead > 0) {
-            let room = gateway.rooms().find(|room| room.origin() == saved.origin);
-            room.into_iter()
-                .for_each(|room| room.reserve(saved.room.reserved));
+        for room in gateway.rooms().filter(|_| ahead > 0) {
+            let mut written = content.rooms.iter();
+            if let Some(saved) = written.find(|it| it.origin == room.origin()) {
+                room.reserve(saved.room.reserved);
+            }
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ const SALE: Crowd = Crowd {
 
 #[test]
 fn visitors_enter_in_their_order_and_never_more_than_there_are_places() {
-    let part = if is_long_run() { 1 } else { 4 };
+    let part = if is_long_run() { 1 } else { 2 };
     let crowd = Crowd {
         visitors: SALE.visitors / part,
         come_within: SALE.come_within / part as f64,
