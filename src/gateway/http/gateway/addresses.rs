@@ -15,8 +15,7 @@ pub type Addresses = BTreeMap<String, Vec<IpAddr>>;
 
 impl Gateway {
     /// Whether the addresses of any name are servers.
-    #[must_use]
-    pub fn resolves_names(&self) -> bool {
+    pub(crate) fn resolves_names(&self) -> bool {
         let mut origins = self.settings.origins.iter();
         origins.any(|origin| origin.names_to_resolve().next().is_some())
     }

@@ -165,8 +165,7 @@ impl RouteCosts {
     }
 
     /// What a request costs that took its origin so long.
-    #[must_use]
-    pub fn of_time(&self, took: Duration) -> Cost {
+    pub(crate) fn of_time(&self, took: Duration) -> Cost {
         Cost::of_work(took, self.rule.unit, self.rule.max)
     }
 

@@ -66,8 +66,7 @@ impl Maintenances {
     }
 
     /// Whether the time of any is over.
-    #[must_use]
-    pub fn any_expired(&self, now: Moment) -> bool {
+    pub(crate) fn any_expired(&self, now: Moment) -> bool {
         let mut all = self.all.iter().chain(self.routes.values());
         all.any(|it| it.until <= now)
     }
@@ -128,14 +127,16 @@ impl Maintenances {
 
 impl Gateway {
     /// What is in maintenance now.
-    #[must_use]
-    pub fn maintenances(&self) -> &Maintenances {
+    pub(crate) fn maintenances(&self) -> &Maintenances {
         &self.maintenances
     }
 
     /// The gateway under the same settings, with this in maintenance.
-    #[must_use]
-    pub fn with_maintenances(&self, maintenances: Maintenances, workers: &[ArbiterHandle]) -> Self {
+    pub(crate) fn with_maintenances(
+        &self,
+        maintenances: Maintenances,
+        workers: &[ArbiterHandle],
+    ) -> Self {
         let mut settings = self.settings.clone();
         maintenances.apply(&mut settings.routes);
         let mut next = self.next(settings, workers, self.access.clone());

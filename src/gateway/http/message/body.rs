@@ -63,8 +63,7 @@ impl BodyDecoder {
     ///
     /// A read of no more than this leaves the next message unread. `usize::MAX` if that is not
     /// known.
-    #[must_use]
-    pub fn read_limit(&self) -> usize {
+    pub(crate) fn read_limit(&self) -> usize {
         match self.0 {
             State::Length(left) => usize::try_from(left).unwrap_or(usize::MAX),
             _ => usize::MAX,
@@ -207,6 +206,11 @@ impl BodyEncoder {
         }
         out.put(b"\r\n");
     }
+}
+
+/// Appends the line of a field whose value is a number.
+pub(crate) fn put_number_field(out: &mut Buffer, name: &[u8], number: u64) {
+    put_field(out, name, itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Appends the line of a field.

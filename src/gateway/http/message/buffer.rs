@@ -111,8 +111,7 @@ impl Pool {
 }
 
 /// Returns the number of buffers of all threads of this process.
-#[must_use]
-pub fn stats() -> BufferStats {
+pub(crate) fn stats() -> BufferStats {
     let pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = BufferStats::default();
     for pool in pools.iter().filter_map(Weak::upgrade) {
@@ -145,8 +144,7 @@ impl Buffer {
     }
 
     /// Returns an empty buffer that takes room from the pool with its first bytes.
-    #[must_use]
-    pub fn without_room() -> Self {
+    pub(crate) fn without_room() -> Self {
         Self {
             bytes: Vec::new(),
             start: 0,
@@ -178,8 +176,7 @@ impl Buffer {
     }
 
     /// Returns whether the buffer holds bytes, and none were consumed.
-    #[must_use]
-    pub fn is_untouched(&self) -> bool {
+    pub(crate) fn is_untouched(&self) -> bool {
         self.start == 0 && !self.is_empty()
     }
 
@@ -241,8 +238,7 @@ impl Buffer {
     }
 
     /// Returns whether `count` more bytes fit without growing.
-    #[must_use]
-    pub fn has_room_for(&self, count: usize) -> bool {
+    pub(crate) fn has_room_for(&self, count: usize) -> bool {
         self.end + count <= self.bytes.len()
     }
 

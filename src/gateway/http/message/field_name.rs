@@ -103,8 +103,7 @@ impl FieldName {
     /// Returns whether the field is hop-by-hop and ends at this gateway.
     ///
     /// These are the fields of RFC 9110, section 7.6.1, and fields of older practice.
-    #[must_use]
-    pub fn is_of_one_hop(self) -> bool {
+    pub(crate) fn is_of_one_hop(self) -> bool {
         matches!(
             self,
             Self::Connection
@@ -117,8 +116,7 @@ impl FieldName {
     }
 
     /// Returns whether the field says where a request came from: only trusted peers may set it.
-    #[must_use]
-    pub fn tells_origination(self) -> bool {
+    pub(crate) fn tells_origination(self) -> bool {
         matches!(
             self,
             Self::Forwarded
@@ -132,8 +130,7 @@ impl FieldName {
     /// Returns whether the field stays even if `Connection` lists it.
     ///
     /// Without such a field the message would mean something else.
-    #[must_use]
-    pub fn is_kept(self) -> bool {
+    pub(crate) fn is_kept(self) -> bool {
         matches!(
             self,
             Self::Authorization | Self::ContentLength | Self::Cookie | Self::Host
@@ -168,8 +165,7 @@ fn is_x_ratelimit(name: &[u8]) -> bool {
 /// Whether a name begins like a known one in lower case, with any sign in place of `-`.
 ///
 /// Some origins read all such signs alike.
-#[must_use]
-pub fn is_like(name: &[u8], known: &[u8]) -> bool {
+pub(crate) fn is_like(name: &[u8], known: &[u8]) -> bool {
     let same = |(one, other): (&u8, &u8)| {
         one.eq_ignore_ascii_case(other) || (*other == b'-' && !one.is_ascii_alphanumeric())
     };

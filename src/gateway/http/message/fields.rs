@@ -83,6 +83,9 @@ impl Field {
     }
 }
 
+/// Writes a field, given its name and its value.
+pub type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
+
 /// A table of fields, built before their number is known.
 pub type FieldTable = SmallVec<[Field; 32]>;
 
@@ -164,9 +167,8 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns whether one of these fields occurs.
-    #[must_use]
     #[inline]
-    pub fn has_any<const N: usize>(self, known: [FieldName; N]) -> bool {
+    pub(crate) fn has_any<const N: usize>(self, known: [FieldName; N]) -> bool {
         self.present
             & known
                 .map(FieldName::bit)
@@ -234,8 +236,7 @@ impl<'a> Fields<'a> {
 /// Removes the blanks around a text (RFC 9110, section 5.5).
 ///
 /// A form feed is not a blank, nor is a carriage return without its line feed.
-#[must_use]
-pub fn without_blanks(mut text: &[u8]) -> &[u8] {
+pub(crate) fn without_blanks(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
         text = rest;
     }

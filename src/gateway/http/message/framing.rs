@@ -31,8 +31,7 @@ impl BodyLength {
     }
 
     /// Returns the number of bytes, if it is known.
-    #[must_use]
-    pub fn exact(self) -> Option<u64> {
+    pub(crate) fn exact(self) -> Option<u64> {
         match self {
             Self::None => Some(0),
             Self::Length(length) => Some(length),

@@ -19,9 +19,8 @@ const FIELDS: [FieldName; 3] = [
 ///
 /// A scheme that only begins like one of them counts, and so does one inside a quoted text: a
 /// connection too many is cheaper than a stranger's login.
-#[must_use]
 #[inline]
-pub fn logs_in_connection(fields: Fields<'_>) -> bool {
+pub(crate) fn logs_in_connection(fields: Fields<'_>) -> bool {
     // Most heads have none of these fields.
     fields.has_any(FIELDS) && names_scheme(fields)
 }

@@ -189,8 +189,7 @@ impl RequestHead {
     }
 
     /// Returns whether the method is `HEAD`.
-    #[must_use]
-    pub fn is_head(&self) -> bool {
+    pub(crate) fn is_head(&self) -> bool {
         self.method() == b"HEAD"
     }
 
@@ -216,8 +215,7 @@ impl RequestHead {
     /// Returns the host that the client names, with its port.
     ///
     /// The authority of an absolute target overrides the field (RFC 9112, section 3.2.2).
-    #[must_use]
-    pub fn named_host(&self) -> Option<&[u8]> {
+    pub(crate) fn named_host(&self) -> Option<&[u8]> {
         self.authority()
             .or_else(|| self.fields().first(FieldName::Host))
     }
@@ -229,8 +227,7 @@ impl RequestHead {
     }
 
     /// Returns whether the request is a call of gRPC over HTTP/2.
-    #[must_use]
-    pub fn is_grpc(&self) -> bool {
+    pub(crate) fn is_grpc(&self) -> bool {
         let is_kind = |rest: &[u8]| matches!(rest, [] | [b'+' | b';', ..]);
         self.version == Version::Http2
             && self
@@ -241,8 +238,7 @@ impl RequestHead {
     }
 
     /// Returns whether the client opens a WebSocket over HTTP/2 (RFC 8441).
-    #[must_use]
-    pub fn opens_websocket(&self) -> bool {
+    pub(crate) fn opens_websocket(&self) -> bool {
         self.opens_websocket
     }
 
@@ -265,8 +261,7 @@ impl RequestHead {
     /// Returns whether sending the request twice has the same effect as sending it once.
     ///
     /// See RFC 9110, section 9.2.2.
-    #[must_use]
-    pub fn is_idempotent(&self) -> bool {
+    pub(crate) fn is_idempotent(&self) -> bool {
         let method = self.method();
         let idempotent: [&[u8]; 6] = [b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"];
         idempotent.contains(&method)

@@ -59,20 +59,12 @@ impl Sender {
     }
 
     /// Returns whether bytes wait to be sent and none of them were written.
-    #[must_use]
-    pub fn is_untouched(&self) -> bool {
+    pub(crate) fn is_untouched(&self) -> bool {
         self.out.as_ref().is_some_and(Buffer::is_untouched)
     }
 
-    /// Returns whether a head waits to be sent.
-    #[must_use]
-    pub fn has_head(&self) -> bool {
-        self.out.is_some()
-    }
-
     /// Returns how many bytes wait to be sent before the current piece.
-    #[must_use]
-    pub fn unsent(&self) -> usize {
+    pub(crate) fn unsent(&self) -> usize {
         self.out.as_ref().map_or(0, Buffer::len)
     }
 

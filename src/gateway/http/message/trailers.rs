@@ -39,8 +39,7 @@ impl Trailers {
     }
 
     /// Returns the fields whose name `stays` accepts.
-    #[must_use]
-    pub fn filtered(&self, stays: impl Fn(&[u8]) -> bool) -> Self {
+    pub(crate) fn filtered(&self, stays: impl Fn(&[u8]) -> bool) -> Self {
         let fields = self.0.iter().filter(|(name, _)| stays(name));
         Self(fields.cloned().collect())
     }
