@@ -1,7 +1,6 @@
 //! The gateway in force: its routes and the zones and origins that they name.
 
 mod addresses;
-mod class_table;
 mod counting;
 mod learned_costs;
 mod maintenance;
@@ -21,14 +20,14 @@ use crate::http::message::{BodyMemory, buffer};
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
 use crate::observe::metrics::{
-    CollapseMetrics, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics, show_buffers,
+    ClassMetrics, CollapseMetrics, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry,
+    RouteMetrics, show_buffers,
 };
 use crate::observe::spans::Spans;
 use crate::origin::{Dialer, Origin};
 use crate::room::OriginRoom;
 use crate::time::clock;
 use crate::zone::{SharedBy, StoreHealth, Zone};
-use class_table::ClassTable;
 use learned_costs::LearnedCosts;
 
 pub use addresses::Addresses;
@@ -61,7 +60,8 @@ pub struct Gateway {
     routes: Vec<Arc<RouteMetrics>>,
     /// For requests that matched no route.
     no_route: Arc<RouteMetrics>,
-    classes: ClassTable,
+    /// By the origin's index: the classes at its gate, in the order of the file.
+    classes: Vec<Vec<(Box<str>, Arc<ClassMetrics>)>>,
     learned_costs: LearnedCosts,
     access: Option<AccessLog>,
     /// The health of the store of shared zones and origins.
@@ -159,6 +159,16 @@ fn collapses(
         .collect()
 }
 
+/// The classes at the gate of an origin, with their metrics; none without a gate.
+fn classes(origin: &Origin) -> Vec<(Box<str>, Arc<ClassMetrics>)> {
+    let classes = origin.settings().classes.iter();
+    let named = classes.filter_map(|class| {
+        let metrics = origin.gate()?.metrics().class(&class.name);
+        Some((Box::from(&*class.name), metrics))
+    });
+    named.collect()
+}
+
 impl Gateway {
     /// Starts the zones' supervisors on `workers`. `since` is when the file was last changed.
     #[must_use]
@@ -247,7 +257,7 @@ impl Gateway {
         Self {
             rooms,
             collapses,
-            classes: ClassTable::new(&settings, &origins),
+            classes: origins.iter().map(classes).collect(),
             learned_costs: LearnedCosts::new(&settings, None),
             origins,
             route_index: RouteIndex::new(&settings.routes),
@@ -267,8 +277,7 @@ impl Gateway {
     }
 
     /// The store that zones and origins share; `None` if none is shared.
-    #[must_use]
-    pub fn store_health(&self) -> Option<&StoreHealth> {
+    pub(crate) fn store_health(&self) -> Option<&StoreHealth> {
         self.store_health.as_deref()
     }
 
@@ -299,8 +308,7 @@ impl Gateway {
     }
 
     /// The least `burst` of the limits in which requests of a zone wait; `None` if none waits.
-    #[must_use]
-    pub fn least_burst(&self, zone: usize) -> Option<u32> {
+    pub(crate) fn least_burst(&self, zone: usize) -> Option<u32> {
         self.least_bursts.get(zone).copied().flatten()
     }
 
@@ -356,33 +364,28 @@ impl Gateway {
     }
 
     /// The metrics of the requests that the origin's routes collapse, if any does.
-    #[must_use]
-    pub fn collapse_metrics(&self, origin: usize) -> Option<&CollapseMetrics> {
+    pub(crate) fn collapse_metrics(&self, origin: usize) -> Option<&CollapseMetrics> {
         self.collapses.get(origin)?.as_deref()
     }
 
     /// The answers that requests share, while any route collapses.
-    #[must_use]
-    pub fn used_shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
+    pub(crate) fn used_shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
         let is_used = self.collapses.iter().any(Option::is_some);
         self.shared_answers().filter(|_| is_used)
     }
 
     /// The answers that requests share, once any route collapses.
-    #[must_use]
-    pub fn shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
+    pub(crate) fn shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
         self.lifecycle.shared_answers.get()
     }
 
     /// The memory for bodies that are read ahead of a slow peer.
-    #[must_use]
-    pub fn body_memory(&self) -> &Arc<BodyMemory> {
+    pub(crate) fn body_memory(&self) -> &Arc<BodyMemory> {
         &self.lifecycle.body_memory
     }
 
     /// Whether any origin has a buffer for bodies.
-    #[must_use]
-    pub fn buffers_bodies(&self) -> bool {
+    pub(crate) fn buffers_bodies(&self) -> bool {
         let mut origins = self.settings.origins.iter();
         origins.any(|it| it.request_buffer.is_some() || it.response_buffer.is_some())
     }
@@ -414,8 +417,7 @@ impl Gateway {
     }
 
     /// Whether clients are served without a server: they wait for one, or get a stale response.
-    #[must_use]
-    pub fn bridges_outages(&self) -> bool {
+    pub(crate) fn bridges_outages(&self) -> bool {
         let waits = self.forwarding().any(|(route, origin)| {
             let origin = &self.settings.origins[origin];
             let may_wait = route.dry_run || !route.max_wait.is_some_and(|it| it.is_zero());
@@ -435,8 +437,7 @@ impl Gateway {
     }
 
     /// The access log, if there is one.
-    #[must_use]
-    pub fn access_log(&self) -> Option<&AccessLog> {
+    pub(crate) fn access_log(&self) -> Option<&AccessLog> {
         self.access.as_ref()
     }
 
@@ -446,14 +447,12 @@ impl Gateway {
     }
 
     /// Whether the gateway is stopping.
-    #[must_use]
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         *self.lifecycle.stopping.borrow()
     }
 
     /// A receiver that reports when the gateway is stopping, across all its versions.
-    #[must_use]
-    pub fn stopping(&self) -> watch::Receiver<bool> {
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
         self.lifecycle.stopping.subscribe()
     }
 

@@ -2,7 +2,6 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use config::tls::{Validity, unfit, validity};
 use config::{CertPair, read_regular};
@@ -15,10 +14,8 @@ use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServe
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::certificate_facts::names;
-use crate::observe::certificates::{CertificateOf, log_expiring, note_certificate, note_problem};
-
-/// Interval between checks for changed certificate files.
-pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
+use super::renewal::follow_files;
+use crate::observe::certificates::{CertificateOf, note_certificate, note_problem};
 
 /// Largest file of a certificate, with its chain, or of a key.
 const LARGEST: u64 = 1 << 20;
@@ -136,8 +133,7 @@ impl Certificates {
     }
 
     /// When the certificate of the first pair is valid, if it tells.
-    #[must_use]
-    pub fn first_validity(&self) -> Option<Validity> {
+    pub(crate) fn first_validity(&self) -> Option<Validity> {
         self.loaded(0)?.validity()
     }
 
@@ -155,23 +151,8 @@ impl Certificates {
     /// If a pair does not match, perhaps because only one of its files is written yet, the old
     /// certificate stays in force.
     pub async fn follow(self: Arc<Self>) {
-        let mut told = None;
-        loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            let this = Arc::clone(&self);
-            let Ok(renewed) = tokio::task::spawn_blocking(move || this.renew()).await else {
-                continue;
-            };
-            let problem = renewed.err().map(|error| error.to_string());
-            if let Some(problem) = problem
-                .as_ref()
-                .filter(|problem| told.as_ref() != Some(*problem))
-            {
-                tracing::error!("{problem}; the current certificate stays in use");
-            }
-            told = problem;
-            log_expiring();
-        }
+        let renew = move || self.renew();
+        follow_files("the current certificate stays in use", renew).await;
     }
 
     fn renew(&self) -> Result<(), CertificateError> {

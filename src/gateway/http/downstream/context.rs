@@ -87,26 +87,22 @@ impl ConnectionContext {
     }
 
     /// Returns both ends of the connection.
-    #[must_use]
-    pub fn peer(&self) -> &Peer {
+    pub(crate) fn peer(&self) -> &Peer {
         &self.peer
     }
 
     /// Returns both ends of a connection that goes on in another protocol.
-    #[must_use]
-    pub fn into_peer(self) -> Peer {
+    pub(crate) fn into_peer(self) -> Peer {
         self.peer
     }
 
     /// Returns the connections that are tied to this one; `None`: there were never any.
-    #[must_use]
-    pub fn tied(&self) -> Option<&TiedConnections> {
+    pub(crate) fn tied(&self) -> Option<&TiedConnections> {
         self.extras.get()?.tied.get()
     }
 
     /// Returns the same, to tie one more.
-    #[must_use]
-    pub fn to_tie(&self) -> &TiedConnections {
+    pub(crate) fn to_tie(&self) -> &TiedConnections {
         let extras = self.extras.get_or_init(Box::default);
         extras.tied.get_or_init(TiedConnections::default)
     }

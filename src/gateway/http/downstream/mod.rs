@@ -4,10 +4,9 @@
 //! |---|---|
 //! | `http1`, `http2` | a connection over either version |
 //! | `stream` | the client as a request's service uses it, over either version |
-//! | `tls`, `certificates` | encrypted connections |
+//! | `tls`, `certificates`, `renewal` | encrypted connections, and files that are read again |
 //! | `client_trust`, `pinned_clients`, `certificate_facts` | certificates of clients, and what certificates say |
 //! | `socket`, `peek` | what connections of both kinds can do, and a look at their first bytes |
-//! | `rewound` | a connection whose first bytes were read already |
 //! | `proxy_protocol` | the header with which a proxy names its client |
 //! | `context`, `peer`, `timeouts`, `stop`, `error_response` | parts that the others use |
 
@@ -22,7 +21,7 @@ mod peek;
 mod peer;
 mod pinned_clients;
 mod proxy_protocol;
-mod rewound;
+mod renewal;
 mod socket;
 mod stop;
 mod stream;
@@ -40,10 +39,10 @@ pub use proxy_protocol::{
     InvalidHeader, MAX as MAX_PROXY_HEADER, ProxyHeader, ProxyHeaderError,
     parse as parse_proxy_header, read_proxy_header,
 };
-pub use socket::Socket;
+pub use socket::{Socket, Wait};
 pub use stop::StopSignal;
 pub use stream::{
-    Aborted, ClientError, ClientStream, EachField, OriginHead, RequestService, Response,
+    Aborted, ClientError, ClientStream, EachField, OriginHead, RequestService, Response, Tunnel,
     unless_gone,
 };
 pub use timeouts::Timeouts;

@@ -62,8 +62,7 @@ impl Peer {
     }
 
     /// Returns the ends that the proxy at the other end of the connection names.
-    #[must_use]
-    pub fn behind_proxy(self, header: ProxyHeader) -> Self {
+    pub(crate) fn behind_proxy(self, header: ProxyHeader) -> Self {
         match header {
             ProxyHeader::Proxied {
                 source,
@@ -78,8 +77,7 @@ impl Peer {
     }
 
     /// Returns the name of the address that the client connected to, if it has one.
-    #[must_use]
-    pub fn listener(&self) -> Option<&str> {
+    pub(crate) fn listener(&self) -> Option<&str> {
         self.facts.as_ref()?.listener.as_deref()
     }
 
@@ -90,8 +88,7 @@ impl Peer {
     }
 
     /// Returns the same peer, with the certificate that it showed.
-    #[must_use]
-    pub fn with_certificate(self, certificate: ClientCertificate) -> Self {
+    pub(crate) fn with_certificate(self, certificate: ClientCertificate) -> Self {
         let listener = self.facts.as_ref().and_then(|facts| facts.listener.clone());
         let facts = PeerFacts {
             listener,

@@ -1,4 +1,3 @@
-use std::future::poll_fn;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,6 +6,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
+
+/// What is kept while the end of a connection is waited for; `None` before there is anything.
+pub type Wait<'a> = Option<Pin<Box<dyn Future<Output = ()> + 'a>>>;
 
 /// A client's connection, plain or encrypted.
 pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
@@ -40,17 +42,16 @@ pub(super) fn has_left(socket: BorrowedFd<'_>) -> bool {
 ///
 /// Usually nothing is unread while a client waits, so the next thing to read is the end. Only if
 /// bytes are unread, this also starts a wait for the end alone.
-pub(super) fn gone<S: Socket>(socket: &S) -> impl Future<Output = ()> + Unpin {
-    let mut closed = None;
-    poll_fn(move |cx| {
-        if closed.is_none() {
-            ready!(socket.poll_readable(cx));
-        }
-        closed
-            .get_or_insert_with(|| socket.closed())
-            .as_mut()
-            .poll(cx)
-    })
+pub(super) fn poll_gone<'s>(
+    socket: &'s impl Socket,
+    wait: &mut Wait<'s>,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    if wait.is_none() {
+        ready!(socket.poll_readable(cx));
+    }
+    let closed = wait.get_or_insert_with(|| socket.closed());
+    closed.as_mut().poll(cx)
 }
 
 // The runtime reports a closed peer to a task that waits for urgent data. It reports nothing else

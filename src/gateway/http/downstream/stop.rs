@@ -35,8 +35,7 @@ impl StopSignal {
     }
 
     /// Returns whether the gateway is stopping.
-    #[must_use]
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stopped_at.get().is_some()
     }
 

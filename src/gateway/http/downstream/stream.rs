@@ -7,8 +7,9 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::context::ConnectionContext;
+use super::socket::Wait;
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, RequestHead, ResponseHead, Trailers};
+use crate::http::message::{BodyLength, Buffer, Put, RequestHead, ResponseHead, Trailers};
 use crate::time::pacer::Priority;
 
 /// Serves the requests of clients.
@@ -16,11 +17,11 @@ pub trait RequestService: 'static {
     /// Serves one request, whose head arrived at `began`.
     ///
     /// If the client leaves, the future is dropped before it is done.
-    fn serve<C: ClientStream>(
+    fn serve(
         &self,
         head: RequestHead,
         began: Moment,
-        client: &mut C,
+        client: &mut dyn ClientStream,
         context: &ConnectionContext,
     ) -> impl Future<Output = Result<(), Aborted>>;
 
@@ -73,7 +74,7 @@ impl ClientError {
 }
 
 /// Calls its argument with the name and value of each field.
-pub type EachField<'a> = &'a dyn Fn(&mut dyn FnMut(&[u8], &[u8]));
+pub type EachField<'a> = &'a dyn Fn(Put<'_>);
 
 /// The head of a response, independent of the client's protocol.
 #[derive(Clone, Copy)]
@@ -112,8 +113,9 @@ pub struct OriginHead<'a> {
 pub trait ClientStream {
     /// Ready when the client has left.
     ///
-    /// For use while nothing is read from the client.
-    fn gone(&self) -> impl Future<Output = ()> + Unpin;
+    /// For use while nothing is read from the client. `wait`: `None` at first, and then what the
+    /// stream waits with.
+    fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()>;
 
     /// Returns whether the client has left, as far as this can be seen without reading.
     ///
@@ -214,12 +216,17 @@ pub trait ClientStream {
     /// The same as for [`Self::poll_send`].
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>>;
 
-    /// Takes the bytes that arrived after the request.
-    fn take_ahead(&mut self) -> Buffer;
-
-    /// Returns the connection itself after it has switched protocols; `None` if it cannot.
-    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin>;
+    /// Returns the connection itself after it has switched protocols, and the bytes that arrived
+    /// after the request; `None` if it cannot.
+    fn tunnel(&mut self) -> Option<(Box<dyn Tunnel + '_>, Buffer)> {
+        None
+    }
 }
+
+/// A connection that carries bytes both ways.
+pub trait Tunnel: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Tunnel for T {}
 
 /// Waits for `future`, unless the client leaves first.
 ///
@@ -228,17 +235,13 @@ pub trait ClientStream {
 /// # Errors
 ///
 /// Returns an error if the client leaves.
-pub fn unless_gone<C: ClientStream, F: Future>(
-    client: &C,
+pub fn unless_gone<F: Future>(
+    client: &dyn ClientStream,
     mut future: Pin<&mut F>,
 ) -> impl Future<Output = Result<F::Output, ClientError>> {
-    let mut gone = client.gone();
-    poll_fn(move |cx| {
-        if let Poll::Ready(done) = future.as_mut().poll(cx) {
-            return Poll::Ready(Ok(done));
-        }
-        Pin::new(&mut gone)
-            .poll(cx)
-            .map(|()| Err(ClientError::Gone))
+    let mut wait = None;
+    poll_fn(move |cx| match future.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Ok(done)),
+        Poll::Pending => { client.poll_gone(&mut wait, cx) }.map(|()| Err(ClientError::Gone)),
     })
 }

@@ -1,7 +1,7 @@
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use config::ClientAuth;
@@ -16,9 +16,10 @@ use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 use super::certificate_facts::ClientCertificate;
-use super::certificates::{Certificates, LOOK_EVERY};
+use super::certificates::Certificates;
 use super::client_trust::{ClientTrustError, TrustFiles};
 use super::peer::Peer;
+use super::renewal::follow_files;
 use super::stop::StopSignal;
 use super::stream::RequestService;
 use super::timeouts::Timeouts;
@@ -32,11 +33,17 @@ pub struct TlsServer(Arc<Inner>);
 
 struct Inner {
     certificates: Arc<Certificates>,
-    /// With the files that it started with.
-    clients: Option<(ClientAuth, TrustFiles)>,
+    clients: Option<Arc<Clients>>,
     /// Another one replaces it when the files of `clients` change: it forgets all sessions, so no
     /// client goes on with a certificate that is taken no longer.
     config: RwLock<Arc<ServerConfig>>,
+}
+
+/// How clients show who they are.
+struct Clients {
+    auth: ClientAuth,
+    /// The files in force.
+    known: Mutex<TrustFiles>,
 }
 
 /// Why a TLS handshake failed.
@@ -88,7 +95,8 @@ impl TlsServer {
             let files = TrustFiles::read(&auth)?;
             verifier = Some(files.verifier(&auth)?);
             files.note(&auth);
-            trust = Some((auth, files));
+            let known = Mutex::new(files);
+            trust = Some(Arc::new(Clients { auth, known }));
         }
         let config = config(&certificates, verifier)?;
         Ok(Self(Arc::new(Inner {
@@ -101,60 +109,39 @@ impl TlsServer {
     /// Watches the files of `clients` and puts changed ones into force. Returns at once if there
     /// are none.
     pub async fn follow(self) {
-        let Some((auth, started_with)) = self.0.clients.clone() else {
-            return;
-        };
-        let (mut known, mut told) = (Some(started_with), None);
-        loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            let (this, of, before) = (self.clone(), auth.clone(), known.clone());
-            let renewing = move || this.renew(&of, before);
-            let Ok(renewed) = tokio::task::spawn_blocking(renewing).await else {
-                continue;
-            };
-            let problem = match renewed {
-                Ok(files) => {
-                    known = files;
-                    None
-                }
-                Err(error) => Some(error.to_string()),
-            };
-            if let Some(problem) = problem.as_ref().filter(|it| told.as_ref() != Some(*it)) {
-                tracing::error!(
-                    "server.tls: {problem}; the current authorities and revocation lists stay in use"
-                );
-            }
-            let file = auth.ca.display().to_string();
-            note_problem(CertificateOf::ClientCa, &file, problem.as_deref());
-            told = problem;
+        if let Some(clients) = self.0.clients.clone() {
+            let consequence = "the current authorities and revocation lists stay in use";
+            follow_files(consequence, move || self.renew(&clients)).await;
         }
     }
 
-    /// Reads the files of `clients`, and puts them into force if they are not those `known`.
-    fn renew(
-        &self,
-        auth: &ClientAuth,
-        known: Option<TrustFiles>,
-    ) -> Result<Option<TrustFiles>, TlsServerError> {
+    /// Reads the files of `clients`, and puts them into force if they changed.
+    fn renew(&self, clients: &Clients) -> Result<(), TlsServerError> {
+        let renewed = self.renew_files(clients);
+        let problem = renewed.as_ref().err().map(ToString::to_string);
+        let file = clients.auth.ca.display().to_string();
+        note_problem(CertificateOf::ClientCa, &file, problem.as_deref());
+        renewed
+    }
+
+    fn renew_files(&self, Clients { auth, known }: &Clients) -> Result<(), TlsServerError> {
         let files = TrustFiles::read(auth)?;
-        if known.as_ref() == Some(&files) {
-            return Ok(known);
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known == files {
+            return Ok(());
         }
         let config = config(&self.0.certificates, Some(files.verifier(auth)?))?;
-        let mut in_force = self
-            .0
-            .config
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        *in_force = Arc::new(config);
+        let in_force = self.0.config.write();
+        *in_force.unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         files.note(auth);
+        *known = files;
         tracing::info!(client_ca = %auth.ca.display(), "the changed authorities and revocation lists are in force");
-        Ok(Some(files))
+        Ok(())
     }
 
     /// Why a handshake failed, if the certificate of the client is the reason.
     fn refusal(&self, error: &rustls::Error) -> Option<HandshakeError> {
-        let (auth, _) = self.0.clients.as_ref()?;
+        let auth = &self.0.clients.as_ref()?.auth;
         let refused = Refused {
             of: "client",
             field: "client_ca",
@@ -207,7 +194,14 @@ impl TlsServer {
         // Moved before the wait: else this future would keep room for the socket too.
         let serving: Pin<Box<dyn Future<Output = ()>>> =
             if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
-                Box::pin(http2::serve(socket, peer, timeouts, stop, service))
+                Box::pin(http2::serve(
+                    Vec::new(),
+                    socket,
+                    peer,
+                    timeouts,
+                    stop,
+                    service,
+                ))
             } else {
                 Box::pin(http1::serve(socket, peer, timeouts, &stop, service))
             };

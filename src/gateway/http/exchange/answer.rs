@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use config::OnClientGone;
@@ -12,12 +12,14 @@ use limit::Moment;
 use super::failure::{Attempt, Failure};
 use super::forward::{Forward, ResponseKind};
 use super::ratelimit_headers::whole_seconds;
+use super::record::RequestRecord;
+use super::response_fields::{self, MadeBy};
 use super::retry_after::retry_after;
 use super::upload::Upload;
-use super::{cost, heads, ratelimit_headers, rewrite};
-use crate::http::downstream::{ClientError, ClientStream, OriginHead, Response, unless_gone};
+use super::{cost, heads, ratelimit_headers};
+use crate::http::downstream::{ClientError, OriginHead, Response, unless_gone};
 use crate::http::message::{
-    BodyLength, FieldName, FieldTable, Fields, InvalidResponse, ResponseHead, Version,
+    BodyLength, FieldName, FieldTable, Fields, InvalidResponse, Put, ResponseHead, Version,
     logs_in_connection,
 };
 use crate::origin::{Connection, InFlight, OriginError};
@@ -61,7 +63,20 @@ impl ResponseLimits {
     }
 }
 
-impl<C: ClientStream> Forward<'_, '_, C> {
+/// Ready with what was received, or with `None` once the origin was silent for `limit` since then.
+pub(super) fn poll_received(
+    connection: &mut Connection,
+    cx: &mut Context<'_>,
+    since: Moment,
+    limit: Duration,
+) -> Poll<Option<io::Result<usize>>> {
+    match connection.poll_receive(cx) {
+        Poll::Ready(received) => Poll::Ready(Some(received)),
+        Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
+    }
+}
+
+impl Forward<'_, '_> {
     /// Sends the request on this connection, and waits for the head of the response.
     pub(super) async fn answer(
         &mut self,
@@ -130,7 +145,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         in_flight: &InFlight<'_>,
         limits: ResponseLimits,
     ) -> Result<Option<io::Result<usize>>, ClientError> {
-        let (fields, route) = (self.info.fields(), self.route);
+        let (fields, route) = (self.record.info.fields(), self.route);
         let Self {
             client,
             upload,
@@ -179,11 +194,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     ) -> Result<io::Result<usize>, ClientError> {
         let since = self.sent.max(self.upload.last_piece());
         self.record.asked_since = since;
-        let waiting = poll_fn(|cx| match connection.poll_receive(cx) {
-            Poll::Ready(received) => Poll::Ready(Some(received)),
-            Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
-        });
-        if let Some(received) = unless_gone(&*self.client, pin!(waiting)).await? {
+        let waiting = poll_fn(|cx| poll_received(connection, cx, since, limit));
+        if let Some(received) = unless_gone(self.client, pin!(waiting)).await? {
             return Ok(received);
         }
         // After a pause of the whole machine the runtime reports timers as due before it
@@ -239,7 +251,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             let server = in_flight.server().to_string();
             Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
         };
-        let to_head = self.info.head.is_head();
+        let to_head = self.record.info.head.is_head();
         let mut table = FieldTable::new();
         let head = connection.head(&mut table, to_head, limit);
         let Some((head, end)) = head.map_err(invalid)? else {
@@ -249,17 +261,18 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             self.pass_interim(&head);
             ResponseKind::Interim
         } else {
-            let asked = heads::asked_upgrade(self.info.head);
+            let asked = heads::asked_upgrade(self.record.info.head);
             let switches = head.status == 101;
             // To a client over HTTP/2, any 2xx would open its WebSocket (RFC 8441, section 5).
-            let opens_unasked = self.info.head.opens_websocket() && matches!(head.status, 200..300);
+            let opens_unasked =
+                self.record.info.head.opens_websocket() && matches!(head.status, 200..300);
             if opens_unasked || switches && !heads::is_switched_as_asked(&head, asked) {
                 return Err(invalid(InvalidResponse::Protocol));
             }
             let now = self.answered(&head, in_flight);
             self.last_byte = now;
             let keeps = head.keeps_alive();
-            if self.route.replaces(head.status) && !self.info.head.is_grpc() {
+            if self.route.replaces(head.status) && !self.record.info.head.is_grpc() {
                 let after = retry_after(head.fields(), now).ok().flatten();
                 let after = after.map_or(0, whole_seconds);
                 let retry_after = u32::try_from(after).unwrap_or(u32::MAX);
@@ -293,7 +306,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     ///
     /// A 100 is not forwarded if the client does not wait for one.
     fn pass_interim(&mut self, head: &ResponseHead<'_>) {
-        let request = self.info.head;
+        let request = self.record.info.head;
         if request.version() == Version::Http10 {
             return;
         }
@@ -301,13 +314,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             return;
         }
         self.continued |= head.status == 100;
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            heads::each_passing(
-                head,
-                false,
-                |_| false,
-                &mut cost::hiding(&self.route.cost, put),
-            );
+        let fields = |put: Put<'_>| {
+            let tells_cost = |_, name: &[u8]| cost::is_told_by(&self.route.cost, name);
+            heads::each_passing(head, false, tells_cost, put);
         };
         self.client.interim(head.status, head.reason(), &fields);
     }
@@ -327,7 +336,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
 
     /// Records the origin's response. Returns when it arrived.
     fn answered(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) -> Moment {
-        let now = self.worker.pacer.now();
+        let now = self.record.now();
         let took = self.origin_took(now);
         let waited = || self.time.since(self.sent, now);
         in_flight.answered(
@@ -354,16 +363,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     fn offer(&mut self, head: &ResponseHead<'_>, now: Moment) -> bool {
         let (record, route) = (&*self.record, self.route);
         let is_limited = !route.limits.is_empty();
-        let replaced = |known| is_limited && ratelimit_headers::replaces(route.headers, known);
-        let own_id = record.request_id().map(|(name, _)| name.as_bytes());
-        let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            let mut put = cost::hiding(&route.cost, put);
-            let mut put = ratelimit_headers::hiding_shared(route, &mut put);
-            heads::each_passing(head, false, replaced, &mut |name, value| {
-                if !own_id.is_some_and(|own| name.eq_ignore_ascii_case(own)) {
-                    put(name, value);
-                }
-            });
+        let passing = |put: Put<'_>| {
+            let ends_here = |known, name: &[u8]| ends_here(record, is_limited, known, name);
+            heads::each_passing(head, false, ends_here, put);
         };
         self.client.offer(&OriginHead {
             head,
@@ -379,46 +381,19 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         if self.record.shared.is_led() && !self.offer(head, now) {
             self.record.share_no_more();
         }
-        let (record, route) = (&*self.record, self.route);
+        let record = &*self.record;
         let outcome = record.outcome();
         let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
-        let replaced = |known| is_limited && ratelimit_headers::replaces(route.headers, known);
-        let trailers = self.info.head.takes_trailers();
+        let trailers = record.info.head.takes_trailers();
         if trailers && head.length == BodyLength::Chunked {
             let named = head.fields().elements(FieldName::Connection);
             self.named_away = named.map(Box::from).collect();
         }
-        let id = record.request_id();
-        let all = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            let announced = trailers && head.length == BodyLength::Chunked;
-            let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
-                let mut put = cost::hiding(&route.cost, put);
-                if route.collapse.is_some() {
-                    let mut put = ratelimit_headers::hiding_shared(route, &mut put);
-                    return heads::each_passing(head, announced, replaced, &mut put);
-                }
-                heads::each_passing(head, announced, replaced, &mut put);
-            };
-            match id {
-                None => passing(put),
-                Some((own, id)) => {
-                    // The origin may send the id back, or another one.
-                    passing(&mut |name, value| {
-                        if !name.eq_ignore_ascii_case(own.as_bytes()) {
-                            put(name, value);
-                        }
-                    });
-                    put(own.as_bytes(), id.as_bytes());
-                }
-            }
-            if let Some(outcome) = outcome {
-                ratelimit_headers::write(put, route, record, outcome);
-            }
-            ratelimit_headers::write_shared(put, route, record);
-        };
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            record.put_with_session(put, |put| {
-                rewrite::edit(record, &[&route.response_fields], put, all);
+        let announced = trailers && head.length == BodyLength::Chunked;
+        let fields = |put: Put<'_>| {
+            response_fields::put(record, MadeBy::Origin, put, |put| {
+                let ends_here = |known, name: &[u8]| ends_here(record, is_limited, known, name);
+                heads::each_passing(head, announced, ends_here, put);
             });
         };
         self.client.begin(&Response {
@@ -434,4 +409,18 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             fields: &fields,
         });
     }
+}
+
+/// Whether a field of the origin's response ends here, because the gateway reads or replaces it.
+///
+/// `is_limited`: the request has limits, so the gateway may say what is left of them.
+fn ends_here(record: &RequestRecord<'_>, is_limited: bool, known: FieldName, name: &[u8]) -> bool {
+    // The origin may send the id back, or another one.
+    let own_id = record.request_id().map(|(name, _)| name.as_bytes());
+    own_id.is_some_and(|own| name.eq_ignore_ascii_case(own))
+        || record.route().is_some_and(|route| {
+            is_limited && ratelimit_headers::replaces(route.headers, known)
+                || cost::is_told_by(&route.cost, name)
+                || ratelimit_headers::is_of_sharing(route, name)
+        })
 }

@@ -5,11 +5,8 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite};
-
-use super::collapse::AnyClient;
 use super::heads;
-use crate::http::downstream::{ClientError, ClientStream, EachField, Response};
+use crate::http::downstream::{ClientError, ClientStream, EachField, Response, Wait};
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyMemory, BodyQueue, Buffer, RequestHead, Trailers, Version};
 
@@ -28,7 +25,7 @@ pub(super) fn size_for(
 
 /// A client of any protocol, with the part of the request's body that was received ahead.
 pub(super) struct BufferedClient<'c> {
-    client: &'c mut dyn AnyClient,
+    client: &'c mut dyn ClientStream,
     body: BodyQueue,
     /// Number of blocks that were read; `None`: blocks are dropped once read.
     ///
@@ -40,7 +37,7 @@ pub(super) struct BufferedClient<'c> {
 
 impl<'c> BufferedClient<'c> {
     pub(super) fn new(
-        client: &'c mut dyn AnyClient,
+        client: &'c mut dyn ClientStream,
         memory: &Arc<BodyMemory>,
         size: NonZeroU64,
     ) -> Self {
@@ -98,8 +95,8 @@ impl<'c> BufferedClient<'c> {
 }
 
 impl ClientStream for BufferedClient<'_> {
-    fn gone(&self) -> impl Future<Output = ()> + Unpin {
-        self.client.gone()
+    fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
+        self.client.poll_gone(wait, cx)
     }
 
     fn has_left(&self, cx: &mut Context<'_>) -> bool {
@@ -167,14 +164,5 @@ impl ClientStream for BufferedClient<'_> {
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
         self.client.poll_flush(cx)
-    }
-
-    fn take_ahead(&mut self) -> Buffer {
-        Buffer::take()
-    }
-
-    /// No request with a buffer asks to switch protocols.
-    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
-        None::<tokio::io::Empty>
     }
 }

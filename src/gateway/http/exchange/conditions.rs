@@ -1,4 +1,4 @@
-//! Whether a request meets the conditions of a route.
+//! Which route takes a request.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,22 @@ use config::{Matcher, MatcherInput, Route, target};
 
 use super::cookies;
 use super::request_info::RequestInfo;
+use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
 
+/// Returns the route that takes a request with this method, and its index.
+pub(super) fn find_route<'g>(
+    gateway: &'g Gateway,
+    info: &RequestInfo<'_>,
+    method: &[u8],
+) -> Option<(usize, &'g Route)> {
+    gateway.route(&info.path, &info.host, method, |route| are_met(route, info))
+}
+
 /// Whether a request meets the conditions of a route, and came to the address that it names.
-pub(super) fn are_met(route: &Route, info: &RequestInfo<'_>) -> bool {
+fn are_met(route: &Route, info: &RequestInfo<'_>) -> bool {
     let listen = route.listen.as_deref();
-    let is_here = listen.is_none_or(|listen| info.peer.listener() == Some(listen));
+    let is_here = listen.is_none_or(|listen| info.peer().listener() == Some(listen));
     is_here && route.conditions.iter().all(|it| is_met(it, info))
 }
 

@@ -4,6 +4,7 @@
 use config::{Cors, RatelimitHeaders};
 
 use super::request_info::RequestInfo;
+use crate::http::message::Put;
 
 const ORIGIN: &str = "origin";
 const ASKED_METHOD: &str = "access-control-request-method";
@@ -27,12 +28,7 @@ pub(super) fn is_replaced(name: &[u8]) -> bool {
 }
 
 /// Writes the fields of each response that scripts of an allowed site may read.
-pub(super) fn put(
-    cors: &Cors,
-    headers: RatelimitHeaders,
-    info: &RequestInfo<'_>,
-    put: &mut dyn FnMut(&[u8], &[u8]),
-) {
+pub(super) fn put(cors: &Cors, headers: RatelimitHeaders, info: &RequestInfo<'_>, put: Put<'_>) {
     // A cache must not give the response for one site to another.
     if !cors.allows_any() {
         put(b"Vary", b"Origin");
@@ -60,11 +56,7 @@ pub(super) fn put(
 }
 
 /// Writes what the answer to a preflight has beside the fields of each response.
-pub(super) fn put_preflight(
-    cors: &Cors,
-    info: &RequestInfo<'_>,
-    put: &mut dyn FnMut(&[u8], &[u8]),
-) {
+pub(super) fn put_preflight(cors: &Cors, info: &RequestInfo<'_>, put: Put<'_>) {
     put(
         b"Vary",
         b"Access-Control-Request-Method, Access-Control-Request-Headers",

@@ -41,34 +41,16 @@ pub(super) fn before(
 
 /// What a request turned out to cost; `None` if its answer does not tell.
 pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost> {
-    match rule {
-        CostRule::Response(of) => {
-            let value = answer.fields().named(&of.response_header).next()?;
-            CostRule::parse(value, of.max)
-        }
-        CostRule::Fixed(_) | CostRule::Header(_) | CostRule::BodyPer(_) | CostRule::Learned(_) => {
-            None
-        }
-    }
+    let CostRule::Response(of) = rule else {
+        return None;
+    };
+    let value = answer.fields().named(&of.response_header).next()?;
+    CostRule::parse(value, of.max)
 }
 
-/// Calls `put` with each field of an answer but that which tells its cost: the client does not get
-/// it.
-pub(super) fn hiding(
-    rule: &CostRule,
-    put: &mut dyn FnMut(&[u8], &[u8]),
-) -> impl FnMut(&[u8], &[u8]) {
-    let hidden = match rule {
-        CostRule::Response(of) => Some(of.response_header.as_bytes()),
-        CostRule::Fixed(_) | CostRule::Header(_) | CostRule::BodyPer(_) | CostRule::Learned(_) => {
-            None
-        }
-    };
-    move |name, value| {
-        if hidden.is_none_or(|hidden| !name.eq_ignore_ascii_case(hidden)) {
-            put(name, value);
-        }
-    }
+/// Whether a field of an answer tells its cost. The client does not get it.
+pub(super) fn is_told_by(rule: &CostRule, name: &[u8]) -> bool {
+    matches!(rule, CostRule::Response(of) if name.eq_ignore_ascii_case(of.response_header.as_bytes()))
 }
 
 /// The turns that a request has used, as long as its answer may change what they cost.

@@ -3,22 +3,66 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::failure::Failure;
 use super::forward::{AtOrigin, Forward};
 use super::{grpc, tunnel};
-use crate::http::downstream::{ClientError, ClientStream, unless_gone};
+use crate::http::downstream::{ClientError, unless_gone};
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, Trailers};
 use crate::origin::{Connection, InFlight};
 use crate::time::clock;
+use crate::time::deadline::Deadline;
 
 /// Most pieces that are read before the worker's other tasks have their turn, where the client does not slow it down.
 pub(super) const MAX_AT_ONCE: usize = 32;
 
-impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+/// Ready with the next piece of a response's body, or with an error once none came for `limit`.
+fn poll_piece(
+    connection: &mut Connection,
+    cx: &mut Context<'_>,
+    limit: Duration,
+) -> Poll<io::Result<Buffer>> {
+    match connection.poll_body(cx) {
+        Poll::Ready(piece) => Poll::Ready(piece),
+        Poll::Pending => {
+            let stalled = connection.poll_stall(cx, limit);
+            stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
+        }
+    }
+}
+
+/// Receives the rest of a response's body and drops it. Returns whether all of it came: no more than
+/// `most` bytes, within `span`.
+pub(super) async fn drop_body(connection: &mut Connection, most: usize, span: Duration) -> bool {
+    let (mut deadline, mut count) = (Deadline::default(), 0);
+    deadline.start(span);
+    poll_fn(|cx| {
+        if deadline.poll(cx).is_ready() || count > most {
+            return Poll::Ready(false);
+        }
+        for _ in 0..MAX_AT_ONCE {
+            if connection.body_is_over() {
+                return Poll::Ready(count <= most);
+            }
+            match connection.poll_body(cx) {
+                Poll::Ready(Ok(piece)) => {
+                    connection.moved();
+                    count = count.saturating_add(piece.len());
+                }
+                Poll::Ready(Err(_)) => return Poll::Ready(false),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
+impl<'r> Forward<'_, 'r> {
     /// Forwards the body of the response.
     ///
     /// The request counts as in flight until the last byte has arrived from the origin. Then the
@@ -66,11 +110,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             named.any(|named| named.eq_ignore_ascii_case(name))
         };
         let edits = &self.route.response_fields;
-        let is_call = self.info.head.is_grpc();
+        let is_call = self.record.info.head.is_grpc();
         // The outcome of a call is no matter of the route.
         let edited = |name: &[u8]| edits.has(name) && !(is_call && grpc::is_of_protocol(name));
         let passing = || trailers.filtered(|name| !named(name) && !edited(name));
-        self.info.head.takes_trailers().then(passing)
+        self.record.info.head.takes_trailers().then(passing)
     }
 
     /// Longest pause of the origin in the response's body.
@@ -89,7 +133,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         in_flight: &InFlight<'r>,
     ) -> Result<Buffer, Failure> {
         let limit = self.body_limit();
-        let fields = self.info.fields();
+        let fields = self.record.info.fields();
         let route = self.route;
         let Self { client, upload, .. } = self;
         let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
@@ -116,14 +160,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             piece = coming.await?;
         }
         if piece.is_none() {
-            let coming = poll_fn(|cx| match connection.poll_body(cx) {
-                Poll::Ready(piece) => Poll::Ready(piece),
-                Poll::Pending => {
-                    let stalled = connection.poll_stall(cx, limit);
-                    stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
-                }
-            });
-            piece = Some(unless_gone(&**client, pin!(coming)).await?);
+            let coming = poll_fn(|cx| poll_piece(connection, cx, limit));
+            piece = Some(unless_gone(*client, pin!(coming)).await?);
         }
         connection.moved();
         if is_waited_for {
@@ -142,7 +180,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         in_flight: &InFlight<'r>,
         piece: &mut Buffer,
     ) -> Result<(), Failure> {
-        let (fields, route) = (self.info.fields(), self.route);
+        let (fields, route) = (self.record.info.fields(), self.route);
         let mut has_stopped = false;
         poll_fn(|cx| {
             let client = &mut *self.client;
@@ -178,10 +216,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let Some((received, mut origin)) = connection.into_tunnel() else {
             return Err(Failure::Broken);
         };
-        let ahead = self.client.take_ahead();
-        if let Some(mut client) = self.client.tunnel() {
+        if let Some((mut client, ahead)) = self.client.tunnel() {
             let sent =
-                tunnel::carry(&mut client, &mut origin, received, Some(ahead), silence).await;
+                tunnel::carry(&mut *client, &mut origin, received, Some(ahead), silence).await;
             self.record.sent(sent);
         }
         Ok(())

@@ -3,18 +3,17 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::task::Poll;
 
 use config::OnClientGone;
 
-use super::download::MAX_AT_ONCE;
+use super::answer::poll_received;
+use super::download::drop_body;
 use super::failure::{Attempt, Failure};
 use super::forward::{AtOrigin, Forward, ResponseKind};
-use crate::http::downstream::{ClientError, ClientStream};
+use crate::http::downstream::ClientError;
 use crate::origin::{Connection, OriginError};
-use crate::time::deadline::Deadline;
 
-impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+impl<'r> Forward<'_, 'r> {
     /// Returns whether the request goes on without its client.
     ///
     /// The origin has all of the request, and its response is not one that lasts for as long as
@@ -76,14 +75,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     async fn receive_for_nobody(&mut self, connection: &mut Connection) -> io::Result<usize> {
         let limit = self.response_limits().answer;
         let since = self.sent.max(self.upload.last_piece());
-        poll_fn(|cx| match connection.poll_receive(cx) {
-            Poll::Ready(received) => Poll::Ready(received),
-            Poll::Pending => {
-                let late = connection.poll_silence(cx, since, limit);
-                late.map(|()| Err(io::ErrorKind::TimedOut.into()))
-            }
-        })
-        .await
+        let received = poll_fn(|cx| poll_received(connection, cx, since, limit)).await;
+        received.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Receives the rest of the response's body and drops it, at most for `body_timeout`.
@@ -93,27 +86,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             return;
         };
         self.record.disconnected();
-        let mut deadline = Deadline::default();
-        deadline.start(limit);
-        let is_complete = poll_fn(|cx| {
-            if deadline.poll(cx).is_ready() {
-                return Poll::Ready(false);
-            }
-            for _ in 0..MAX_AT_ONCE {
-                if connection.body_is_over() {
-                    return Poll::Ready(true);
-                }
-                match connection.poll_body(cx) {
-                    Poll::Ready(Ok(_)) => connection.moved(),
-                    Poll::Ready(Err(_)) => return Poll::Ready(false),
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await;
-        if is_complete {
+        if drop_body(connection, usize::MAX, limit).await {
             self.leave_origin(at_origin, keeps);
         } else {
             *at_origin = None;

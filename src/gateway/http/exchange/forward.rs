@@ -7,20 +7,19 @@ use std::time::Duration;
 use config::{self, Balance, HostRule, Route};
 use limit::{Moment, OriginTime};
 
-use super::admitted::Admitted;
 use super::cost::UsedTurns;
+use super::destination::Destination;
 use super::failure::{Attempt, Failure};
 use super::gate::AtGate;
 use super::heads::{self, RequestOnward};
 use super::key;
 use super::limits::OccupiedPlaces;
+use super::onward::Admitted;
 use super::record::RequestRecord;
 use super::reply::send;
-use super::request_info::RequestInfo;
 use super::upload::Upload;
-use super::worker::Worker;
 use crate::gate::{GateRejection, Place};
-use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionContext, unless_gone};
+use crate::http::downstream::{Aborted, ClientError, ClientStream, unless_gone};
 use crate::http::gateway::Gateway;
 use crate::http::message::logs_in_connection;
 use crate::origin::{Connection, InFlight, Needs, Origin, OriginError, Sender};
@@ -30,15 +29,11 @@ const MAX_REPEATS: u8 = 2;
 
 /// One request on its way to its origin.
 #[expect(clippy::struct_excessive_bools, reason = "each is of its own")]
-pub(super) struct Forward<'a, 'r, C> {
-    pub(super) worker: &'a Worker,
-    pub(super) gateway: &'r Gateway,
-    pub(super) route: &'a Route,
+pub(super) struct Forward<'a, 'r> {
+    pub(super) route: &'r Route,
     /// The index of the route's origin.
     pub(super) origin: usize,
-    pub(super) info: &'a RequestInfo<'a>,
-    pub(super) context: &'a ConnectionContext,
-    pub(super) client: &'a mut C,
+    pub(super) client: &'a mut dyn ClientStream,
     pub(super) record: &'a mut RequestRecord<'r>,
     pub(super) upload: Upload,
     /// Its place at the origin, until it is at one of the servers; `None` if there is no gate.
@@ -100,42 +95,30 @@ pub(super) enum ResponseKind {
     },
 }
 
-impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+impl<'a, 'r: 'a> Forward<'a, 'r> {
     /// Creates the forwarding of a request that has passed its limits.
     pub(super) fn new(
-        worker: &'a Worker,
-        Admitted {
-            route,
-            origin,
-            place,
-            used,
-            occupied,
-        }: Admitted<'r>,
-        info: &'a RequestInfo<'a>,
-        context: &'a ConnectionContext,
-        client: &'a mut C,
+        admitted: Admitted<'r>,
+        client: &'a mut dyn ClientStream,
         record: &'a mut RequestRecord<'r>,
     ) -> Self {
+        let Destination { route, origin } = admitted.to;
         let began = match &record.at_gate {
             // Only who waited there has read the clock.
-            Some(AtGate::Passed(span)) if !span.is_zero() => worker.pacer.now(),
+            Some(AtGate::Passed(span)) if !span.is_zero() => record.now(),
             // It may have waited for the answer of another one.
-            _ if route.collapse.is_some() => worker.pacer.now(),
+            _ if route.collapse.is_some() => record.now(),
             _ => record.began + record.waited(),
         };
         Self {
-            worker,
-            gateway: record.gateway,
             route,
             origin,
-            info,
-            context,
             client,
             upload: upload(record.gateway),
             record,
-            place,
-            used,
-            occupied,
+            place: admitted.place,
+            used: admitted.used,
+            occupied: admitted.occupied,
             began,
             time: OriginTime::NEW,
             sent: began,
@@ -176,7 +159,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Sends the response to a request that got none from its origin.
     fn fail(self, failure: Failure) -> Result<impl Future<Output = Result<(), Aborted>>, Aborted> {
         if let Failure::Origin(error) = &failure {
-            let now = self.worker.pacer.now();
+            let now = self.record.now();
             self.record.origin_ended(self.origin_took(now), now);
             self.origin().tell_unanswered(error, now);
         }
@@ -190,7 +173,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     pub(super) fn origin(&self) -> &'r Origin {
-        self.gateway.origin(self.origin)
+        self.record.gateway.origin(self.origin)
     }
 
     pub(super) fn settings(&self) -> &'r config::Origin {
@@ -200,13 +183,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// The hash of the key by which the origin chooses a server; `None`: it has none.
     pub(super) fn hash(&self) -> Option<u64> {
         match &self.settings().balance {
-            Balance::Hash(template) => key::hash(template, self.info, self.route),
+            Balance::Hash(template) => key::hash(template, self.record.info, self.route),
             Balance::LeastInFlight => None,
         }
     }
 
     async fn exchange(&mut self) -> Result<(), Failure> {
-        let head = self.info.head;
+        let head = self.record.info.head;
         let again = head.is_idempotent() && (head.length().is_empty() || self.client.rewind());
         // A request that cannot be sent twice does not use a connection that the server has
         // closed.
@@ -293,7 +276,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Whose request this is, for those who look at what is in flight.
     pub(super) fn sender(&self) -> Sender {
         Sender {
-            client: self.info.client.address,
+            client: self.record.info.client.address,
             route: self.record.route,
         }
     }
@@ -317,7 +300,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let mut in_flight = picked.map_err(Err)?;
         in_flight.set_place(self.place.take());
         self.record.server = Some(in_flight.server());
-        let pool = self.worker.pools.of(in_flight.at());
+        let pool = self.record.worker.pools.of(in_flight.at());
         let kept = pool.take(self.settings(), self.needs(), self.began, verified);
         match kept {
             Some(kept) => Ok((kept, in_flight)),
@@ -327,7 +310,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Takes a connection on which the client may be logged in.
     fn find_tied(&mut self, verified: bool) -> Option<(Connection, InFlight<'r>)> {
-        let tied = self.context.tied()?;
+        let tied = self.record.info.context.tied()?;
         let found = (self.origin()).pick_tied(tied, self.sender(), self.began, verified);
         let (connection, mut in_flight) = found?;
         self.record.server = Some(in_flight.server());
@@ -337,7 +320,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Returns the connection of a complete exchange to its pool, or to its client.
     pub(super) fn give_back(&self, connection: Connection, in_flight: &InFlight<'_>) {
-        let client = || self.context.to_tie();
+        let client = || self.record.info.context.to_tie();
         connection.give_back(self.settings(), self.last_byte, in_flight, client);
     }
 
@@ -369,7 +352,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
         let is_same = before == in_flight.server() || self.settings().host != HostRule::Origin;
         if !self.upload.has_begun() || self.client.rewind() {
-            self.upload = upload(self.gateway);
+            self.upload = upload(self.record.gateway);
             self.write_head(connection, in_flight)?;
         } else if connection.take_over_body(&mut broken) {
             self.write_head(connection, in_flight)?;
@@ -398,16 +381,16 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         if !in_flight.may_start() {
             return Err(Failure::Rejected(GateRejection::LEASE_ENDED));
         }
-        self.is_call = matches!(connection, Connection::Http2(_)) && self.info.head.is_grpc();
+        self.is_call =
+            matches!(connection, Connection::Http2(_)) && self.record.info.head.is_grpc();
         self.client.let_body_pause(self.is_call);
         if self.is_call {
             in_flight.note_begun();
         }
         let traceparent = self.record.traceparent();
         let onward = RequestOnward {
-            info: self.info,
+            info: self.record.info,
             route: self.route,
-            context: self.context,
             server: in_flight.server(),
             host: &self.settings().host,
             traceparent: traceparent.as_deref().map(str::as_bytes),
@@ -415,12 +398,12 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         };
         match connection {
             Connection::Http1(connection) => {
-                if logs_in_connection(self.info.fields()) {
+                if logs_in_connection(self.record.info.fields()) {
                     connection.tie();
                 }
                 let sender = connection.sender();
                 heads::write_request(sender.head(), &onward);
-                sender.begin_body(self.info.head.length());
+                sender.begin_body(self.record.info.head.length());
             }
             Connection::Http2(exchange) => {
                 let request = heads::http2_request(&onward);
@@ -432,9 +415,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// What the request needs of its connection.
     fn needs(&self) -> Needs {
-        match heads::asked_upgrade(self.info.head) {
+        match heads::asked_upgrade(self.record.info.head) {
             Some(_) => Needs::Http1,
-            None if logs_in_connection(self.info.fields()) => Needs::Own,
+            None if logs_in_connection(self.record.info.fields()) => Needs::Own,
             None => Needs::Any,
         }
     }
@@ -449,7 +432,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         if let Err(Failure::Origin(error)) = connection {
             connection = Box::pin(self.connect_later(in_flight, error)).await;
         }
-        self.sent = self.worker.pacer.now();
+        self.sent = self.record.now();
         self.record.server = Some(in_flight.server());
         connection
     }
@@ -474,9 +457,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         &self,
         in_flight: &InFlight<'_>,
     ) -> Result<Result<Connection, OriginError>, ClientError> {
-        let pool = self.worker.pools.of(in_flight.at());
+        let pool = self.record.worker.pools.of(in_flight.at());
         let connecting = pool.connect(self.settings(), self.origin().dialer(), self.needs());
-        unless_gone(&*self.client, pin!(connecting)).await
+        unless_gone(self.client, pin!(connecting)).await
     }
 
     /// Records that the request gets no response, or only a part, while it has its place still.
@@ -491,7 +474,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Records that the server gave no response, if the server caused it.
     pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
-            let now = self.worker.pacer.now();
+            let now = self.record.now();
             in_flight.failed(error, self.origin_took(now), now, self.is_impatient());
         }
         failure

@@ -7,6 +7,7 @@ use std::time::Duration;
 use config::{Origin, Plans, Route};
 use limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 
+use super::destination::Destination;
 use super::key;
 use super::limits::{LimitOutcome, Turns};
 use super::request_info::RequestInfo;
@@ -62,10 +63,7 @@ impl AtGate {
 pub(super) struct GateRequest<'a> {
     gate: &'a Arc<OriginGate>,
     gateway: &'a Gateway,
-    /// Index of its route.
-    index: usize,
-    /// Index of the route's origin.
-    origin: usize,
+    to: Destination<'a>,
     info: &'a RequestInfo<'a>,
     /// What the request counts for.
     cost: Cost,
@@ -99,17 +97,15 @@ impl<'a> GateRequest<'a> {
     /// Returns `None` if the origin has no gate.
     pub(super) fn new(
         gateway: &'a Gateway,
-        index: usize,
-        origin: usize,
         info: &'a RequestInfo<'a>,
+        to: Destination<'a>,
         cost: Cost,
     ) -> Option<Self> {
-        let gate = gateway.origin(origin).gate()?;
+        let gate = gateway.origin(to.origin).gate()?;
         Some(Self {
             gate,
             gateway,
-            index,
-            origin,
+            to,
             info,
             cost,
             has_turn: false,
@@ -120,12 +116,12 @@ impl<'a> GateRequest<'a> {
     }
 
     fn route(&self) -> &'a Route {
-        &self.gateway.settings().routes[self.index]
+        self.to.route
     }
 
     /// The settings of the origin.
     fn settings(&self) -> &'a Origin {
-        self.gateway.origin(self.origin).settings()
+        self.gateway.origin(self.to.origin).settings()
     }
 
     /// The key of the request here, if it has a plan and the log has to tell.
@@ -374,9 +370,9 @@ impl<'a> GateRequest<'a> {
         }
         let decides = self.plans().is_some_and(Plans::have_classes);
         let plan = decides.then(|| self.sharer().plan).flatten();
-        if let Some(class) = self.gateway.class_metrics(self.index, plan) {
-            class.count();
-        }
+        let class = plan.and_then(|plan| self.plans()?.get(plan)?.class.as_ref());
+        let class = class.unwrap_or(&self.route().class);
+        self.gateway.count_class(self.to.origin, class);
     }
 
     /// Says whose request it is that has left.

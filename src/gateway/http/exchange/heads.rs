@@ -12,18 +12,16 @@ use smallvec::SmallVec;
 use super::cookies::Repeated;
 use super::request_info::RequestInfo;
 use super::rewrite;
-use crate::http::downstream::ConnectionContext;
 use crate::http::http2::append;
-use crate::http::message::body::put_field;
+use crate::http::message::body::{put_field, put_number_field};
 use crate::http::message::{
-    BodyLength, Buffer, FieldName, Fields, RequestHead, ResponseHead, Version,
+    BodyLength, Buffer, FieldName, Fields, Put, RequestHead, ResponseHead, Version,
 };
 
 /// A request, and what its head for the origin depends on.
 pub(super) struct RequestOnward<'a> {
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) route: &'a Route,
-    pub(super) context: &'a ConnectionContext,
     pub(super) server: &'a ServerUrl,
     pub(super) host: &'a HostRule,
     /// Replaces the client's.
@@ -112,7 +110,7 @@ impl<'a> RequestOnward<'a> {
         }
         self.put_forwarded_for(&mut put);
         if !trusted || !fields.has(FieldName::XForwardedProto) {
-            put(b"X-Forwarded-Proto", &[info.peer.scheme().as_bytes()]);
+            put(b"X-Forwarded-Proto", &[info.peer().scheme().as_bytes()]);
         }
         if let Some(named) = self.info.head.named_host()
             && (!trusted || !fields.has(FieldName::XForwardedHost))
@@ -150,7 +148,7 @@ impl<'a> RequestOnward<'a> {
         const NAME: &[u8] = b"X-Forwarded-For";
         let lines = || self.info.fields().all(FieldName::XForwardedFor);
         let trusted = self.info.client.trusted;
-        match self.context.address() {
+        match self.info.context.address() {
             None if trusted => lines().for_each(|line| put(NAME, &[line])),
             None => {}
             Some(peer) if trusted && self.info.fields().has(FieldName::XForwardedFor) => {
@@ -259,25 +257,21 @@ fn websocket_key() -> String {
     BASE64.encode(key)
 }
 
-pub(super) fn put_number_field(out: &mut Buffer, name: &[u8], number: u64) {
-    put_field(out, name, itoa::Buffer::new().format(number).as_bytes());
-}
-
 /// Calls `put` with each field of a response that is forwarded to the client.
 ///
-/// `trailers`: the client gets the trailer fields, too.
+/// `trailers`: the client gets the trailer fields, too. `ends_here`: which fields are not forwarded.
 pub(super) fn each_passing(
     head: &ResponseHead<'_>,
     trailers: bool,
-    replaced: impl Fn(FieldName) -> bool,
-    put: &mut dyn FnMut(&[u8], &[u8]),
+    ends_here: impl Fn(FieldName, &[u8]) -> bool,
+    put: Put<'_>,
 ) {
     let fields = head.fields();
     for (known, name, value) in fields.iter() {
         let passes = match known {
             FieldName::ContentLength => false,
             FieldName::Trailer => trailers,
-            known => !known.is_of_one_hop() && !replaced(known),
+            known => !known.is_of_one_hop() && !ends_here(known, name),
         };
         if passes && !fields.names_away(known, name) {
             put(name, value);

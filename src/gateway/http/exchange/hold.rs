@@ -7,23 +7,24 @@ use std::time::Duration;
 use limit::Moment;
 use tokio::time::sleep;
 
+use super::destination::Destination;
 use super::failure::Failure;
 use super::forward::Forward;
 use super::gate::GateRequest;
 use crate::gate::{NoTurn, Place};
-use crate::http::downstream::{ClientStream, unless_gone};
+use crate::http::downstream::unless_gone;
 use crate::origin::{Connection, InFlight, OriginError};
 
 /// Time between two tries of a request for which all servers are full.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
-impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+impl<'r> Forward<'_, 'r> {
     /// Returns whether a request whose connection ended may be sent once more.
     ///
     /// Not if it has waited for all of `hold` already.
     pub(super) fn may_resend(&self) -> bool {
         let hold = self.settings().hold;
-        let is_over = |since| self.worker.pacer.now() >= since + hold;
+        let is_over = |since| self.record.now() >= since + hold;
         self.settings().holds() && !self.held_since.is_some_and(is_over)
     }
 
@@ -40,7 +41,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         // If no other is in, the same one is asked again.
         let _ = self
             .origin()
-            .another(in_flight, self.worker.pacer.now(), || self.hash());
+            .another(in_flight, self.record.now(), || self.hash());
     }
 
     /// When the request first could not be sent or was lost: now, unless it was before.
@@ -53,7 +54,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         } else {
             self.record.followed()
         };
-        let now = || self.worker.pacer.now().before(followed);
+        let now = || self.record.now().before(followed);
         *self.held_since.get_or_insert_with(now)
     }
 
@@ -94,7 +95,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let (mut place, mut error) = (place, error);
         loop {
             let again = self.wait_again(place, error, held_since).await?;
-            self.began = self.worker.pacer.now();
+            self.began = self.record.now();
             let picked = (self.origin()).pick(self.sender(), self.began, || self.hash());
             let mut in_flight = match picked {
                 Ok(picked) => picked,
@@ -107,7 +108,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             self.record.server = Some(in_flight.server());
             match self.connect_to_any(&mut in_flight).await {
                 Ok(connection) => {
-                    self.sent = self.worker.pacer.now();
+                    self.sent = self.record.now();
                     self.record.server = Some(in_flight.server());
                     self.client.resumed();
                     return Ok((connection, in_flight));
@@ -129,7 +130,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let origin = self.origin();
         let (mut tried, mut last) = (vec![in_flight.server()], failure);
         loop {
-            match origin.untried(&tried, in_flight, self.worker.pacer.now(), || self.hash()) {
+            match origin.untried(&tried, in_flight, self.record.now(), || self.hash()) {
                 Ok(()) => {}
                 // It waits until one of them is free.
                 Err(full) if full.is_full() => return Err(Failure::Origin(full)),
@@ -159,22 +160,21 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             // The gate knows that a server is full a little later than the request.
             sleep(FULL_PAUSE).await;
         }
-        let cost = self.record.cost;
-        let gate = self
-            .record
-            .route
-            .and_then(|route| GateRequest::new(self.gateway, route, self.origin, self.info, cost));
+        let (route, origin) = (self.route, self.origin);
+        let (to, cost) = (Destination { route, origin }, self.record.cost);
+        let gate = GateRequest::new(self.record.gateway, self.record.info, to, cost);
         let (Some(gate), Some(place)) = (gate, place) else {
             return Err(Failure::Origin(error));
         };
         let waiting = self.origin().hold(place, || gate.key(), error, held_since);
         let waiting = waiting.map_err(Failure::Origin)?;
         let (asked, at_gate) = (self.record.began, &mut self.record.at_gate);
-        let passing = pin!(gate.pass_again(self.worker, waiting, asked, at_gate));
-        let passed = unless_gone(&*self.client, passing).await?;
+        let worker = self.record.worker;
+        let passing = pin!(gate.pass_again(worker, waiting, asked, at_gate));
+        let passed = unless_gone(self.client, passing).await?;
         passed.map_err(|why| match why {
             NoTurn::Outage(error) => {
-                self.began = self.worker.pacer.now();
+                self.began = worker.pacer.now();
                 Failure::Origin(error)
             }
             NoTurn::Rejected(rejection) => Failure::Rejected(rejection),

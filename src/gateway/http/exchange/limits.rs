@@ -9,7 +9,7 @@ mod wait;
 
 use self::pending::JoinedLimit;
 pub(super) use self::turns::{OccupiedPlaces, Turns};
-pub(super) use self::verdict::{AppliedLimit, LimitOutcome, LimitVerdict};
+pub(super) use self::verdict::{AppliedLimit, LimitOutcome};
 pub(super) use self::wait::{Begun, begin, wait};
 use crate::zone::Key;
 

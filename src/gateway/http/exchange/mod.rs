@@ -1,9 +1,16 @@
 //! The path of a request through the gateway.
 //!
-//! The gateway finds its route, takes its key, waits for its turn, and forwards it to the origin.
+//! | step | module | its stages |
+//! |---|---|---|
+//! | arrive | `arrive` | fitness, route, networks, CORS, ambiguity, action, room, rewrite, size, cost, gate |
+//! | admit | `admit` | `limits` in the zones, `collapse`, the gate of the origin |
+//! | forward | `forward` | server and connection, head, upload, `answer`, `download` or `tunnel` |
+//! | respond | `reply`, `response_fields` | the gateway's own responses, and the fields of each |
+//! | record | `record` | counts, log and spans, once the request has ended |
 
-mod admitted;
+mod admit;
 mod answer;
+mod arrive;
 mod buffered_client;
 mod client;
 mod collapse;
@@ -11,6 +18,7 @@ mod conditions;
 mod cookies;
 mod cors;
 mod cost;
+mod destination;
 mod download;
 mod failure;
 mod finish;
@@ -22,6 +30,7 @@ mod heads;
 mod hold;
 mod key;
 mod limits;
+mod onward;
 mod page;
 mod pass_gate;
 mod ratelimit_headers;
@@ -32,6 +41,7 @@ mod reply;
 mod reply_body;
 mod request_id;
 mod request_info;
+mod response_fields;
 mod retry_after;
 mod rewrite;
 mod room;

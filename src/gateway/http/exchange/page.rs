@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use config::{PageChoice, PageContent, PagePart, PageValue};
+use smallvec::SmallVec;
 
 use super::record::RequestRecord;
 use crate::http::message::buffer::READ_SIZE;
@@ -30,15 +31,9 @@ impl<'r> ChosenPage<'r> {
         let (content, varies) = match record.route()?.pages.of(status)? {
             PageChoice::One(page) => (&page.content, false),
             PageChoice::ByAccept { html, json } => {
-                let is_json = record.fields().is_some_and(prefers_json);
-                (
-                    if is_json {
-                        &json.content
-                    } else {
-                        &html.content
-                    },
-                    true,
-                )
+                let is_json = prefers_json(record.info.fields());
+                let page = if is_json { json } else { html };
+                (&page.content, true)
             }
         };
         Some(Self { content, varies })
@@ -114,69 +109,27 @@ fn weight(parameter: &[u8]) -> Option<u16> {
     Some((value * 1000.0) as u16)
 }
 
-/// What is filled into a page.
-pub(super) struct PageValues<'a> {
-    pub(super) status: u16,
-    pub(super) retry_after: Option<u64>,
-    pub(super) request_id: Option<&'a str>,
-    /// What only the page of a waiting room has.
-    pub(super) room: Option<&'a RoomValues>,
-}
-
-/// What is filled into the page of a waiting room, beside the values of each page.
-#[derive(Debug)]
-pub(super) struct RoomValues {
-    /// The place in line, from 1; empty before the room opens.
-    pub(super) position: String,
-    /// How many visitors are ahead.
-    pub(super) ahead: String,
-    /// The time that it will take.
-    pub(super) wait: String,
-    /// Seconds until the page asks again.
-    pub(super) refresh: String,
-    /// When the room opens; empty if it is open.
-    pub(super) opens: String,
-    /// A message of the operator; empty if there is none.
-    pub(super) word: String,
-}
-
-impl RoomValues {
-    fn escaped(&self, escape: impl Fn(&str) -> String) -> Self {
-        Self {
-            position: escape(&self.position),
-            ahead: escape(&self.ahead),
-            wait: escape(&self.wait),
-            refresh: escape(&self.refresh),
-            opens: escape(&self.opens),
-            word: escape(&self.word),
-        }
-    }
-}
+/// What is filled into a page; nothing in place of a value that is not there.
+pub(super) type PageValues = SmallVec<[(PageValue, String); 3]>;
 
 /// The rest of a page's body.
 ///
 /// It is sent in pieces: a client that reads slowly must not keep a whole page in memory.
 pub(super) struct PageBody {
     content: Arc<PageContent>,
-    status: String,
-    retry_after: String,
-    request_id: String,
-    /// Boxed: few pages are of a room.
-    room: Option<Box<RoomValues>>,
+    values: PageValues,
     /// The piece that comes next, and how much of it is already taken.
     next: (usize, usize),
 }
 
 impl PageBody {
-    pub(super) fn new(content: &Arc<PageContent>, values: &PageValues<'_>) -> Self {
-        let escape = |value: &str| content.media.escape(value).into_owned();
-        let retry_after = values.retry_after.map(|seconds| seconds.to_string());
+    pub(super) fn new(content: &Arc<PageContent>, mut values: PageValues) -> Self {
+        for (_, value) in &mut values {
+            *value = content.media.escape(value).into_owned();
+        }
         Self {
             content: Arc::clone(content),
-            status: values.status.to_string(),
-            retry_after: retry_after.unwrap_or_default(),
-            request_id: values.request_id.map(escape).unwrap_or_default(),
-            room: values.room.map(|it| Box::new(it.escaped(escape))),
+            values,
             next: (0, 0),
         }
     }
@@ -184,21 +137,11 @@ impl PageBody {
     fn text_of<'s>(&'s self, part: &'s PagePart) -> &'s str {
         match part {
             PagePart::Text(text) => text,
-            PagePart::Value(PageValue::Status) => &self.status,
-            PagePart::Value(PageValue::RetryAfter) => &self.retry_after,
-            PagePart::Value(PageValue::RequestId) => &self.request_id,
-            PagePart::Value(PageValue::Position) => self.of_room(|it| &it.position),
-            PagePart::Value(PageValue::Ahead) => self.of_room(|it| &it.ahead),
-            PagePart::Value(PageValue::Wait) => self.of_room(|it| &it.wait),
-            PagePart::Value(PageValue::Refresh) => self.of_room(|it| &it.refresh),
-            PagePart::Value(PageValue::Opens) => self.of_room(|it| &it.opens),
-            PagePart::Value(PageValue::Word) => self.of_room(|it| &it.word),
+            PagePart::Value(wanted) => {
+                let found = self.values.iter().find(|(value, _)| value == wanted);
+                found.map_or("", |(_, text)| text)
+            }
         }
-    }
-
-    /// A value of the room; empty without one.
-    fn of_room(&self, value: impl FnOnce(&RoomValues) -> &String) -> &str {
-        self.room.as_deref().map_or("", |room| value(room))
     }
 
     /// The length of the whole body.
@@ -274,25 +217,19 @@ mod tests {
         let names = ["position", "ahead", "wait", "refresh", "opens", "word"];
         let text = names.map(|name| format!("{{{{{name}}}}},")).concat();
         let content = Arc::new(PageContent::parse_room(&text));
-        let room = RoomValues {
-            position: "7".to_owned(),
-            ahead: "6".to_owned(),
-            wait: "<1m".to_owned(),
-            refresh: "2".to_owned(),
-            opens: "10:00".to_owned(),
-            word: "a&b".to_owned(),
-        };
-        for (room, expected) in [
-            (Some(&room), "7,6,&#60;1m,2,10:00,a&#38;b,"),
-            (None, ",,,,,,"),
-        ] {
-            let values = PageValues {
-                status: 503,
-                retry_after: Some(2),
-                request_id: None,
-                room,
-            };
-            let mut body = PageBody::new(&content, &values);
+        let room = [
+            (PageValue::Position, "7"),
+            (PageValue::Ahead, "6"),
+            (PageValue::Wait, "<1m"),
+            (PageValue::Refresh, "2"),
+            (PageValue::Opens, "10:00"),
+            (PageValue::Word, "a&b"),
+        ];
+        for (room, expected) in [(&room[..], "7,6,&#60;1m,2,10:00,a&#38;b,"), (&[], ",,,,,,")] {
+            let values = room
+                .iter()
+                .map(|(value, text)| (*value, (*text).to_owned()));
+            let mut body = PageBody::new(&content, values.collect());
             let mut piece = Buffer::take();
             piece.clear_for_body();
             assert!(!body.fill(&mut piece));
@@ -305,13 +242,9 @@ mod tests {
         let long = "é".repeat(READ_SIZE);
         let text = format!("{{{{status}}}} {long}{{{{request_id}}}}{{{{retry_after}}}}");
         let content = Arc::new(PageContent::parse(Media::Html, &text));
-        let values = PageValues {
-            status: 503,
-            retry_after: None,
-            request_id: Some("a<b"),
-            room: None,
-        };
-        let mut body = PageBody::new(&content, &values);
+        let values = [(PageValue::Status, "503"), (PageValue::RequestId, "a<b")];
+        let values = values.map(|(value, text)| (value, text.to_owned()));
+        let mut body = PageBody::new(&content, values.into_iter().collect());
         let (length, mut all, mut pieces) = (body.length(), Vec::new(), 0);
         let mut has_more = true;
         while has_more {

@@ -2,34 +2,30 @@
 
 use std::time::Duration;
 
-use config::Route;
-
-use super::admitted::{Admitted, Decision, Onward};
+use super::destination::Destination;
 use super::gate::GateRequest;
 use super::limits::Turns;
+use super::onward::{Admitted, Decision, Onward};
 use super::record::RequestRecord;
 use super::reply::Reply;
-use super::worker::Worker;
 use crate::gate::{Admission, GateRejection, NoTurn};
 
 /// Waits for the turn of a request at its origin's gate, once it has its turns in the zones.
 ///
-/// `index`: of the origin. `join`: how it joins the gate, given how long it has waited.
+/// `join`: how it joins the gate, given how long it has waited.
 #[expect(
     clippy::manual_async_fn,
     reason = "an async fn keeps its arguments twice while it waits"
 )]
 pub(super) fn pass_gate<'w, 'a: 'w>(
-    worker: &'w Worker,
-    route: &'a Route,
-    index: usize,
+    to: Destination<'a>,
     gate: Box<GateRequest<'a>>,
     turns: Turns<'a>,
     record: &'w mut RequestRecord<'a>,
     join: impl FnOnce(&GateRequest<'a>, Duration) -> Result<Admission, GateRejection> + 'w,
 ) -> impl Future<Output = Decision<'a>> + 'w {
     async move {
-        let origin = record.gateway.origin(index);
+        let (worker, origin) = (record.worker, record.gateway.origin(to.origin));
         let waited = record.waited();
         let gate = gate.after(&turns, record.outcome());
         // Nobody waits for an origin that cannot be asked, unless it has `hold`.
@@ -39,18 +35,15 @@ pub(super) fn pass_gate<'w, 'a: 'w>(
             Err(error) => Err(NoTurn::Outage(error)),
         };
         match passed {
-            Ok(place) => {
-                let admitted = Admitted::new(route, index, Some(place), turns);
-                Ok(Onward::Admitted(admitted))
-            }
+            Ok(place) => Ok(Onward::Admitted(Admitted::new(to, Some(place), turns))),
             Err(NoTurn::Outage(error)) => {
-                let _used = turns.take(route);
+                let _used = turns.take(to.route);
                 origin.tell_unanswered(&error, worker.pacer.now());
                 Err(Reply::unanswered(&error))
             }
             Err(NoTurn::Rejected(rejection)) => {
                 turns.reject_elsewhere();
-                Err(Reply::rejected_at_gate(route, &rejection))
+                Err(Reply::rejected_at_gate(to.route, &rejection))
             }
         }
     }

@@ -11,11 +11,8 @@ use super::limits::{AppliedLimit, LimitOutcome};
 use super::record::RequestRecord;
 use crate::collapse::ACCEL_EXPIRES;
 use crate::gate::GateRejection;
-use crate::http::message::FieldName;
+use crate::http::message::{FieldName, Put};
 use crate::observe::metrics::SharedOutcome;
-
-/// Writes a field, given its name and its value.
-type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
 
 /// Returns whether the gateway's own value replaces an origin's value of this field.
 pub(super) fn replaces(which: RatelimitHeaders, known: FieldName) -> bool {
@@ -48,17 +45,11 @@ pub(super) fn write(
     }
 }
 
-/// Leaves out what ends here where answers are shared: `X-Accel-Expires`, which is for the gateway,
-/// and `X-Drip-Shared`, if the gateway writes its own.
-pub(super) fn hiding_shared(route: &Route, put: Put<'_>) -> impl FnMut(&[u8], &[u8]) {
-    let says_shared = route.headers.shared;
-    move |name, value| {
-        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-        let ends_here = is(ACCEL_EXPIRES) || says_shared && is("x-drip-shared");
-        if !ends_here {
-            put(name, value);
-        }
-    }
+/// Whether a field of the origin ends here because answers are shared: `X-Accel-Expires`, which is
+/// for the gateway, and `X-Drip-Shared`, if the gateway writes its own.
+pub(super) fn is_of_sharing(route: &Route, name: &[u8]) -> bool {
+    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+    route.collapse.is_some() && (is(ACCEL_EXPIRES) || route.headers.shared && is("x-drip-shared"))
 }
 
 /// Writes `X-Drip-Shared`, if the route selects it and the answer is shared.

@@ -34,10 +34,10 @@ impl Ahead {
     /// Sends what is here until the client takes no more.
     ///
     /// `end`: what the last piece is sent with, if no more is to come.
-    fn poll_send<C: ClientStream>(
+    fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
-        client: &mut C,
+        client: &mut dyn ClientStream,
         end: Option<Then<'_>>,
     ) -> Poll<Result<(), ClientError>> {
         loop {
@@ -65,7 +65,7 @@ impl Ahead {
     }
 }
 
-impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+impl<'r> Forward<'_, 'r> {
     /// Forwards the body of the response, and reads up to `most` bytes of it before the client
     /// takes them.
     ///
@@ -82,7 +82,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             is_sending: false,
             is_last: false,
             given: 0,
-            queue: BodyQueue::new(self.gateway.body_memory(), most.get()),
+            queue: BodyQueue::new(self.record.gateway.body_memory(), most.get()),
         };
         let mut trailers = None;
         let mut broken = Ok(());
@@ -128,7 +128,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         ahead: &mut Ahead,
     ) -> Result<(), Failure> {
         let limit = self.body_limit();
-        let (fields, route) = (self.info.fields(), self.route);
+        let (fields, route) = (self.record.info.fields(), self.route);
         let mut has_stopped = false;
         let done = poll_fn(|cx| {
             let client = &mut *self.client;

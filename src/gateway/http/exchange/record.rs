@@ -1,3 +1,5 @@
+//! The record of a request: it is counted, logged and traced once the request has ended.
+
 mod gone;
 mod marks;
 mod settle;
@@ -13,17 +15,16 @@ use limit::{Cost, Moment};
 use marks::Marks;
 
 use super::gate::{AtGate, Planned};
-use super::limits::{LimitOutcome, LimitVerdict, Limited};
+use super::limits::{LimitOutcome, Limited};
 use super::request_info::RequestInfo;
-use super::room_fields::Entrance;
+use super::worker::Worker;
 use crate::gate::GateRejection;
 use crate::http::gateway::Gateway;
-use crate::http::message::{Fields, RequestHead};
+use crate::http::message::RequestHead;
 use crate::observe::access;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{GateRejected, LimitStatus, Rejected, SharedOutcome};
 use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
-use crate::time::pacer::Pacer;
 
 /// The status in log and metrics if the client left before a response began, as in nginx.
 const CLIENT_GONE: u16 = 499;
@@ -42,12 +43,10 @@ pub(super) enum Exception {
 ///
 /// It is counted and logged exactly once, however it ends: when this is dropped.
 pub(super) struct RequestRecord<'r> {
+    pub(super) worker: &'r Worker,
     pub(super) gateway: &'r Gateway,
-    pub(super) pacer: &'r Pacer,
+    pub(super) info: &'r RequestInfo<'r>,
     pub(super) began: Moment,
-    client: Option<IpAddr>,
-    /// `None` if the request could not be read.
-    info: Option<&'r RequestInfo<'r>>,
     pub(super) route: Option<usize>,
     pub(super) limited: Limited<'r>,
     /// `None` if the origin has no gate, or the request did not come so far.
@@ -64,7 +63,6 @@ pub(super) struct RequestRecord<'r> {
     /// A waiting request should be small, so this is no `Option`.
     pub(super) asked_since: Moment,
     pub(super) exception: Exception,
-    pub(super) entrance: Entrance,
     /// Where its answer comes from, on a route that collapses.
     pub(super) shared: SharedOutcome,
     /// Whether the status is that of the origin's response.
@@ -76,25 +74,20 @@ pub(super) struct RequestRecord<'r> {
 }
 
 impl<'r> RequestRecord<'r> {
-    /// Creates the record of a request.
-    ///
-    /// `info` is `None` if the request could not be read.
     pub(super) fn new(
+        worker: &'r Worker,
         gateway: &'r Gateway,
-        pacer: &'r Pacer,
-        client: Option<IpAddr>,
-        info: Option<&'r RequestInfo<'r>>,
+        info: &'r RequestInfo<'r>,
         began: Moment,
     ) -> Self {
-        if let Some(connection) = info.and_then(|info| info.peer.connection) {
+        if let Some(connection) = info.peer().connection {
             connection.request_began();
         }
         Self {
+            worker,
             gateway,
-            pacer,
-            began,
-            client,
             info,
+            began,
             route: None,
             limited: Limited::default(),
             at_gate: None,
@@ -104,13 +97,16 @@ impl<'r> RequestRecord<'r> {
             origin_took: None,
             asked_since: Moment::default(),
             exception: Exception::None,
-            entrance: Entrance::Unasked,
             shared: SharedOutcome::Alone,
             is_answered: false,
-            marks: Marks::of_trace(gateway, info.map(|info| info.head)),
+            marks: Marks::of_new(gateway, info, began),
             status: CLIENT_GONE,
             bytes: 0,
         }
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.worker.pacer.now()
     }
 
     pub(super) fn status(&self) -> u16 {
@@ -175,27 +171,13 @@ impl<'r> RequestRecord<'r> {
         self.at_gate.as_ref()?.rejected().map(GateRejected::label)
     }
 
-    /// The fields of the request; `None` if it could not be read.
-    pub(super) fn fields(&self) -> Option<Fields<'r>> {
-        self.head().map(RequestHead::fields)
-    }
-
-    pub(super) fn is_head(&self) -> bool {
-        self.head().is_some_and(RequestHead::is_head)
-    }
-
-    /// Returns whether the request is a call of gRPC.
-    pub(super) fn is_grpc(&self) -> bool {
-        self.head().is_some_and(RequestHead::is_grpc)
-    }
-
     /// Returns the time at which the gateway's own response begins.
     ///
     /// The clock is read only if the request came to its origin or the gate before it.
     pub(super) fn answered_at(&self) -> Moment {
         match (self.server, &self.at_gate) {
             (None, None) => self.began + self.waited(),
-            _ => self.pacer.now(),
+            _ => self.now(),
         }
     }
 
@@ -204,61 +186,40 @@ impl<'r> RequestRecord<'r> {
         self.gateway.settings().routes.get(self.route?)
     }
 
-    /// What was read of the request; `None` if it could not be read.
-    pub(super) fn info(&self) -> Option<&'r RequestInfo<'r>> {
-        self.info
-    }
-
-    fn head(&self) -> Option<&'r RequestHead> {
-        self.info.map(|info| info.head)
-    }
-
-    /// Returns the route and the result of its limits.
-    pub(super) fn limited_route(&self) -> Option<(&Route, &LimitOutcome)> {
-        Some((self.route()?, self.outcome()?))
-    }
-
     /// Returns the result of the limits.
     ///
     /// If the client left while the request waited, this says so.
     fn limited(&self) -> Option<access::Limited<'_>> {
-        let zone = |index| self.gateway.zone(index).settings();
-        if let Some((index, key)) = self.limited.waiting() {
-            let (zone, status, excess) = (zone(index), LimitStatus::Cancelled, None);
-            return Some(access::Limited {
+        let limited = |zone: usize, key, status, excess, is_flood| {
+            let zone = self.gateway.zone(zone).settings();
+            access::Limited {
                 zone: &zone.name,
                 key,
                 names: KeyNames::of(zone),
                 status,
                 excess,
                 plan: zone.plans.name_of(key),
-                is_flood: false,
-            });
+                is_flood,
+            }
+        };
+        if let Some((zone, key)) = self.limited.waiting() {
+            return Some(limited(zone, key, LimitStatus::Cancelled, None, false));
         }
-        let LimitVerdict {
-            limit,
-            key,
-            is_flood,
-            status,
-            excess,
-            ..
-        } = self.outcome()?.decisive()?;
+        let verdict = self.outcome()?.decisive()?;
         // Who did not pass the gate has given its turns back.
         let status = match &self.at_gate {
             Some(AtGate::Waiting(_)) => LimitStatus::Cancelled,
             Some(AtGate::Rejected(..)) => LimitStatus::RejectedElsewhere,
-            Some(AtGate::Passed(_) | AtGate::Held(_) | AtGate::InVain(..)) | None => *status,
+            Some(AtGate::Passed(_) | AtGate::Held(_) | AtGate::InVain(..)) | None => verdict.status,
         };
-        let zone = zone(limit.zone);
-        Some(access::Limited {
-            zone: &zone.name,
-            key,
-            names: KeyNames::of(zone),
+        let (zone, excess) = (verdict.limit.zone, Some(verdict.excess));
+        Some(limited(
+            zone,
+            &verdict.key,
             status,
-            excess: Some(*excess),
-            plan: zone.plans.name_of(key),
-            is_flood: *is_flood,
-        })
+            excess,
+            verdict.is_flood,
+        ))
     }
 
     /// Returns what the request was charged in its zones, as far as it is known.
@@ -301,13 +262,13 @@ impl<'r> RequestRecord<'r> {
         let at_gate = route.and_then(|route| self.plan_at_gate(route));
         let decisive = self.outcome().and_then(LimitOutcome::decisive);
         let field = |name| {
-            let value = self.head()?.fields().named(name).next()?;
+            let value = self.info.fields().named(name).next()?;
             Some(String::from_utf8_lossy(value))
         };
         access::Entry {
             time: now,
-            client: self.client,
-            line: self.head().map(line),
+            client: self.info.client.address,
+            line: Some(line(self.info.head)),
             request_id: self.request_id().map(|(_, id)| id),
             status: self.status,
             bytes: self.bytes,
@@ -369,13 +330,31 @@ impl RequestRecord<'_> {
         });
         spans.send(RequestSpans {
             trace,
-            method: self.head().map_or("", |head| line(head).method),
+            method: line(self.info.head).method,
             route: route.map(Route::name),
             status: self.status,
             queued: (self.began.before(self.receiving()), left),
             limited: self.limited().map(|limited| (limited.zone, limited.status)),
             rejected: by_limits.map(Rejected::label).or(by_gate),
             origin,
+        });
+    }
+}
+
+/// Counts and logs a request that could not be read.
+pub(super) fn record_unreadable(
+    gateway: &Gateway,
+    client: Option<IpAddr>,
+    status: u16,
+    now: Moment,
+) {
+    gateway.count_request(None, status, Duration::ZERO);
+    if let Some(log) = gateway.access_log() {
+        log.write(&access::Entry {
+            time: now,
+            client,
+            status,
+            ..access::Entry::default()
         });
     }
 }
@@ -392,15 +371,14 @@ fn line(head: &RequestHead) -> access::Line<'_> {
 
 impl Drop for RequestRecord<'_> {
     fn drop(&mut self) {
-        if let Some(connection) = self.info.and_then(|info| info.peer.connection) {
+        if let Some(connection) = self.info.peer().connection {
             connection.request_ended();
         }
         if self.shared == SharedOutcome::Refresh {
             // No client asked for it.
             return;
         }
-        let now = self.ended_early();
-        let now = now.unwrap_or_else(|| self.pacer.now());
+        let now = self.ended_early().unwrap_or_else(|| self.now());
         let duration = now.since(self.began) + self.receiving();
         self.gateway
             .count_request(self.route, self.status, duration);

@@ -1,31 +1,30 @@
 //! Responses that the gateway creates itself.
 
 mod redirect;
-mod room;
 mod shared;
 
 use std::borrow::Cow;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Duration;
 
-use config::{Media, Route};
+use config::{Media, PageContent, PageValue, Route};
 use http::StatusCode;
 
 use super::grpc::{self, GrpcStatus};
 use super::page::{ChosenPage, PageBody, PageValues};
-use super::ratelimit_headers;
 use super::record::RequestRecord;
 use super::reply_body::ReplyBody;
 use super::request_info::UnfitRequest;
+use super::response_fields::{self, MadeBy};
 use super::retry_after::RetryAfter;
 use super::room_fields::RoomFields;
-use super::{cors, request_id, rewrite};
+use super::{cors, rewrite};
 use crate::gate::GateRejection;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
-use crate::http::message::{BodyLength, Buffer};
+use crate::http::message::{BodyLength, Buffer, Put};
 use crate::observe::metrics::{GateRejected, Rejected};
 use crate::origin::OriginError;
-use room::RoomBody;
 use shared::SharedReply;
 
 /// A response of the gateway's own: a short text in plain, or a page of the route.
@@ -39,10 +38,11 @@ pub(super) struct Reply<'a> {
 
 /// What is sent if the route has no page for the status.
 #[derive(Debug)]
-enum Body<'a> {
+pub(super) enum Body<'a> {
     Text(Cow<'a, str>),
-    /// For a visitor who waits in the room of the origin.
-    Room(Box<RoomBody<'a>>),
+    Json(String),
+    /// The page of a waiting room, and what is filled into it beside the values of each page.
+    RoomPage(&'a Arc<PageContent>, Box<PageValues>),
     /// An answer of the origin that several requests get.
     Shared(Box<SharedReply>),
 }
@@ -61,6 +61,12 @@ enum MoreFields {
     Preflight,
 }
 
+impl From<UnfitRequest> for Reply<'_> {
+    fn from(unfit: UnfitRequest) -> Self {
+        Self::unfit(unfit)
+    }
+}
+
 impl<'a> Reply<'a> {
     pub(super) fn plain(status: u16, text: impl Into<Cow<'a, str>>) -> Self {
         Self {
@@ -73,27 +79,19 @@ impl<'a> Reply<'a> {
 
     /// The response to a request that the gateway does not accept.
     pub(super) fn unfit(unfit: UnfitRequest) -> Self {
-        match unfit {
-            UnfitRequest::Connect => Self {
-                more: MoreFields::Allow,
-                ..Self::plain(405, "This gateway does not support CONNECT\n")
-            },
-            UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can have the target *\n"),
-            UnfitRequest::Nul => Self::plain(400, "A path cannot have %00\n"),
-            UnfitRequest::Host => Self::plain(400, "One valid Host field is required\n"),
-            UnfitRequest::FieldTwice => Self::plain(
-                400,
-                "A field that limits or routes read can only be there once\n",
-            ),
-            UnfitRequest::ArgumentTwice => Self::plain(
-                400,
-                "An argument that limits or routes read can only be there once\n",
-            ),
-            UnfitRequest::Cookie => Self::plain(
-                400,
-                "A cookie that limits or routes read stands inside another one\n",
-            ),
-            UnfitRequest::Expectation => Self::plain(417, "Expect can only be 100-continue\n"),
+        let more = match unfit {
+            UnfitRequest::Connect => MoreFields::Allow,
+            _ => MoreFields::None,
+        };
+        Self {
+            more,
+            ..Self::plain(
+                unfit.status(),
+                format!(
+                    "{unfit}
+"
+                ),
+            )
         }
     }
 
@@ -193,11 +191,20 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// The response to a visitor of a waiting room, who keeps these fields.
+    pub(super) fn of_room(status: u16, body: Body<'a>, fields: RoomFields) -> Self {
+        Self {
+            more: MoreFields::Room(Box::new(fields)),
+            body,
+            ..Self::plain(status, "")
+        }
+    }
+
     /// Its text for a call of gRPC, whose message is no page.
     fn message(&self) -> &str {
         match &self.body {
             Body::Text(text) => text,
-            Body::Room(_) | Body::Shared(_) => reason(self.status).unwrap_or_default(),
+            _ => reason(self.status).unwrap_or_default(),
         }
     }
 
@@ -206,27 +213,41 @@ impl<'a> Reply<'a> {
     where
         'a: 'r,
     {
-        match &self.body {
-            Body::Text(_) | Body::Shared(_) => ChosenPage::of(record, self.status),
+        match (&self.more, &self.body) {
+            (_, Body::RoomPage(content, _)) => Some(ChosenPage::of_all(content)),
             // It says more than any page of the route.
-            Body::Room(room) => room.content().map(ChosenPage::of_all),
+            (MoreFields::Room(_), _) => None,
+            _ => ChosenPage::of(record, self.status),
+        }
+    }
+
+    /// Calls `put` with the fields of the response: those of `own`, and those of every response.
+    fn each_field(&self, record: &RequestRecord<'_>, put: Put<'_>, own: impl FnOnce(Put<'_>)) {
+        match &self.more {
+            MoreFields::Room(room) => {
+                rewrite::uncached(put, |put| {
+                    response_fields::put(record, MadeBy::Gateway, put, own);
+                });
+                // No route removes them, else nobody would ever be let in.
+                room.put(put);
+            }
+            MoreFields::Preflight => {
+                response_fields::put(record, MadeBy::Gateway, put, own);
+                if let Some(cors) = record.route().and_then(|route| route.cors.as_ref()) {
+                    cors::put_preflight(cors, record.info, put);
+                }
+            }
+            _ => response_fields::put(record, MadeBy::Gateway, put, own),
         }
     }
 
     /// Begins the response to a call of gRPC, which is a head alone: "Trailers-Only".
     ///
     /// Its clients read no other status and no body.
-    fn begin_grpc<C: ClientStream>(&self, client: &mut C, record: &RequestRecord<'_>) -> Buffer {
-        let limited = record.limited_route();
+    fn begin_grpc(&self, client: &mut dyn ClientStream, record: &RequestRecord<'_>) -> Buffer {
         let mut number = itoa::Buffer::new();
         let status = number.format(GrpcStatus::of_http(self.status).number());
-        let others = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            request_id::put(record, put);
-            if let Some((route, outcome)) = limited {
-                ratelimit_headers::write(put, route, record, outcome);
-            }
-        };
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+        let fields = |put: Put<'_>| {
             put(b"content-type", grpc::CONTENT_TYPE);
             put(b"grpc-status", status.as_bytes());
             put(b"grpc-message", grpc::message(self.message()).as_bytes());
@@ -243,8 +264,7 @@ impl<'a> Reply<'a> {
                     put(name, value);
                 }
             };
-            record.put_with_session(&mut put_other, |put| edited(record, put, others));
-            self.put_room(put);
+            self.each_field(record, &mut put_other, |_| {});
         };
         client.begin(&Response {
             status: 200,
@@ -258,12 +278,28 @@ impl<'a> Reply<'a> {
         Buffer::take()
     }
 
+    /// What is filled into its page.
+    fn page_values(&self, record: &RequestRecord<'_>) -> PageValues {
+        let mut values = match &self.body {
+            Body::RoomPage(_, values) => PageValues::clone(values),
+            _ => PageValues::new(),
+        };
+        values.push((PageValue::Status, self.status.to_string()));
+        if let Some(after) = self.retry_after {
+            values.push((PageValue::RetryAfter, after.seconds().to_string()));
+        }
+        if let Some((_, id)) = record.request_id() {
+            values.push((PageValue::RequestId, id.to_owned()));
+        }
+        values
+    }
+
     /// Begins the response, with the fields for the limits, and returns the body to send.
     ///
     /// The body is empty for `HEAD`.
-    pub(super) fn begin<C: ClientStream>(
+    pub(super) fn begin(
         &self,
-        client: &mut C,
+        client: &mut dyn ClientStream,
         record: &mut RequestRecord<'_>,
     ) -> ReplyBody {
         if let Body::Shared(shared) = &self.body {
@@ -271,33 +307,22 @@ impl<'a> Reply<'a> {
         }
         // A response of this status has no body, and nothing that describes one (RFC 9110, 15.3.5).
         let is_empty = self.status == 204;
-        let to_head = record.is_head();
+        let to_head = record.info.head.is_head();
         record.answer_began(self.status);
-        if record.is_grpc() {
+        if record.info.head.is_grpc() {
             return ReplyBody::new(self.begin_grpc(client, record));
         }
         let page = self.page(record);
         let (text, media) = match &self.body {
             Body::Text(text) => (&**text, Media::Plain),
-            Body::Shared(_) => ("", Media::Plain),
-            Body::Room(room) => room.text(),
+            Body::Json(text) => (text.as_str(), Media::Json),
+            _ => ("", Media::Plain),
         };
         let (media, varies) = match &page {
             Some(page) => (page.content.media, page.varies),
             None => (media, false),
         };
-        let page = page.map(|page| {
-            let values = PageValues {
-                status: self.status,
-                retry_after: self.retry_after.map(RetryAfter::seconds),
-                request_id: record.request_id().map(|(_, id)| id),
-                room: match &self.body {
-                    Body::Room(room) => room.values(),
-                    _ => None,
-                },
-            };
-            PageBody::new(page.content, &values)
-        });
+        let page = page.map(|page| PageBody::new(page.content, self.page_values(record)));
         let length = match &page {
             Some(page) => page.length(),
             None => text.len() as u64,
@@ -305,9 +330,7 @@ impl<'a> Reply<'a> {
         if !to_head {
             record.sent(length);
         }
-        let limited = record.limited_route();
-        let own = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            request_id::put(record, put);
+        let own = |put: Put<'_>| {
             if !is_empty {
                 put(b"Content-Type", media.content_type().as_bytes());
             }
@@ -325,23 +348,8 @@ impl<'a> Reply<'a> {
                     itoa::Buffer::new().format(after.seconds()).as_bytes(),
                 );
             }
-            if let Some((route, outcome)) = limited {
-                ratelimit_headers::write(put, route, record, outcome);
-            }
         };
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            record.put_with_session(put, |put| match self.more {
-                MoreFields::Room(_) => rewrite::uncached(put, |put| edited(record, put, own)),
-                _ => edited(record, put, own),
-            });
-            if let MoreFields::Preflight = self.more
-                && let Some((route, info)) = record.route().zip(record.info())
-                && let Some(cors) = &route.cors
-            {
-                cors::put_preflight(cors, info, put);
-            }
-            self.put_room(put);
-        };
+        let fields = |put: Put<'_>| self.each_field(record, put, own);
         client.begin(&Response {
             status: self.status,
             reason: reason(self.status).unwrap_or_default().as_bytes(),
@@ -373,31 +381,16 @@ fn reason(status: u16) -> Option<&'static str> {
     StatusCode::from_u16(status).ok()?.canonical_reason()
 }
 
-/// Calls `put` with the fields of `each` as the route of the request leaves them.
-fn edited(
-    record: &RequestRecord<'_>,
-    put: &mut dyn FnMut(&[u8], &[u8]),
-    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
-) {
-    match record.route() {
-        Some(route) => {
-            let edits = [&route.response_fields, &route.answer_fields];
-            rewrite::edit(record, &edits, put, each);
-        }
-        None => each(put),
-    }
-}
-
 /// Sends a response of the gateway's own.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it need not be kept while its bytes are sent"
 )]
-pub(super) fn send<'c, C: ClientStream>(
+pub(super) fn send<'c>(
     reply: Reply<'_>,
-    client: &'c mut C,
+    client: &'c mut dyn ClientStream,
     record: &mut RequestRecord<'_>,
-) -> impl Future<Output = Result<(), Aborted>> + use<'c, C> {
+) -> impl Future<Output = Result<(), Aborted>> + use<'c> {
     let mut body = reply.begin(client, record);
     poll_fn(move |cx| body.poll_send(client, cx))
 }

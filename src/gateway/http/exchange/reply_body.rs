@@ -35,9 +35,9 @@ impl ReplyBody {
     }
 
     /// Sends the body, and the end of the response.
-    pub(super) fn poll_send<C: ClientStream>(
+    pub(super) fn poll_send(
         &mut self,
-        client: &mut C,
+        client: &mut dyn ClientStream,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted>> {
         let (piece, rest) = match self {
@@ -85,9 +85,9 @@ impl SharedBody {
     ///
     /// While the client accepts nothing, this holds no buffer: a slow client holds the body alone,
     /// which is there once for all. If it loses that, the response breaks off.
-    fn poll_send<C: ClientStream>(
+    fn poll_send(
         &mut self,
-        client: &mut C,
+        client: &mut dyn ClientStream,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted>> {
         // The head goes first: a slow client would keep the buffer that both fit into.

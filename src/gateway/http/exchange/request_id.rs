@@ -4,7 +4,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use limit::Moment;
 
-use super::record::RequestRecord;
 use crate::http::message::RequestHead;
 use crate::time::clock;
 
@@ -59,13 +58,6 @@ fn uuid(at: Moment, random: u128) -> [u8; 36] {
         text[place] = b"0123456789abcdef"[digit as usize];
     }
     text
-}
-
-/// Calls `put` with the field of the request's id, if requests have one.
-pub(super) fn put(record: &RequestRecord<'_>, put: &mut dyn FnMut(&[u8], &[u8])) {
-    if let Some((name, id)) = record.request_id() {
-        put(name.as_bytes(), id.as_bytes());
-    }
 }
 
 #[cfg(test)]

@@ -3,18 +3,19 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use config::{MatcherInput, RequestInputs, Server, is_field, target};
+use thiserror::Error;
 
 use super::client::Client;
 use super::cookies;
 use super::grpc;
-use crate::http::downstream::Peer;
+use crate::http::downstream::{ConnectionContext, Peer};
 use crate::http::message::{FieldName, Fields, RequestHead, Version};
 use crate::observe::escape::escape;
 
 /// The properties of a request that are read once: its sender and its target.
 pub(super) struct RequestInfo<'a> {
     pub(super) head: &'a RequestHead,
-    pub(super) peer: &'a Peer,
+    pub(super) context: &'a ConnectionContext,
     pub(super) client: Client,
     /// Without a port, in lower case; empty if the request names no host.
     pub(super) host: Cow<'a, str>,
@@ -22,33 +23,48 @@ pub(super) struct RequestInfo<'a> {
     pub(super) path: Cow<'a, [u8]>,
     /// Whether fields with `_` are read as those with `-`.
     pub(super) underscores: bool,
-    /// Whether connections to servers are tied to the client's connection: it may be logged in.
-    pub(super) is_tied: bool,
 }
 
 /// Why the gateway does not accept a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum UnfitRequest {
-    /// It asks for a tunnel.
+    #[error("This gateway does not support CONNECT")]
     Connect,
     /// It names no host, several hosts, or an invalid one (RFC 9112, section 3.2).
+    #[error("One valid Host field is required")]
     Host,
-    /// Its target is `*`, but its method is not `OPTIONS` (RFC 9112, section 3.2.4).
+    /// See RFC 9112, section 3.2.4.
+    #[error("Only OPTIONS can have the target *")]
     Asterisk,
-    /// Its path has a zero byte, once it is decoded.
+    #[error("A path cannot have %00")]
     Nul,
-    /// A field that limits or conditions read is there twice.
+    #[error("A field that limits or routes read can only be there once")]
     FieldTwice,
-    /// An argument that limits or conditions read is there twice.
+    #[error("An argument that limits or routes read can only be there once")]
     ArgumentTwice,
-    /// A cookie that limits or conditions read stands inside another one.
+    #[error("A cookie that limits or routes read stands inside another one")]
     Cookie,
-    /// It expects something other than `100-continue` (RFC 9110, section 10.1.1).
+    /// See RFC 9110, section 10.1.1.
+    #[error("Expect can only be 100-continue")]
     Expectation,
 }
 
+impl UnfitRequest {
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Self::Connect => 405,
+            Self::Expectation => 417,
+            _ => 400,
+        }
+    }
+}
+
 impl<'a> RequestInfo<'a> {
-    pub(super) fn new(head: &'a RequestHead, peer: &'a Peer, server: &Server) -> Self {
+    pub(super) fn new(
+        head: &'a RequestHead,
+        context: &'a ConnectionContext,
+        server: &Server,
+    ) -> Self {
         let (path, _) = split_query(head.path_and_query());
         // A request for the whole server belongs to the route for all paths.
         let path = match path {
@@ -57,13 +73,16 @@ impl<'a> RequestInfo<'a> {
         };
         Self {
             head,
-            peer,
-            client: Client::of(head.fields(), peer, server),
+            context,
+            client: Client::of(head.fields(), context.peer(), server),
             host: host(head),
             path: target::path(path),
             underscores: server.underscores_in_headers,
-            is_tied: false,
         }
+    }
+
+    pub(super) fn peer(&self) -> &'a Peer {
+        self.context.peer()
     }
 
     /// The token in the field `Authorization` (RFC 6750, section 2.1). Of several fields none
@@ -83,7 +102,7 @@ impl<'a> RequestInfo<'a> {
     pub(super) fn is_over_tls(&self) -> bool {
         let mut named = self.fields().all(FieldName::XForwardedProto);
         let is_named = self.client.trusted && named.any(|it| it.eq_ignore_ascii_case(b"https"));
-        self.peer.secure || is_named
+        self.peer().secure || is_named
     }
 
     pub(super) fn fields(&self) -> Fields<'a> {
@@ -125,25 +144,27 @@ impl<'a> RequestInfo<'a> {
                 Some(Cow::Owned(address.to_string().into_bytes()))
             }
             FieldName::XForwardedHost => self.head.named_host().map(Cow::Borrowed),
-            FieldName::XForwardedProto => Some(Cow::Borrowed(self.peer.scheme().as_bytes())),
+            FieldName::XForwardedProto => Some(Cow::Borrowed(self.peer().scheme().as_bytes())),
             _ => None,
         }
     }
 
-    /// Returns what limits and conditions by these inputs would read, and programs would read in
-    /// two ways.
-    pub(super) fn ambiguity(&self, inputs: &RequestInputs) -> Option<UnfitRequest> {
+    /// Refuses a request in which limits and conditions by these inputs would read what programs
+    /// read in two ways.
+    pub(super) fn check_inputs(&self, inputs: &RequestInputs) -> Result<(), UnfitRequest> {
         let fields = inputs.single_fields();
         if { fields }.any(|name| self.has_field_twice(name)) {
-            return Some(UnfitRequest::FieldTwice);
+            return Err(UnfitRequest::FieldTwice);
         }
         let mut arguments = inputs.arguments().iter();
         if arguments.any(|name| target::has_several(self.query(), name)) {
-            return Some(UnfitRequest::ArgumentTwice);
+            return Err(UnfitRequest::ArgumentTwice);
         }
         let mut cookies = inputs.cookies().iter();
-        let is_hidden = cookies.any(|name| self.has_cookie_inside(name));
-        is_hidden.then_some(UnfitRequest::Cookie)
+        if cookies.any(|name| self.has_cookie_inside(name)) {
+            return Err(UnfitRequest::Cookie);
+        }
+        Ok(())
     }
 
     /// Whether programs would read a part of the request in two ways.
@@ -187,25 +208,29 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
-    /// Returns why the gateway does not accept the request, if it does not.
-    pub(super) fn unfit(&self) -> Option<UnfitRequest> {
+    /// Refuses a request that the gateway accepts for no route.
+    pub(super) fn check_fitness(&self) -> Result<(), UnfitRequest> {
         if self.head.method() == b"CONNECT" {
-            return Some(UnfitRequest::Connect);
+            return Err(UnfitRequest::Connect);
         }
         if !self.names_a_host() {
-            return Some(UnfitRequest::Host);
+            return Err(UnfitRequest::Host);
         }
         if self.head.path_and_query() == b"*" && self.head.method() != b"OPTIONS" {
-            return Some(UnfitRequest::Asterisk);
+            return Err(UnfitRequest::Asterisk);
         }
         // A path that was not changed has no escape.
         let is_decoded = matches!(self.path, Cow::Owned(_));
         if is_decoded && target::has_nul(split_query(self.head.path_and_query()).0) {
-            return Some(UnfitRequest::Nul);
+            return Err(UnfitRequest::Nul);
         }
         let known = |expected: &[u8]| expected.eq_ignore_ascii_case(b"100-continue");
         let mut expected = self.fields().all(FieldName::Expect);
-        (!expected.all(known)).then_some(UnfitRequest::Expectation)
+        if expected.all(known) {
+            Ok(())
+        } else {
+            Err(UnfitRequest::Expectation)
+        }
     }
 
     fn names_a_host(&self) -> bool {
@@ -242,9 +267,6 @@ fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
 ///
 /// The syntax is that of RFC 3986, section 3.2.2. The text may be empty (RFC 9112, section 3.2).
 fn is_authority(text: &[u8]) -> bool {
-    if is_plain_authority(text) {
-        return true;
-    }
     let Ok(text) = str::from_utf8(text) else {
         return false;
     };
@@ -258,30 +280,6 @@ fn is_authority(text: &[u8]) -> bool {
     let port = rest.strip_prefix(':').unwrap_or(rest);
     let port_is_good = port.bytes().all(|byte| byte.is_ascii_digit());
     host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
-}
-
-/// Returns whether `text` is a name or an IPv4 address without escapes, perhaps with a port: most are.
-fn is_plain_authority(text: &[u8]) -> bool {
-    /// Whether a byte may stand in such a name.
-    const IS_PLAIN: [bool; 256] = {
-        let (mut table, mut byte) = ([false; 256], 0_u8);
-        while byte.is_ascii() {
-            table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
-            byte += 1;
-        }
-        table
-    };
-    let is_plain = |byte: &u8| IS_PLAIN[usize::from(*byte)];
-    let name = text.iter().position(|byte| !is_plain(byte));
-    let (name, rest) = text.split_at(name.unwrap_or(text.len()));
-    if name.windows(2).any(|two| two == b"..") {
-        return false;
-    }
-    match rest {
-        [] => true,
-        [b':', port @ ..] => port.iter().all(u8::is_ascii_digit),
-        _ => false,
-    }
 }
 
 /// Returns whether `name` is a valid host name, percent-encoded or not.

@@ -6,8 +6,8 @@ use config::{FieldEdits, KeyTemplate, PathRewrite, Route, target};
 
 use super::cors;
 use super::key;
-use super::record::RequestRecord;
 use super::request_info::RequestInfo;
+use crate::http::message::Put;
 
 /// Calls `put` with the parts of the target of a request whose path the route changes.
 ///
@@ -40,10 +40,7 @@ pub(super) fn each_target_part(
 /// Calls `put` with the fields of `each`, and keeps the response from every cache.
 ///
 /// Caches of a kind go by a field of their own before `Cache-Control` (RFC 9213).
-pub(super) fn uncached(
-    put: &mut dyn FnMut(&[u8], &[u8]),
-    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
-) {
+pub(super) fn uncached(put: Put<'_>, each: impl FnOnce(Put<'_>)) {
     each(&mut |name, value| {
         if !is_for_caches(name) {
             put(name, value);
@@ -68,16 +65,14 @@ fn is_for_caches(name: &[u8]) -> bool {
 
 /// Calls `put` with the fields of `each` as the edits leave them. The later edits go before.
 ///
-/// Variables have their values of the record's request.
+/// Variables have the values of the request.
 pub(super) fn edit(
-    record: &RequestRecord<'_>,
+    info: &RequestInfo<'_>,
+    route: &Route,
     edits: &[&FieldEdits],
-    put: &mut dyn FnMut(&[u8], &[u8]),
-    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+    put: Put<'_>,
+    each: impl FnOnce(Put<'_>),
 ) {
-    let Some((route, info)) = record.route().zip(record.info()) else {
-        return each(put);
-    };
     let cors = route.cors.as_deref();
     if edits.iter().all(|edits| edits.is_empty()) && cors.is_none() {
         return each(put);
@@ -111,7 +106,7 @@ pub(super) fn put_value(
     value: &KeyTemplate,
     info: &RequestInfo<'_>,
     route: &Route,
-    put: &mut dyn FnMut(&[u8], &[u8]),
+    put: Put<'_>,
 ) {
     if let Some(text) = value.as_text() {
         return put(name.as_bytes(), text.as_bytes());

@@ -6,15 +6,15 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use config::{self, Draw, PageContent, Route, SameSite, client_network};
+use config::{self, Draw, PageContent, PageValue, Route, SameSite, client_network};
 use limit::{Moment, Waiting};
 use smallvec::SmallVec;
 
 use super::cookies;
 use super::key::{self, NotLimited};
-use super::page::{self, RoomValues};
+use super::page::{self, PageValues};
 use super::record::RequestRecord;
-use super::reply::Reply;
+use super::reply::{Body, Reply};
 use super::request_info::RequestInfo;
 use super::room_fields::RoomFields;
 use crate::http::gateway::Gateway;
@@ -57,11 +57,8 @@ struct Visit<'a> {
 /// Lets a request pass the waiting room of its origin, or returns the response to one that waits.
 ///
 /// `None`: that takes a while, because a zone or the store is asked.
-pub(super) fn enter_at_once<'a>(
-    info: &'a RequestInfo<'a>,
-    record: &mut RequestRecord<'a>,
-) -> Option<Result<(), Reply<'a>>> {
-    let Some(visit) = Visit::new(info, record) else {
+pub(super) fn enter_at_once<'a>(record: &mut RequestRecord<'a>) -> Option<Result<(), Reply<'a>>> {
+    let Some(visit) = Visit::new(record) else {
         return Some(Ok(()));
     };
     let presented = visit.presented();
@@ -83,12 +80,9 @@ pub(super) fn enter_at_once<'a>(
 }
 
 /// As [`enter_at_once`], whatever is asked.
-pub(super) async fn enter<'a>(
-    info: &'a RequestInfo<'a>,
-    record: &mut RequestRecord<'a>,
-) -> Result<(), Reply<'a>> {
+pub(super) async fn enter<'a>(record: &mut RequestRecord<'a>) -> Result<(), Reply<'a>> {
     let gateway = record.gateway;
-    let Some(visit) = Visit::new(info, record) else {
+    let Some(visit) = Visit::new(record) else {
         return Ok(());
     };
     if !visit.room.is_known().await {
@@ -136,8 +130,8 @@ fn is_browser(info: &RequestInfo<'_>) -> bool {
 
 impl<'a> Visit<'a> {
     /// `None` if the origin has no room.
-    fn new(info: &'a RequestInfo<'a>, record: &RequestRecord<'a>) -> Option<Self> {
-        let (gateway, route) = (record.gateway, record.route()?);
+    fn new(record: &RequestRecord<'a>) -> Option<Self> {
+        let (gateway, info, route) = (record.gateway, record.info, record.route()?);
         let origin = route.origin()?;
         let room = gateway.room(origin)?;
         let settings = gateway.settings().origins.get(origin)?.room.as_ref()?;
@@ -176,7 +170,7 @@ impl<'a> Visit<'a> {
             Answered::Inside(Some(session)) => {
                 let fields = self.session_fields(session);
                 if self.info.fields().named(POLL).next().is_some() {
-                    return Err(Reply::of_new_session(fields));
+                    return Err(Reply::of_room(204, Body::Text("".into()), fields));
                 }
                 record.begin_session(fields);
                 Ok(())
@@ -315,41 +309,34 @@ impl<'a> Visit<'a> {
                 .page
                 .as_ref()
                 .map_or(&*PAGE, |page| &page.content);
-            let values = self.values(waiting);
-            return Reply::of_room_page(to_browser, content, values, fields).after(after);
+            let page = Body::RoomPage(content, Box::new(self.values(waiting)));
+            return Reply::of_room(to_browser, page, fields).after(after);
         }
         fields.own = ticket.map(|ticket| ("Drip-Ticket", ticket.to_owned()));
-        let is_json = page::prefers_json(self.info.fields());
-        let text = if is_json {
-            json(waiting, ticket, self.room.word())
+        let body = if page::prefers_json(self.info.fields()) {
+            Body::Json(json(waiting, ticket, self.room.word()))
         } else {
-            text(waiting)
+            Body::Text(text(waiting).into())
         };
-        Reply::of_room(to_program, text, is_json, fields).after(after)
+        Reply::of_room(to_program, body, fields).after(after)
     }
 
-    fn values(&self, waiting: &Waiting) -> RoomValues {
-        let opens = self
-            .settings
-            .opens
-            .as_ref()
-            .filter(|_| waiting.position.is_none());
+    fn values(&self, waiting: &Waiting) -> PageValues {
+        let opens = self.settings.opens.as_ref();
+        let opens = opens.filter(|_| waiting.position.is_none());
+        let wait = waiting.wait.filter(|_| waiting.position.is_some());
         let number = |it: u64| it.to_string();
-        RoomValues {
-            position: waiting.position.map(number).unwrap_or_default(),
-            ahead: waiting
-                .position
-                .map(|it| number(it - 1))
-                .unwrap_or_default(),
-            wait: waiting
-                .wait
-                .filter(|_| waiting.position.is_some())
-                .map(|wait| about(wait).into_owned())
-                .unwrap_or_default(),
-            refresh: number(waiting.retry_after),
-            opens: opens.map(ToString::to_string).unwrap_or_default(),
-            word: self.room.word().map(|word| word.text).unwrap_or_default(),
-        }
+        let all = [
+            (PageValue::Position, waiting.position.map(number)),
+            (PageValue::Ahead, waiting.position.map(|it| number(it - 1))),
+            (PageValue::Wait, wait.map(|it| about(it).into_owned())),
+            (PageValue::Refresh, Some(number(waiting.retry_after))),
+            (PageValue::Opens, opens.map(ToString::to_string)),
+            (PageValue::Word, self.room.word().map(|word| word.text)),
+        ];
+        { all.into_iter() }
+            .filter_map(|(value, text)| Some((value, text?)))
+            .collect()
     }
 }
 

@@ -1,15 +1,6 @@
-//! What a visitor of a waiting room keeps, and how far its request is.
+//! What a visitor of a waiting room keeps.
 
-/// How far a request is with the waiting room of its origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entrance {
-    /// It has not asked, or there is none.
-    Unasked,
-    /// It waits, because a zone or the store is asked.
-    Waits,
-    /// It has the answer.
-    Passed,
-}
+use crate::http::message::Put;
 
 /// The fields of a response that has a new session or ticket.
 #[derive(Debug, Default)]
@@ -20,7 +11,7 @@ pub(super) struct RoomFields {
 }
 
 impl RoomFields {
-    pub(super) fn put(&self, put: &mut dyn FnMut(&[u8], &[u8])) {
+    pub(super) fn put(&self, put: Put<'_>) {
         for cookie in &self.cookies {
             put(b"Set-Cookie", cookie.as_bytes());
         }

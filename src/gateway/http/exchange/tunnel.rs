@@ -6,8 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite};
-
+use crate::http::downstream::Tunnel;
 use crate::http::message::Buffer;
 use crate::time::deadline::Deadline;
 
@@ -34,21 +33,17 @@ impl Way {
     /// Moves all bytes that are here.
     ///
     /// Ready when the end has arrived and was passed on. Sets `moved` if any bytes moved.
-    fn poll<R, W>(
+    fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        from: &mut R,
-        to: &mut W,
+        mut from: &mut dyn Tunnel,
+        mut to: &mut dyn Tunnel,
         moved: &mut bool,
-    ) -> Poll<io::Result<()>>
-    where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
-    {
+    ) -> Poll<io::Result<()>> {
         loop {
             if let Some(buffer) = &mut self.buffer {
                 let before = buffer.len();
-                let drained = buffer.poll_drain(cx, to)?;
+                let drained = buffer.poll_drain(cx, &mut to)?;
                 let count = before - buffer.len();
                 self.bytes += count as u64;
                 *moved |= count > 0;
@@ -64,7 +59,7 @@ impl Way {
                 return Poll::Ready(Ok(()));
             }
             let mut buffer = Buffer::take();
-            match buffer.poll_fill(cx, from, usize::MAX)? {
+            match buffer.poll_fill(cx, &mut from, usize::MAX)? {
                 Poll::Pending => {
                     ready!(Pin::new(&mut *to).poll_flush(cx))?;
                     return Poll::Pending;
@@ -86,17 +81,13 @@ impl Way {
 ///
 /// The tunnel ends when both sides have ended, when one breaks, or when both send nothing for
 /// `silence`. If only one side has ended, the tunnel closes after 30 s.
-pub(super) async fn carry<C, O>(
-    client: &mut C,
-    origin: &mut O,
+pub(super) async fn carry(
+    client: &mut dyn Tunnel,
+    origin: &mut dyn Tunnel,
     to_client: Option<Buffer>,
     to_origin: Option<Buffer>,
     silence: Duration,
-) -> u64
-where
-    C: AsyncRead + AsyncWrite + Unpin,
-    O: AsyncRead + AsyncWrite + Unpin,
-{
+) -> u64 {
     let (mut down, mut up) = (Way::new(to_client), Way::new(to_origin));
     let (mut quiet, mut alone) = (Deadline::default(), Deadline::default());
     poll_fn(|cx| {

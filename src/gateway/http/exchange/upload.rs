@@ -97,10 +97,10 @@ impl Upload {
     ///
     /// `fields`: the fields of the request's head. Those that the route changes or reads are no
     /// trailer fields either: some servers add trailers to the fields of the head.
-    pub(super) fn poll<C: ClientStream>(
+    pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        client: &mut C,
+        client: &mut dyn ClientStream,
         origin: &mut Connection,
         fields: Fields<'_>,
         route: &Route,

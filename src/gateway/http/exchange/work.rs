@@ -1,14 +1,13 @@
 //! What a request took its origin, where that is what it costs.
 
 use super::forward::Forward;
-use crate::http::downstream::ClientStream;
 use crate::http::message::{FieldName, ResponseHead};
 use crate::origin::InFlight;
 
 /// Types of bodies that have no end, or one that no work leads to.
 const STREAMS: [&[u8]; 2] = [b"text/event-stream", b"multipart/x-mixed-replace"];
 
-impl<C: ClientStream> Forward<'_, '_, C> {
+impl Forward<'_, '_> {
     /// Whether a request counts only until the head of its answer: it opens a tunnel or a stream.
     pub(super) fn counts_to_head(&self, head: &ResponseHead<'_>) -> bool {
         let is_stream = |value: &[u8]| {
@@ -30,11 +29,11 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         }
         self.has_ended_work = true;
         let route = self.record.route;
-        let Some(costs) = route.and_then(|route| self.gateway.learned_costs(route)) else {
+        let Some(costs) = route.and_then(|route| self.record.gateway.learned_costs(route)) else {
             return;
         };
-        let took = self.origin_took(self.worker.pacer.now());
-        let method = self.info.head.method();
+        let took = self.origin_took(self.record.now());
+        let method = self.record.info.head.method();
         costs.count(method, took);
         let load = in_flight.load();
         if load.is_lowered || self.time.is_stopped() {

@@ -26,8 +26,7 @@ impl CurrentGateway {
     }
 
     /// Returns the timeouts of new client connections.
-    #[must_use]
-    pub fn timeouts(&self) -> Rc<Timeouts> {
+    pub(crate) fn timeouts(&self) -> Rc<Timeouts> {
         Rc::clone(&self.timeouts)
     }
 }
@@ -100,8 +99,7 @@ impl Worker {
     }
 
     /// Returns the signal that the gateway is stopping.
-    #[must_use]
-    pub fn stop_signal(&self) -> Rc<StopSignal> {
+    pub(crate) fn stop_signal(&self) -> Rc<StopSignal> {
         Rc::clone(&self.stop)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use config;
 
 use super::Gateway;
-use crate::observe::metrics::{ClassMetrics, MAX_NAMED_ROUTES, OTHER_ROUTES, RouteMetrics};
+use crate::observe::metrics::{MAX_NAMED_ROUTES, OTHER_ROUTES, RouteMetrics};
 
 impl Gateway {
     /// The names that requests are counted under, in the order of the file, with their metrics.
@@ -36,17 +36,18 @@ impl Gateway {
     }
 
     /// The metrics of the requests that no route took.
-    #[must_use]
-    pub fn no_route_metrics(&self) -> &RouteMetrics {
+    pub(crate) fn no_route_metrics(&self) -> &RouteMetrics {
         &self.no_route
     }
 
-    /// The metrics of a request's class at its origin's gate, if it has classes.
+    /// Counts a request for its class at its origin's gate, if that has classes.
     ///
-    /// `plan` is the index of the plan of its key in the zone that shares the gate.
-    #[must_use]
-    pub fn class_metrics(&self, route: usize, plan: Option<usize>) -> Option<&ClassMetrics> {
-        let origin = self.settings.routes.get(route)?.origin()?;
-        self.classes.of_request(route, origin, plan)
+    /// The first stands for a class that the origin does not have, as at its gate.
+    pub(crate) fn count_class(&self, origin: usize, class: &str) {
+        let classes = &self.classes[origin];
+        let named = classes.iter().find(|(name, _)| **name == *class);
+        if let Some((_, metrics)) = named.or(classes.first()) {
+            metrics.count();
+        }
     }
 }

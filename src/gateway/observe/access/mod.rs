@@ -58,7 +58,7 @@ pub struct AccessLog {
 }
 
 /// One request as a line of the log. A field without a value is left out of the line.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Entry<'a> {
     /// When the last byte of the response was sent.
     pub time: Moment,

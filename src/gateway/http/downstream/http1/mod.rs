@@ -44,7 +44,6 @@ use limit::Moment;
 use super::context::ConnectionContext;
 use super::http2;
 use super::peer::Peer;
-use super::rewound::Rewound;
 use super::socket::Socket;
 use super::stop::{Sleeper, StopSignal};
 use super::stream::{Aborted, RequestService};
@@ -108,8 +107,8 @@ pub fn serve<S: Socket, A: RequestService>(
             End::Http2 => {
                 let (stop, peer) = (connection.stop.signal(), context.into_peer());
                 let timeouts = connection.timeouts;
-                let socket = Rewound::new(connection.kept, connection.socket);
-                Box::pin(http2::serve(socket, peer, timeouts, stop, service)).await;
+                let (first, socket) = (connection.kept, connection.socket);
+                Box::pin(http2::serve(first, socket, peer, timeouts, stop, service)).await;
             }
             End::Closed => {}
         }

@@ -3,22 +3,16 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite};
-
-use super::super::socket::{self, Socket};
-use super::super::stream::{ClientError, ClientStream, EachField, Response};
+use super::super::socket::{self, Socket, Wait};
+use super::super::stream::{ClientError, ClientStream, EachField, Response, Tunnel};
 use super::{Http1Connection, Progress};
-use crate::http::message::body::put_field;
+use crate::http::message::body::{put_field, put_number_field};
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, Trailers, Version};
 
 /// Maximum number of bytes of an unwanted body that are dropped to keep the connection.
 const MAX_DRAINED: usize = 256 * 1024;
-
-fn put_number(out: &mut Buffer, number: u64) {
-    out.put(itoa::Buffer::new().format(number).as_bytes());
-}
 
 impl<S: Socket> Http1Connection<S> {
     /// Maps the result of a write, enforcing `body_timeout` and `min_body_rate`.
@@ -51,7 +45,7 @@ impl<S: Socket> Http1Connection<S> {
             _ => b"HTTP/1.1 ",
         };
         out.put(version);
-        put_number(out, status.into());
+        out.put(itoa::Buffer::new().format(status).as_bytes());
         out.put(b" ");
         out.put(reason);
         out.put(b"\r\n");
@@ -60,8 +54,8 @@ impl<S: Socket> Http1Connection<S> {
 }
 
 impl<S: Socket> ClientStream for Http1Connection<S> {
-    fn gone(&self) -> impl Future<Output = ()> + Unpin {
-        socket::gone(&self.socket)
+    fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
+        socket::poll_gone(&self.socket, wait, cx)
     }
 
     fn has_left(&self, _cx: &mut Context<'_>) -> bool {
@@ -151,9 +145,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
             _ => response.announced_length,
         };
         if let Some(length) = length {
-            out.put(b"Content-Length: ");
-            put_number(out, length);
-            out.put(b"\r\n");
+            put_number_field(out, b"Content-Length", length);
         } else if !has_end && !endless {
             out.put(b"Transfer-Encoding: chunked\r\n");
         }
@@ -166,17 +158,11 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
             out.put(b"Connection: keep-alive\r\n");
         }
         out.put(b"\r\n");
-        let framed = if has_end || endless {
-            response.length
-        } else {
-            BodyLength::Chunked
-        };
-        let framed = if endless {
-            BodyLength::UntilClose
-        } else {
-            framed
-        };
-        self.sender.begin_body(framed);
+        self.sender.begin_body(match response.length {
+            length if has_end => length,
+            _ if endless => BodyLength::UntilClose,
+            _ => BodyLength::Chunked,
+        });
         self.answer = Progress::Begun { endless };
     }
 
@@ -206,14 +192,10 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         self.wrote(cx, flushed, waiting - self.sender.unsent())
     }
 
-    fn take_ahead(&mut self) -> Buffer {
+    fn tunnel(&mut self) -> Option<(Box<dyn Tunnel + '_>, Buffer)> {
+        self.answer = Progress::Tunnel;
         let mut ahead = Buffer::take();
         ahead.put(&std::mem::take(&mut self.kept));
-        ahead
-    }
-
-    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
-        self.answer = Progress::Tunnel;
-        Some(&mut self.socket)
+        Some((Box::new(&mut self.socket), ahead))
     }
 }

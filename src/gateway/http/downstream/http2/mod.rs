@@ -60,8 +60,9 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// How long the first byte or the end of a body is waited for that is probably empty.
 const END_AFTER: Duration = Duration::from_secs(1);
 
-/// Serves an HTTP/2 connection to its end.
+/// Serves an HTTP/2 connection to its end. `first`: its first bytes, which were read already.
 pub async fn serve<S, A>(
+    first: Vec<u8>,
     socket: S,
     peer: Peer,
     timeouts: Rc<Timeouts>,
@@ -72,7 +73,7 @@ pub async fn serve<S, A>(
     A: RequestService,
 {
     let windows = Rc::<Windows>::default();
-    let socket = WindowedSocket::new(socket, Rc::clone(&windows));
+    let socket = WindowedSocket::new(first, socket, Rc::clone(&windows));
     let handshake = builder(&timeouts).handshake(socket);
     let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
         return;

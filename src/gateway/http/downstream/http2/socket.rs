@@ -13,6 +13,8 @@ use super::windows::{Windows, announce_waiting_window};
 const FRAME_HEAD: usize = 9;
 /// A socket that changes what h2 tells the client of the windows of streams.
 pub(super) struct WindowedSocket<S> {
+    /// Bytes that were read already: h2 reads them first.
+    first: Vec<u8>,
     socket: S,
     windows: Rc<Windows>,
     /// The first frame that h2 writes, its settings, until it is complete.
@@ -23,8 +25,9 @@ pub(super) struct WindowedSocket<S> {
 }
 
 impl<S: AsyncWrite + Unpin> WindowedSocket<S> {
-    pub(super) fn new(socket: S, windows: Rc<Windows>) -> Self {
+    pub(super) fn new(first: Vec<u8>, socket: S, windows: Rc<Windows>) -> Self {
         Self {
+            first,
             socket,
             windows,
             settings: Some(Vec::new()),
@@ -79,6 +82,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for WindowedSocket<S> {
         if !self.windows.may_read() {
             cx.waker().wake_by_ref();
             return Poll::Pending;
+        }
+        if !self.first.is_empty() {
+            let count = self.first.len().min(to.remaining());
+            to.put_slice(&self.first[..count]);
+            self.first = self.first.split_off(count);
+            return Poll::Ready(Ok(()));
         }
         let before = to.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(cx, to))?;

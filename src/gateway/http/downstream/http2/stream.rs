@@ -12,9 +12,9 @@ use h2::{Reason, SendStream};
 use http::StatusCode;
 use http::header::{CONTENT_LENGTH, DATE, HeaderValue};
 use limit::Moment;
-use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::super::stream::{ClientError, ClientStream, EachField, Response};
+use super::super::socket::Wait;
+use super::super::stream::{ClientError, ClientStream, EachField, Response, Tunnel};
 use super::super::timeouts::Timeouts;
 use super::body::Body;
 use super::tunnel::Http2Tunnel;
@@ -22,7 +22,7 @@ use crate::http::http2::{self, append};
 use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
+use crate::http::message::{BodyLength, Buffer, Put, RequestHead, Trailers};
 use crate::time::deadline::Deadline;
 use crate::time::lag::Lag;
 
@@ -133,7 +133,7 @@ impl<'a> Http2Stream<'a> {
     }
 
     pub(super) async fn refuse(&mut self, status: u16, why: &str, now: Moment) {
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+        let fields = |put: Put<'_>| {
             put(b"content-type", b"text/plain; charset=utf-8");
         };
         let text = format!("{why}\n");
@@ -176,14 +176,12 @@ fn share_of(bytes: usize, under_way: &Cell<usize>) -> u64 {
 }
 
 impl ClientStream for Http2Stream<'_> {
-    fn gone(&self) -> impl Future<Output = ()> + Unpin {
-        poll_fn(|cx| {
-            if self.has_left(cx) {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
+    fn poll_gone<'s>(&'s self, _wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.has_left(cx) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 
     fn has_left(&self, cx: &mut Context<'_>) -> bool {
@@ -350,14 +348,11 @@ impl ClientStream for Http2Stream<'_> {
         Poll::Ready(self.send_head(false))
     }
 
-    fn take_ahead(&mut self) -> Buffer {
-        Buffer::take()
-    }
-
-    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
+    fn tunnel(&mut self) -> Option<(Box<dyn Tunnel + '_>, Buffer)> {
         let Progress::Sending(sending) = self.answer.get_mut() else {
             return None;
         };
-        Some(Http2Tunnel::new(self.body, sending))
+        let tunnel = Http2Tunnel::new(self.body, sending);
+        Some((Box::new(tunnel), Buffer::without_room()))
     }
 }

@@ -1,19 +1,15 @@
 //! The client of a request that leads: what it gets is gathered for the others, too.
 
 use std::cell::Cell;
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite};
-
-use super::erased::AnyClient;
 use super::own_copy::{OwnCopy, Source};
 use crate::collapse::{
     AnswerBody, AnswerFields, AnswerHead, Gathered, Head, Leader, SharedAnswer, Verdict,
 };
 use crate::gate::{Place, Reserved};
-use crate::http::downstream::{ClientError, ClientStream, EachField, OriginHead, Response};
+use crate::http::downstream::{ClientError, ClientStream, EachField, OriginHead, Response, Wait};
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, FieldName, Trailers};
@@ -25,7 +21,7 @@ use crate::time::pacer::Pacer;
 /// The answer is read at the pace of the origin, whatever the client accepts, and even if the client
 /// has left, as long as others wait for it.
 pub(super) struct Collector<'c> {
-    client: Option<&'c mut dyn AnyClient>,
+    client: Option<&'c mut dyn ClientStream>,
     has_lost_client: Cell<bool>,
     /// `None` once those who wait are told.
     leader: Option<Leader>,
@@ -50,7 +46,7 @@ enum Stage {
 
 impl<'c> Collector<'c> {
     pub(super) fn new(
-        client: Option<&'c mut dyn AnyClient>,
+        client: Option<&'c mut dyn ClientStream>,
         leader: Leader,
         pacer: &'c Pacer,
     ) -> Self {
@@ -251,23 +247,16 @@ fn shared_fields(origin: &OriginHead<'_>) -> AnswerFields {
 
 impl ClientStream for Collector<'_> {
     /// Ready when the client has left and nobody else waits for the answer.
-    fn gone(&self) -> impl Future<Output = ()> + Unpin {
-        let client = self.client.as_deref();
-        let mut leaving = client
-            .filter(|_| !self.has_lost_client())
-            .map(AnyClient::gone);
-        poll_fn(move |cx| {
-            if let Some(gone) = &mut leaving {
-                ready!(gone.as_mut().poll(cx));
-                leaving = None;
-                self.has_lost_client.set(true);
-            }
-            match (client, &self.leader) {
-                (None, _) => Poll::Pending,
-                (Some(_), Some(leader)) => leader.poll_alone(cx),
-                (Some(_), None) => Poll::Ready(()),
-            }
-        })
+    fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(client) = self.client.as_deref() else {
+            return Poll::Pending;
+        };
+        if !self.has_lost_client() {
+            ready!(client.poll_gone(wait, cx));
+            self.has_lost_client.set(true);
+        }
+        let leader = self.leader.as_ref();
+        leader.map_or(Poll::Ready(()), |leader| leader.poll_alone(cx))
     }
 
     fn has_left(&self, cx: &mut Context<'_>) -> bool {
@@ -295,7 +284,7 @@ impl ClientStream for Collector<'_> {
     }
 
     fn trailers(&self) -> Option<&Trailers> {
-        self.client.as_deref().and_then(AnyClient::trailers)
+        self.client.as_deref().and_then(ClientStream::trailers)
     }
 
     fn drain_body(&mut self, cx: &mut Context<'_>) {
@@ -361,7 +350,7 @@ impl ClientStream for Collector<'_> {
     }
 
     fn has_begun(&self) -> bool {
-        let has_begun = self.client.as_deref().is_some_and(AnyClient::has_begun);
+        let has_begun = self.client.as_deref().is_some_and(ClientStream::has_begun);
         has_begun || matches!(self.stage, Stage::Stale(_))
     }
 
@@ -414,15 +403,6 @@ impl ClientStream for Collector<'_> {
             self.has_lost_client.set(true);
         }
         Poll::Ready(Ok(()))
-    }
-
-    fn take_ahead(&mut self) -> Buffer {
-        Buffer::take()
-    }
-
-    /// No request that leads asks to switch protocols.
-    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
-        None::<tokio::io::Empty>
     }
 }
 

@@ -35,15 +35,6 @@ impl Kind {
     pub(super) fn may_lead(&self) -> bool {
         self.is_get && !self.asks_less
     }
-
-    /// What the request asks for beside the thing itself.
-    pub(super) fn preconditions<'a>(&self, info: &RequestInfo<'a>) -> Preconditions<'a> {
-        if self.asks_less {
-            preconditions(info)
-        } else {
-            Preconditions::default()
-        }
-    }
 }
 
 impl Drop for Kind {
@@ -125,7 +116,7 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
         return None;
     }
     // After a login, requests carry no credentials: the connection has them.
-    if info.peer.certificate().is_some() || info.is_tied {
+    if info.peer().certificate().is_some() || info.context.tied().is_some() {
         return None;
     }
     let mut asks_less = false;

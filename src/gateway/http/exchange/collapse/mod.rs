@@ -4,13 +4,11 @@
 //! [`crate::collapse`].
 
 mod collector;
-mod erased;
 mod kind;
 mod lead;
 mod own_copy;
 mod refresh;
 mod share;
 
-pub(super) use erased::AnyClient;
 pub(super) use lead::lead;
-pub(super) use share::{BoxedDecision, share};
+pub(super) use share::share;

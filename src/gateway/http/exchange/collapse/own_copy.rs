@@ -3,9 +3,8 @@
 use std::ops::Range;
 use std::task::{Context, Poll, ready};
 
-use super::erased::AnyClient;
 use crate::collapse::AnswerBody;
-use crate::http::downstream::ClientError;
+use crate::http::downstream::{ClientError, ClientStream};
 use crate::http::message::Buffer;
 use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::sender::Then;
@@ -83,7 +82,7 @@ impl OwnCopy {
     /// Sends what the client has not got of the source, and its `end` if that is all.
     pub(super) fn poll_send(
         &mut self,
-        client: &mut dyn AnyClient,
+        client: &mut dyn ClientStream,
         cx: &mut Context<'_>,
         source: Source<'_>,
         end: Option<Then<'_>>,

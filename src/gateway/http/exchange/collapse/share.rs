@@ -1,37 +1,30 @@
 //! What a request does that may share the answer of others.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use limit::Moment;
 use tokio::time::timeout;
 
-use super::super::admitted::{Admitted, BeforeGate, Decision, Leading, Onward};
 use super::super::gate::GateRequest;
+use super::super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Leading, Onward};
 use super::super::pass_gate::pass_gate;
 use super::super::record::RequestRecord;
 use super::super::reply::Reply;
-use super::super::request_info::RequestInfo;
-use super::super::worker::Worker;
 use super::kind::{kind, preconditions};
 use super::refresh;
-use crate::collapse::{Followed, Follower, Preconditions, Release, Share, SharedAnswer};
+use crate::collapse::{Followed, Follower, Release, Share, SharedAnswer};
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
-
-/// A decision that takes time, in a box: most requests need none.
-pub(in super::super) type BoxedDecision<'w, 'a> = Pin<Box<dyn Future<Output = Decision<'a>> + 'w>>;
+use crate::time::pacer::Pacer;
 
 /// Lets a request lead, follow, or go on for itself, or gives it an answer from memory.
 ///
 /// Returns `Err` with the future of the decision if that takes time.
 pub(in super::super) fn share<'w, 'a: 'w>(
-    worker: &'w Worker,
-    info: &'a RequestInfo<'a>,
     before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
 ) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
-    let route = before.route;
+    let (route, info) = (before.to.route, record.info);
     let shared = record.gateway.shared_answers();
     let collapse = route.collapse.as_ref().zip(shared);
     let kind = collapse.and_then(|(collapse, shared)| {
@@ -39,38 +32,36 @@ pub(in super::super) fn share<'w, 'a: 'w>(
         Some((collapse, shared, kind))
     });
     let Some((collapse, shared, kind)) = kind else {
-        return alone(worker, before, record, None);
+        return alone(before, record, None);
     };
-    let now = asked_at(worker, &before, record);
+    let now = asked_at(&before, record);
     let client = info.client.address;
     match shared.ask(&kind.key, collapse, client, kind.may_lead(), now) {
         Share::Kept(answer) => {
-            let (kept, wanted) = (SharedOutcome::Kept, kind.preconditions(info));
-            Ok(Err(answered(kept, answer, before, &wanted, record, now)))
+            let kept = SharedOutcome::Kept;
+            Ok(Err(answered(kept, answer, before, record, now)))
         }
         Share::Stale(answer, leader) => {
             if let Some(leader) = leader {
-                refresh::start(worker, info, leader);
+                refresh::start(record.worker, info, leader);
             }
-            let (stale, wanted) = (SharedOutcome::Stale, kind.preconditions(info));
-            Ok(Err(answered(stale, answer, before, &wanted, record, now)))
+            let stale = SharedOutcome::Stale;
+            Ok(Err(answered(stale, answer, before, record, now)))
         }
         Share::Lead(leader) => {
             record.shared = SharedOutcome::Leader;
             let leading = Leading { before, leader };
             Ok(Ok(Onward::Leads(Box::new(leading))))
         }
-        Share::Follow(follower) => Err(Box::pin(follow(
-            worker, info, follower, before, record, now,
-        ))),
-        Share::Alone => alone(worker, before, record, None),
+        Share::Follow(follower) => Err(Box::pin(follow(follower, before, record, now))),
+        Share::Alone => alone(before, record, None),
     }
 }
 
 /// The present moment. The clock is not read again for a request that just had its turns.
-fn asked_at(worker: &Worker, before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment {
+fn asked_at(before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment {
     if before.turns.is_empty() {
-        worker.pacer.now()
+        record.now()
     } else {
         before.turns.granted_at(record.began)
     }
@@ -78,22 +69,15 @@ fn asked_at(worker: &Worker, before: &BeforeGate<'_>, record: &RequestRecord<'_>
 
 /// A request goes on for itself. `release`: the turn of one that followed to join the gate.
 fn alone<'w, 'a: 'w>(
-    worker: &'w Worker,
     before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
     release: Option<Release>,
 ) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
-    let BeforeGate {
-        route,
-        origin,
-        gate,
-        turns,
-    } = before;
+    let BeforeGate { to, gate, turns } = before;
     record.shared = SharedOutcome::Alone;
     let Some(gate) = gate else {
-        record.count_shared(SharedOutcome::Alone, origin);
-        let admitted = Admitted::new(route, origin, None, turns);
-        return Ok(Ok(Onward::Admitted(admitted)));
+        record.count_shared(SharedOutcome::Alone, to.origin);
+        return Ok(Ok(Onward::Admitted(Admitted::new(to, None, turns))));
     };
     let join = |gate: &GateRequest<'a>, waited| {
         let joined = gate.join(waited);
@@ -102,37 +86,33 @@ fn alone<'w, 'a: 'w>(
         joined
     };
     Err(Box::pin(async move {
-        let passing = pass_gate(worker, route, origin, gate, turns, &mut *record, join);
-        let passed = passing.await;
+        let passed = pass_gate(to, gate, turns, &mut *record, join).await;
         if passed.is_ok() {
-            record.count_shared(SharedOutcome::Alone, origin);
+            record.count_shared(SharedOutcome::Alone, to.origin);
         }
         passed
     }))
 }
 
 /// The response to a request that gets an answer which several get.
-pub(super) fn answered<'a>(
+fn answered<'a>(
     outcome: SharedOutcome,
     answer: Arc<SharedAnswer>,
     before: BeforeGate<'a>,
-    wanted: &Preconditions<'_>,
     record: &mut RequestRecord<'a>,
     now: Moment,
 ) -> Reply<'a> {
-    record.count_shared(outcome, before.origin);
-    let route = before.route;
+    record.count_shared(outcome, before.to.origin);
+    let route = before.to.route;
     let (mut used, _occupied) = before.turns.take(route);
     record.settle(route, answer.head.status, answer.head.billed, &mut used);
-    Reply::shared(answer, wanted, now)
+    Reply::shared(answer, &preconditions(record.info), now)
 }
 
 /// Waits for the answer of another request, since `began`.
 ///
 /// Not an `async fn`, whose arguments would be kept twice while it waits.
 fn follow<'w, 'a: 'w>(
-    worker: &'w Worker,
-    info: &'a RequestInfo<'a>,
     mut follower: Follower,
     mut before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
@@ -140,12 +120,13 @@ fn follow<'w, 'a: 'w>(
 ) -> impl Future<Output = Decision<'a>> + 'w {
     record.shared = SharedOutcome::Follower;
     async move {
-        let metrics = record.gateway.collapse_metrics(before.origin);
+        let worker = record.worker;
+        let metrics = record.gateway.collapse_metrics(before.to.origin);
         let waiting = metrics.map(CollapseMetrics::wait);
-        let route = before.route;
+        let route = before.to.route;
         let timeout = route.collapse.as_ref().map(|it| it.follow_timeout);
         let limit = route.follow_limit(timeout.unwrap_or_default(), record.waited());
-        let told = told_in_time(worker, &mut follower, &before, limit, began).await;
+        let told = told_in_time(&worker.pacer, &mut follower, &before, limit, began).await;
         let (now, departed) = (worker.pacer.now(), follower.departed());
         drop((follower, waiting));
         if let Some(metrics) = metrics {
@@ -153,12 +134,12 @@ fn follow<'w, 'a: 'w>(
         }
         match told {
             Ok(Some(Followed::Answer(answer))) => {
-                let (follower, wanted) = (SharedOutcome::Follower, preconditions(info));
-                Err(answered(follower, answer, before, &wanted, record, now))
+                let follower = SharedOutcome::Follower;
+                Err(answered(follower, answer, before, record, now))
             }
             Ok(Some(Followed::Stale(answer))) => {
-                let (stale, wanted) = (SharedOutcome::Stale, preconditions(info));
-                Err(answered(stale, answer, before, &wanted, record, now))
+                let stale = SharedOutcome::Stale;
+                Err(answered(stale, answer, before, record, now))
             }
             Ok(Some(Followed::Lead(leader))) => {
                 note_followed(&mut before, record, now.since(began), departed.is_none());
@@ -168,11 +149,11 @@ fn follow<'w, 'a: 'w>(
             }
             Ok(Some(Followed::Alone(release))) => {
                 let span = now.since(began);
-                go_on(worker, before, record, span, departed, Some(release)).await
+                go_on(before, record, span, departed, Some(release)).await
             }
             Err(GaveUp::AtOrigin) => {
                 let span = now.since(began);
-                go_on(worker, before, record, span, departed, None).await
+                go_on(before, record, span, departed, None).await
             }
             Ok(None) => Err(Reply::of_status(503)),
             Err(GaveUp::AtGate) => Err(gave_up(now.since(began), before, record)),
@@ -184,7 +165,6 @@ fn follow<'w, 'a: 'w>(
 ///
 /// Boxed: few do.
 fn go_on<'w, 'a: 'w>(
-    worker: &'w Worker,
     mut before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
     span: Duration,
@@ -192,7 +172,7 @@ fn go_on<'w, 'a: 'w>(
     release: Option<Release>,
 ) -> BoxedDecision<'w, 'a> {
     note_followed(&mut before, record, span, departed.is_none());
-    match alone(worker, before, record, release) {
+    match alone(before, record, release) {
         Ok(decision) => Box::pin(std::future::ready(decision)),
         Err(passing) => passing,
     }
@@ -208,7 +188,7 @@ fn note_followed(
     if let Some(gate) = &mut before.gate {
         gate.note_followed(span, in_queue);
         // For no other origin does it count behind the gate.
-        if record.gateway.origin(before.origin).settings().holds() {
+        if record.gateway.origin(before.to.origin).settings().holds() {
             record.went_on(span);
         }
     }
@@ -227,7 +207,7 @@ enum GaveUp {
 /// While the leader waits at the gate, the others wait no longer than one may wait there. While it is
 /// at the origin, they wait for `limit`, also for several leaders in turn.
 async fn told_in_time(
-    worker: &Worker,
+    pacer: &Pacer,
     follower: &mut Follower,
     before: &BeforeGate<'_>,
     limit: Duration,
@@ -236,7 +216,7 @@ async fn told_in_time(
     let at_gate = before.gate.as_ref().map(|gate| gate.follow_limit());
     let mut first_departed = None;
     loop {
-        let now = worker.pacer.now();
+        let now = pacer.now();
         let departed = follower.departed();
         first_departed = departed.and(first_departed.or(departed));
         let until = match (first_departed, at_gate) {
@@ -254,7 +234,7 @@ async fn told_in_time(
         if departed.is_none() && at_gate.is_some() {
             return Err(GaveUp::AtGate);
         }
-        let collapse = before.route.collapse.as_ref();
+        let collapse = before.to.route.collapse.as_ref();
         let follow_timeout = collapse.map_or(limit, |it| it.follow_timeout);
         if follower.give_up(follow_timeout, now) {
             return Ok(follower.await);
@@ -269,7 +249,7 @@ fn gave_up<'a>(
     before: BeforeGate<'a>,
     record: &mut RequestRecord<'a>,
 ) -> Reply<'a> {
-    let route = before.route;
+    let route = before.to.route;
     before.turns.reject_elsewhere();
     let Some(gate) = before.gate else {
         return Reply::of_status(503);

@@ -51,7 +51,7 @@ pub(in super::super) fn begin<'i, 'r>(
     record: &mut RequestRecord<'r>,
     turns: &mut Turns<'r>,
 ) -> Begun<impl Future<Output = Decided<'r>> + use<'i, 'r>> {
-    let (gateway, pacer, began) = (record.gateway, record.pacer, record.began);
+    let (gateway, pacer, began) = (record.gateway, &record.worker.pacer, record.began);
     let mut pending = pending(gateway, route, info, record.cost);
     let first = pending.next();
     let second = (route.limits.len() > 1).then(|| pending.next()).flatten();
@@ -114,7 +114,7 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
 fn rejected_at<T, E>(record: &RequestRecord<'_>, decided: &Result<T, E>) -> Moment {
     match decided {
         Ok(_) => record.began,
-        Err(_) => record.pacer.now(),
+        Err(_) => record.now(),
     }
 }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 use limit::Moment;
 
 use super::super::request_id::RequestId;
+use super::super::request_info::RequestInfo;
 use super::super::rewrite;
 use super::super::room_fields::RoomFields;
 use super::RequestRecord;
 use crate::http::gateway::Gateway;
-use crate::http::message::RequestHead;
+use crate::http::message::Put;
 use crate::observe::spans::Trace;
 
 /// What few requests have. The first two tie it to the records of other programs.
@@ -29,17 +30,24 @@ pub(super) struct Marks<'r> {
     disconnected: Option<Moment>,
 }
 
-impl Marks<'_> {
-    /// Those of a request without an id.
+impl<'r> Marks<'r> {
+    /// Those of a request that has just come: its trace, and its id, which a trusted peer may name.
     ///
     /// Boxed: most requests have none, and a waiting one should be small.
-    pub(super) fn of_trace(gateway: &Gateway, head: Option<&RequestHead>) -> Option<Box<Self>> {
-        let trace = gateway
-            .spans()
-            .and_then(|spans| spans.trace(head?.fields().named("traceparent")));
-        trace.map(|trace| {
+    pub(super) fn of_new(
+        gateway: &'r Gateway,
+        info: &'r RequestInfo<'r>,
+        began: Moment,
+    ) -> Option<Box<Self>> {
+        let spans = gateway.spans();
+        let trace = spans.and_then(|spans| spans.trace(info.fields().named("traceparent")));
+        let name = gateway.settings().server.request_id.as_ref();
+        let head = Some(info.head).filter(|_| info.client.trusted);
+        let request_id = name.map(|name| RequestId::of(name, head, began));
+        (trace.is_some() || request_id.is_some()).then(|| {
             Box::new(Self {
-                trace: Some(trace),
+                trace,
+                request_id,
                 ..Self::default()
             })
         })
@@ -47,18 +55,6 @@ impl Marks<'_> {
 }
 
 impl<'r> RequestRecord<'r> {
-    /// Gives the request its id, if requests have one.
-    ///
-    /// `trusted`: its peer may say which.
-    pub(in crate::http::exchange) fn identify(&mut self, trusted: bool) {
-        let Some(name) = &self.gateway.settings().server.request_id else {
-            return;
-        };
-        let head = self.head().filter(|_| trusted);
-        let id = RequestId::of(name, head, self.began);
-        self.marks.get_or_insert_default().request_id = Some(id);
-    }
-
     /// The request begins a session in the waiting room of its origin: its response has these fields.
     pub(in crate::http::exchange) fn begin_session(&mut self, fields: RoomFields) {
         self.marks.get_or_insert_default().session = Some(fields);
@@ -83,7 +79,7 @@ impl<'r> RequestRecord<'r> {
 
     /// The client has disconnected, and the request goes on without it.
     pub(in crate::http::exchange) fn disconnected(&mut self) {
-        let now = self.pacer.now();
+        let now = self.now();
         let marks = self.marks.get_or_insert_default();
         marks.disconnected.get_or_insert(now);
     }
@@ -102,8 +98,8 @@ impl<'r> RequestRecord<'r> {
     /// Puts the fields of `each`, and those of a session that the request begins.
     pub(in crate::http::exchange) fn put_with_session(
         &self,
-        put: &mut dyn FnMut(&[u8], &[u8]),
-        each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+        put: Put<'_>,
+        each: impl FnOnce(Put<'_>),
     ) {
         match self.marks.as_ref().and_then(|marks| marks.session.as_ref()) {
             None => each(put),

@@ -7,16 +7,16 @@ use limit::Moment;
 
 use super::super::record::RequestRecord;
 use super::super::reply_body::{ReplyBody, SharedBody};
-use super::super::{ratelimit_headers, request_id, rewrite};
+use super::super::response_fields::{self, MadeBy};
 use super::{Body, MoreFields, Reply, reason};
 use crate::collapse::{Preconditions, Presented, SharedAnswer};
 use crate::http::downstream::{ClientStream, Response};
 use crate::http::message::buffer::READ_SIZE;
-use crate::http::message::{BodyLength, Buffer};
+use crate::http::message::{BodyLength, Buffer, Put};
 
 /// An answer of the origin, and what of it a request gets.
 #[derive(Debug)]
-pub(super) struct SharedReply {
+pub(in crate::http::exchange) struct SharedReply {
     answer: Arc<SharedAnswer>,
     presented: Presented,
     /// In seconds.
@@ -66,9 +66,9 @@ impl SharedReply {
     }
 
     /// Begins the response, and returns its body.
-    pub(super) fn begin<C: ClientStream>(
+    pub(super) fn begin(
         &self,
-        client: &mut C,
+        client: &mut dyn ClientStream,
         record: &mut RequestRecord<'_>,
     ) -> ReplyBody {
         let head = &self.answer.head;
@@ -80,16 +80,15 @@ impl SharedReply {
             Presented::Unsatisfiable => (416, reason(416).unwrap_or_default().as_bytes(), 0..0),
         };
         let has_body = !matches!(status, 204 | 304);
-        let to_head = record.is_head();
+        let to_head = record.info.head.is_head();
         record.answer_began(status);
         let announced = range.len() as u64;
         if !to_head {
             record.sent(announced);
         }
         let (record, mut age) = (&*record, itoa::Buffer::new());
-        let (route, limited) = (record.route(), record.limited_route());
         let age = age.format(self.age).as_bytes();
-        let all = |put: &mut dyn FnMut(&[u8], &[u8])| {
+        let all = |put: Put<'_>| {
             for (name, value) in head.fields.iter() {
                 if self.has(name) {
                     put(name, value);
@@ -106,18 +105,8 @@ impl SharedReply {
                 }
                 Presented::Whole | Presented::NotModified => {}
             }
-            request_id::put(record, put);
-            if let Some((route, outcome)) = limited {
-                ratelimit_headers::write(put, route, record, outcome);
-                ratelimit_headers::write_shared(put, route, record);
-            }
         };
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            record.put_with_session(put, |put| match route {
-                Some(route) => rewrite::edit(record, &[&route.response_fields], put, all),
-                None => all(put),
-            });
-        };
+        let fields = |put: Put<'_>| response_fields::put(record, MadeBy::Origin, put, all);
         client.begin(&Response {
             status,
             reason: phrase,

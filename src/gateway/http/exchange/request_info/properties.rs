@@ -19,9 +19,12 @@ fn named(field: &[u8]) -> Option<(String, bool)> {
         std::path::Path::new("gateway.toml"),
         false,
     );
-    let (settings, peer) = (settings.unwrap(), Peer::default());
-    let info = RequestInfo::new(&head, &peer, &settings.server);
-    let fits = info.unfit().is_none();
+    let (settings, context) = (
+        settings.unwrap(),
+        ConnectionContext::new(Peer::default(), None),
+    );
+    let info = RequestInfo::new(&head, &context, &settings.server);
+    let fits = info.check_fitness().is_ok();
     Some((info.host.into_owned(), fits))
 }
 

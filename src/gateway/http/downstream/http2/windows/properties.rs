@@ -216,7 +216,7 @@ impl Client {
 /// Reads the bodies, `at_once` of them at a time, and answers each.
 async fn serve(socket: DuplexStream, case: Case, turns: Rc<RefCell<BTreeSet<u32>>>) {
     let windows = Rc::<Windows>::default();
-    let socket = WindowedSocket::new(socket, Rc::clone(&windows));
+    let socket = WindowedSocket::new(Vec::new(), socket, Rc::clone(&windows));
     let mut builder = Builder::new();
     builder.initial_window_size(STREAM_WINDOW);
     builder.initial_connection_window_size(CONNECTION_WINDOW);

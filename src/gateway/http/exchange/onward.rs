@@ -1,8 +1,9 @@
 //! How far a request is on its way to its origin.
 
-use config::Route;
+use std::pin::Pin;
 
 use super::cost::UsedTurns;
+use super::destination::Destination;
 use super::gate::GateRequest;
 use super::limits::{OccupiedPlaces, Turns};
 use super::reply::Reply;
@@ -11,6 +12,9 @@ use crate::gate::Place;
 
 /// What a request is to get: it goes on to its origin, or gets this response.
 pub(super) type Decision<'a> = Result<Onward<'a>, Reply<'a>>;
+
+/// A decision that takes time, in a box: most requests need none.
+pub(super) type BoxedDecision<'w, 'a> = Pin<Box<dyn Future<Output = Decision<'a>> + 'w>>;
 
 /// A request that goes on.
 pub(super) enum Onward<'a> {
@@ -22,9 +26,7 @@ pub(super) enum Onward<'a> {
 
 /// A request with its turns in the zones, before the gate of its origin.
 pub(super) struct BeforeGate<'a> {
-    pub(super) route: &'a Route,
-    /// The index of the route's origin.
-    pub(super) origin: usize,
+    pub(super) to: Destination<'a>,
     /// Boxed: most origins have no gate.
     pub(super) gate: Option<Box<GateRequest<'a>>>,
     pub(super) turns: Turns<'a>,
@@ -38,9 +40,7 @@ pub(super) struct Leading<'a> {
 
 /// A request that may go to its origin.
 pub(super) struct Admitted<'r> {
-    pub(super) route: &'r Route,
-    /// The index of the route's origin.
-    pub(super) origin: usize,
+    pub(super) to: Destination<'r>,
     /// Its place at the origin; `None` if there is no gate.
     pub(super) place: Option<Place>,
     /// The turns that it has used in its zones.
@@ -51,16 +51,10 @@ pub(super) struct Admitted<'r> {
 
 impl<'a> Admitted<'a> {
     /// Uses the turns of a request.
-    pub(super) fn new(
-        route: &'a Route,
-        origin: usize,
-        place: Option<Place>,
-        turns: Turns<'a>,
-    ) -> Self {
-        let (used, occupied) = turns.take(route);
+    pub(super) fn new(to: Destination<'a>, place: Option<Place>, turns: Turns<'a>) -> Self {
+        let (used, occupied) = turns.take(to.route);
         Self {
-            route,
-            origin,
+            to,
             place,
             used,
             occupied,

@@ -1,0 +1,158 @@
+//! What a request passes before it joins its zones: a row of stages, of which each is one feature.
+//!
+//! A stage lets the request pass, or ends its way with a response.
+
+use std::time::Duration;
+
+use config::{PathRewrite, Route, RouteAction};
+
+use super::conditions::find_route;
+use super::destination::Destination;
+use super::gate::{AtGate, GateRequest};
+use super::limits::{LimitOutcome, Limited};
+use super::record::{Exception, RequestRecord};
+use super::reply::Reply;
+use super::request_info::RequestInfo;
+use super::{cors, cost, room};
+use crate::http::downstream::ClientError;
+
+/// A request that may join its zones.
+pub(super) struct Arrival<'a> {
+    pub(super) to: Destination<'a>,
+    /// Boxed: most origins have no gate.
+    pub(super) gate: Option<Box<GateRequest<'a>>>,
+}
+
+/// Why a request does not join its zones.
+pub(super) enum Stop<'a> {
+    /// It gets this response.
+    Reply(Reply<'a>),
+    /// It waits for the room of its origin, because a zone or the store is asked.
+    AtRoom(Destination<'a>),
+}
+
+impl<'a> From<Reply<'a>> for Stop<'a> {
+    fn from(reply: Reply<'a>) -> Self {
+        Self::Reply(reply)
+    }
+}
+
+/// Leads a request through all stages, unless it has to wait for the room.
+pub(super) fn arrive<'a>(record: &mut RequestRecord<'a>) -> Result<Arrival<'a>, Stop<'a>> {
+    let to = before_room(record)?;
+    if to.route.asks_room {
+        room::enter_at_once(record).ok_or(Stop::AtRoom(to))??;
+    }
+    Ok(behind_room(to, record)?)
+}
+
+/// The stages before the waiting room: who is refused here draws no number there.
+fn before_room<'a>(record: &mut RequestRecord<'a>) -> Result<Destination<'a>, Reply<'a>> {
+    let info = record.info;
+    info.check_fitness()?;
+    let (route, is_preflight) = route(record)?;
+    let_in(route, record)?;
+    if is_preflight {
+        return Err(Reply::preflight());
+    }
+    info.check_inputs(&route.inputs)?;
+    let origin = act(route, record)?;
+    Ok(Destination { route, origin })
+}
+
+/// The stages behind the waiting room.
+pub(super) fn behind_room<'a>(
+    to: Destination<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Result<Arrival<'a>, Reply<'a>> {
+    let (gateway, info) = (record.gateway, record.info);
+    check_rewrite(to.route.rewrite.as_ref(), info)?;
+    check_size(record)?;
+    let learned = record.route.and_then(|it| gateway.learned_costs(it));
+    record.cost = cost::before(&to.route.cost, info, learned);
+    let gate = foresee_gate(to, record)?;
+    Ok(Arrival { to, gate })
+}
+
+/// Finds the route, and whether the request is a browser's question before another one.
+fn route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool), Reply<'a>> {
+    let (gateway, info) = (record.gateway, record.info);
+    let of = |method| find_route(gateway, info, method);
+    let preflight = cors::asked_method(info).and_then(of);
+    let preflight = preflight.filter(|(_, route)| route.cors.is_some());
+    let found = preflight.or_else(|| of(info.head.method()));
+    if let Some(port) = info.peer().redirect
+        && !found.is_some_and(|(_, route)| route.is_for_acme())
+    {
+        return Err(Reply::redirect(info, port));
+    }
+    let Some((index, route)) = found else {
+        return Err(Reply::plain(404, "No route matches this request\n"));
+    };
+    record.route = Some(index);
+    Ok((route, preflight.is_some()))
+}
+
+/// Refuses clients that `allow` and `deny` of the route do not let in.
+fn let_in<'a>(route: &Route, record: &mut RequestRecord<'a>) -> Result<(), Reply<'a>> {
+    let address = record.info.client.address;
+    if route.networks.as_ref().is_none_or(|it| it.serve(address)) {
+        return Ok(());
+    }
+    record.exception = Exception::Refused;
+    if let Some(index) = record.route {
+        record.gateway.count_refused(index);
+    }
+    Err(Reply::of_status(403))
+}
+
+/// Returns the origin of a route that forwards.
+fn act<'a>(route: &'a Route, record: &RequestRecord<'a>) -> Result<usize, Reply<'a>> {
+    match route.action {
+        RouteAction::Forward(origin) => Ok(origin),
+        RouteAction::Refuse(status) => Err(Reply::of_status(status)),
+        RouteAction::Maintenance { until, .. } => {
+            Err(Reply::maintenance(until.since(record.began)))
+        }
+    }
+}
+
+fn check_rewrite<'a>(
+    rewrite: Option<&PathRewrite>,
+    info: &RequestInfo<'_>,
+) -> Result<(), Reply<'a>> {
+    if rewrite.is_some_and(|it| it.makes_dots(&info.path)) {
+        let text = "The path is ambiguous without its prefix\n";
+        return Err(Reply::plain(400, text));
+    }
+    Ok(())
+}
+
+fn check_size<'a>(record: &RequestRecord<'a>) -> Result<(), Reply<'a>> {
+    let length = record.info.head.length().exact();
+    let limit = record.gateway.settings().server.max_body_size;
+    if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
+        return Err(Reply::client_error(ClientError::TooLarge));
+    }
+    Ok(())
+}
+
+/// Rejects a request that would pass its zones in vain, because its origin's gate rejects it then.
+fn foresee_gate<'a>(
+    to: Destination<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Result<Option<Box<GateRequest<'a>>>, Reply<'a>> {
+    let Some(gate) = GateRequest::new(record.gateway, record.info, to, record.cost) else {
+        return Ok(None);
+    };
+    record.planned = gate.planned().map(Box::new);
+    // Without limits the gate is joined at once. Where a route collapses, a request may get the
+    // answer of another one without the gate.
+    let is_asked = !to.route.limits.is_empty() && to.route.collapse.is_none();
+    if let Some(rejection) = is_asked.then(|| gate.foresee()).flatten() {
+        record.limited = Limited::Decided(LimitOutcome::default());
+        record.at_gate = Some(AtGate::Rejected(Box::new((rejection, Duration::ZERO))));
+        return Err(Reply::rejected_at_gate(to.route, &rejection));
+    }
+    Ok(Some(Box::new(gate)))
+}
