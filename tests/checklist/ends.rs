@@ -1,6 +1,6 @@
 //! Lines 12 and 13: how bodies end.
 
-use super::bed::{Bed, GET, LAST, MB, OK, everybody, nginx_and_drip, noise, ok_with, post_with};
+use super::bed::{Bed, GET, MB, everybody, nginx_and_drip, noise, post_with};
 use crate::support::{End, Raw, SOON};
 
 #[test]
@@ -134,63 +134,5 @@ fn line_13_a_client_of_http_1_0_never_sees_chunks() {
             );
             drop(passed.origin);
         }
-    }
-}
-
-#[test]
-fn line_13_a_client_of_http_1_0_is_closed_unless_it_asks_otherwise() {
-    for bed in everybody() {
-        let mut passed = bed.pass("GET / HTTP/1.0\r\nHost: test\r\n\r\n", ok_with(""));
-        assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
-        assert_eq!(
-            passed.client.end(),
-            (Vec::new(), End::Closed),
-            "{}",
-            bed.who
-        );
-    }
-}
-
-#[test]
-fn line_13_trailers_of_a_request_break_nothing() {
-    for bed in everybody() {
-        let mut client = bed.ask(post_with(
-            "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n",
-            "5\r\nhello\r\n0\r\nX-Sum: 1\r\nContent-Length: 7\r\n\r\n",
-        ));
-        client.send(GET);
-        let mut origin = bed.origin.accept();
-        let seen = origin.request();
-        assert_eq!(seen.body, b"hello", "{}", bed.who);
-        assert!(!seen.has("x-sum"), "{}", bed.who);
-        // nginx has the whole body, and sends its length.
-        assert_ne!(seen.field("content-length"), Some("7"), "{}", bed.who);
-        origin.send(LAST);
-        assert_eq!(client.answer().body, b"ok", "{}", bed.who);
-        drop(origin);
-        let mut origin = bed.origin.accept();
-        assert_eq!(origin.request().line, "GET / HTTP/1.1", "{}", bed.who);
-        origin.send(OK);
-        assert_eq!(client.answer().body, b"ok", "{}", bed.who);
-    }
-}
-
-#[test]
-fn line_13_trailers_of_an_answer_break_nothing() {
-    for bed in everybody() {
-        let mut passed = bed.pass(
-            GET,
-            "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\
-             X-Sum: 1\r\nX-Other: 2\r\n\r\n",
-        );
-        let told = passed.client.answer();
-        assert_eq!(told.body, b"hello", "{}", bed.who);
-        assert!(!told.has("x-sum"), "{}", bed.who);
-        drop(passed.origin);
-        passed.client.send(GET);
-        let mut origin = bed.origin.accept();
-        origin.head();
-        origin.send(OK);
-        assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
     }
 }

@@ -1,10 +1,8 @@
 //! Line 17: expectations. The origin decides on `Expect: 100-continue`: the gateway sends no 100 of
 //! its own (RFC 9110, section 10.1.1).
 
-use std::thread;
-
 use super::bed::{
-    Bed, GET, LAST, MS, OK, everybody, get_with, haproxy_and_drip, ok_with, post_with,
+    Bed, GET, LAST, MS, OK, get_with, haproxy_and_drip, ok_with, post_with,
 };
 use crate::support::{Message, Raw};
 
@@ -27,48 +25,6 @@ fn waiting(bed: &Bed, lines: &str) -> (Raw, Raw) {
     let seen = origin.head();
     assert_eq!(seen.field("expect"), Some("100-continue"), "{}", bed.who);
     (client, origin)
-}
-
-#[test]
-fn line_17_an_expected_100_continue_comes_and_then_the_answer() {
-    for bed in everybody() {
-        let mut client = bed.ask(post_with(EXPECTING, ""));
-        // The proxy may send the 100 itself, as nginx does, or ask the origin.
-        let origin = bed.origin.accept_within(300 * MS);
-        let serve = move |mut origin: Raw| {
-            if origin.head().has("expect") {
-                origin.send(CONTINUE);
-            }
-            assert_eq!(origin.exactly(5), b"hello");
-            origin.send(LAST);
-        };
-        let asked = origin.map(|origin| thread::spawn(move || serve(origin)));
-        let first = client.head();
-        assert_eq!(first.status(), 100, "{}", bed.who);
-        assert!(
-            !first.has("content-length") && !first.has("transfer-encoding"),
-            "{}",
-            bed.who
-        );
-        client.send("hello");
-        match asked {
-            Some(asked) => asked.join().expect("the origin has it"),
-            None => serve(bed.origin.accept()),
-        }
-        let told = client.head();
-        assert_eq!(told.status(), 200, "{}: one 100 is enough", bed.who);
-        assert_eq!(client.exactly(2), b"ok", "{}", bed.who);
-        client.send(GET);
-        let mut origin = bed.origin.accept();
-        origin.head();
-        origin.send(LAST);
-        assert_eq!(
-            client.answer().body,
-            b"ok",
-            "{}: the connection goes on",
-            bed.who
-        );
-    }
 }
 
 #[test]
@@ -107,23 +63,6 @@ fn line_17_of_several_100s_one_passes() {
     let (before, told) = client.answers();
     assert_eq!(before, []);
     assert_eq!(told.body, b"ok");
-}
-
-#[test]
-fn line_17_a_final_status_reaches_a_client_that_waits_for_100() {
-    for bed in everybody() {
-        let mut passed = bed.pass_head(
-            post_with(EXPECTING, ""),
-            "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno",
-        );
-        let told = passed.client.answer();
-        assert_eq!(
-            (told.status(), told.body.as_slice()),
-            (403, b"no".as_slice()),
-            "{}",
-            bed.who
-        );
-    }
 }
 
 /// After the final response to a request whose body was never requested: either the connection ends,
@@ -186,14 +125,6 @@ fn line_17_a_client_that_waits_for_a_100_in_vain_sends_its_body_and_is_served() 
             origin.send(LAST);
             assert_eq!(client.answer().body, b"ok", "{}", bed.who);
         }
-    }
-}
-
-#[test]
-fn line_17_a_client_that_sends_its_body_without_waiting_is_served() {
-    for bed in everybody() {
-        let seen = bed.seen_at_last(post_with(EXPECTING, "hello"));
-        assert_eq!(seen.body, b"hello", "{}", bed.who);
     }
 }
 
@@ -283,20 +214,6 @@ fn line_17_another_expectation_fails() {
         "hello",
     ));
     assert_eq!(seen.body, b"hello", "its case does not matter");
-}
-
-#[test]
-fn line_17_a_client_of_http_1_0_gets_no_100() {
-    // nginx sends it one.
-    for bed in haproxy_and_drip() {
-        let mut client = bed.ask(format!(
-            "POST / HTTP/1.0\r\nHost: test\r\n{EXPECTING}\r\nhello"
-        ));
-        let mut origin = bed.origin.accept();
-        assert_eq!(origin.request().body, b"hello", "{}", bed.who);
-        origin.send(LAST);
-        assert_eq!(client.head().status(), 200, "{}", bed.who);
-    }
 }
 
 #[test]

@@ -52,12 +52,3 @@ fn line_22_one_field_more_is_a_431() {
     passed.client.send(get_of(MOST + 1));
     assert_eq!(bed.refusal_to(passed.client), 431);
 }
-
-#[test]
-fn line_22_the_size_of_a_head_is_limited_whatever_the_number_of_its_fields() {
-    let bed = Bed::drip("max_header_size = \"4KB\"", "");
-    let lines = format!("X-A: {}\r\n", "x".repeat(93));
-    let seen = bed.seen(get_with(&lines.repeat(39)));
-    assert_eq!(seen.all("x-a").len(), 39);
-    assert_eq!(bed.refusal(get_with(&lines.repeat(41))), 431);
-}

@@ -1,14 +1,13 @@
-//! Bodies pass intact, while they arrive, and the gateway does not store them.
+//! Bodies pass intact, while they arrive.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Answer, Client, End, Exchange, Gateway, Origin, Raw, SOON, eventually, half_alone, one_zone,
+    Answer, Client, End, Exchange, Gateway, Origin, Raw, SOON, half_alone, one_zone,
 };
 
 const MB: usize = 1 << 20;
@@ -196,90 +195,6 @@ fn the_client_gets_the_first_chunk_before_the_origin_has_sent_the_last() {
     });
     passed.expect("a clean end");
     assert_eq!(body, b"firstlater");
-}
-
-const LARGE: usize = 64 * MB;
-const PIECE: usize = 64 * 1024;
-/// What its own buffers may take, no matter how much passes through.
-const MAY_GROW: u64 = 16 * MB as u64;
-
-/// Waits until no more bytes move because nothing reads them.
-fn wait_until_stuck(moved: &AtomicU64) {
-    let mut before = 0;
-    eventually("the bytes no longer move", || {
-        thread::sleep(Duration::from_millis(100));
-        let now = moved.load(Ordering::SeqCst);
-        now > 0 && now == std::mem::replace(&mut before, now)
-    });
-    assert!(
-        moved.load(Ordering::SeqCst) < LARGE as u64,
-        "somebody took it all"
-    );
-}
-
-#[test]
-fn the_gateway_does_not_keep_what_a_client_sends_to_a_slow_origin() {
-    let _alone = half_alone();
-    let (go, told) = mpsc::channel::<()>();
-    let told = Mutex::new(told);
-    let origin = Origin::answering(move |exchange| {
-        told.lock()
-            .expect("no panic")
-            .recv_timeout(2 * SOON)
-            .expect("the client is stuck");
-        let mut length = 0;
-        exchange.pass_body(|piece| length += piece.len())?;
-        exchange.reply(length.to_string().as_bytes())
-    });
-    let gateway = gateway_to(&origin);
-    let mut client = Client::connect(gateway.address());
-    let before = gateway.peak_memory();
-    client.send(
-        format!("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {LARGE}\r\n\r\n").as_bytes(),
-    );
-    let sent = Arc::<AtomicU64>::default();
-    let (mut sender, counted) = (client.sender(), Arc::clone(&sent));
-    let sending = thread::spawn(move || {
-        let piece = noise(PIECE);
-        for _ in 0..LARGE / PIECE {
-            sender.write_all(&piece).expect("the gateway reads");
-            counted.fetch_add(PIECE as u64, Ordering::SeqCst);
-        }
-    });
-    wait_until_stuck(&sent);
-    go.send(()).expect("the origin waits");
-    assert_eq!(client.answer().text(), LARGE.to_string());
-    sending.join().expect("all sent");
-    let grown = gateway.peak_memory() - before;
-    assert!(grown < MAY_GROW, "grew by {grown} bytes");
-}
-
-#[test]
-fn the_gateway_does_not_keep_what_an_origin_sends_to_a_slow_client() {
-    let _alone = half_alone();
-    let sent = Arc::<AtomicU64>::default();
-    let counted = Arc::clone(&sent);
-    let origin = Origin::answering(move |exchange| {
-        let piece = noise(PIECE);
-        exchange.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\n\r\n").as_bytes())?;
-        for _ in 0..LARGE / PIECE {
-            exchange.send(&piece)?;
-            counted.fetch_add(PIECE as u64, Ordering::SeqCst);
-        }
-        Ok(())
-    });
-    let gateway = gateway_to(&origin);
-    let before = gateway.peak_memory();
-    let mut client = Client::ask(gateway.address(), "/");
-    wait_until_stuck(&sent);
-    let head = client.head();
-    let mut length = 0;
-    client
-        .pass_body(&head, |piece| length += piece.len())
-        .expect("a clean end");
-    assert_eq!(length, LARGE);
-    let grown = gateway.peak_memory() - before;
-    assert!(grown < MAY_GROW, "grew by {grown} bytes");
 }
 
 #[test]

@@ -66,8 +66,6 @@ mod spans;
 pub mod state;
 mod stop;
 mod store_panel;
-mod timeouts;
-mod trace_context;
 mod upstreams;
 mod what_if;
 mod work;

@@ -80,15 +80,6 @@ fn the_next_request_reaches_the_origin_after_the_answer_to_one_whose_client_left
 }
 
 #[test]
-fn by_default_the_permit_is_free_at_once() {
-    let (origin, most) = working();
-    let gateway = Gateway::start(&one_origin(origin.address, "", GATE));
-    leave(&gateway, &origin);
-    assert_eq!(fetch(gateway.address(), "/last").status, 200);
-    assert!(most.load(Ordering::SeqCst) > 1);
-}
-
-#[test]
 fn an_answer_that_has_begun_is_read_to_its_end() {
     let origin = Origin::answering(|exchange| {
         if exchange.target() == "/" {

@@ -20,10 +20,12 @@ fn has(seen: &Seen, name: &str) -> bool {
 }
 
 #[test]
-fn what_could_be_two_requests_never_reaches_an_origin_over_http_2() {
+fn chunks_that_could_be_two_requests_never_reach_an_origin_over_http_2() {
     let (origin, gateway) = start();
     let corpus = corpus();
-    for (name, _, bytes) in some_of(corpus.iter().filter(|(_, fine, _)| !fine), 2) {
+    // The others are refused before any origin is chosen.
+    let chunks = { corpus.iter() }.filter(|(name, fine, _)| !fine && name.starts_with("chunk-"));
+    for (name, _, bytes) in some_of(chunks, 2) {
         for at_once in [true, false] {
             let mut client = Raw::connect(gateway.address());
             if at_once {

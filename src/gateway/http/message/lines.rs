@@ -9,7 +9,8 @@ pub(super) fn first_line(bytes: &[u8]) -> &[u8] {
 ///
 /// The head ends after its first empty line, whatever the line endings. `searched`: how many bytes
 /// an earlier call searched without finding the end.
-pub(crate) fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
+#[must_use]
+pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
     let from = searched.saturating_sub(2);
     memchr::memchr_iter(b'\n', bytes.get(from..)?).find_map(|at| match &bytes[from + at + 1..] {
         [b'\n', ..] => Some(from + at + 2),
