@@ -161,19 +161,6 @@ impl Bed {
         }
     }
 
-    /// The same, but the origin answers as soon as it has the head.
-    pub fn pass_head(&self, request: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> Passed {
-        let client = self.ask(request);
-        let mut origin = self.origin.accept();
-        let seen = origin.head();
-        origin.send(answer);
-        Passed {
-            client,
-            origin,
-            seen,
-        }
-    }
-
     /// The request as the origin sees it; the origin sends a 100 if it sees an expectation.
     pub fn seen_at_last(&self, request: impl AsRef<[u8]>) -> Message {
         let mut client = self.ask(request);

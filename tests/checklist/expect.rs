@@ -1,9 +1,7 @@
 //! Line 17: expectations. The origin decides on `Expect: 100-continue`: the gateway sends no 100 of
 //! its own (RFC 9110, section 10.1.1).
 
-use super::bed::{
-    Bed, GET, LAST, MS, OK, get_with, haproxy_and_drip, ok_with, post_with,
-};
+use super::bed::{Bed, GET, LAST, MS, OK, get_with, haproxy_and_drip, ok_with, post_with};
 use crate::support::{Message, Raw};
 
 const EXPECTING: &str = "Expect: 100-continue\r\nContent-Length: 5\r\n";

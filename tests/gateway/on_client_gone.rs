@@ -11,7 +11,6 @@ use crate::support::{
 };
 
 const MB: usize = 1 << 20;
-const GATE: &str = "max_in_flight = 1\nqueue_timeout = \"20s\"\n";
 const FINISH: &str = "max_in_flight = 1\nqueue_timeout = \"20s\"\non_client_gone = \"finish\"\n";
 
 /// An origin that works for a second on `/slow`, whoever waits, and counts the most requests that it worked on at once.

@@ -10,9 +10,8 @@ use tempfile::TempDir;
 
 use super::programs::{ALL, Program, body};
 use crate::chromium::page::webdriver::Browser;
-use crate::programs::nginx::Nginx;
-use crate::support::secure::{connect, gateway, write_pair};
-use crate::support::{Gateway, Origin, free_address, now, one_origin};
+use crate::support::secure::{connect, gateway};
+use crate::support::{Gateway, Origin, now, one_origin};
 
 const RUNS: usize = 10;
 /// The length of an upload within `max_body_size`, and of one above it.
@@ -134,31 +133,6 @@ fn uploads_that_are_accepted_reach_the_origin_whole() {
     for program in ALL {
         let told = program.upload(&url, &file, 2, false);
         assert_eq!(told, vec![program.seen(200); 2], "{program:?}");
-    }
-}
-
-/// The same programs, so that a failure behind the gateway is the gateway's.
-#[test]
-fn curl_node_and_go_see_the_answers_behind_nginx() {
-    let origin = Origin::start();
-    let (folder, address) = (TempDir::new().expect("a folder"), free_address());
-    write_pair(folder.path(), "a", &["a.test"]);
-    let http = format!(
-        "server {{
-             listen {address} ssl http2;
-             ssl_certificate {0}/a.pem;
-             ssl_certificate_key {0}/a.key;
-             client_max_body_size 1m;
-             location / {{ proxy_pass http://origin; }}
-         }}",
-        folder.path().display()
-    );
-    let _nginx = Nginx::start(&origin, &http, &[]);
-    let file = body(folder.path(), LENGTH);
-    let url = format!("https://{address}/");
-    for program in [Program::Curl, Program::Node, Program::Go] {
-        let told = program.upload(&url, &file, RUNS, false);
-        assert_eq!(told, vec![program.seen(413); RUNS], "{program:?}");
     }
 }
 

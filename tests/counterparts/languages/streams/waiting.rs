@@ -8,10 +8,7 @@ use crate::programs::python::python_with;
 use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
 use crate::support::process::Process;
 use crate::support::secure::gateway;
-use crate::support::{Gateway, Origin, alone, eventually};
-
-const SIZE: usize = 2_000_000;
-const COUNT: usize = 8;
+use crate::support::{Gateway, Origin, alone, eventually, one_origin};
 
 /// An origin that answers an upload with its length.
 fn lengths() -> Origin {
@@ -19,48 +16,6 @@ fn lengths() -> Origin {
         let length = exchange.body()?.len();
         exchange.reply(length.to_string().as_bytes())
     })
-}
-
-fn file(origin: &Origin, of_origin: &str, of_limit: &str) -> String {
-    format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n{of_origin}\n\
-         [zones.z]\nkey = \"$remote_addr\"\nrate = \"1000r/s\"\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n\
-         limits = [{{ zone = \"z\", burst = 100{of_limit} }}]\n",
-        origin.address
-    )
-}
-
-/// node uploads all at once over one connection, to a gateway where few may run.
-fn check_parallel(of_origin: &str, of_limit: &str) {
-    let origin = lengths();
-    // A body that waits is not late.
-    let gateway = gateway("body_timeout = \"5s\"", &file(&origin, of_origin, of_limit));
-    let mut node = Command::new("node");
-    node.arg(Path::new(
-        "tests/counterparts/languages/streams/parallel.js",
-    ));
-    node.arg(format!("https://{}/", gateway.address()));
-    let output = node.args([COUNT.to_string(), SIZE.to_string()]).output();
-    let told = String::from_utf8(output.expect("node").stdout).expect("text");
-    assert_eq!(told, "200\n".repeat(COUNT), "{of_origin} {of_limit}");
-}
-
-#[test]
-fn parallel_uploads_complete_however_few_a_gate_lets_run() {
-    for most in [1, 2, 4] {
-        check_parallel(
-            &format!("max_in_flight = {most}\nqueue_timeout = \"60s\""),
-            "",
-        );
-    }
-}
-
-#[test]
-fn parallel_uploads_complete_however_few_of_a_key_may_run() {
-    for most in [1, 4] {
-        check_parallel("", &format!(", in_flight = {most}"));
-    }
 }
 
 /// Bytes of a head for `POST` or `GET`.
@@ -184,8 +139,8 @@ fn what_waiting_uploads_took_is_given_back_when_their_clients_have_gone() {
 #[test]
 fn an_upload_in_twenty_thousand_pieces_waits_and_completes() {
     let origin = lengths();
-    let text = file(&origin, "max_in_flight = 1\nqueue_timeout = \"10m\"", "");
-    let gateway = gateway("", &text);
+    let more = "max_in_flight = 1\nqueue_timeout = \"10m\"";
+    let gateway = gateway("", &one_origin(origin.address, "", more));
     let python = python_with(&["httpx[http2]==0.28.1"]);
     let url = format!("https://{}/", gateway.address());
     // Two at once: one of them waits for the other.
