@@ -5,9 +5,7 @@ use config::tls::unix_now;
 use config::{self, Access, CertPair, ClientAuth, FileField, LoadError, Server, Settings};
 
 use super::descriptors;
-use crate::http::downstream::{
-    CertificateError, Certificates, ClientTrustError, check_client_trust,
-};
+use crate::http::downstream::{CertificateError, Certificates, check_client_trust};
 
 /// What the process starts with.
 #[derive(Debug)]
@@ -71,9 +69,10 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
                 doubtful.extend(warning.map(|what| (FileField::ClientCa(field), what)));
             }
             Err(error) => {
-                let field = match error {
-                    ClientTrustError::Ca { .. } => FileField::ClientCa(field),
-                    ClientTrustError::Crl { .. } => FileField::ClientCrl(field),
+                let field = if error.is_of_crl {
+                    FileField::ClientCrl(field)
+                } else {
+                    FileField::ClientCa(field)
                 };
                 unusable.push((field, error.to_string()));
             }

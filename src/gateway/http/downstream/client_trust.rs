@@ -26,25 +26,14 @@ pub(super) struct TrustFiles {
     crl: Option<Vec<u8>>,
 }
 
-/// Why certificates of clients cannot be verified.
+/// Why certificates of clients cannot be verified: a file cannot be used.
 #[derive(Debug, Error)]
-pub enum ClientTrustError {
-    /// The file of the authorities cannot be used.
-    #[error("{file}: {why}")]
-    Ca {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The file of the revocation lists cannot be used.
-    #[error("{file}: {why}")]
-    Crl {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        why: String,
-    },
+#[error("{file}: {why}")]
+pub struct ClientTrustError {
+    file: String,
+    why: String,
+    /// Whether it is the file of the revocation lists, and not that of the authorities.
+    pub(crate) is_of_crl: bool,
 }
 
 impl TrustFiles {
@@ -125,15 +114,17 @@ pub fn check_client_trust(auth: &ClientAuth) -> Result<Option<Validity>, ClientT
 }
 
 fn wrong_ca(auth: &ClientAuth, why: &dyn ToString) -> ClientTrustError {
-    ClientTrustError::Ca {
-        file: auth.ca.display().to_string(),
-        why: why.to_string(),
-    }
+    wrong(&auth.ca, why, false)
 }
 
 fn wrong_crl(file: &Path, why: &dyn ToString) -> ClientTrustError {
-    ClientTrustError::Crl {
+    wrong(file, why, true)
+}
+
+fn wrong(file: &Path, why: &dyn ToString, is_of_crl: bool) -> ClientTrustError {
+    ClientTrustError {
         file: file.display().to_string(),
         why: why.to_string(),
+        is_of_crl,
     }
 }

@@ -6,18 +6,16 @@
 //! | `stream` | the client as a request's service uses it, over either version |
 //! | `tls`, `certificates`, `renewal` | encrypted connections, and files that are read again |
 //! | `client_trust`, `pinned_clients`, `certificate_facts` | certificates of clients, and what certificates say |
-//! | `socket`, `peek` | what connections of both kinds can do, and a look at their first bytes |
+//! | `socket` | what connections of both kinds can do, and a look at their first bytes |
 //! | `proxy_protocol` | the header with which a proxy names its client |
-//! | `context`, `peer`, `timeouts`, `stop`, `error_response` | parts that the others use |
+//! | `context`, `peer`, `timeouts`, `stop` | parts that the others use |
 
 mod certificate_facts;
 mod certificates;
 mod client_trust;
 mod context;
-mod error_response;
 mod http1;
 mod http2;
-mod peek;
 mod peer;
 mod pinned_clients;
 mod proxy_protocol;
@@ -33,13 +31,12 @@ pub use certificates::{CertificateError, Certificates};
 pub use client_trust::{ClientTrustError, check_client_trust};
 pub use context::ConnectionContext;
 pub use http1::serve;
-pub use peek::Peek;
 pub use peer::{Peer, PeerFacts};
 pub use proxy_protocol::{
     InvalidHeader, MAX as MAX_PROXY_HEADER, ProxyHeader, ProxyHeaderError,
     parse as parse_proxy_header, read_proxy_header,
 };
-pub use socket::{Socket, Wait};
+pub use socket::{Peek, Socket, Wait};
 pub use stop::StopSignal;
 pub use stream::{
     Aborted, ClientError, ClientStream, EachField, OriginHead, RequestService, Response, Tunnel,

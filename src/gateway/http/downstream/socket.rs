@@ -1,3 +1,4 @@
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -54,55 +55,61 @@ pub(super) fn poll_gone<'s>(
     closed.as_mut().poll(cx)
 }
 
-// The runtime reports a closed peer to a task that waits for urgent data. It reports nothing else
-// to that task, because it does not register for urgent data.
-macro_rules! closed {
-    ($socket:expr) => {
-        Box::pin(async move {
-            if let Ok(ready) = $socket.ready(Interest::PRIORITY).await
-                && !ready.is_read_closed()
-            {
-                std::future::pending::<()>().await;
+/// A socket whose next bytes can be looked at before they are taken.
+pub trait Peek: Socket {
+    /// Waits until there may be bytes to read, or the end.
+    fn wait_readable(&self) -> impl Future<Output = io::Result<()>>;
+
+    /// Calls `read`. If it would block, the runtime is told so.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `read`, and `WouldBlock` if nothing is there.
+    fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
+}
+
+macro_rules! plain_socket {
+    ($socket:ty) => {
+        impl Socket for $socket {
+            fn fd(&self) -> BorrowedFd<'_> {
+                self.as_fd()
             }
-        })
+
+            fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+                self.poll_read_ready(cx).map(|_ready| ())
+            }
+
+            fn is_silent(&self, cx: &mut Context<'_>) -> bool {
+                self.poll_read_ready(cx).is_pending()
+            }
+
+            // The runtime reports a closed peer to a task that waits for urgent data. It reports
+            // nothing else to that task, because it does not register for urgent data.
+            fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+                Box::pin(async move {
+                    if let Ok(ready) = self.ready(Interest::PRIORITY).await
+                        && !ready.is_read_closed()
+                    {
+                        std::future::pending::<()>().await;
+                    }
+                })
+            }
+        }
+
+        impl Peek for $socket {
+            async fn wait_readable(&self) -> io::Result<()> {
+                self.readable().await
+            }
+
+            fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+                self.try_io(Interest::READABLE, read)
+            }
+        }
     };
 }
 
-impl Socket for TcpStream {
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.as_fd()
-    }
-
-    fn is_silent(&self, cx: &mut Context<'_>) -> bool {
-        self.poll_read_ready(cx).is_pending()
-    }
-
-    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.poll_read_ready(cx).map(|_ready| ())
-    }
-
-    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
-        closed!(self)
-    }
-}
-
-impl Socket for UnixStream {
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.as_fd()
-    }
-
-    fn is_silent(&self, cx: &mut Context<'_>) -> bool {
-        self.poll_read_ready(cx).is_pending()
-    }
-
-    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.poll_read_ready(cx).map(|_ready| ())
-    }
-
-    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
-        closed!(self)
-    }
-}
+plain_socket!(TcpStream);
+plain_socket!(UnixStream);
 
 impl Socket for TlsStream<TcpStream> {
     fn fd(&self) -> BorrowedFd<'_> {
@@ -119,6 +126,6 @@ impl Socket for TlsStream<TcpStream> {
     }
 
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
-        closed!(self.get_ref().0)
+        self.get_ref().0.closed()
     }
 }

@@ -10,6 +10,7 @@ use http::header::{CONTENT_LENGTH, HeaderValue, TE};
 use smallvec::SmallVec;
 
 use super::cookies::Repeated;
+use super::key::{MAX_ADDRESS, address_text};
 use super::request_info::RequestInfo;
 use super::rewrite;
 use crate::http::http2::append;
@@ -148,7 +149,9 @@ impl<'a> RequestOnward<'a> {
         const NAME: &[u8] = b"X-Forwarded-For";
         let lines = || self.info.fields().all(FieldName::XForwardedFor);
         let trusted = self.info.client.trusted;
-        match self.info.context.address() {
+        let room = &mut [0; MAX_ADDRESS];
+        let peer = { self.info.peer().ip() }.map(move |peer| address_text(peer, room));
+        match peer {
             None if trusted => lines().for_each(|line| put(NAME, &[line])),
             None => {}
             Some(peer) if trusted && self.info.fields().has(FieldName::XForwardedFor) => {

@@ -182,27 +182,37 @@ fn add_certificate(
     }
 }
 
-/// Appends an address as text. Most keys are one: the formatter of the standard library costs more
-/// than the lookup of the key.
-fn write_address(key: &mut Vec<u8>, address: IpAddr) {
-    match address {
-        IpAddr::V4(address) => {
-            let [first, rest @ ..] = address.octets();
-            write_number(key, first);
-            for octet in rest {
-                key.push(b'.');
-                write_number(key, octet);
-            }
-        }
-        IpAddr::V6(address) => {
-            // A write to memory does not fail.
-            let _written = write!(key, "{address}");
-        }
-    }
+/// Length of the longest text of an address: IPv6, eight groups of four digits.
+pub(super) const MAX_ADDRESS: usize = 39;
+
+/// Writes an address into `room`. Returns its text.
+pub(super) fn address_text(address: IpAddr, room: &mut [u8; MAX_ADDRESS]) -> &[u8] {
+    let mut rest = &mut room[..];
+    write_address(&mut rest, address);
+    let length = MAX_ADDRESS - rest.len();
+    &room[..length]
 }
 
-fn write_number(key: &mut Vec<u8>, number: impl itoa::Integer) {
-    key.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+/// Appends an address as text. Most keys are one: the formatter of the standard library costs more
+/// than the lookup of the key.
+fn write_address(out: &mut impl Write, address: IpAddr) {
+    // A write to memory that has room does not fail.
+    let _written = match address {
+        IpAddr::V4(address) => {
+            let [first, rest @ ..] = address.octets();
+            write_number(out, first);
+            for octet in rest {
+                let _written = out.write_all(b".");
+                write_number(out, octet);
+            }
+            Ok(())
+        }
+        IpAddr::V6(address) => write!(out, "{address}"),
+    };
+}
+
+fn write_number(out: &mut impl Write, number: impl itoa::Integer) {
+    let _written = out.write_all(itoa::Buffer::new().format(number).as_bytes());
 }
 
 #[cfg(test)]

@@ -60,10 +60,10 @@ pub(super) fn prefers_json(fields: Fields<'_>) -> bool {
 /// How closely `Accept` names a type that it names in full.
 const EXACT: u8 = 2;
 
-/// How closely `Accept` names a type, and the weight that it gives it, in thousandths.
+/// How closely `Accept` names a type, and the weight that it gives it, from 0 to 1.
 ///
 /// `None` if it does not name it, or excludes it.
-fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, u16)> {
+fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, f32)> {
     let ranges = fields
         .named("accept")
         .flat_map(|line| line.split(|byte| *byte == b','));
@@ -82,31 +82,20 @@ fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, u16)> 
             }
             _ => return None,
         };
-        Some((closeness, parts.find_map(weight).unwrap_or(1000)))
+        Some((closeness, parts.find_map(weight).unwrap_or(1.0)))
     });
     // Of equal ones the first counts, whatever its weight.
     let closest = closest.min_by_key(|(closeness, _)| Reverse(*closeness))?;
-    (closest.1 > 0).then_some(closest)
+    (closest.1 > 0.0).then_some(closest)
 }
 
-/// The weight that a parameter such as `q=0.5` gives, in thousandths; 1 if it is no number.
-fn weight(parameter: &[u8]) -> Option<u16> {
+/// The weight that a parameter such as `q=0.5` gives; 1 if it is no number.
+fn weight(parameter: &[u8]) -> Option<f32> {
     let (name, value) = parameter.split_at_checked(2)?;
-    if !name.eq_ignore_ascii_case(b"q=") {
-        return None;
-    }
-    let value = str::from_utf8(value)
-        .ok()
-        .and_then(|it| it.parse::<f32>().ok());
-    let value = value
-        .filter(|value| (0.0..=1.0).contains(value))
-        .unwrap_or(1.0);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it is from 0 to 1000"
-    )]
-    Some((value * 1000.0) as u16)
+    let value = str::from_utf8(value).ok().and_then(|it| it.parse().ok());
+    let weight = value.filter(|it| (0.0..=1.0).contains(it));
+    name.eq_ignore_ascii_case(b"q=")
+        .then(|| weight.unwrap_or(1.0))
 }
 
 /// What is filled into a page; nothing in place of a value that is not there.

@@ -273,11 +273,7 @@ impl<'a> Visit<'a> {
     }
 
     fn too_often(&self, waiting: &Waiting) -> Reply<'a> {
-        let fields = RoomFields {
-            cookies: Vec::new(),
-            own: None,
-        };
-        self.reply(429, 429, waiting, fields, None)
+        self.reply(429, 429, waiting, RoomFields::default(), None)
     }
 
     fn sent_away(&self) -> Reply<'a> {

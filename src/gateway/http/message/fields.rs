@@ -166,17 +166,6 @@ impl<'a> Fields<'a> {
         self.present & known.bit() != 0
     }
 
-    /// Returns whether one of these fields occurs.
-    #[inline]
-    pub(crate) fn has_any<const N: usize>(self, known: [FieldName; N]) -> bool {
-        self.present
-            & known
-                .map(FieldName::bit)
-                .iter()
-                .fold(0, |all, bit| all | bit)
-            != 0
-    }
-
     /// Returns the values of a well-known field, in order.
     #[must_use]
     pub fn all(self, known: FieldName) -> impl DoubleEndedIterator<Item = &'a [u8]> {

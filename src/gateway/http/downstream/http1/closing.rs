@@ -5,12 +5,14 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use http::StatusCode;
+use limit::Moment;
 use rustix::net::sockopt::set_socket_linger;
 
-use super::super::error_response::error_response;
 use super::super::socket::Socket;
 use super::super::stream::ClientStream;
 use super::{Http1Connection, Progress};
+use crate::http::message::date::with_date;
 use crate::http::message::{BadRequest, Buffer};
 use crate::time::clock;
 use crate::time::deadline::Deadline;
@@ -24,6 +26,21 @@ const LINGER_SILENCE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(30);
 /// Maximum number of bytes that are dropped while lingering.
 const MAX_LINGERED: usize = 256 * 1024 * 1024;
+/// Builds the complete response to a request that cannot be read.
+fn error_response(refusal: BadRequest, now: Moment) -> Vec<u8> {
+    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    let reason = status.canonical_reason().unwrap_or_default();
+    let body = format!("{reason}: {refusal}\n");
+    let date = with_date(now, |date| String::from_utf8_lossy(date).into_owned());
+    format!(
+        "HTTP/1.1 {code} {reason}\r\nConnection: close\r\nDate: {date}\r\n\
+         Content-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\n\r\n{body}",
+        code = status.as_str(),
+        length = body.len(),
+    )
+    .into_bytes()
+}
+
 impl<S: Socket> Http1Connection<S> {
     /// Refuses a request that cannot be read. The response is the last on the connection.
     pub(super) async fn refuse(mut self, refusal: BadRequest) {

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 pub use header::{InvalidHeader, MAX, ProxyHeader, parse};
 
-use super::peek::Peek;
+use super::socket::Peek;
 use super::stop::StopSignal;
 use super::timeouts::{FIRST_REQUEST, Timeouts};
 

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::num::NonZeroU16;
 
+use percent_encoding::{CONTROLS, percent_encode};
+
 use super::super::request_info::{RequestInfo, UnfitRequest};
 use super::{MoreFields, Reply};
 
@@ -25,13 +27,8 @@ impl Reply<'_> {
         }
         // `*` stands for the whole server. The parser lets only visible characters of ASCII
         // through, and others, which are percent-encoded here.
-        for byte in target.iter().filter(|_| target != b"*") {
-            match byte {
-                b'!'..=b'~' => url.push(char::from(*byte)),
-                _ => {
-                    let _ = write!(url, "%{byte:02X}");
-                }
-            }
+        if target != b"*" {
+            url.extend(percent_encode(target, CONTROLS));
         }
         Self {
             more: MoreFields::Location(url.into()),
