@@ -6,6 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
 use serde::Serialize;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 /// What a handler answers: a response, or why it refuses the request.
@@ -28,11 +29,6 @@ impl ResponseError for Refusal {
     }
 }
 
-#[derive(Serialize)]
-struct ErrorBody {
-    error: String,
-}
-
 /// A JSON response that must not be cached.
 pub(super) fn json(status: StatusCode, body: &impl Serialize) -> HttpResponse {
     // Strings, numbers and lists of them always have a JSON form.
@@ -49,8 +45,14 @@ pub(super) fn ok(body: &impl Serialize) -> HttpResponse {
 
 /// An error: what was found, and what would be right.
 pub(super) fn error(status: StatusCode, message: impl Display) -> HttpResponse {
-    let error = message.to_string();
-    json(status, &ErrorBody { error })
+    json(status, &json!({ "error": message.to_string() }))
+}
+
+/// Adds a field that is left out where it does not apply.
+pub(super) fn add(object: &mut Value, name: &str, value: Option<impl Serialize>) {
+    if let (Some(value), Some(fields)) = (value, object.as_object_mut()) {
+        fields.insert(name.to_owned(), json!(value));
+    }
 }
 
 pub(super) fn bad_query(message: impl Into<String>) -> Refusal {

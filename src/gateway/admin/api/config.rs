@@ -1,8 +1,8 @@
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use config::{self, Broken, Change, FileState};
-use serde::Serialize;
+use config::{self, Broken, Change};
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::admin::author::{Author, Changed};
@@ -10,12 +10,7 @@ use crate::admin::reply::{self, Answer, Refusal};
 use crate::admin::{Admin, Order};
 use crate::http::gateway::Gateway;
 use crate::status::timestamp::timestamp;
-use crate::status::views::{self, Plain};
-
-#[derive(Serialize)]
-struct NotInForce {
-    error: views::Broken,
-}
+use crate::status::views::{Plain, Problem};
 
 pub(super) async fn show(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
@@ -43,37 +38,29 @@ pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let Some(broken) = broken else {
         return show(admin).await;
     };
-    let error = broken_view(broken);
-    let (status, body) = (StatusCode::UNPROCESSABLE_ENTITY, NotInForce { error });
-    Ok(reply::json(status, &body))
+    let body = json!({ "error": broken_view(broken) });
+    Ok(reply::json(StatusCode::UNPROCESSABLE_ENTITY, &body))
 }
 
-fn view(admin: &Admin, gateway: &Gateway) -> views::Config {
-    let FileState {
-        loaded_at, broken, ..
-    } = admin.file_state.borrow().clone();
-    views::Config {
-        file: Plain::new(&admin.file),
-        settings: config::show(&gateway.settings().without_secrets()),
-        loaded_at: timestamp(loaded_at),
-        version: env!("CARGO_PKG_VERSION").into(),
-        error: broken.map(broken_view),
-        gateway: Plain::new(&gateway.settings().server.name),
-        changes: admin.history.latest().iter().map(change_view).collect(),
-    }
+fn view(admin: &Admin, gateway: &Gateway) -> Value {
+    let state = admin.file_state.borrow().clone();
+    json!({
+        "file": Plain::new(&admin.file),
+        "settings": config::show(&gateway.settings().without_secrets()),
+        "loaded_at": timestamp(state.loaded_at),
+        "version": env!("CARGO_PKG_VERSION"),
+        "error": state.broken.map(broken_view),
+        "gateway": Plain::new(&gateway.settings().server.name),
+        "changes": admin.history.latest().iter().map(change_view).collect::<Vec<_>>(),
+    })
 }
 
-fn change_view(change: &Change) -> views::Change {
-    views::Change {
-        at: timestamp(change.at),
-        by: change.by.label().into(),
-        what: change.what.iter().map(|text| Plain::new(text)).collect(),
-    }
+fn change_view(change: &Change) -> Value {
+    let what: Vec<_> = change.what.iter().map(|text| Plain::new(text)).collect();
+    json!({ "at": timestamp(change.at), "by": change.by.label(), "what": what })
 }
 
-fn broken_view(broken: Broken) -> views::Broken {
-    views::Broken {
-        since: timestamp(broken.since),
-        problems: broken.problems.into_iter().map(Into::into).collect(),
-    }
+fn broken_view(broken: Broken) -> Value {
+    let problems: Vec<Problem> = broken.problems.into_iter().map(Into::into).collect();
+    json!({ "since": timestamp(broken.since), "problems": problems })
 }

@@ -9,6 +9,7 @@ use config::ChangedBy;
 use limit::Moment;
 use limit::find::{FindSettings, Target};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::body::parse;
 use super::find_body::FindBody;
@@ -20,7 +21,6 @@ use crate::admin::reply::{self, Answer, Refusal};
 use crate::gate::{GateOverride, Unfit};
 use crate::origin::Origin;
 use crate::status::gates::place;
-use crate::status::views::Finds;
 use crate::time::clock;
 
 /// Which experiment a PUT renews, or a DELETE ends.
@@ -33,8 +33,9 @@ struct IdBody {
 pub(super) async fn list(admin: Data<Admin>) -> Answer {
     let now = clock::now();
     let all = admin.experiments.list();
-    let experiments = all.iter().map(|it| text::view(&locked(it), now)).collect();
-    Ok(reply::ok(&Finds { experiments }))
+    let experiments = all.iter().map(|it| text::view(&locked(it), now));
+    let experiments: Vec<_> = experiments.collect();
+    Ok(reply::ok(&json!({ "experiments": experiments })))
 }
 
 pub(super) async fn show(admin: Data<Admin>, origin: Path<String>) -> Answer {

@@ -5,7 +5,8 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path, Query};
 use limit::{Measure, Window};
 use percent_encoding::percent_decode_str;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::zones::find;
 use crate::admin::Admin;
@@ -14,7 +15,6 @@ use crate::admin::reply::{self, Answer, Refusal};
 use crate::observe::escape::unescape;
 use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
 use crate::status::overridden::{place, view as override_view};
-use crate::status::views;
 use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 
 /// Most keys in one list.
@@ -89,77 +89,10 @@ fn twenty() -> usize {
     20
 }
 
-#[derive(Serialize)]
-struct Keys {
-    keys: Vec<KeyView>,
-}
-
-#[derive(Serialize)]
-struct KeyView {
-    key: String,
-    #[serde(flatten)]
-    state: StateView,
-    /// The name of its plan; left out without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<String>,
-    /// What differs from the file for this key; left out if nothing does.
-    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
-    overridden: Option<views::Override>,
-}
-
-#[derive(Serialize)]
-struct HeavyKeys {
-    window_seconds: u64,
-    /// The sum over all keys of what they are sorted by.
-    total: f64,
-    /// The most by which that may be too high for a key.
-    error: f64,
-    keys: Vec<HeavyView>,
-}
-
-#[derive(Serialize)]
-struct HeavyView {
-    key: String,
-    /// The name of its plan; left out without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<String>,
-    requests: u64,
-    rejections: u64,
-    wait_seconds: f64,
-    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
-    overridden: Option<views::Override>,
-    /// Left out if the zone does not remember the key.
-    #[serde(flatten)]
-    state: Option<StateView>,
-}
-
-/// The present state of a key.
-#[derive(Serialize)]
-struct StateView {
-    depth: usize,
-    /// Running requests, of those that a limit with `in_flight` bounds.
-    in_flight: usize,
-    /// Places that other gateways have, and those of them that are withheld as their gateways have
-    /// vanished; left out if the store counts none for this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    in_flight_elsewhere: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    withheld: Option<u32>,
-    excess: f64,
-    oldest_wait_seconds: f64,
-    state: &'static str,
-}
-
 #[derive(Deserialize)]
 struct Forgetting {
     #[serde(default)]
     drop: bool,
-}
-
-#[derive(Serialize)]
-struct Forgotten {
-    forgotten: bool,
-    dropped: usize,
 }
 
 pub(super) async fn list(request: HttpRequest, admin: Data<Admin>, zone: Path<String>) -> Answer {
@@ -183,15 +116,15 @@ async fn remembered(zone: &Zone, order: Order, limit: usize) -> Answer {
     let names = KeyNames::of(zone.settings());
     let states = zone.keys(order, limit).await.into_iter();
     let overrides = zone.overrides();
-    let keys = states.map(|state| KeyView {
-        overridden: overrides.keys.get(&state.key).map(override_view),
-        plan: plans.name_of(&state.key).map(str::to_owned),
-        key: names.full(&state.key),
-        state: StateView::from(state),
+    let keys = states.map(|state| {
+        let mut view = json!({ "key": names.full(&state.key) });
+        add_state(&mut view, &state);
+        reply::add(&mut view, "plan", plans.name_of(&state.key));
+        let overridden = overrides.keys.get(&state.key).map(override_view);
+        reply::add(&mut view, "override", overridden);
+        view
     });
-    Ok(reply::ok(&Keys {
-        keys: keys.collect(),
-    }))
+    Ok(reply::ok(&json!({ "keys": keys.collect::<Vec<_>>() })))
 }
 
 /// The heaviest keys of a window.
@@ -201,25 +134,33 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> A
     let found = zone.heavy_keys(measure, window, limit).await;
     let overrides = zone.overrides();
     let overridden = |name: &HeavyName| overrides.keys.get(name.whole()?).map(override_view);
-    let keys = found.keys.into_iter().map(|heavy| HeavyView {
-        overridden: overridden(&heavy.name),
-        plan: heavy.name.plan(plans).map(str::to_owned),
-        key: heavy.name.full(names),
-        requests: heavy.requests,
-        rejections: heavy.rejections,
-        wait_seconds: heavy.wait.as_secs_f64(),
-        state: heavy.state.map(StateView::from),
+    let keys = found.keys.iter().map(|heavy| {
+        let mut view = json!({
+            "key": heavy.name.full(names),
+            "requests": heavy.requests,
+            "rejections": heavy.rejections,
+            "wait_seconds": heavy.wait.as_secs_f64(),
+        });
+        reply::add(&mut view, "plan", heavy.name.plan(plans));
+        reply::add(&mut view, "override", overridden(&heavy.name));
+        // The zone may not remember the key any more.
+        if let Some(state) = &heavy.state {
+            add_state(&mut view, state);
+        }
+        view
     });
-    Ok(reply::ok(&HeavyKeys {
-        window_seconds: match window {
+    Ok(reply::ok(&json!({
+        "window_seconds": match window {
             Window::Seconds => 3,
             Window::Minute => 60,
             Window::TenMinutes => 600,
         },
-        total: amount(measure, found.total),
-        error: amount(measure, found.error),
-        keys: keys.collect(),
-    }))
+        // The sum over all keys of what they are sorted by, and the most by which that may be too
+        // high for a key.
+        "total": amount(measure, found.total),
+        "error": amount(measure, found.error),
+        "keys": keys.collect::<Vec<_>>(),
+    })))
 }
 
 /// A sum as it is shown: waits in seconds.
@@ -231,18 +172,16 @@ fn amount(measure: Measure, sum: u64) -> f64 {
     }
 }
 
-impl From<KeyState> for StateView {
-    fn from(state: KeyState) -> Self {
-        Self {
-            depth: state.depth,
-            in_flight: state.in_flight,
-            in_flight_elsewhere: state.elsewhere.map(|it| it.places),
-            withheld: state.elsewhere.map(|it| it.withheld),
-            excess: state.excess,
-            oldest_wait_seconds: state.oldest_wait.as_secs_f64(),
-            state: if state.active { "active" } else { "parked" },
-        }
-    }
+/// Adds the present state of a key.
+fn add_state(view: &mut Value, state: &KeyState) {
+    view["depth"] = state.depth.into();
+    view["in_flight"] = state.in_flight.into();
+    view["excess"] = state.excess.into();
+    view["oldest_wait_seconds"] = state.oldest_wait.as_secs_f64().into();
+    view["state"] = if state.active { "active" } else { "parked" }.into();
+    let elsewhere = state.elsewhere;
+    reply::add(view, "in_flight_elsewhere", elsewhere.map(|it| it.places));
+    reply::add(view, "withheld", elsewhere.map(|it| it.withheld));
 }
 
 pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
@@ -275,10 +214,7 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
         to: &to,
         until: None,
     });
-    Ok(reply::ok(&Forgotten {
-        forgotten: true,
-        dropped,
-    }))
+    Ok(reply::ok(&json!({ "forgotten": true, "dropped": dropped })))
 }
 
 /// The key that a path names in a zone: itself, or the one with the masked name that it names.

@@ -6,6 +6,7 @@ use actix_web::web::{Bytes, Data};
 use config::ChangedBy;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::body::parse;
@@ -15,7 +16,7 @@ use crate::admin::reply::{self, Answer, Refusal};
 use crate::admin::{Admin, Order};
 use crate::http::gateway::{Gateway, Maintenance, MaintenanceTarget, Maintenances};
 use crate::status::timestamp::timestamp;
-use crate::status::views::{self, Plain};
+use crate::status::views::Plain;
 use crate::time::clock;
 
 /// What a route without maintenance does, in the log.
@@ -147,10 +148,7 @@ fn in_words(before: Option<&Maintenance>) -> String {
     )
 }
 
-pub(super) fn view(it: &Maintenance) -> views::Maintenance {
-    views::Maintenance {
-        since: timestamp(it.since),
-        until: timestamp(it.until),
-        by: Plain::new(&it.by),
-    }
+pub(super) fn view(it: &Maintenance) -> Value {
+    let (since, until) = (timestamp(it.since), timestamp(it.until));
+    json!({ "since": since, "until": until, "by": Plain::new(&it.by) })
 }

@@ -1,5 +1,6 @@
 use actix_web::web::Data;
-use limit::Moment;
+use limit::{Moment, Rate};
+use serde_json::{Value, json};
 
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
@@ -10,10 +11,9 @@ use crate::origin::{Availability, Failure, LastCheck, Origin, OutBy, Outage, Ser
 use crate::status::counts::Labelled;
 use crate::status::minute::{Minute, Of, latency};
 use crate::status::timestamp::timestamp;
-use crate::status::views::{Check, Event, Gate, GateKey, Origins, Out, Plain, Server, Sharing};
-use crate::status::{counts, gates, rooms, shared, views};
+use crate::status::views::{self, Plain};
+use crate::status::{counts, gates, rooms, shared};
 use crate::time::clock;
-use crate::zone::StoreRefusal;
 
 /// How many of the deepest keys of a gate are shown.
 const DEEPEST: usize = 10;
@@ -21,50 +21,46 @@ const DEEPEST: usize = 10;
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let now = clock::now();
-    let origins = gateway.origins().iter().enumerate();
-    let view = |(index, origin): (usize, &Origin)| views::Origin {
-        room: room(&gateway, index, now),
-        shared: gateway
-            .collapse_metrics(index)
-            .map(|it| shared::view(shared::requests(it))),
-        ..view(&gateway, origin, &admin.recent.minute, now)
-    };
-    Ok(reply::ok(&Origins {
-        origins: origins.map(view).collect(),
-        shared_answers: shared::answers(&gateway),
-    }))
+    let origins = (0..gateway.origins().len())
+        .map(|index| view(&gateway, index, &admin.recent.minute, now));
+    let mut view = json!({ "origins": origins.collect::<Vec<_>>() });
+    reply::add(&mut view, "shared_answers", shared::answers(&gateway));
+    Ok(reply::ok(&view))
 }
 
-fn view(gateway: &Gateway, origin: &Origin, minute: &Minute, now: Moment) -> views::Origin {
+fn view(gateway: &Gateway, index: usize, minute: &Minute, now: Moment) -> Value {
+    let origin = gateway.origin(index);
     let settings = origin.settings();
     let (mut codes, mut errors) = (Labelled::new(), Labelled::new());
     let mut latencies = Counts::default();
-    let mut servers = Vec::new();
+    let (mut servers, mut in_flight) = (Vec::new(), 0);
     for state in origin.servers(now) {
         let of = Of::server(&settings.name, state.url);
         let recent = minute.counts(&of, &state.metrics.latencies());
-        let server = server(state, &recent);
-        counts::add(&mut codes, &server.codes);
-        counts::add(&mut errors, &server.errors);
+        counts::add(&mut codes, &counts::responses(state.metrics));
+        counts::add(&mut errors, &counts::errors(state.metrics));
         latencies.add(&recent);
-        servers.push(server);
+        in_flight += state.in_flight;
+        servers.push(server(state, &recent));
     }
-    views::Origin {
-        name: Plain::new(&settings.name),
-        in_flight: servers.iter().map(|server| server.in_flight).sum(),
-        max_in_flight: settings.max_in_flight.map(|most| most.get() as u64),
-        gate: origin.gate().map(|it| gate(gateway, origin, it, now)),
-        places: origin
-            .gate()
-            .and_then(|it| it.place_sharing())
-            .map(|it| gates::places(settings, &it)),
-        codes,
-        errors,
-        latency: latency(&latencies),
-        servers,
-        room: None,
-        shared: None,
-    }
+    let mut view = json!({
+        "name": Plain::new(&settings.name),
+        "in_flight": in_flight,
+        "max_in_flight": settings.max_in_flight,
+        "gate": origin.gate().map(|it| gate(gateway, origin, it, now)),
+        "codes": codes,
+        "errors": errors,
+        "latency": latency(&latencies),
+        "servers": servers,
+    });
+    let places = origin.gate().and_then(|it| it.place_sharing());
+    let places = places.map(|it| gates::places(settings, &it));
+    reply::add(&mut view, "places", places);
+    reply::add(&mut view, "room", room(gateway, index, now));
+    let shared = gateway.collapse_metrics(index);
+    let shared = shared.map(|it| shared::view(shared::requests(it)));
+    reply::add(&mut view, "shared", shared);
+    view
 }
 
 fn room(gateway: &Gateway, origin: usize, now: Moment) -> Option<views::Room> {
@@ -73,81 +69,86 @@ fn room(gateway: &Gateway, origin: usize, now: Moment) -> Option<views::Room> {
     Some(rooms::view(room, file, &room.status(now)))
 }
 
-fn server(state: ServerState<'_>, recent: &Counts) -> Server {
-    Server {
-        url: Plain::new(&state.url.to_string()),
-        healthy: state.availability == Availability::InUse,
-        in_flight: state.in_flight as u64,
-        answered: state.metrics.answered(),
-        failed: state.metrics.failed(),
-        state: state.availability.label().into(),
-        out: match state.availability {
+fn server(state: ServerState<'_>, recent: &Counts) -> Value {
+    let failure = state.last_failure;
+    let failure = failure.map(|Failure { at, text, .. }| json!({ "at": timestamp(at), "text": Plain::new(&text) }));
+    let check = state.last_check.map(|LastCheck { at, found }| {
+        let healthy = found.is_ok();
+        let text = Plain::new(&found.unwrap_or_else(|why| why));
+        json!({ "at": timestamp(at), "healthy": healthy, "text": text })
+    });
+    json!({
+        "url": Plain::new(&state.url.to_string()),
+        "healthy": state.availability == Availability::InUse,
+        "in_flight": state.in_flight,
+        "answered": state.metrics.answered(),
+        "failed": state.metrics.failed(),
+        "state": state.availability.label(),
+        "out": match state.availability {
             Availability::InUse | Availability::Failing => None,
             Availability::Out(outage) => Some(out(outage)),
         },
-        last_failure: state.last_failure.map(|Failure { at, text, .. }| Event {
-            at: timestamp(at),
-            text: Plain::new(&text),
-        }),
-        last_check: state.last_check.map(|LastCheck { at, found }| Check {
-            at: timestamp(at),
-            healthy: found.is_ok(),
-            text: Plain::new(&found.unwrap_or_else(|why| why)),
-        }),
-        codes: counts::responses(state.metrics),
-        errors: counts::errors(state.metrics),
-        latency: latency(recent),
-    }
+        "last_failure": failure,
+        "last_check": check,
+        "codes": counts::responses(state.metrics),
+        "errors": counts::errors(state.metrics),
+        "latency": latency(recent),
+    })
 }
 
-fn out(outage: Outage) -> Out {
-    Out {
-        since: timestamp(outage.since),
-        until: match outage.by {
-            OutBy::Failures(until) => Some(timestamp(until)),
-            OutBy::Checks => None,
-        },
-        by: outage.by.label().into(),
-    }
+fn out(outage: Outage) -> Value {
+    // When it is asked again; null: when enough health checks succeed.
+    let until = match outage.by {
+        OutBy::Failures(until) => Some(timestamp(until)),
+        OutBy::Checks => None,
+    };
+    json!({ "since": timestamp(outage.since), "until": until, "by": outage.by.label() })
 }
 
-fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> Gate {
+fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> Value {
     let settings = origin.settings();
     let state = gate.state(DEEPEST);
     let share = settings.share.map(|zone| gateway.zone(zone).settings());
-    let deepest = state.deepest.iter().map(|(key, depth)| GateKey {
-        key: gates::key_name(gateway, key),
-        plan: gates::plan(gateway, key),
-        queue_depth: *depth as u64,
-        share: part(*depth, state.depth),
+    let deepest = state.deepest.iter().map(|(key, depth)| {
+        let mut view = json!({
+            "key": gates::key_name(gateway, key),
+            "queue_depth": depth,
+            "share": part(*depth, state.depth),
+        });
+        reply::add(&mut view, "plan", gates::plan(gateway, key));
+        view
     });
-    Gate {
-        queue_depth: state.depth as u64,
-        rate: gates::rate(settings, &state, |rate| Plain::new(&rate.to_string())),
-        max_in_flight: gates::max_in_flight(settings, &state),
-        sharing: state.sharing.map(|sharing| Sharing {
-            alone: sharing.is_alone,
-            part: sharing.part,
-            gateways: sharing.gateways,
-            reason: why(&sharing, |it| &it.reason),
-            remedy: why(&sharing, |it| it.remedy),
-        }),
-        share: share.map(|zone| Plain::new(&zone.name)),
-        queue: settings.share.map(|_| settings.queue.get() as u64),
-        max_queue: settings.max_queue.get() as u64,
-        classes: gates::classes(&state.classes),
-        rejections: gates::rejections(gate),
-        blocked_seconds: gates::blocked_seconds(&state.blocked),
-        overridden: state.overridden.as_ref().map(gates::overridden),
-        backing_off: gates::backing_off(settings, &state.lowered, now),
-        outage: gates::outage(settings, state.outage.as_ref(), now),
-        deepest: deepest.collect(),
-    }
+    let mut view = json!({
+        "queue_depth": state.depth,
+        "rate": gates::rate(settings, &state, |rate: Rate| rate.to_string()),
+        "max_in_flight": gates::max_in_flight(settings, &state),
+        "share": share.map(|zone| Plain::new(&zone.name)),
+        "queue": settings.share.map(|_| settings.queue),
+        "max_queue": settings.max_queue,
+        "classes": gates::classes(&state.classes),
+        "rejections": gates::rejections(gate),
+        "blocked_seconds": gates::blocked_seconds(&state.blocked),
+        "backing_off": gates::backing_off(settings, &state.lowered, now),
+        "outage": gates::outage(settings, state.outage.as_ref(), now),
+        "deepest": deepest.collect::<Vec<_>>(),
+    });
+    reply::add(&mut view, "sharing", state.sharing.as_ref().map(sharing));
+    let overridden = state.overridden.as_ref().map(gates::overridden);
+    reply::add(&mut view, "override", overridden);
+    view
 }
 
-/// Why a gate goes on alone, if it does.
-fn why(sharing: &GateSharing, text: impl Fn(&StoreRefusal) -> &str) -> Option<Plain> {
-    sharing.why_alone.as_ref().map(|it| Plain::new(text(it)))
+/// How gateways share the rate of an origin.
+fn sharing(sharing: &GateSharing) -> Value {
+    let mut view = json!({
+        "alone": sharing.is_alone,
+        "part": sharing.part,
+        "gateways": sharing.gateways,
+    });
+    let why = sharing.why_alone.as_ref();
+    reply::add(&mut view, "reason", why.map(|it| Plain::new(&it.reason)));
+    reply::add(&mut view, "remedy", why.map(|it| Plain::new(it.remedy)));
+    view
 }
 
 /// A part of a whole, from 0 to 1.

@@ -6,6 +6,7 @@ use actix_web::web::{Bytes, Data};
 use config::StoreKind;
 use limit::Rate;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::body::parse;
 use super::keys::{named, unmasked};
@@ -16,7 +17,7 @@ use crate::admin::author::Author;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::observe::key_names::KeyNames;
 use crate::status::overridden::{place, view};
-use crate::status::views::{self, KeyOverride, Plain};
+use crate::status::views::{self, Plain};
 use crate::time::clock;
 use crate::zone::{Key, MAX_KEYS, Override, Zone};
 
@@ -45,16 +46,14 @@ pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let mut keys: Vec<_> = overrides
         .keys
         .iter()
-        .map(|(key, it)| KeyOverride {
-            key: Plain::new(&names.full(key)),
-            overridden: view(it),
-        })
+        .map(|(key, it)| (Plain::new(&names.full(key)), view(it)))
         .collect();
-    keys.sort_by(|a, b| a.key.cmp(&b.key));
-    Ok(reply::ok(&views::Overrides {
-        zone: overrides.zone.as_ref().map(view),
-        keys,
-    }))
+    keys.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let keys = keys.into_iter();
+    let keys = keys.map(|(key, it)| json!({ "key": key, "override": it }));
+    let zone = overrides.zone.as_ref().map(view);
+    let view = json!({ "zone": zone, "keys": keys.collect::<Vec<_>>() });
+    Ok(reply::ok(&view))
 }
 
 pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {

@@ -1,51 +1,51 @@
 use actix_web::web::Data;
 use config::StoreKind;
+use serde_json::{Value, json};
 
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
 use crate::http::gateway::Gateway;
-use crate::status::counts;
-use crate::status::counts::Labelled;
+use crate::status::counts::{self, Labelled};
 use crate::status::minute::{Minute, Of};
 use crate::status::timestamp::timestamp;
-use crate::status::views::{Plain, SharedStore, Store, StoreZone};
-use crate::zone::{StoreHealth, Zone};
+use crate::status::views::Plain;
+use crate::zone::StoreHealth;
 
 pub(super) async fn show(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let store = gateway.store_health();
-    Ok(reply::ok(&SharedStore {
-        store: store.map(|store| view(&gateway, store, &admin.recent.minute)),
-    }))
+    let store = store.map(|store| view(&gateway, store, &admin.recent.minute));
+    Ok(reply::ok(&json!({ "store": store })))
 }
 
-fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Store {
+fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value {
     let outage = store.outage();
     // Without its password.
     let url = store.settings().url.to_string();
-    let zones = gateway.zones().iter();
-    let zones = zones.filter(|zone| zone.settings().store != StoreKind::Memory);
-    let zones: Vec<_> = zones.map(|it| zone(it)).collect();
-    let mut operations = Labelled::new();
-    for zone in &zones {
-        counts::add(&mut operations, &zone.operations);
+    let mut all = Labelled::new();
+    let mut zones = Vec::new();
+    for zone in gateway.zones() {
+        let settings = zone.settings();
+        if settings.store == StoreKind::Memory {
+            continue;
+        }
+        let operations = counts::operations(zone.metrics());
+        counts::add(&mut all, &operations);
+        zones.push(json!({
+            "zone": Plain::new(&settings.name),
+            "on_store_failure": settings.on_store_failure.name(),
+            "operations": operations,
+            // Whether another gateway has another rate for it.
+            "differs": zone.differs(),
+        }));
     }
-    Store {
-        url: Plain::new(&url),
-        up: outage.is_none(),
-        out_since: outage.as_ref().map(|(since, _)| timestamp(*since)),
-        reason: outage.map(|(_, reason)| Plain::new(&reason)),
-        latency: minute.latency(&Of::Store(url), &store.latencies()),
-        operations,
-        zones,
-    }
-}
-
-fn zone(zone: &Zone) -> StoreZone {
-    StoreZone {
-        zone: Plain::new(&zone.settings().name),
-        on_store_failure: zone.settings().on_store_failure.name().into(),
-        operations: counts::operations(zone.metrics()),
-        differs: zone.differs(),
-    }
+    json!({
+        "url": Plain::new(&url),
+        "up": outage.is_none(),
+        "out_since": outage.as_ref().map(|(since, _)| timestamp(*since)),
+        "reason": outage.as_ref().map(|(_, reason)| Plain::new(reason)),
+        "latency": minute.latency(&Of::Store(url), &store.latencies()),
+        "operations": all,
+        "zones": zones,
+    })
 }

@@ -2,17 +2,17 @@ use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
-use config;
+use config::{self, RouteLimit};
 use limit::Delay;
+use serde_json::{Value, json};
 
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::MAX_NAMED_ROUTES;
 use crate::status::exposition::stats;
-use crate::status::overridden;
-use crate::status::views::{Keys, Limit, Plain, ZonePlan, Zones};
-use crate::status::{counts, views};
+use crate::status::views::Plain;
+use crate::status::{counts, overridden};
 use crate::zone::Zone;
 
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
@@ -21,7 +21,7 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
     for index in 0..gateway.zones().len() {
         zones.push(view(&gateway, index).await?);
     }
-    Ok(reply::ok(&Zones { zones }))
+    Ok(reply::ok(&json!({ "zones": zones })))
 }
 
 pub(super) async fn one(admin: Data<Admin>, name: Path<String>) -> Answer {
@@ -54,68 +54,71 @@ pub(super) fn busy() -> Refusal {
     )
 }
 
-async fn view(gateway: &Gateway, index: usize) -> Result<views::Zone, Refusal> {
+async fn view(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
     let zone = gateway.zone(index);
     let (settings, metrics) = (zone.settings(), zone.metrics());
     let stats = stats(zone).await.ok_or_else(busy)?;
-    Ok(views::Zone {
-        name: Plain::new(&settings.name),
-        key: Plain::new(&settings.key.to_string()),
-        algorithm: settings.algorithm.name().into(),
-        store: settings.store.name().into(),
-        on_store_failure: settings.on_store_failure.name().into(),
-        rate: Plain::new(&settings.rate.to_string()),
-        max_keys: settings.max_keys.get() as u64,
-        new_keys: settings.new_keys.map(|rate| Plain::new(&rate.to_string())),
-        limits: limits(gateway, index),
-        plans: plans(settings),
-        totals: counts::totals(|status| metrics.counted(status)),
-        rejections: counts::rejections(metrics),
-        depth: stats.depth as u64,
-        depth_max: stats.depth_max as u64,
-        in_flight: stats.in_flight as u64,
-        oldest_wait_seconds: stats.oldest_wait.as_secs_f64(),
-        keys: Keys {
-            active: stats.active as u64,
-            parked: stats.parked as u64,
-        },
-        overridden: zone.overrides().zone.as_ref().map(overridden::view),
-    })
+    let mut view = json!({
+        "name": Plain::new(&settings.name),
+        "key": Plain::new(&settings.key.to_string()),
+        "algorithm": settings.algorithm.name(),
+        "store": settings.store.name(),
+        "on_store_failure": settings.on_store_failure.name(),
+        "rate": settings.rate.to_string(),
+        "max_keys": settings.max_keys,
+        "new_keys": settings.new_keys.map(|rate| rate.to_string()),
+        "limits": limits(gateway, index),
+        "totals": counts::totals(|status| metrics.counted(status)),
+        "rejections": counts::rejections(metrics),
+        "depth": stats.depth,
+        "depth_max": stats.depth_max,
+        "in_flight": stats.in_flight,
+        "oldest_wait_seconds": stats.oldest_wait.as_secs_f64(),
+        "keys": { "active": stats.active, "parked": stats.parked },
+    });
+    let plans = plans(settings);
+    reply::add(&mut view, "plans", (!plans.is_empty()).then_some(plans));
+    let overridden = zone.overrides().zone.as_ref().map(overridden::view);
+    reply::add(&mut view, "override", overridden);
+    Ok(view)
 }
 
 /// The plans of a zone, in the order of the file.
-fn plans(zone: &config::Zone) -> Vec<ZonePlan> {
+fn plans(zone: &config::Zone) -> Vec<Value> {
     let plans = zone.plans.iter().zip(zone.plans.counts());
-    let view = |(plan, keys): (&config::Plan, usize)| ZonePlan {
-        plan: Plain::new(&plan.name),
-        keys: keys as u64,
-        rate: plan.rate.map(|rate| Plain::new(&rate.to_string())),
-        burst: plan.burst.map(u64::from),
-        weight: plan.weight,
-        class: plan.class.as_deref().map(Plain::new),
+    let view = |(plan, keys): (&config::Plan, usize)| {
+        json!({
+            "plan": Plain::new(&plan.name),
+            "keys": keys,
+            "rate": plan.rate.map(|rate| rate.to_string()),
+            "burst": plan.burst,
+            "weight": plan.weight,
+            "class": plan.class.as_deref().map(Plain::new),
+        })
     };
     plans.map(view).collect()
 }
 
 /// The limits that routes have in a zone, in the order of the file.
-fn limits(gateway: &Gateway, zone: usize) -> Vec<Limit> {
+fn limits(gateway: &Gateway, zone: usize) -> Vec<Value> {
     let queues = gateway.zone(zone).settings().algorithm.queues();
     let mut limits = Vec::new();
     for route in gateway.settings().routes.iter().take(MAX_NAMED_ROUTES) {
-        for asked in route.limits.iter().filter(|asked| asked.zone == zone) {
-            let delay = match asked.limit.delay {
-                Delay::Above(delay) => Some(u64::from(delay)),
+        for RouteLimit { limit, .. } in route.limits.iter().filter(|asked| asked.zone == zone) {
+            let delay = match limit.delay {
+                Delay::Above(delay) => Some(delay),
                 Delay::Never => None,
             };
-            limits.push(Limit {
-                route: Plain::new(&route.name()),
-                burst: u64::from(asked.limit.burst) + u64::from(!queues),
-                delay,
-                nodelay: delay.is_none(),
-                max_wait_seconds: asked.limit.max_wait.map(|span| span.as_secs_f64()),
-                in_flight: asked.limit.in_flight.map(|most| most.get().into()),
-                dry_run: route.dry_run,
-            });
+            limits.push(json!({
+                "route": Plain::new(&route.name()),
+                // Without a queue, the request itself counts, too.
+                "burst": u64::from(limit.burst) + u64::from(!queues),
+                "delay": delay,
+                "nodelay": delay.is_none(),
+                "max_wait_seconds": limit.max_wait.map(|span| span.as_secs_f64()),
+                "in_flight": limit.in_flight,
+                "dry_run": route.dry_run,
+            }));
         }
     }
     limits

@@ -3,28 +3,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Plain;
 
-/// `/api/config`: the settings in force, and the state of the file.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Config {
-    pub file: Plain,
-    /// As TOML.
-    pub settings: String,
-    pub loaded_at: Plain,
-    pub version: Plain,
-    pub error: Option<Broken>,
-    /// The name of this gateway: `[server] name`, or that of its host.
-    pub gateway: Plain,
-    /// The last changes, the newest first.
-    pub changes: Vec<Change>,
-}
-
-/// A file with errors, which is not in force.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Broken {
-    pub since: Plain,
-    pub problems: Vec<Problem>,
-}
-
 /// One error in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -62,16 +40,4 @@ impl Problem {
         let parts: Vec<String> = file.into_iter().chain(line).collect();
         parts.join(", ")
     }
-}
-
-/// A change of the settings in force, or of what overrides them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Change {
-    /// In UTC.
-    pub at: Plain,
-    /// `file`, `signal`, `api`, `plan file`, `networks file`, `page file`, `included file`, or
-    /// `expiry` of an override.
-    pub by: Plain,
-    /// One text for each setting, such as `zones.per_client.rate 10r/s -> 20r/s`.
-    pub what: Vec<Plain>,
 }

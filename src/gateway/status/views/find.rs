@@ -2,12 +2,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Plain;
 
-/// `/api/find`: the last experiment of each origin that has had one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Finds {
-    pub experiments: Vec<Find>,
-}
-
 /// An experiment that finds what an origin can take.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -5,57 +5,6 @@ use serde::Serialize;
 use super::{Places, Plain};
 use crate::observe::networks::Crowd;
 
-/// The gate of an origin: its settings and its present state.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Gate {
-    /// Requests that wait.
-    pub queue_depth: u64,
-    /// As in the file, such as `200r/s`; `None`: no pace.
-    pub rate: FileAndNow<Plain>,
-    /// Requests at the origin at once; `None`: no limit.
-    pub max_in_flight: FileAndNow<u64>,
-    /// How gateways share the rate; left out if they do not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sharing: Option<Sharing>,
-    /// The zone whose keys share the gate; `None`: one queue for all.
-    pub share: Option<Plain>,
-    /// Requests of one key that may wait; `None` without `share`.
-    pub queue: Option<u64>,
-    /// Requests of all keys that may wait.
-    pub max_queue: u64,
-    /// The classes that share the gate, in the order of the file; empty if there is one for all.
-    pub classes: Vec<GateClass>,
-    /// Rejections since the gateway started, by reason.
-    pub rejections: BTreeMap<Plain, u64>,
-    /// How long any request has waited, by what the first one waited for.
-    pub blocked_seconds: BTreeMap<Plain, f64>,
-    /// What is not as in the file for a while.
-    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
-    pub overridden: Option<GateOverride>,
-    /// Why it lets less through than the file says; `None` if it does not.
-    pub backing_off: Option<BackingOff>,
-    /// The present outage; `None` if the origin can be reached, or nobody waits for it.
-    pub outage: Option<GateOutage>,
-    /// The keys with the most waiting requests, deepest first.
-    pub deepest: Vec<GateKey>,
-}
-
-/// How gateways share the rate of an origin.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Sharing {
-    /// Whether this gateway goes on alone, as the store is out or refuses the gate's key.
-    pub alone: bool,
-    /// Its part of the rate, from 0 to 1.
-    pub part: f64,
-    /// How many gateways share the rate, as far as is known.
-    pub gateways: Option<u32>,
-    /// Why this gateway goes on alone, and what helps; left out if it does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Plain>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<Plain>,
-}
-
 /// Values of a gate in place of those of the file, until they expire or the gateway restarts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GateOverride {
@@ -112,18 +61,6 @@ pub struct GateClass {
     pub class: Plain,
     pub weight: u32,
     pub queue_depth: u64,
-}
-
-/// A key with requests that wait at a gate.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct GateKey {
-    pub key: Plain,
-    /// Its plan; left out without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Plain>,
-    pub queue_depth: u64,
-    /// Its part of all requests that wait there, from 0 to 1.
-    pub share: f64,
 }
 
 /// Why a gate lets less through than the file says.

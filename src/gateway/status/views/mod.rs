@@ -1,8 +1,6 @@
-//! What the admin port says of the gateway, as JSON.
+//! The types of a sample, and of what samples and the API have alike, as JSON.
 //!
-//! Each file has the types of one noun: what it is now, and what it did in the last second.
-//!
-//! A reader of samples, and `drip find`, take what an older gateway does not send as empty or zero.
+//! What the API alone says is built where it is asked for, in `admin/api`.
 
 mod config;
 mod find;
@@ -19,29 +17,25 @@ mod store;
 mod what_if;
 mod zone;
 
-pub use config::{Broken, Change, Config, Problem};
-pub use find::{Find, FindFigure, FindLevel, FindOutcome, FindStep, Finds};
+pub use config::Problem;
+pub use find::{Find, FindFigure, FindLevel, FindOutcome, FindStep};
 pub use gate::{
-    BackingOff, FileAndNow, Gate, GateAsks, GateClass, GateKey, GateKeySample, GateOutage,
-    GateOverride, GateRefused, GateSample, Sharing,
+    BackingOff, FileAndNow, GateAsks, GateClass, GateKeySample, GateOutage, GateOverride,
+    GateRefused, GateSample,
 };
 pub use headline::{After, EndedHeadline, Headline, Headlines, PastHeadline, Suspicion, Topic};
-pub use origin::{
-    Check, Event, FailureSample, Holder, Origin, OriginSample, Origins, Out, Server, Unanswered,
-    Usual,
-};
+pub use origin::{FailureSample, Holder, OriginSample, Unanswered, Usual};
 pub use places::Places;
 pub use plain::Plain;
 pub use room::{Room, RoomOverride, RoomSample, RoomWord};
-pub use route::{Codes, Latency, Maintenance, MethodCost, Route, RouteCost, RouteSample, Routes};
+pub use route::{Codes, Latency, RouteSample};
 pub use sample::{
     CertificateSample, ChangeSample, DescriptorSample, HandshakeSample, LocalPortSample, LogSample,
     LostKeysSample, MaintenanceSample, Sample,
 };
 pub use shared::{Shared, SharedAnswers, SharedSample};
-pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
+pub use store::{StoreRefuses, StoreSample};
 pub use what_if::{ChangedKey, Happened, RateAdvice, Replayed, WhatIf};
 pub use zone::{
-    FullKey, HeavyKey, KeyOverride, KeySample, Keyless, Keys, Lately, Limit, OnlyKey, Override,
-    Overrides, Totals, Zone, ZonePlan, ZoneSample, Zones,
+    FullKey, HeavyKey, KeySample, Keyless, Lately, OnlyKey, Override, Totals, ZoneSample,
 };
