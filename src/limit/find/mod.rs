@@ -29,9 +29,7 @@ mod trial;
 
 pub use answer::{AnswerEvent, Part};
 pub use experiment::Experiment;
-pub use objective::{
-    Criterion, ErrorKind, MAX_CONDITIONS, Objective, ObjectiveError, ObjectiveProblem,
-};
+pub use objective::{Criterion, ErrorKind, MAX_CONDITIONS, Objective, ObjectiveError};
 pub use observed::{Observed, Waited};
 pub use report::{
     AbortReason, Figure, FindReport, Found, HeldBack, Level, Levels, Measured, Outcome, Purpose,

@@ -6,7 +6,7 @@ use crate::{Percent, show_duration};
 
 mod parse;
 
-pub use parse::{ObjectiveError, ObjectiveProblem};
+pub use parse::ObjectiveError;
 
 /// Most conditions of an objective.
 pub const MAX_CONDITIONS: usize = 8;
