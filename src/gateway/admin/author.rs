@@ -59,28 +59,33 @@ impl Author {
         (from, to): (&str, &str),
         until: Moment,
     ) {
-        self.log(&Changed {
+        let change = Changed {
             event: "override set",
             what: place,
             from: Some(from),
             to,
             until: Some(until),
-        });
+        };
         let (until, by) = (timestamp(until), self.shown());
-        let text = format!("{place}: {to} until {until}, by {by}");
-        history.add(clock::now(), ChangedBy::Api, vec![text]);
+        self.note(history, &change, &format!("{to} until {until}, by {by}"));
     }
 
     /// Notes in the log and in the history that `place` has no override any more.
     pub(super) fn note_undone(&self, history: &History, place: &str, (from, to): (&str, &str)) {
-        self.log(&Changed {
+        let change = Changed {
             event: "override undone",
             what: place,
             from: Some(from),
             to,
             until: None,
-        });
-        let text = format!("{place}: override undone");
+        };
+        self.note(history, &change, change.event);
+    }
+
+    /// Notes a change in the log, and in the history with this text.
+    pub(super) fn note(&self, history: &History, change: &Changed, text: &str) {
+        self.log(change);
+        let text = format!("{}: {text}", change.what);
         history.add(clock::now(), ChangedBy::Api, vec![text]);
     }
 

@@ -4,7 +4,7 @@
 
 use actix_web::http::Method;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
-use actix_web::web::{Data, Query};
+use actix_web::web::{Bytes, Data, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Deserialize;
 
@@ -31,4 +31,14 @@ pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> Answer {
         return Ok(response.finish());
     }
     Ok(response.body(admin.recent.live.listen(last.or(query.since))))
+}
+
+/// `/api/now`: the last sample of `/api/live`; `null` in the first second.
+pub(super) async fn now(admin: Data<Admin>) -> Answer {
+    admin.serving()?;
+    let sample = admin.recent.live.newest();
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "application/json"))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .body(sample.unwrap_or(Bytes::from_static(b"null"))))
 }

@@ -28,6 +28,7 @@ mod own_names;
 mod page;
 mod reply;
 
+use std::future::ready;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -177,19 +178,16 @@ where
     Args: actix_web::FromRequest + 'static,
     F::Output: actix_web::Responder + 'static,
 {
-    let routes = [web::get().to(handler), web::head().to(handler)];
-    answering(path, "GET, HEAD", routes)
+    let routes = vec![web::get().to(handler), web::head().to(handler)];
+    answering(path, [("GET, HEAD", routes)])
 }
 
-/// A resource at `path` that answers the methods of these routes, and names them to all others.
-fn answering(
-    path: &str,
-    allowed: &'static str,
-    routes: impl IntoIterator<Item = Route>,
-) -> Resource {
-    let resource = web::resource(path);
-    let resource = routes.into_iter().fold(resource, Resource::route);
-    resource.default_service(web::to(move || async move { reply::not_allowed(allowed) }))
+/// A resource at `path` that answers these methods with their routes, and names them to all others.
+fn answering<const N: usize>(path: &str, methods: [(&str, Vec<Route>); N]) -> Resource {
+    let allowed = methods.each_ref().map(|(names, _)| *names).join(", ");
+    let routes = methods.into_iter().flat_map(|(_, routes)| routes);
+    let resource = routes.fold(web::resource(path), Resource::route);
+    resource.default_service(web::to(move || ready(reply::not_allowed(&allowed))))
 }
 
 async fn metrics(admin: Data<Admin>) -> HttpResponse {

@@ -66,11 +66,12 @@ pub(super) fn no_such_path() -> HttpResponse {
     )
 }
 
-pub(super) fn not_allowed(allowed: &'static str) -> HttpResponse {
+pub(super) fn not_allowed(allowed: &str) -> HttpResponse {
     let message = format!("this path takes {allowed} only");
     let mut response = error(StatusCode::METHOD_NOT_ALLOWED, message);
-    let value = HeaderValue::from_static(allowed);
-    response.headers_mut().insert(ALLOW, value);
+    if let Ok(value) = HeaderValue::from_str(allowed) {
+        response.headers_mut().insert(ALLOW, value);
+    }
     response
 }
 

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
-use config::ChangedBy;
 use limit::Moment;
 use limit::find::{FindSettings, Target};
 use serde::Deserialize;
@@ -62,15 +61,15 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     };
     let place = place(&body.origin);
-    author.log(&Changed {
+    let change = Changed {
         event: "experiment started",
         what: &place,
         from: None,
         to: &what,
         until: None,
-    });
-    let change = format!("{place}: experiment started: {what}, by {by}");
-    admin.history.add(now, ChangedBy::Api, vec![change]);
+    };
+    let text = format!("experiment started: {what}, by {by}");
+    author.note(&admin.history, &change, &text);
     let view = text::view(&locked(&running), now);
     Ok(reply::ok(&view))
 }

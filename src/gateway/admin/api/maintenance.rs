@@ -3,7 +3,6 @@
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
-use config::ChangedBy;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -65,16 +64,16 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
     let (of, new) = (target.clone(), wanted.clone());
     let before = admin.maintain(move |all| all.set(of, new)).await?;
     let place = place(&target);
-    author.log(&Changed {
+    let change = Changed {
         event: "maintenance set",
         what: &place,
         from: Some(&in_words(before.as_ref())),
         to: "503",
         until: Some(wanted.until),
-    });
+    };
     let (until, by) = (timestamp(wanted.until), &wanted.by);
-    let text = format!("{place}: maintenance until {until}, by {by}");
-    admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
+    let text = format!("maintenance until {until}, by {by}");
+    author.note(&admin.history, &change, &text);
     Ok(reply::ok(&view(&wanted)))
 }
 
@@ -89,15 +88,14 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
         Refusal::new(StatusCode::NOT_FOUND, message)
     })?;
     let place = place(&target);
-    author.log(&Changed {
+    let change = Changed {
         event: "maintenance undone",
         what: &place,
         from: Some(&in_words(Some(&ended))),
         to: FORWARDED,
         until: None,
-    });
-    let text = format!("{place}: maintenance undone");
-    admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
+    };
+    author.note(&admin.history, &change, change.event);
     Ok(reply::ok(&view(&ended)))
 }
 

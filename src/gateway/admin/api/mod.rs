@@ -5,10 +5,8 @@ mod config;
 mod find;
 mod find_body;
 mod gates;
-mod headline;
 mod keys;
 pub(super) mod maintenance;
-mod now;
 mod origins;
 mod overrides;
 pub(super) mod rooms;
@@ -18,94 +16,60 @@ mod store;
 mod what_if;
 mod zones;
 
-use actix_web::web::{ServiceConfig, delete, get, head, post, put};
+use actix_web::web::{Data, ServiceConfig, delete, get, head, post, put};
 
-use super::{answering, reading};
+use super::reply::{self, Answer};
+use super::{Admin, answering, live};
+
+/// Each path with its methods. GET answers HEAD, too.
+macro_rules! paths {
+    ($app:ident: $($path:literal => $($method:ident $handler:path),+;)+) => {
+        $($app.service(answering($path, [$(paths!(@$method $handler)),+]));)+
+    };
+    (@get $handler:path) => {
+        ("GET, HEAD", vec![get().to($handler), head().to($handler)])
+    };
+    (@put $handler:path) => {
+        ("PUT", vec![put().to($handler)])
+    };
+    (@post $handler:path) => {
+        ("POST", vec![post().to($handler)])
+    };
+    (@delete $handler:path) => {
+        ("DELETE", vec![delete().to($handler)])
+    };
+}
 
 pub(super) fn routes(app: &mut ServiceConfig) {
-    let maintained = |path| {
-        let routes = [put().to(maintenance::set), delete().to(maintenance::end)];
-        answering(path, "PUT, DELETE", routes)
-    };
-    app.service(reading("/api/zones", zones::all))
-        .service(reading("/api/zones/{zone}", zones::one))
-        .service(reading("/api/zones/{zone}/keys", keys::list))
-        .service(reading("/api/zones/{zone}/overrides", overrides::list))
-        .service(answering(
-            "/api/zones/{zone}/override",
-            "PUT, DELETE",
-            [put().to(overrides::set), delete().to(overrides::end)],
-        ))
-        .service(answering(
-            "/api/zones/{zone}/keys/{key:.*}/override",
-            "PUT, DELETE",
-            [put().to(overrides::set), delete().to(overrides::end)],
-        ))
-        .service(answering(
-            "/api/zones/{zone}/keys/{key:.*}",
-            "DELETE",
-            [delete().to(keys::forget)],
-        ))
-        .service(answering(
-            "/api/zones/{zone}/what-if",
-            "POST",
-            [post().to(what_if::ask)],
-        ))
-        .service(reading("/api/config", config::show))
-        .service(answering(
-            "/api/reload",
-            "POST",
-            [post().to(config::reload)],
-        ))
-        .service(maintained("/api/maintenance"))
-        .service(maintained("/api/routes/{route:.*}/maintenance"))
-        .service(reading("/api/origins", origins::all))
-        .service(answering(
-            "/api/origins/{origin}/override",
-            "PUT, DELETE",
-            [put().to(gates::set), delete().to(gates::end)],
-        ))
-        .service(answering(
-            "/api/find",
-            "GET, HEAD, POST",
-            [
-                get().to(find::list),
-                head().to(find::list),
-                post().to(find::start),
-            ],
-        ))
-        .service(answering(
-            "/api/find/{origin}",
-            "GET, HEAD, PUT, DELETE",
-            [
-                get().to(find::show),
-                head().to(find::show),
-                put().to(find::renew),
-                delete().to(find::stop),
-            ],
-        ))
-        .service(answering(
-            "/api/rooms/{origin}/override",
-            "PUT, DELETE",
-            [put().to(rooms::set), delete().to(rooms::end)],
-        ))
-        .service(answering(
-            "/api/rooms/{origin}/word",
-            "PUT, DELETE",
-            [put().to(rooms::set_word), delete().to(rooms::end_word)],
-        ))
-        .service(answering(
-            "/api/rooms/{origin}/call",
-            "POST",
-            [post().to(rooms::call)],
-        ))
-        .service(answering(
-            "/api/rooms/{origin}/empty",
-            "POST",
-            [post().to(rooms::empty)],
-        ))
-        .service(reading("/api/headline", headline::now))
-        .service(reading("/api/now", now::show))
-        .service(reading("/api/routes", routes::all))
-        .service(reading("/api/store", store::show));
+    paths! { app:
+        "/api/zones" => get zones::all;
+        "/api/zones/{zone}" => get zones::one;
+        "/api/zones/{zone}/keys" => get keys::list;
+        "/api/zones/{zone}/overrides" => get overrides::list;
+        "/api/zones/{zone}/override" => put overrides::set, delete overrides::end;
+        "/api/zones/{zone}/keys/{key:.*}/override" => put overrides::set, delete overrides::end;
+        "/api/zones/{zone}/keys/{key:.*}" => delete keys::forget;
+        "/api/zones/{zone}/what-if" => post what_if::ask;
+        "/api/config" => get config::show;
+        "/api/reload" => post config::reload;
+        "/api/maintenance" => put maintenance::set, delete maintenance::end;
+        "/api/routes/{route:.*}/maintenance" => put maintenance::set, delete maintenance::end;
+        "/api/origins" => get origins::all;
+        "/api/origins/{origin}/override" => put gates::set, delete gates::end;
+        "/api/find" => get find::list, post find::start;
+        "/api/find/{origin}" => get find::show, put find::renew, delete find::stop;
+        "/api/rooms/{origin}/override" => put rooms::set, delete rooms::end;
+        "/api/rooms/{origin}/word" => put rooms::set_word, delete rooms::end_word;
+        "/api/rooms/{origin}/call" => post rooms::call;
+        "/api/rooms/{origin}/empty" => post rooms::empty;
+        "/api/headline" => get headline;
+        "/api/now" => get live::now;
+        "/api/routes" => get routes::all;
+        "/api/store" => get store::show;
+    }
+}
+
+/// What matters most now, and what did before.
+async fn headline(admin: Data<Admin>) -> Answer {
+    Ok(reply::ok(&admin.recent.headlines.view()))
 }

@@ -8,34 +8,37 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
-use config::{self, ChangedBy};
+use config;
 use limit::{Moment, Rate};
 use serde_json::json;
 
 use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::http::gateway::Gateway;
 use crate::room::{OriginRoom, RoomOverride, RoomWord};
 use crate::status::headline::words::count;
 use crate::status::rooms::{overridden, word as word_view};
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 
-/// A room that a request acts in, and what the file says of it.
+/// A room that a request acts in, what the file says of it, and who acts.
 struct Target {
-    gateway: Arc<Gateway>,
-    index: usize,
+    room: Arc<OriginRoom>,
+    file: config::Room,
     author: Author,
+    admin: Data<Admin>,
     now: Moment,
 }
 
 impl Target {
-    fn of(request: &HttpRequest, admin: &Admin, origin: &str) -> Result<Self, Refusal> {
+    fn of(request: &HttpRequest, admin: Data<Admin>, origin: &str) -> Result<Self, Refusal> {
         let gateway = admin.serving()?;
-        let mut rooms = gateway.settings().origins.iter();
-        let index = rooms.position(|it| it.name == origin && it.room.is_some());
-        let Some(index) = index.filter(|index| gateway.room(*index).is_some()) else {
+        let origins = &gateway.settings().origins;
+        let found = origins.iter().enumerate().find_map(|(index, it)| {
+            let file = it.room.as_ref().filter(|_| it.name == origin)?;
+            Some((Arc::clone(gateway.room(index)?), file.clone()))
+        });
+        let Some((room, file)) = found else {
             let names: Vec<_> = gateway.rooms().map(|room| room.origin()).collect();
             let names = names.join(", ");
             let message = if names.is_empty() {
@@ -46,18 +49,47 @@ impl Target {
             return Err(Refusal::new(StatusCode::NOT_FOUND, message));
         };
         Ok(Self {
-            gateway,
-            index,
+            room,
+            file,
             author: Author::of(request),
             now: clock::now(),
+            admin,
         })
     }
 
-    fn room(&self) -> Result<(&OriginRoom, &config::Room), Refusal> {
-        let file = self.gateway.settings().origins.get(self.index);
-        let file = file.and_then(|it| it.room.as_ref());
-        let room = self.gateway.room(self.index).map(|room| &**room);
-        room.zip(file).ok_or_else(reply::not_now)
+    /// Notes in the log and in the history what was done to the room.
+    fn note(&self, event: &'static str, from: &str, to: &str, text: &str) {
+        let change = Changed {
+            event,
+            what: &place(&self.room),
+            from: Some(from),
+            to,
+            until: None,
+        };
+        let text = format!("{text}, by {}", self.author.shown());
+        self.author.note(&self.admin.history, &change, &text);
+    }
+
+    /// Sets or ends the word to those who wait. Returns the one before.
+    fn set_word(&self, word: Option<&RoomWord>) -> Option<RoomWord> {
+        let before = self.room.set_word(word.cloned());
+        if word.is_none() && before.is_none() {
+            return None;
+        }
+        let (event, text) = match word {
+            Some(word) => ("word set", format!("word until {}", timestamp(word.until))),
+            None => ("word undone", "word undone".to_owned()),
+        };
+        let change = Changed {
+            event,
+            what: &place(&self.room),
+            from: Some(before.as_ref().map_or("none", |word| &word.text)),
+            to: word.map_or("none", |word| &word.text),
+            until: word.map(|word| word.until),
+        };
+        let text = format!("{text}, by {}", self.author.shown());
+        self.author.note(&self.admin.history, &change, &text);
+        before
     }
 }
 
@@ -67,27 +99,25 @@ pub(super) async fn set(
     origin: Path<String>,
     body: Bytes,
 ) -> Answer {
-    let target = Target::of(&request, &admin, &origin)?;
-    let (room, file) = target.room()?;
-    let wanted = body::wanted(&body, target.now, target.author.shown())?;
+    let target = Target::of(&request, admin, &origin)?;
+    let Target { room, author, .. } = &target;
+    let wanted = body::wanted(&body, target.now, author.shown())?;
     let before = room.set_override(Some(wanted.clone()), target.now);
-    let from = before.map_or_else(|| in_file(file), |it| what(&it));
+    let from = before.map_or_else(|| in_file(&target.file), |it| what(&it));
     let (place, values) = (place(room), (&*from, &*what(&wanted)));
-    let author = &target.author;
-    author.note_set(&admin.history, &place, values, wanted.until);
+    author.note_set(&target.admin.history, &place, values, wanted.until);
     Ok(reply::ok(&overridden(&wanted)))
 }
 
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, origin: Path<String>) -> Answer {
-    let target = Target::of(&request, &admin, &origin)?;
-    let (room, file) = target.room()?;
+    let target = Target::of(&request, admin, &origin)?;
+    let Target { room, author, .. } = &target;
     let Some(ended) = room.set_override(None, target.now) else {
         let message = "nothing is overridden here; /api/origins says what is";
         return Err(Refusal::new(StatusCode::NOT_FOUND, message));
     };
-    let values = (&*what(&ended), &*in_file(file));
-    let author = &target.author;
-    author.note_undone(&admin.history, &place(room), values);
+    let values = (&*what(&ended), &*in_file(&target.file));
+    author.note_undone(&target.admin.history, &place(room), values);
     Ok(reply::ok(&overridden(&ended)))
 }
 
@@ -103,25 +133,21 @@ pub(super) async fn call(
     origin: Path<String>,
     body: Bytes,
 ) -> Answer {
-    let target = Target::of(&request, &admin, &origin)?;
-    let (room, _) = target.room()?;
+    let target = Target::of(&request, admin, &origin)?;
     let wanted = body::count(&body)?;
-    let before = room.status(target.now).state;
+    let before = target.room.status(target.now).state;
     if !before.is_open {
         let message = "the room has not opened, so nobody has a place in line yet";
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
-    let called = room.call(wanted, target.now).await.ok_or_else(no_store)?;
-    let (place, by) = (place(room), target.author.shown());
-    target.author.log(&Changed {
-        event: "visitors called",
-        what: &place,
-        from: Some(&format!("{} waiting", before.waiting)),
-        to: &format!("{called} of {wanted} called"),
-        until: None,
-    });
-    let text = format!("{place}: {called} of {wanted} visitors called, by {by}");
-    admin.history.add(target.now, ChangedBy::Api, vec![text]);
+    let called = target.room.call(wanted, target.now).await;
+    let called = called.ok_or_else(no_store)?;
+    target.note(
+        "visitors called",
+        &format!("{} waiting", before.waiting),
+        &format!("{called} of {wanted} called"),
+        &format!("{called} of {wanted} visitors called"),
+    );
     Ok(reply::ok(&json!({ "called": called })))
 }
 
@@ -131,31 +157,21 @@ pub(super) async fn empty(
     origin: Path<String>,
     body: Bytes,
 ) -> Answer {
-    let target = Target::of(&request, &admin, &origin)?;
-    let (room, _) = target.room()?;
+    let target = Target::of(&request, admin, &origin)?;
     let word = body::parting_word(&body, target.now)?;
-    let before = room.status(target.now).state;
+    let before = target.room.status(target.now).state;
     // It is there before the first one learns that its place is gone.
     if let Some(word) = &word {
-        set_word_in(&target, &admin, Some(word))?;
+        target.set_word(Some(word));
     }
-    let sent_away = room.empty(target.now).await.ok_or_else(no_store)?;
-    let (place, by) = (place(room), target.author.shown());
-    target.author.log(&Changed {
-        event: "room emptied",
-        what: &place,
-        from: Some(&format!(
-            "{} waiting, {} called",
-            before.waiting, before.called
-        )),
-        to: &format!("{sent_away} sent away"),
-        until: None,
-    });
-    let text = format!(
-        "{place}: emptied, {} sent away, by {by}",
-        count(sent_away, "visitor")
+    let sent_away = target.room.empty(target.now).await;
+    let sent_away = sent_away.ok_or_else(no_store)?;
+    target.note(
+        "room emptied",
+        &format!("{} waiting, {} called", before.waiting, before.called),
+        &format!("{sent_away} sent away"),
+        &format!("emptied, {} sent away", count(sent_away, "visitor")),
     );
-    admin.history.add(target.now, ChangedBy::Api, vec![text]);
     Ok(reply::ok(&json!({ "sent_away": sent_away })))
 }
 
@@ -165,9 +181,9 @@ pub(super) async fn set_word(
     origin: Path<String>,
     body: Bytes,
 ) -> Answer {
-    let target = Target::of(&request, &admin, &origin)?;
+    let target = Target::of(&request, admin, &origin)?;
     let word = body::word(&body, target.now)?;
-    set_word_in(&target, &admin, Some(&word))?;
+    target.set_word(Some(&word));
     Ok(reply::ok(&word_view(&word)))
 }
 
@@ -176,41 +192,12 @@ pub(super) async fn end_word(
     admin: Data<Admin>,
     origin: Path<String>,
 ) -> Answer {
-    let target = Target::of(&request, &admin, &origin)?;
-    let ended = set_word_in(&target, &admin, None)?;
+    let ended = Target::of(&request, admin, &origin)?.set_word(None);
     let ended = ended.ok_or_else(|| {
         let message = "this room has no word to those who wait; /api/origins says which have";
         Refusal::new(StatusCode::NOT_FOUND, message)
     })?;
     Ok(reply::ok(&word_view(&ended)))
-}
-
-/// Sets or ends the word to those who wait. Returns the one before.
-fn set_word_in(
-    target: &Target,
-    admin: &Admin,
-    word: Option<&RoomWord>,
-) -> Result<Option<RoomWord>, Refusal> {
-    let (room, _) = target.room()?;
-    let before = room.set_word(word.cloned());
-    if word.is_none() && before.is_none() {
-        return Ok(None);
-    }
-    let (place, by) = (place(room), target.author.shown());
-    let (event, text) = match word {
-        Some(word) => ("word set", format!("word until {}", timestamp(word.until))),
-        None => ("word undone", "word undone".to_owned()),
-    };
-    target.author.log(&Changed {
-        event,
-        what: &place,
-        from: Some(before.as_ref().map_or("none", |word| &word.text)),
-        to: word.map_or("none", |word| &word.text),
-        until: word.map(|word| word.until),
-    });
-    let text = format!("{place}: {text}, by {by}");
-    admin.history.add(target.now, ChangedBy::Api, vec![text]);
-    Ok(before)
 }
 
 /// A room, as the log and the history of changes name it.
