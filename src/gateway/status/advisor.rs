@@ -11,7 +11,7 @@ use limit::Moment;
 use tokio::time::timeout;
 
 use super::views::{Plain, RateAdvice, Sample};
-use super::what_if::advise;
+use super::what_if::{advise, in_force};
 use crate::http::gateway::Gateway;
 use crate::time::clock;
 use crate::zone::Zone;
@@ -125,22 +125,12 @@ impl Advisor {
 
 /// Looks for advice. Returns it with the time that its replays took.
 async fn look(gateway: Arc<Gateway>, index: usize) -> Option<(RateAdvice, Duration)> {
-    let (arrivals, rate) = {
-        let zone = gateway.zones().get(index)?;
-        let arrivals = timeout(COLLECTED_IN, zone.arrivals()).await.ok()?;
-        (
-            arrivals,
-            zone.overrides().zone.as_ref().and_then(|it| it.rate),
-        )
-    };
+    let arrivals = gateway.zones().get(index)?.arrivals();
+    let arrivals = timeout(COLLECTED_IN, arrivals).await.ok()?;
     let found = web::block(move || {
         let began = clock::now();
-        let deadline = began + REPLAYED_IN;
-        let mut settings = gateway.settings().clone();
-        if let (Some(rate), Some(zone)) = (rate, settings.zones.get_mut(index)) {
-            zone.rate = rate;
-        }
-        let advice = advise(&arrivals, &settings, index, deadline)?;
+        let settings = in_force(&gateway, index);
+        let advice = advise(&arrivals, &settings, index, began + REPLAYED_IN)?;
         Some((advice, clock::now().since(began)))
     });
     found.await.ok().flatten()

@@ -13,7 +13,7 @@ use super::zones::{busy, find};
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::status::views::WhatIf;
-use crate::status::what_if::{OtherNumbers, differs, replay};
+use crate::status::what_if::{OtherNumbers, differs, in_force, replay};
 use crate::time::clock;
 
 /// How long the workers may take to hand out their arrivals.
@@ -36,14 +36,10 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
     let arrivals = timeout(COLLECTED_IN, zone.arrivals()).await;
     let arrivals = arrivals.map_err(|_| busy())?;
     let happened = admin.recent.outcomes.since(arrivals.since(), zone);
-    let rate_now = zone.overrides().zone.as_ref().and_then(|it| it.rate);
     let replayed = web::block(move || {
         let _one = permit;
         let deadline = clock::now() + REPLAYED_IN;
-        let mut settings = gateway.settings().clone();
-        if let (Some(rate), Some(zone)) = (rate_now, settings.zones.get_mut(index)) {
-            zone.rate = rate;
-        }
+        let settings = in_force(&gateway, index);
         let view = replay(arrivals.in_order(), &settings, index, &wanted, deadline)?;
         let (since, until) = (arrivals.since(), arrivals.until());
         Some(WhatIf {

@@ -1,5 +1,12 @@
 //! What would other numbers do? Replays the last arrivals at a zone, and changes nothing.
 
+use config::Settings;
+use limit::Moment;
+
+use crate::http::gateway::Gateway;
+use crate::time::clock;
+use crate::zone::Arrival;
+
 mod differs;
 mod other_numbers;
 mod rates;
@@ -9,3 +16,33 @@ pub(crate) use self::differs::differs;
 pub(crate) use self::other_numbers::OtherNumbers;
 pub(super) use self::rates::advise;
 pub(crate) use self::replayed::replay;
+
+/// How many requests are replayed between two looks at the clock.
+const STEP: usize = 1_000;
+
+/// The settings in force, with the rate of the override that the zone with this index may have.
+pub(crate) fn in_force(gateway: &Gateway, zone: usize) -> Settings {
+    let mut settings = gateway.settings().clone();
+    let overrides = gateway.zone(zone).overrides();
+    let rate = overrides.zone.as_ref().and_then(|it| it.rate);
+    if let (Some(rate), Some(zone)) = (rate, settings.zones.get_mut(zone)) {
+        zone.rate = rate;
+    }
+    settings
+}
+
+/// Replays each arrival. Returns how many there are; `None` if that takes until `deadline`.
+fn each<'a>(
+    arrivals: impl ExactSizeIterator<Item = Arrival<'a>>,
+    deadline: Moment,
+    mut replay: impl FnMut(Arrival<'a>),
+) -> Option<u64> {
+    let requests = arrivals.len() as u64;
+    for (nth, arrival) in arrivals.enumerate() {
+        if nth % STEP == 0 && clock::now() >= deadline {
+            return None;
+        }
+        replay(arrival);
+    }
+    Some(requests)
+}

@@ -7,10 +7,10 @@ use config::Settings;
 use foldhash::fast::RandomState;
 use limit::{Moment, Rate};
 
+use super::each;
 use super::other_numbers::OtherNumbers;
-use super::replayed::{STEP, Side, alone};
+use super::replayed::{Side, alone};
 use crate::status::views::{RateAdvice, Replayed};
-use crate::time::clock;
 use crate::zone::{Arrival, Arrivals};
 
 /// The rates that are tried, as multiples of the one in force.
@@ -69,12 +69,7 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
         let settings = alone(settings, wanted.zone(asked));
         let mut side = Side::new(&settings, &wanted)?;
         let mut keys: HashMap<&[u8], KeyDemand, RandomState> = HashMap::default();
-        let arrivals = arrivals();
-        let requests = arrivals.len() as u64;
-        for (nth, arrival) in arrivals.enumerate() {
-            if nth % STEP == 0 && clock::now() >= deadline {
-                return None;
-            }
+        let requests = each(arrivals(), deadline, |arrival| {
             let is_limited = side.is_limited(&arrival);
             let cost = u64::from(arrival.limit.cost.get());
             keys.entry(arrival.key)
@@ -89,7 +84,7 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
                     charge: 0,
                     requests: 1,
                 });
-        }
+        })?;
         Some((side.finish(requests), keys))
     };
     let (now, keys) = tried(asked.rate)?;
@@ -195,6 +190,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::time::clock;
     use config::parse;
     use limit::{Cost, Delay, Limit};
 

@@ -9,18 +9,16 @@ use config::{Route, RouteLimit, Settings, StoreKind, Zone};
 use foldhash::fast::RandomState;
 use limit::{Limit, Moment};
 
+use super::each;
 use super::other_numbers::OtherNumbers;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::LimitStatus;
 use crate::replay::{Line, Outcome, Simulator, Spread};
 use crate::status::views::{ChangedKey, Plain, Replayed, WhatIf};
-use crate::time::clock;
 use crate::zone::Arrival;
 
 /// Most keys in the answer.
 const MAX_KEYS: usize = 5;
-/// How many requests are replayed between two looks at the clock.
-pub(crate) const STEP: usize = 1_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// Replays arrivals at the zone with this index, as it is and with other numbers.
@@ -41,17 +39,13 @@ pub(crate) fn replay<'a>(
     let mut then = Side::new(&settings_then, wanted)?;
     let mut keys: HashMap<&[u8], Fate, RandomState> = HashMap::default();
     let mut has_in_flight = false;
-    let requests = arrivals.len() as u64;
-    for (nth, arrival) in arrivals.enumerate() {
-        if nth % STEP == 0 && clock::now() >= deadline {
-            return None;
-        }
+    let requests = each(arrivals, deadline, |arrival| {
         has_in_flight |= arrival.limit.in_flight.is_some();
         let fate = keys.entry(arrival.key).or_default();
         fate.requests += 1;
         fate.now += u64::from(now.judge(&arrival));
         fate.then += u64::from(then.judge(&arrival));
-    }
+    })?;
     Some(WhatIf {
         zone: Plain::new(&asked.name),
         arrivals: requests,
@@ -251,6 +245,8 @@ mod tests {
     use super::*;
     use config::parse;
     use limit::{Cost, Delay};
+
+    use crate::time::clock;
 
     const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
