@@ -65,7 +65,6 @@ pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::
         withheld: withheld as u64,
         unknown: unknown as u64,
         orphan: Plain::new(&show_duration(origin.orphan)),
-        withheld_seconds: None,
         free: pool.free as u64,
         gateways: pool.gateways.into(),
         alone: sharing.is_out,

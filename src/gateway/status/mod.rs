@@ -39,7 +39,7 @@ pub(crate) mod views;
 pub(crate) mod what_if;
 
 pub use recorder::Recorder;
-pub use views::{Find, Plain, Problem};
+pub use views::{Plain, Problem};
 
 /// What is known of the last minutes. Its clones share it.
 #[derive(Clone, Default)]

@@ -12,11 +12,10 @@ use std::time::Duration;
 use awc::http::{Method, StatusCode};
 use config::AdminTokens;
 use gateway::server::signals::Signals;
-use gateway::status::{Find, Plain};
+use gateway::status::Plain;
 use gateway::time::clock;
 use limit::Moment;
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 pub use self::arguments::FindArguments;
@@ -52,12 +51,12 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
     let started =
         |error| io::Error::other(format!("nothing was started at {}: {error}", wanted.admin));
     let body = Some(wanted.body());
-    let begun = client.send::<Find>(Method::POST, "/api/find", body);
+    let begun = client.send::<Value>(Method::POST, "/api/find", body);
     let mut now = begun.await.map_err(started)?;
     let followed = follow(wanted, &client, &mut signals, &mut now).await;
     if let (Err(error), true, true) = (&followed, is_running(&now), wanted.json) {
         let incomplete = format!("# incomplete: {error}");
-        now.lines.push(Plain::new(&incomplete));
+        now["lines"] = json!([incomplete]);
         tell_json(&now)?;
     }
     followed
@@ -68,9 +67,9 @@ async fn follow(
     wanted: &FindArguments,
     client: &Client,
     signals: &mut Signals,
-    now: &mut Find,
+    now: &mut Value,
 ) -> io::Result<bool> {
-    let renewal = json!({ "id": now.id }).to_string();
+    let renewal = json!({ "id": now["id"] }).to_string();
     let mut told = 0;
     let mut alive = clock::now();
     let mut is_told_of_silence = false;
@@ -86,7 +85,7 @@ async fn follow(
         if is_stopped {
             // If this fails, the gateway ends it because nobody renews it.
             let (path, id) = (wanted.path(), Some(renewal.clone()));
-            let _ended = client.send::<Find>(Method::DELETE, &path, id).await;
+            let _ended = client.send::<Value>(Method::DELETE, &path, id).await;
             sleep(EVERY).await;
         }
         let path = wanted.path();
@@ -118,8 +117,18 @@ async fn follow(
     }
 }
 
-fn is_running(now: &Find) -> bool {
-    now.state.as_str() == "running"
+fn is_running(now: &Value) -> bool {
+    now["state"] == "running"
+}
+
+/// The elements of a list.
+fn list<'v>(now: &'v Value, name: &str) -> &'v [Value] {
+    now[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A text without what could control the terminal: another server may listen at the gateway's address.
+fn text(value: &Value) -> Plain {
+    Plain::new(value.as_str().unwrap_or_default())
 }
 
 /// Whether the gateway works, and does not have the experiment any more.
@@ -135,34 +144,33 @@ fn is_lost(alive: Moment) -> bool {
 }
 
 /// Prints the steps that ended since the last time. Returns how many have been printed.
-fn tell_steps(wanted: &FindArguments, now: &Find, told: usize) -> io::Result<usize> {
+fn tell_steps(wanted: &FindArguments, now: &Value, told: usize) -> io::Result<usize> {
     let mut stdout = io::stdout();
-    for step in now.steps.iter().skip(told).filter(|_| !wanted.json) {
-        writeln!(stdout, "{}", step.line)?;
+    let steps = list(now, "steps");
+    for step in steps.iter().skip(told).filter(|_| !wanted.json) {
+        writeln!(stdout, "{}", text(&step["line"]))?;
     }
     stdout.flush()?;
-    Ok(now.steps.len())
+    Ok(steps.len())
 }
 
 /// Prints the result. Returns whether there is one.
-fn tell_end(wanted: &FindArguments, now: &Find) -> io::Result<bool> {
+fn tell_end(wanted: &FindArguments, now: &Value) -> io::Result<bool> {
     if wanted.json {
         tell_json(now)?;
     } else {
         let mut stdout = io::stdout();
-        for line in &now.lines {
-            writeln!(stdout, "{line}")?;
+        for line in list(now, "lines") {
+            writeln!(stdout, "{}", text(line))?;
         }
         stdout.flush()?;
     }
-    let is_result = |it: &str| matches!(it, "found" | "at_least");
-    Ok(now
-        .result
-        .as_ref()
-        .is_some_and(|it| is_result(it.outcome.as_str())))
+    let outcome = now["result"]["outcome"].as_str();
+    Ok(matches!(outcome, Some("found" | "at_least")))
 }
 
-fn tell_json(what: &impl Serialize) -> io::Result<()> {
+/// Prints all that is known. A JSON string has no control characters below U+0020.
+fn tell_json(what: &Value) -> io::Result<()> {
     let mut stdout = io::stdout();
     serde_json::to_writer_pretty(&mut stdout, what)?;
     writeln!(stdout)?;

@@ -21,8 +21,8 @@ const DEEPEST: usize = 10;
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let now = clock::now();
-    let origins = (0..gateway.origins().len())
-        .map(|index| view(&gateway, index, &admin.recent.minute, now));
+    let origins =
+        (0..gateway.origins().len()).map(|index| view(&gateway, index, &admin.recent.minute, now));
     let mut view = json!({ "origins": origins.collect::<Vec<_>>() });
     reply::add(&mut view, "shared_answers", shared::answers(&gateway));
     Ok(reply::ok(&view))
@@ -71,7 +71,8 @@ fn room(gateway: &Gateway, origin: usize, now: Moment) -> Option<views::Room> {
 
 fn server(state: ServerState<'_>, recent: &Counts) -> Value {
     let failure = state.last_failure;
-    let failure = failure.map(|Failure { at, text, .. }| json!({ "at": timestamp(at), "text": Plain::new(&text) }));
+    let failure = failure
+        .map(|Failure { at, text, .. }| json!({ "at": timestamp(at), "text": Plain::new(&text) }));
     let check = state.last_check.map(|LastCheck { at, found }| {
         let healthy = found.is_ok();
         let text = Plain::new(&found.unwrap_or_else(|why| why));

@@ -4,135 +4,107 @@ use limit::Moment;
 use limit::find::{
     Criterion, Figure, FindReport, Level, Measured, Outcome, Purpose, StepRecord, StepVerdict,
 };
+use serde_json::{Value, json};
 
 use super::running::Running;
 use crate::status::find::{Facts, abort_reason, conclusion, fragment, held_back, line};
 use crate::status::timestamp::timestamp;
-use crate::status::views::{self, FindFigure, FindLevel, FindOutcome, FindStep, Plain};
+use crate::status::views::Plain;
 
 /// An experiment as the API shows it.
-pub(in crate::admin) fn view(it: &Running, now: Moment) -> views::Find {
+pub(in crate::admin) fn view(it: &Running, now: Moment) -> Value {
     let report = it.experiment.report(now);
     let is_over = it.experiment.is_over();
     let (level, purpose) = it.experiment.current();
-    views::Find {
-        id: it.id,
-        origin: Plain::new(&it.origin),
-        slo: Plain::new(&it.objective.to_string()),
-        state: if is_over { "ended" } else { "running" }.into(),
-        by: Plain::new(&it.by),
-        began: timestamp(it.began),
-        took: report.took.as_secs_f64(),
-        requests: report.requests,
-        current: (!is_over).then(|| at(level, purpose)),
-        steps: report.steps.iter().map(step).collect(),
-        result: report.outcome.as_ref().map(outcome),
-        lines: if is_over {
-            result(it, &report, now)
-        } else {
-            Vec::new()
-        },
-    }
+    let lines = if is_over {
+        result(it, &report, now)
+    } else {
+        Vec::new()
+    };
+    json!({
+        "id": it.id,
+        "origin": Plain::new(&it.origin),
+        "slo": it.objective.to_string(),
+        "state": if is_over { "ended" } else { "running" },
+        "by": Plain::new(&it.by),
+        "began": timestamp(it.began),
+        "took": report.took.as_secs_f64(),
+        "requests": report.requests,
+        "current": (!is_over).then(|| at(level, purpose)),
+        "steps": report.steps.iter().map(step).collect::<Vec<_>>(),
+        "result": report.outcome.as_ref().map(outcome),
+        "lines": lines,
+    })
 }
 
-fn shown(level: Level) -> Plain {
-    Plain::new(&level.to_string())
-}
-
-fn at(level: Level, purpose: Purpose) -> FindLevel {
+/// A level that is set, and why.
+fn at(level: Level, purpose: Purpose) -> Value {
     let (find, value) = match level {
         Level::Rate(rate) => ("rate", rate.per_second()),
         Level::Places(places) => ("places", places.into()),
     };
-    FindLevel {
-        level: shown(level),
-        find: find.into(),
-        value,
-        purpose: of_purpose(purpose).into(),
-    }
-}
-
-fn step(it: &StepRecord) -> FindStep {
-    FindStep {
-        at: at(it.level, it.purpose),
-        verdict: of_verdict(it.verdict).into(),
-        figures: it.figures.iter().map(figure).collect(),
-        waited: it.waited.map(|it| it.as_secs_f64()),
-        at_once: it.at_once.into(),
-        answers: it.answers,
-        took: it.took.as_secs_f64(),
-        back_to: it.back_to.map(shown),
-        line: Plain::new(&line(it)),
-    }
-}
-
-fn figure(it: &Measured) -> FindFigure {
-    let (unit, below) = match it.condition {
-        Criterion::Percentile { below, .. } => ("seconds", below.as_secs_f64()),
-        Criterion::Errors { below, .. } => ("share", f64::from(below.millionths()) / 1e6),
-    };
-    FindFigure {
-        name: Plain::new(&it.condition.name()),
-        unit: unit.into(),
-        below,
-        value: it.value.map(|value| match value {
-            Figure::Time(time) => time.as_secs_f64(),
-            Figure::Share(share) => share,
-        }),
-    }
-}
-
-fn outcome(it: &Outcome) -> FindOutcome {
-    match it {
-        Outcome::Found(found) => FindOutcome {
-            outcome: "found".into(),
-            level: Some(shown(found.level)),
-            low: Some(shown(found.low)),
-            high: Some(shown(found.high)),
-            at_once: Some(found.at_once.into()),
-            at_edge: found.at_edge.map(u64::from),
-            reason: None,
-        },
-        Outcome::AtLeast(level) => FindOutcome {
-            outcome: "at_least".into(),
-            level: Some(shown(*level)),
-            ..FindOutcome::default()
-        },
-        Outcome::HeldBack(it) => FindOutcome {
-            outcome: "at_least".into(),
-            level: Some(shown(it.level)),
-            reason: Some(Plain::new(&held_back(it))),
-            ..FindOutcome::default()
-        },
-        Outcome::Unknown(level) => FindOutcome {
-            outcome: "unknown".into(),
-            level: Some(shown(*level)),
-            ..FindOutcome::default()
-        },
-        Outcome::Aborted(reason, level) => FindOutcome {
-            outcome: "aborted".into(),
-            level: level.map(shown),
-            reason: Some(Plain::new(&format!("ended: {}", abort_reason(*reason)))),
-            ..FindOutcome::default()
-        },
-    }
-}
-
-fn of_purpose(it: Purpose) -> &'static str {
-    match it {
+    let purpose = match purpose {
         Purpose::Climb => "climb",
         Purpose::Recover => "recover",
         Purpose::Confirm => "confirm",
-    }
+    };
+    json!({ "level": level.to_string(), "find": find, "value": value, "purpose": purpose })
 }
 
-fn of_verdict(it: StepVerdict) -> &'static str {
-    match it {
+fn step(it: &StepRecord) -> Value {
+    let mut view = at(it.level, it.purpose);
+    view["verdict"] = match it.verdict {
         StepVerdict::Good => "ok",
         StepVerdict::Broke => "broke",
         StepVerdict::Idle | StepVerdict::HeldBack => "idle",
         StepVerdict::Undecided => "undecided",
     }
+    .into();
+    view["figures"] = it.figures.iter().map(figure).collect();
+    view["waited"] = json!(it.waited.map(|it| it.as_secs_f64()));
+    view["at_once"] = it.at_once.into();
+    view["answers"] = it.answers.into();
+    view["took"] = it.took.as_secs_f64().into();
+    view["back_to"] = json!(it.back_to.map(|it| it.to_string()));
+    view["line"] = line(it).into();
+    view
+}
+
+/// What was measured for a condition of the objective.
+fn figure(it: &Measured) -> Value {
+    let (unit, below) = match it.condition {
+        Criterion::Percentile { below, .. } => ("seconds", below.as_secs_f64()),
+        Criterion::Errors { below, .. } => ("share", f64::from(below.millionths()) / 1e6),
+    };
+    let value = it.value.map(|value| match value {
+        Figure::Time(time) => time.as_secs_f64(),
+        Figure::Share(share) => share,
+    });
+    json!({ "name": it.condition.name(), "unit": unit, "value": value, "below": below })
+}
+
+/// How the search ended: at this level, in this range, and why.
+fn outcome(it: &Outcome) -> Value {
+    let shown = |level: Level| level.to_string();
+    let (outcome, level, found, reason) = match it {
+        Outcome::Found(found) => ("found", Some(found.level), Some(found), None),
+        Outcome::AtLeast(level) => ("at_least", Some(*level), None, None),
+        Outcome::HeldBack(it) => ("at_least", Some(it.level), None, Some(held_back(it))),
+        Outcome::Unknown(level) => ("unknown", Some(*level), None, None),
+        Outcome::Aborted(reason, level) => {
+            let reason = format!("ended: {}", abort_reason(*reason));
+            ("aborted", *level, None, Some(reason))
+        }
+    };
+    json!({
+        "outcome": outcome,
+        "level": level.map(shown),
+        "low": found.map(|it| shown(it.low)),
+        "high": found.map(|it| shown(it.high)),
+        "at_once": found.map(|it| it.at_once),
+        "at_edge": found.and_then(|it| it.at_edge),
+        "reason": reason,
+    })
 }
 
 /// The result: what was found in words, as comments, and then as lines of the file.

@@ -7,6 +7,7 @@ use limit::find::{Criterion, FindReport, Found, Level, Objective, Outcome, Part}
 use limit::{Rate, show_duration};
 
 use super::line::{duration, level};
+use crate::status::headline::words::whole;
 
 /// What the lines for the file say beside the report.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +84,7 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
         "{}, {}, {} requests",
         facts.when,
         duration(report.took),
-        grouped(report.requests)
+        whole(report.requests)
     );
     let range = range(found, &measured);
     let (rate_line, places) = match found.level {
@@ -194,17 +195,4 @@ fn key(name: &str) -> String {
         return name.to_owned();
     }
     toml::Value::from(name).to_string()
-}
-
-/// `41,200`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -5,25 +5,21 @@ use limit::Rate;
 use super::growth::Before;
 use super::lefts::Lefts;
 use super::seconds;
-use super::withheld::Withheld;
 use crate::gate::OriginGate;
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 use crate::origin::Origin;
 use crate::status::counts::Labelled;
 use crate::status::gates;
-use crate::status::views::{GateKeySample, GateSample, Places, Plain};
+use crate::status::views::{GateKeySample, GateSample, Plain};
 use crate::time::clock;
 
 /// How many of the deepest keys of a gate are in a sample.
 const DEEPEST: usize = 5;
 
-/// The counts of each gate one second ago, by its origin, and what is withheld of its places.
+/// The counts of each gate one second ago, by its origin.
 #[derive(Default)]
-pub(super) struct Gates {
-    counted: Before<String, Counted>,
-    withheld: Withheld,
-}
+pub(super) struct Gates(Before<String, Counted>);
 
 /// Rejections and blocked seconds, each by their reason; waits, and those of clients that left.
 type Counted = (Labelled, BTreeMap<Plain, f64>, Counts, Counts);
@@ -31,8 +27,7 @@ type Counted = (Labelled, BTreeMap<Plain, f64>, Counts, Counts);
 impl Gates {
     /// Begins a new second.
     pub(super) fn begin(&mut self) {
-        self.counted.begin();
-        self.withheld.begin();
+        self.0.begin();
     }
 
     /// The gate of an origin in the last second.
@@ -50,7 +45,7 @@ impl Gates {
             gate.metrics().waits(),
             gate.metrics().lefts(),
         );
-        let (rejected, blocked, waits, lefts) = self.counted.since(settings.name.clone(), now);
+        let (rejected, blocked, waits, lefts) = self.0.since(settings.name.clone(), now);
         let Lefts { left, left_after } = Lefts::of(&lefts);
         GateSample {
             depth: state.depth as u64,
@@ -68,17 +63,7 @@ impl Gates {
             backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
             outage: gates::outage(settings, state.outage.as_ref(), clock::now()),
             refused: gates::refused(settings, &state),
-            places: state.places.as_ref().map(|it| {
-                let places = gates::places(settings, it);
-                let (name, orphan) = (&settings.name, settings.orphan);
-                let left = self
-                    .withheld
-                    .left(name, places.withheld, orphan, clock::now());
-                Places {
-                    withheld_seconds: left.map(|left| left.as_secs() + 1),
-                    ..places
-                }
-            }),
+            places: state.places.as_ref().map(|it| gates::places(settings, it)),
             classes: gates::classes(&state.classes),
             deepest: state
                 .deepest

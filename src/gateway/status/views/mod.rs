@@ -3,7 +3,6 @@
 //! What the API alone says is built where it is asked for, in `admin/api`.
 
 mod config;
-mod find;
 mod gate;
 mod headline;
 mod origin;
@@ -18,7 +17,6 @@ mod what_if;
 mod zone;
 
 pub use config::Problem;
-pub use find::{Find, FindFigure, FindLevel, FindOutcome, FindStep};
 pub use gate::{
     BackingOff, FileAndNow, GateAsks, GateClass, GateKeySample, GateOutage, GateOverride,
     GateRefused, GateSample,
@@ -36,6 +34,4 @@ pub use sample::{
 pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{StoreRefuses, StoreSample};
 pub use what_if::{ChangedKey, Happened, RateAdvice, Replayed, WhatIf};
-pub use zone::{
-    FullKey, HeavyKey, KeySample, Keyless, Lately, OnlyKey, Override, Totals, ZoneSample,
-};
+pub use zone::{HeavyKey, KeySample, Keyless, Lately, OnlyKey, Override, Totals, ZoneSample};

@@ -21,10 +21,6 @@ pub struct Places {
     pub unknown: u64,
     /// How long places of a gateway that vanishes stay withheld, as in the file, such as `75s`.
     pub orphan: Plain,
-    /// In samples: in how many seconds no place is withheld any more, at most. Left out if none is,
-    /// or if that is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub withheld_seconds: Option<u64>,
     /// Places that no gateway holds, as the store counts them.
     pub free: u64,
     /// Gateways that share the places, as the store counts them.

@@ -44,7 +44,7 @@ const OF_PROCESS: [Rule<Sample>; 5] = [
     file::file_error,
 ];
 
-const OF_ORIGINS: [Rule<OriginSample>; 17] = [
+const OF_ORIGINS: [Rule<OriginSample>; 16] = [
     store::refused_gate,
     origins::failing,
     hanging::hangs,
@@ -59,7 +59,6 @@ const OF_ORIGINS: [Rule<OriginSample>; 17] = [
     rooms::stuck,
     rooms::turns_lost,
     rooms::long_wait,
-    rooms::early_polls,
     overrides::gate,
     overrides::room,
 ];

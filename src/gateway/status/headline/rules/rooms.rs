@@ -3,7 +3,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, pace, part, percent, seconds, whole};
-use crate::status::views::{OriginSample, Plain, RoomSample};
+use crate::status::views::{OriginSample, RoomSample};
 
 /// From this time without a call on, a room that could call is stuck, in seconds.
 const STUCK: f64 = 5.0;
@@ -11,10 +11,6 @@ const STUCK: f64 = 5.0;
 const FEW: u64 = 10;
 /// From this wait on it is worth a headline, in seconds.
 const LONG: f64 = 2.0 * 3600.0;
-/// From so many polls a second on, they are worth a look.
-const MANY_POLLS: f64 = 50.0;
-/// From this part of the polls on, those that come too early are the reason.
-const EARLY: f64 = 0.1;
 
 /// `1 visitor waits`, `2 visitors wait`.
 pub(super) fn visitors_wait(room: &RoomSample) -> String {
@@ -101,36 +97,6 @@ pub(super) fn long_wait(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding
         remedy: format!(
             "If {name} can take more, raise `{more}`. If it cannot, say so to those who wait: many would rather come back later."
         ),
-        ..Finding::about(name, Cause::RoomWaits, Severity::Warn)
-    })
-}
-
-/// Many of those who ask whether it is their turn come earlier than they were told to.
-pub(super) fn early_polls(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
-    let requests = recent.counts(origin, |it| Some(&it.room.as_ref()?.room.requests));
-    let of = |kind: &str| {
-        let count = requests.get(&Plain::from(kind));
-        count.copied().unwrap_or_default()
-    };
-    let early = of("too_often");
-    let polls = of("poll") + early;
-    let (a_second, share) = (part(polls, 1) / recent.seconds(), part(early, polls));
-    if a_second <= MANY_POLLS || share < EARLY {
-        return None;
-    }
-    let name = &origin.name;
-    Some(Finding {
-        weight: share,
-        title: format!(
-            "{} of those who ask for their turn at {name} come too early",
-            percent(share)
-        ),
-        evidence: format!(
-            "{}, {}.",
-            recent.share_of(early, polls, "request"),
-            pace(a_second)
-        ),
-        remedy: "Find their clients in the access log, and limit or deny them.".to_owned(),
         ..Finding::about(name, Cause::RoomWaits, Severity::Warn)
     })
 }
