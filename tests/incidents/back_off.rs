@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::clients::{Background, STEADY, get, steady};
 use super::driver::{RULE, Rule, Severity, lasts};
 use super::scene::{CALM_WITHIN, SEEN_WITHIN, begin, follows, reported, wait};
-use super::traffic::Traffic;
 use crate::support::night::day_or_night;
 use crate::support::operator::json;
 use crate::support::{Gateway, Origin, now, one_origin};
@@ -25,7 +25,7 @@ const SLOW: Duration = Duration::from_secs(3);
 struct Scene {
     gateway: Gateway,
     is_slow: Arc<AtomicBool>,
-    _traffic: Traffic,
+    _traffic: Background,
     _origin: Origin,
 }
 
@@ -46,7 +46,9 @@ impl Scene {
                 "max_in_flight = {PLACES}\nmax_queue = {max_queue}\n[origins.app.backoff]\nslow = \"500ms\"\nfloor = \"5%\""
             ),
         ));
-        let traffic = Traffic::start(gateway.address());
+        let traffic = steady(&gateway, STEADY, |nth| {
+            get(format!("/?key=user{}", nth % 20))
+        });
         begin(&gateway);
         Self {
             gateway,

@@ -45,18 +45,9 @@ pub fn date(unix: u64) -> String {
 
 /// A certificate for [`NAME`] that ends at `not_after`, in Unix time, and its key.
 pub fn pair(authority: &Authority, not_after: u64) -> (CertificateDer<'static>, String, KeyPair) {
-    pair_from(authority, 0, not_after)
-}
-
-/// The same, valid from `not_before` on.
-fn pair_from(
-    authority: &Authority,
-    not_before: u64,
-    not_after: u64,
-) -> (CertificateDer<'static>, String, KeyPair) {
     let at = |seconds| date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds);
     let mut params = CertificateParams::new(vec![NAME.to_owned()]).expect("a name");
-    (params.not_before, params.not_after) = (at(not_before), at(not_after));
+    (params.not_before, params.not_after) = (at(0), at(not_after));
     let key = KeyPair::generate().expect("a key");
     let certificate = params.signed_by(&key, authority).expect("a certificate");
     (certificate.der().clone(), certificate.pem(), key)
@@ -64,12 +55,7 @@ fn pair_from(
 
 /// Writes such a pair: `a.pem` and `a.key`.
 pub fn write_pair(folder: &Path, authority: &Authority, not_after: u64) {
-    write_pair_from(folder, authority, 0, not_after);
-}
-
-/// The same, valid from `not_before` on.
-pub fn write_pair_from(folder: &Path, authority: &Authority, not_before: u64, not_after: u64) {
-    let (_, pem, key) = pair_from(authority, not_before, not_after);
+    let (_, pem, key) = pair(authority, not_after);
     fs::write(folder.join("a.pem"), pem).expect("a file");
     fs::write(folder.join("a.key"), key.serialize_pem()).expect("a file");
 }

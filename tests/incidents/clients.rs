@@ -114,16 +114,6 @@ pub fn steady(
     every: Duration,
     request: impl Fn(usize) -> Request + Send + 'static,
 ) -> Background {
-    hasty(gateway, every, PATIENT, request)
-}
-
-/// The same, of clients that hang up if no byte of an answer comes within `patience`.
-pub fn hasty(
-    gateway: &Gateway,
-    every: Duration,
-    patience: Duration,
-    request: impl Fn(usize) -> Request + Send + 'static,
-) -> Background {
     let to = gateway.address();
     Background::start(move |stop| {
         let mut next = now();
@@ -131,7 +121,7 @@ pub fn hasty(
             if stop.load(Ordering::SeqCst) {
                 return;
             }
-            send(to, request(nth), patience);
+            send(to, request(nth), PATIENT);
             // After a pause of the machine, requests do not come in a clump.
             next = (next + every).max(now());
             thread::sleep(next.duration_since(now()));

@@ -1,13 +1,10 @@
 //! Files that are broken or overridden, and disks that are full.
 
-use std::thread;
-use std::time::Duration;
-
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::clients::{STEADY, get, steady};
 use super::driver::{Check, Incident, Is, Line, RULE, Rule, Series, Severity};
-use super::servers::{Mode, Server, app, rated};
+use super::servers::{Server, app, rated};
 use crate::support::operator::{ask, send};
 use crate::support::{Gateway, eventually};
 
@@ -44,29 +41,6 @@ fn a_broken_file_is_reported_with_its_line() {
     let begin = || gateway.site.write(&file("many"));
     let mut incident = Incident::begin(&gateway, &BROKEN, begin);
     incident.reported();
-    incident.end(|| gateway.site.write(&file("50r/s")));
-}
-
-const COVERED: Rule = Rule {
-    worst: Severity::Bad,
-    check: None,
-    calm: 10,
-    ..BROKEN
-};
-
-#[test]
-fn an_incident_that_another_one_covers_has_not_ended() {
-    let server = Server::start();
-    let file = |rate: &str| rated(&server, &format!("rate = \"{rate}\""), "burst = 5");
-    let gateway = Gateway::start(&file("50r/s"));
-    let _steady = steady(&gateway, STEADY, |_| get("/?key=a"));
-    let begin = || gateway.site.write(&file("many"));
-    let mut incident = Incident::begin(&gateway, &COVERED, begin);
-    incident.reported();
-    // Longer than a warning may be gone.
-    server.be(Mode::Error);
-    thread::sleep(Duration::from_secs(13));
-    server.be(Mode::Fine);
     incident.end(|| gateway.site.write(&file("50r/s")));
 }
 

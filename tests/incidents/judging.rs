@@ -4,10 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::clients::{Background, STEADY, get, steady};
-use super::driver::{Incident, Is, Line, RULE, Rule, Severity, general, lines, stays_quiet};
-use super::servers::{Mode, Server, app};
-use crate::support::{Gateway, now};
+use super::driver::{Is, Line, RULE, Rule, Severity, general, lines};
+use crate::support::now;
 
 const RULE_OF_TEST: Rule = Rule {
     severity: Severity::Warn,
@@ -184,78 +182,4 @@ fn lines_and_series_meet_their_conditions_or_not() {
     assert!(!holds(Is::AtLeast(3.0), None, Some(2.9)));
     assert!(holds(Is::Higher, None, Some(1.0)));
     assert!(!holds(Is::Higher, Some(1.0), Some(1.0)));
-}
-
-/// A gateway before a server that answers 500.
-fn failing() -> (Server, Gateway, Background) {
-    let server = Server::start();
-    server.be(Mode::Error);
-    let gateway = Gateway::start(&app(&[server.address()], "", ""));
-    let steady = steady(&gateway, STEADY, |_| get("/"));
-    (server, gateway, steady)
-}
-
-#[test]
-#[should_panic(expected = "the text has no \\\"fire\\\"")]
-fn an_incident_that_is_not_reported_in_time_fails() {
-    const FIRE: Rule = Rule {
-        within: 1,
-        says: &["app", "fire"],
-        ..RULE
-    };
-    let (_server, gateway, _steady) = failing();
-    Incident::since(&gateway, &FIRE, now()).reported();
-}
-
-#[test]
-#[should_panic(expected = "it says \\\"own log\\\"")]
-fn an_incident_with_a_headline_that_must_not_be_fails() {
-    const SILENT: Rule = Rule {
-        says: &["5xx"],
-        never: &["own log"],
-        ..RULE
-    };
-    let (_server, gateway, _steady) = failing();
-    let mut incident = Incident::since(&gateway, &SILENT, now());
-    incident.reported();
-    incident.leave();
-}
-
-#[test]
-#[should_panic(expected = "no calm in ")]
-fn an_incident_that_is_still_reported_after_its_end_fails() {
-    const SHORT: Rule = Rule {
-        says: &["5xx"],
-        calm: 1,
-        ..RULE
-    };
-    let (_server, gateway, _steady) = failing();
-    let mut incident = Incident::since(&gateway, &SHORT, now());
-    incident.reported();
-    incident.end(|| ());
-}
-
-#[test]
-#[should_panic(expected = "no line: Line")]
-fn an_incident_without_its_line_fails() {
-    const UNLOGGED: Rule = Rule {
-        within: 4,
-        says: &["5xx"],
-        log: Some(Line {
-            levels: &["ERROR"],
-            parts: &["no such line"],
-        }),
-        ..RULE
-    };
-    let (_server, gateway, _steady) = failing();
-    Incident::since(&gateway, &UNLOGGED, now()).reported();
-}
-
-#[test]
-#[should_panic(expected = "headlines: ")]
-fn a_control_with_a_warning_fails() {
-    let (_server, gateway, _steady) = failing();
-    let warning = Incident::since(&gateway, &RULE, now()).reported();
-    assert_eq!(warning["cause"], "origin_errors");
-    stays_quiet(&gateway, Duration::from_secs(2));
 }

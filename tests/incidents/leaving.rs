@@ -1,43 +1,14 @@
-//! Clients that leave: before an origin answers, or before their turn, of which a replay knows nothing.
+//! Clients that leave: before an origin answers, or before their turn.
 
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::driver::{RULE, Rule, Severity, text};
-use super::scene::{SEEN_WITHIN, begin, calm, file, reported, wait};
-use super::traffic::{HastyClients, Load, Traffic};
+use super::scene::{begin, calm, file, reported};
+use super::traffic::HastyClients;
 use crate::support::night::day_or_night;
-use crate::support::operator::{json, post};
-use crate::support::{Client, Gateway, Origin, now, one_origin, one_zone};
-
-#[test]
-fn a_replay_says_that_it_does_not_know_the_clients_that_left() {
-    let origin = Origin::start();
-    // Those who wait for a second are at most 40, so none is rejected. If nobody left, there would be
-    // 30 more each second.
-    let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 100"));
-    let traffic = Traffic::start(gateway.address());
-    traffic.add(Load::Hasty);
-    let ask = || {
-        let (status, told) = post(&gateway, "/api/zones/z/what-if", r#"{"rate": "10r/s"}"#);
-        assert_eq!(status, 200, "{told:#}");
-        told
-    };
-    let share = |told: &Value| told["now"]["share_rejected"].as_f64().expect("a number");
-    let told = wait(now(), SEEN_WITHIN, "rejections in the replay", ask, |it| {
-        share(it) >= 0.2
-    });
-    let happened = &told["happened"];
-    assert_eq!(happened["rejected"], 0, "{told:#}");
-    let differs = format!(
-        "In this span 0 % were rejected, not {:.0} %: {} clients left before their turn, which the replay does not know.",
-        share(&told) * 100.0,
-        happened["cancelled"]
-    );
-    assert_eq!(told["differs"], differs, "{told:#}");
-}
+use crate::support::operator::json;
+use crate::support::{Client, Gateway, Origin, now, one_origin};
 
 /// A gateway before an origin with these settings, without limits in zones.
 fn before(origin: &Origin, settings: &str) -> Gateway {

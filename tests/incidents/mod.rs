@@ -24,15 +24,13 @@
 //! | `tls` | certificates that expire, or do not fit |
 //! | `connections`, `descriptors` | all connections or file descriptors in use |
 //! | `controls` | what is no incident |
-//! | `sequence`, `steps` | one incident after another at one gateway, and the history of them |
 //! | `judging` | whether the driver judges |
 //!
-//! `driver` judges. `servers`, `clients`, `certificates`, `scene`, `bench` and `traffic` play.
+//! `driver` judges. `servers`, `clients`, `certificates`, `scene` and `traffic` play.
 //! `tests/counterparts/redis/incidents.rs` has the incident of Redis.
 
 mod abuser;
 mod back_off;
-mod bench;
 mod blind_spots;
 mod certificates;
 mod changes;
@@ -49,9 +47,7 @@ mod keys;
 mod leaving;
 mod origins;
 mod scene;
-mod sequence;
 mod servers;
-mod steps;
 mod tls;
 mod traffic;
 mod unreachable;

@@ -36,18 +36,7 @@ const ERRORS: Rule = Rule {
 };
 
 #[test]
-fn an_origin_that_answers_500_is_reported_with_its_own_log() {
-    let servers = [Server::start(), Server::start()];
-    let gateway = two(&servers);
-    let _steady = steady(&gateway, STEADY, |_| get("/"));
-    let be = |mode| servers.iter().for_each(|it| it.be(mode));
-    let mut incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
-    incident.reported();
-    incident.end(|| be(Mode::Fine));
-}
-
-#[test]
-fn what_begins_and_ends_is_in_the_log_with_its_level_and_remedy() {
+fn an_origin_that_answers_500_is_reported_with_its_own_log_and_in_the_lines() {
     let servers = [Server::start(), Server::start()];
     let gateway = two(&servers);
     let _steady = steady(&gateway, STEADY, |_| get("/"));

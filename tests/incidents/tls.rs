@@ -6,8 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::certificates::{
-    LONG_AGO, TlsOrigin, date, fetch, in_days, pair, verifying, write_expired_authority,
-    write_pair, write_pair_from,
+    LONG_AGO, TlsOrigin, date, fetch, in_days, pair, verifying, write_expired_authority, write_pair,
 };
 use super::clients::{Background, STEADY, get, steady};
 use super::driver::{Check, Incident, Is, Line, RULE, Rule, Series, Severity};
@@ -273,34 +272,6 @@ fn a_client_cert_that_expires_soon_is_reported_until_the_file_is_renewed() {
         parts: &["warning", "client_cert", "days"],
     };
     check.hold_for(&gateway);
-    incident.end(|| write_pair(gateway.site.folder(), &ca, in_days(YEARS)));
-}
-
-const CLIENT_CERT_TOO_EARLY: Rule = Rule {
-    severity: Severity::Bad,
-    about: Some("app"),
-    says: &["app", "not valid before"],
-    helps: &["clock"],
-    never: &["Repair the origin"],
-    check: Some(Check {
-        status: 0,
-        parts: &["warning", "client_cert", "not valid before"],
-    }),
-    ..RULE
-};
-
-#[test]
-fn a_client_cert_that_is_not_valid_yet_is_reported_until_there_is_another() {
-    let site = Site::new();
-    let ca = authority(site.folder(), "ca");
-    write_pair_from(site.folder(), &ca, in_days(2), in_days(YEARS));
-    let origin = TlsOrigin::requiring(&ca, in_days(YEARS));
-    site.write(&file(&origin, SHOWS));
-    let began = now();
-    let gateway = started(site);
-    let mut incident = Incident::since(&gateway, &CLIENT_CERT_TOO_EARLY, began);
-    let _requests = steady(&gateway, STEADY, |_| get("/"));
-    incident.reported();
     incident.end(|| write_pair(gateway.site.folder(), &ca, in_days(YEARS)));
 }
 

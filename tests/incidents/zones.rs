@@ -6,7 +6,7 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::Value;
 
-use super::clients::{STEADY, crowd, get, hasty, steady};
+use super::clients::{STEADY, crowd, get, steady};
 use super::driver::{Incident, RULE, Rule, Severity, has, text};
 use super::servers::{Server, limited};
 use crate::support::{Gateway, now};
@@ -119,28 +119,6 @@ fn a_flood_of_invented_keys_is_reported() {
     });
     incident.reported();
     incident.end(|| drop(flood));
-}
-
-const LEAVING: Rule = Rule {
-    about: Some("per_key"),
-    says: &["leave", r"\b(9\d\d ms|1(\.\d)? s)\b"],
-    helps: &["max_wait"],
-    never: &["raise .*burst"],
-    ..RULE
-};
-
-#[test]
-fn clients_that_leave_a_long_queue_are_reported_with_the_time_that_they_wait() {
-    let server = Server::start();
-    let gateway = by_key(&server, "5r/s", "burst = 50");
-    let _users = steady(&gateway, STEADY, user);
-    let mut hurried = None;
-    let mut incident = Incident::begin(&gateway, &LEAVING, || {
-        let (every, patience) = (Duration::from_millis(25), Duration::from_secs(1));
-        hurried = Some(hasty(&gateway, every, patience, |_| get("/?key=all")));
-    });
-    incident.reported();
-    incident.end(|| drop(hurried));
 }
 
 const LONG_QUEUE: Rule = Rule {

@@ -22,7 +22,9 @@ use std::collections::BTreeMap;
 use super::recent::Recent;
 use super::rules::headline;
 use super::*;
-use crate::status::views::{GateSample, OriginSample, Plain, RateAdvice, Replayed, ZoneSample};
+use crate::status::views::{
+    FileAndNow, GateSample, HeavyKey, OriginSample, Plain, RateAdvice, Replayed, ZoneSample,
+};
 
 fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
     let each = counts.iter().map(|(name, count)| ((*name).into(), *count));
@@ -50,6 +52,23 @@ fn fine() -> Sample {
         }],
         ..Sample::default()
     }
+}
+
+/// A setting that is in force as the file has it.
+fn both<T: Copy>(value: T) -> FileAndNow<T> {
+    FileAndNow {
+        file: Some(value),
+        now: Some(value),
+    }
+}
+
+/// The key that causes this part of the rejections.
+fn heavy(key: &str, share: f64) -> Vec<HeavyKey> {
+    vec![HeavyKey {
+        key: key.into(),
+        share,
+        ..HeavyKey::default()
+    }]
 }
 
 /// What replays found: 2r/s rejects one in a hundred, and 3r/s nobody.
@@ -138,6 +157,26 @@ const WARN: Situation = Situation {
 /// The same that is bad.
 const BAD: Situation = Situation {
     severity: "bad",
+    ..WARN
+};
+
+/// A warning about the zone.
+const ZONE: Situation = Situation {
+    about: Some("per_client"),
+    says_not: &[],
+    ..WARN
+};
+/// The same that is bad.
+const BAD_ZONE: Situation = Situation {
+    severity: "bad",
+    ..ZONE
+};
+/// Nothing is wrong.
+const CALM: Situation = Situation {
+    cause: "fine",
+    severity: "fine",
+    about: None,
+    says_not: &[],
     ..WARN
 };
 

@@ -231,27 +231,6 @@ fn who_is_rejected_is_named_and_not_who_waits() {
 }
 
 #[test]
-fn the_cause_is_right_from_the_first_look() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(
-        &one_zone(&origin, "1r/m", "burst = 50").replace("limits =", "max_wait = \"1s\"\nlimits ="),
-    );
-    let statuses = ask_all(&gateway, (0..6).map(|_| "/?key=a".to_owned()));
-    assert_eq!(statuses[1..], [429; 5]);
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.run(NOTE);
-    let again = ask_all(&gateway, (0..5).map(|_| "/?key=a".to_owned()));
-    assert_eq!(again, [429; 5]);
-    browser.wait_for("why", "return whys.some((why) => why.includes('max_wait'))");
-    let whys = browser.run("return whys");
-    let whys: Vec<String> = serde_json::from_value(whys).expect("texts");
-    for why in whys {
-        assert!(!why.contains("burst"), "{why}");
-    }
-    check_that_nobody_complained(&browser);
-}
-
-#[test]
 fn a_zone_flooded_with_new_keys_is_not_green() {
     let origin = Origin::start();
     let file =

@@ -2,9 +2,7 @@
 
 use super::*;
 use crate::observe::connections::{ConnectionCounts, IdleConnections};
-use crate::status::views::{
-    DescriptorSample, HeavyKey, Keyless, Lately, LogSample, OnlyKey, Unanswered,
-};
+use crate::status::views::{DescriptorSample, Keyless, Lately, LogSample, OnlyKey, Unanswered};
 
 /// The headline after ten seconds that differ from the fine one by `change`.
 fn told(change: impl FnOnce(&mut Sample)) -> Headline {

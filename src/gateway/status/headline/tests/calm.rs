@@ -6,22 +6,18 @@ use crate::status::views::Problem;
 const SITUATIONS: &[Situation] = &[
     Situation {
         change: |_| {},
-        cause: "fine",
-        severity: "fine",
-        about: None,
         says: &["Answers come as usual", "10 a second", "none delayed"],
         says_not: MORE,
+        ..CALM
     },
     Situation {
         change: |it| {
             it.zones[0].delayed = 3;
             it.zones[0].wait_p95 = Some(0.16);
         },
-        cause: "fine",
-        severity: "fine",
-        about: None,
         says: &["none rejected; those that waited went on within 160 ms"],
         says_not: &["none delayed"],
+        ..CALM
     },
     Situation {
         // A client that left got no answer.
@@ -29,22 +25,17 @@ const SITUATIONS: &[Situation] = &[
             it.codes = counts(&[("2xx", 10), ("4xx", 2)]);
             it.left = 1;
         },
-        cause: "fine",
-        severity: "fine",
-        about: None,
         says: &["Answers: 11 a second"],
-        says_not: &[],
+        ..CALM
     },
     Situation {
         change: |it| {
             it.codes = counts(&[("4xx", 1)]);
             it.left = 1;
         },
-        cause: "fine",
-        severity: "fine",
-        about: None,
         says: &["No answers in the last 10 s: 10 clients left before one."],
         says_not: &["Answers:"],
+        ..CALM
     },
     Situation {
         change: |it| {
@@ -93,19 +84,13 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].cancelled = 1;
             it.zones[0].left = 1;
         },
-        cause: "fine",
-        severity: "fine",
-        about: None,
-        says: &[],
         says_not: &["leave"],
+        ..CALM
     },
     Situation {
         change: |it| it.zones[0].dry_run = 1,
-        cause: "fine",
-        severity: "fine",
-        about: None,
         says: &["Dry run would have limited requests in per_client"],
-        says_not: &[],
+        ..CALM
     },
 ];
 

@@ -132,11 +132,8 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         // Its requests fail, which the rule of origins says.
         change: |it| expiring(it, CertificateOf::Origin, "api", -DAY),
-        cause: "fine",
-        severity: "fine",
-        about: None,
-        says: &[],
         says_not: &["api"],
+        ..CALM
     },
     Situation {
         // One that has expired comes before an origin that fails, and one that expires soon behind it.

@@ -1,7 +1,7 @@
 //! What is told of the file.
 
 use super::*;
-use crate::status::views::{ChangeSample, HeavyKey, LostKeysSample, Problem};
+use crate::status::views::{ChangeSample, LostKeysSample, Problem};
 
 const SITUATIONS: &[Situation] = &[
     Situation {
@@ -70,10 +70,8 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].rejected = 60;
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("per_client"),
         says: &["lost 2 of 3 keys\nAlso: 2 settings wait for a restart"],
-        says_not: &[],
+        ..BAD_ZONE
     },
 ];
 
@@ -115,11 +113,7 @@ fn a_warning_after_a_change_of_the_file_says_what_changed() {
     }
     // One client that rejections begin with is no reason for a plan.
     second.zones[0].rejections = counts(&[("burst", 60)]);
-    second.zones[0].rejected_now = vec![HeavyKey {
-        key: "alice".into(),
-        share: 1.0,
-        ..HeavyKey::default()
-    }];
+    second.zones[0].rejected_now = heavy("alice", 1.0);
     fed.feed(&second, 5);
     let remedy = fed.headlines.view().headline.remedy;
     assert_eq!(remedy.as_str(), "Take the change back if it was not meant.");

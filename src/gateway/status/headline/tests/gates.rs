@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::observe::networks::Crowd;
-use crate::status::views::{BackingOff, FileAndNow, GateKeySample, GateOutage, GateOverride};
+use crate::status::views::{BackingOff, GateKeySample, GateOutage, GateOverride};
 
 /// An origin that takes 3 s, with so many places left of 40 and so many rejections a second.
 fn slow(it: &mut Sample, places: u64, kept: bool, rejections: u64) {
@@ -51,10 +51,7 @@ fn overridden(it: &mut Sample, depth: u64, change: impl FnOnce(&mut GateOverride
     change(&mut other);
     it.origins[0].gate = Some(GateSample {
         depth,
-        rate: FileAndNow {
-            file: Some(100.0),
-            now: Some(100.0),
-        },
+        rate: both(100.0),
         overridden: Some(other),
         ..GateSample::default()
     });
@@ -255,10 +252,7 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].in_flight = 8;
             it.origins[0].gate = Some(GateSample {
                 depth: 12,
-                max_in_flight: FileAndNow {
-                    file: Some(8),
-                    now: Some(8),
-                },
+                max_in_flight: both(8),
                 ..GateSample::default()
             });
         },
@@ -412,10 +406,7 @@ fn at_a_gate_what_binds_is_named() {
                 file: rate,
                 now: rate,
             },
-            max_in_flight: FileAndNow {
-                file: Some(8),
-                now: Some(8),
-            },
+            max_in_flight: both(8),
             ..GateSample::default()
         });
         after(&second).remedy.to_string()
@@ -444,10 +435,7 @@ fn a_rate_counts_units_where_requests_have_costs() {
         second.origins[0].gate = Some(GateSample {
             depth: 300,
             costs,
-            rate: FileAndNow {
-                file: Some(20.0),
-                now: Some(20.0),
-            },
+            rate: both(20.0),
             ..GateSample::default()
         });
         let told = after(&second);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::origin::Phase;
-use crate::status::views::{FileAndNow, Holder, Latency, Unanswered, Usual};
+use crate::status::views::{Holder, Latency, Unanswered, Usual};
 
 const USUAL: Usual = Usual {
     p95: 0.04,
@@ -30,10 +30,7 @@ fn silent(it: &mut Sample, requests: u64, late: u64, silence: f64, usual: Option
 fn gated(it: &mut Sample, depth: u64, rejected: u64) {
     it.origins[0].gate = Some(GateSample {
         depth,
-        max_in_flight: FileAndNow {
-            file: Some(20),
-            now: Some(20),
-        },
+        max_in_flight: both(20),
         blocked: [(Plain::from("in_flight"), 1.0)].into(),
         rejected: counts(&[("max_queue", rejected)]),
         ..GateSample::default()
@@ -136,10 +133,7 @@ const SITUATIONS: &[Situation] = &[
             gated(it, 10, 50);
             let gate = it.origins[0].gate.as_mut().unwrap();
             gate.max_in_flight = FileAndNow::default();
-            gate.rate = FileAndNow {
-                file: Some(5.0),
-                now: Some(5.0),
-            };
+            gate.rate = both(5.0);
             gate.blocked = [(Plain::from("pace"), 1.0)].into();
         },
         cause: "rejecting",
@@ -196,11 +190,7 @@ const SITUATIONS: &[Situation] = &[
             it.codes = counts(&[("2xx", 10)]);
             it.origins[0].codes = counts(&[("2xx", 10)]);
         },
-        cause: "fine",
-        severity: "fine",
-        about: None,
-        says: &[],
-        says_not: &[],
+        ..CALM
     },
     Situation {
         change: |it| {
@@ -227,11 +217,7 @@ const SITUATIONS: &[Situation] = &[
                 ..Latency::default()
             };
         },
-        cause: "fine",
-        severity: "fine",
-        about: None,
-        says: &[],
-        says_not: &[],
+        ..CALM
     },
     Situation {
         change: |it| {

@@ -1,7 +1,7 @@
 //! Clients leave before they get an answer: at an origin, at its gate, or before they have waited.
 
 use super::*;
-use crate::status::views::{BackingOff, FileAndNow};
+use crate::status::views::BackingOff;
 
 /// A gate that lets 5 requests a second through, and from which 15 clients leave.
 fn left_gate(it: &mut Sample, blocked: &str) {
@@ -10,14 +10,8 @@ fn left_gate(it: &mut Sample, blocked: &str) {
         depth: 15,
         left: 15,
         left_after: Some(1.02),
-        rate: FileAndNow {
-            file: Some(5.0),
-            now: Some(5.0),
-        },
-        max_in_flight: FileAndNow {
-            file: Some(8),
-            now: Some(8),
-        },
+        rate: both(5.0),
+        max_in_flight: both(8),
         blocked: [(blocked.into(), 1.0)].into(),
         ..GateSample::default()
     });
@@ -61,11 +55,8 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         // One client in ten is nothing to act on.
         change: |it| it.origins[0].left = 1,
-        cause: "fine",
-        severity: "fine",
-        about: None,
-        says: &[],
         says_not: &["leave"],
+        ..CALM
     },
     Situation {
         change: |it| left_gate(it, "pace"),
@@ -122,11 +113,8 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         // They had gone before their requests were read, and did not wait for a turn.
         change: |it| it.zones[0].cancelled = 60,
-        cause: "fine",
-        severity: "fine",
-        about: None,
-        says: &[],
         says_not: &["leave", "raise"],
+        ..CALM
     },
 ];
 

@@ -1,7 +1,7 @@
 //! Places that gateways share are withheld, or at other gateways.
 
 use super::*;
-use crate::status::views::{FileAndNow, Places};
+use crate::status::views::Places;
 
 /// What nobody should do about places that are withheld.
 const RAISE: &[&str] = &["raise `", "raise its `", "Raise"];
@@ -10,14 +10,8 @@ const RAISE: &[&str] = &["raise `", "raise its `", "Raise"];
 fn gate(it: &mut Sample, places: Places, by_pace: f64) -> &mut GateSample {
     let gate = GateSample {
         depth: 12,
-        rate: FileAndNow {
-            file: Some(20.0),
-            now: Some(20.0),
-        },
-        max_in_flight: FileAndNow {
-            file: Some(8),
-            now: Some(8),
-        },
+        rate: both(20.0),
+        max_in_flight: both(8),
         blocked: [("pace".into(), by_pace), ("in_flight".into(), 0.5)].into(),
         places: Some(Places {
             of: 8,

@@ -1,7 +1,7 @@
 //! Waiting rooms: nobody is called, or those who are do not come.
 
 use super::*;
-use crate::status::views::{FileAndNow, Room, RoomOverride, RoomSample};
+use crate::status::views::{Room, RoomOverride, RoomSample};
 
 /// A room of five places, of which three are taken, and twelve who wait.
 fn room() -> RoomSample {
@@ -10,10 +10,7 @@ fn room() -> RoomSample {
             waiting: 12,
             called: 1,
             inside: 2,
-            sessions: FileAndNow {
-                file: Some(5),
-                now: Some(5),
-            },
+            sessions: both(5),
             pace: Some(0.5),
             wait: Some(26.0),
             open: true,

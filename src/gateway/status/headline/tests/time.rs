@@ -1,7 +1,7 @@
 //! What is told from second to second, and what remains of it.
 
 use super::*;
-use crate::status::views::{HeavyKey, OnlyKey};
+use crate::status::views::OnlyKey;
 
 #[test]
 fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
@@ -90,11 +90,7 @@ fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
         let zone = &mut second.zones[0];
         zone.rejected = 30;
         zone.rejections = counts(&[("burst", 30)]);
-        zone.rejected_now = vec![HeavyKey {
-            key: "all".into(),
-            share: 1.0,
-            ..HeavyKey::default()
-        }];
+        zone.rejected_now = heavy("all", 1.0);
         change(zone);
         second
     };

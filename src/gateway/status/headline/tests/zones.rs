@@ -1,7 +1,7 @@
 //! Zones reject, let requests wait, are flooded, paused or overridden.
 
 use super::*;
-use crate::status::views::{HeavyKey, Latency, Override, Problem};
+use crate::status::views::{Latency, Override, Problem};
 
 const SITUATIONS: &[Situation] = &[
     Situation {
@@ -29,10 +29,9 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].depth = 3;
         },
         cause: "paused",
-        severity: "warn",
-        about: Some("per_client"),
         says: &["per_client is paused", "127.0.0.1", "2026", "3 requests"],
         says_not: &["Also"],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -41,10 +40,8 @@ const SITUATIONS: &[Situation] = &[
             (it.zones[0].keys, it.zones[0].max_keys) = (2_000, 100_000);
         },
         cause: "key_flood",
-        severity: "warn",
-        about: Some("per_client"),
         says: &["200 a second", "2,000 of 100,000 keys", "set `new_keys`"],
-        says_not: &[],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -52,21 +49,17 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].rejected = 140;
         },
         cause: "key_flood",
-        severity: "warn",
-        about: Some("per_client"),
         says: &[
             "1,500 requests shared one bucket",
             "Also: per_client rejects 140",
         ],
-        says_not: &[],
+        ..ZONE
     },
     Situation {
         change: |it| it.zones[0].keys = 95,
         cause: "key_flood",
-        severity: "warn",
-        about: Some("per_client"),
         says: &["nearly full", "95 of 100 keys", "Raise `max_keys`"],
-        says_not: &[],
+        ..ZONE
     },
     Situation {
         // The deepest key is not the one that is rejected.
@@ -74,21 +67,11 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].rejected = 5;
             it.zones[0].depth = 20;
             it.zones[0].rejections = counts(&[("max_wait", 4), ("burst", 1)]);
-            it.zones[0].rejected_now = vec![HeavyKey {
-                key: "203.0.113.50".into(),
-                share: 0.98,
-                ..HeavyKey::default()
-            }];
+            it.zones[0].rejected_now = heavy("203.0.113.50", 0.98);
             // Most of the last minute, and none now.
-            it.zones[0].rejected_keys = vec![HeavyKey {
-                key: "203.0.113.99".into(),
-                share: 0.97,
-                ..HeavyKey::default()
-            }];
+            it.zones[0].rejected_keys = heavy("203.0.113.99", 0.97);
         },
         cause: "rejecting",
-        severity: "warn",
-        about: Some("per_client"),
         says: &[
             "5.0 a second",
             "50 of 150",
@@ -97,6 +80,7 @@ const SITUATIONS: &[Situation] = &[
             "a plan",
         ],
         says_not: &["burst", "raise", "203.0.113.99", "last minute"],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -105,15 +89,13 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].burst = Some(20);
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("per_client"),
         says: &[
             "150 of 250",
             "`burst` is reached",
             "raise `rate`",
             "more requests wait",
         ],
-        says_not: &[],
+        ..BAD_ZONE
     },
     Situation {
         // Nothing waits where all limits have `nodelay`.
@@ -122,51 +104,40 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].rejections = counts(&[("burst", 15)]);
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("per_client"),
         says: &[
             "more came at once than `burst` allows",
             "more requests through at once",
         ],
         says_not: &["queue", "wait"],
+        ..BAD_ZONE
     },
     Situation {
         // One of many that ask for too much.
         change: |it| {
             it.zones[0].rejected = 15;
-            it.zones[0].rejected_now = vec![HeavyKey {
-                key: "127.0.1.1".into(),
-                share: 0.04,
-                ..HeavyKey::default()
-            }];
+            it.zones[0].rejected_now = heavy("127.0.1.1", 0.04);
             it.zones[0].advice = Some(advice());
         },
         cause: "rejecting",
-        severity: "bad",
-        about: Some("per_client"),
         says: &["All 30 keys are limited"],
         says_not: &["127.0.1.1"],
+        ..BAD_ZONE
     },
     Situation {
         change: |it| {
             it.zones[0].rejected = 4;
             it.zones[0].rejections = counts(&[("burst", 4)]);
             it.zones[0].is_login = true;
-            it.zones[0].rejected_now = vec![HeavyKey {
-                key: "192.0.2.1".into(),
-                share: 1.0,
-                ..HeavyKey::default()
-            }];
+            it.zones[0].rejected_now = heavy("192.0.2.1", 1.0);
         },
         cause: "rejecting",
-        severity: "warn",
-        about: Some("per_client"),
         says: &[
             "192.0.2.1 causes 100 %",
             "what the limit is for",
             "192.0.2.1 goes on, add the address to `deny`",
         ],
         says_not: &["plan", "raise", "queue"],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -175,10 +146,9 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].is_login = true;
         },
         cause: "rejecting",
-        severity: "warn",
-        about: Some("per_client"),
         says: &["what the limit is for", "access log"],
         says_not: &["plan", "raise", "deny"],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -190,10 +160,8 @@ const SITUATIONS: &[Situation] = &[
             });
         },
         cause: "rejecting",
-        severity: "warn",
-        about: Some("per_client"),
         says: &["Also: The file has an error"],
-        says_not: &[],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -218,10 +186,8 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].oldest_wait = 1.5;
         },
         cause: "waiting",
-        severity: "warn",
-        about: Some("per_client"),
         says: &["20 requests wait in per_client, the oldest for 1.5 s"],
-        says_not: &[],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -230,10 +196,8 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].burst = Some(20);
         },
         cause: "waiting",
-        severity: "warn",
-        about: Some("per_client"),
         says: &["12 requests wait in per_client"],
-        says_not: &[],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -243,10 +207,8 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].overridden_keys = 1;
         },
         cause: "overridden",
-        severity: "warn",
-        about: Some("per_client"),
         says: &["Also: 1 request waits in per_client"],
-        says_not: &[],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -258,14 +220,13 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].oldest_wait = 1.4;
         },
         cause: "leaving",
-        severity: "bad",
-        about: Some("per_client"),
         says: &[
             "50 % leave per_client before their turn, after about 1.0 s",
             "50 of 100 requests",
             "Set `max_wait = \"1s\"`, or raise `rate` to 6r/s:",
         ],
         says_not: &["what the queue is for"],
+        ..BAD_ZONE
     },
     Situation {
         change: |it| {
@@ -275,13 +236,11 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].left_after = Some(0.31);
         },
         cause: "leaving",
-        severity: "warn",
-        about: Some("per_client"),
         says: &[
             "25 % leave",
             "Set `max_wait = \"300ms\"`, or raise `rate` to 4r/m:",
         ],
-        says_not: &[],
+        ..ZONE
     },
     Situation {
         change: |it| {
@@ -292,10 +251,8 @@ const SITUATIONS: &[Situation] = &[
             it.zones[0].overridden_keys = 2;
         },
         cause: "overridden",
-        severity: "warn",
-        about: Some("per_client"),
         says: &["not as in the file", "its rate is 20r/s and 2 keys"],
-        says_not: &[],
+        ..ZONE
     },
 ];
 
@@ -333,11 +290,7 @@ fn the_first_rejections_of_all_are_blamed_on_nobody() {
             let mut second = fine();
             if nth >= 3 - seconds {
                 second.zones[0].rejected = rejected;
-                second.zones[0].rejected_now = vec![HeavyKey {
-                    key: "192.0.2.1".into(),
-                    share: 1.0,
-                    ..HeavyKey::default()
-                }];
+                second.zones[0].rejected_now = heavy("192.0.2.1", 1.0);
             }
             second
         }))
