@@ -78,12 +78,22 @@ impl FindBody {
     }
 
     fn target(&self) -> Result<Target, Refusal> {
+        let Self { from, to, .. } = self;
         let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
-        if is_number(&self.from) && is_number(&self.to) {
-            places(&self.from, &self.to)
+        let (target, is_lower, what) = if is_number(from) && is_number(to) {
+            let (from, to) = (places("from", from)?, places("to", to)?);
+            (Target::Places { from, to }, from < to, "number")
         } else {
-            rates(&self.from, &self.to)
+            let (from, to) = (rate("from", from)?, rate("to", to)?);
+            let is_lower = from.per_second() < to.per_second();
+            (Target::Rate { from, to }, is_lower, "rate")
+        };
+        if !is_lower {
+            return Err(bad(format!(
+                "from is {from:?} and to is {to:?}; from must be the lower {what}"
+            )));
         }
+        Ok(target)
     }
 }
 
@@ -112,48 +122,22 @@ fn parse_wait(text: &str) -> Result<Duration, Refusal> {
     })
 }
 
-fn rates(from: &str, to: &str) -> Result<Target, Refusal> {
-    let rate = |name: &str, text: &str| {
-        let rate = text.parse::<Rate>();
-        let rate = rate.map_err(|error| bad(format!("{name} is {text:?}: {error}")))?;
-        if rate.is_unlimited() {
-            return Err(bad(format!(
-                "{name} is {text:?}; give a rate such as 50r/s"
-            )));
-        }
-        Ok(rate)
-    };
-    let (low, high) = (rate("from", from)?, rate("to", to)?);
-    if low.per_second() >= high.per_second() {
-        return Err(bad(format!(
-            "from is {from:?} and to is {to:?}; from must be the lower rate"
-        )));
+fn rate(name: &str, text: &str) -> Result<Rate, Refusal> {
+    let rate = text.parse::<Rate>();
+    let rate = rate.map_err(|error| bad(format!("{name} is {text:?}: {error}")))?;
+    if rate.is_unlimited() {
+        let message = format!("{name} is {text:?}; give a rate such as 50r/s");
+        return Err(bad(message));
     }
-    Ok(Target::Rate {
-        from: low,
-        to: high,
-    })
+    Ok(rate)
 }
 
-fn places(from: &str, to: &str) -> Result<Target, Refusal> {
-    let places = |name: &str, text: &str| {
-        let places = text.parse::<u32>().ok();
-        places
-            .filter(|it| (1..=MAX_PLACES).contains(it))
-            .ok_or_else(|| {
-                bad(format!(
-                    "{name} is {text:?}; it must be a rate such as 50r/s, or a number from 1 to {MAX_PLACES}"
-                ))
-            })
-    };
-    let (low, high) = (places("from", from)?, places("to", to)?);
-    if low >= high {
-        return Err(bad(format!(
-            "from is {from:?} and to is {to:?}; from must be the lower number"
-        )));
-    }
-    Ok(Target::Places {
-        from: low,
-        to: high,
+fn places(name: &str, text: &str) -> Result<u32, Refusal> {
+    let places = text.parse::<u32>().ok();
+    let places = places.filter(|it| (1..=MAX_PLACES).contains(it));
+    places.ok_or_else(|| {
+        bad(format!(
+            "{name} is {text:?}; it must be a rate such as 50r/s, or a number from 1 to {MAX_PLACES}"
+        ))
     })
 }

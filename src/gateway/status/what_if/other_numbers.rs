@@ -13,17 +13,8 @@ pub(crate) struct OtherNumbers {
     /// As a limit has it: without a queue one less than in the file.
     burst: Option<u32>,
     delay: Option<Delay>,
-    max_wait: MaxWait,
-}
-
-/// The longest time that a request may wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum MaxWait {
-    /// As it is.
-    #[default]
-    Same,
-    Unlimited,
-    Of(Duration),
+    /// The longest time that a request may wait; `Some(None)`: any.
+    max_wait: Option<Option<Duration>>,
 }
 
 /// The body of a request.
@@ -81,9 +72,7 @@ impl OtherNumbers {
                 (None, Some(false)) => Some(Delay::Above(0)),
                 (None, None) => None,
             },
-            max_wait: body
-                .max_wait
-                .map_or(Ok(MaxWait::Same), |it| max_wait(&it))?,
+            max_wait: body.max_wait.map(|it| max_wait(&it)).transpose()?,
         };
         if let (Some(delay), Some(burst)) = (body.delay, wanted.burst)
             && delay > burst
@@ -125,11 +114,7 @@ impl OtherNumbers {
         Limit {
             burst,
             delay,
-            max_wait: match self.max_wait {
-                MaxWait::Same => limit.max_wait,
-                MaxWait::Unlimited => None,
-                MaxWait::Of(span) => Some(span),
-            },
+            max_wait: self.max_wait.unwrap_or(limit.max_wait),
             ..limit
         }
     }
@@ -162,11 +147,11 @@ fn burst(burst: u32, zone: &Zone) -> Result<u32, String> {
         .ok_or_else(|| "burst: 0 would let nothing through; write a whole number from 1".to_owned())
 }
 
-fn max_wait(text: &str) -> Result<MaxWait, String> {
+fn max_wait(text: &str) -> Result<Option<Duration>, String> {
     if text == "none" {
-        return Ok(MaxWait::Unlimited);
+        return Ok(None);
     }
-    parse_duration(text).map(MaxWait::Of).ok_or_else(|| {
+    parse_duration(text).map(Some).ok_or_else(|| {
         format!("max_wait: expected \"none\", or a duration such as \"5s\"; found {text:?}")
     })
 }
