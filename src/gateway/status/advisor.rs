@@ -48,22 +48,12 @@ struct Found {
     at: Moment,
 }
 
-/// The zone that an advice is about.
-#[derive(Clone, PartialEq, Eq)]
-struct Subject {
-    zone: Plain,
-    /// When it started with no keys. A reload that changes its `key` starts it again, and the
-    /// advice was about the requests of other keys.
-    started: Moment,
-}
+/// The zone that an advice is about, and when it started with no keys: a reload that changes its
+/// `key` starts it again, and the advice was about the requests of other keys.
+type Subject = (Plain, Moment);
 
-impl Subject {
-    fn of(zone: &Zone) -> Self {
-        Self {
-            zone: Plain::new(&zone.settings().name),
-            started: zone.started(),
-        }
-    }
+fn subject(zone: &Zone) -> Subject {
+    (Plain::new(&zone.settings().name), zone.started())
 }
 
 impl Advisor {
@@ -74,11 +64,11 @@ impl Advisor {
             return;
         };
         let mut zones = gateway.zones().iter();
-        if now.since(*at) > KEPT || !zones.any(|zone| Subject::of(zone) == *about) {
+        if now.since(*at) > KEPT || !zones.any(|zone| subject(zone) == *about) {
             return;
         }
         let mut zones = sample.zones.iter_mut();
-        if let Some(zone) = zones.find(|zone| zone.name == about.zone) {
+        if let Some(zone) = zones.find(|zone| zone.name == about.0) {
             zone.advice = Some(advice.clone());
         }
     }
@@ -89,9 +79,9 @@ impl Advisor {
         if !["rejecting", "waiting"].contains(&headline.cause.as_str()) {
             return;
         }
-        let zones = gateway.zones().iter().map(|zone| Subject::of(zone));
+        let zones = gateway.zones().iter().map(|zone| subject(zone));
         let mut zones = zones.enumerate();
-        let about = zones.find(|(_, zone)| headline.about.as_ref() == Some(&zone.zone));
+        let about = zones.find(|(_, zone)| headline.about.as_ref() == Some(&zone.0));
         let Some((index, about)) = about else {
             return;
         };

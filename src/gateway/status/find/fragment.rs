@@ -56,18 +56,6 @@ impl InFile {
     }
 }
 
-/// A setting that was found, and where it belongs.
-struct Line {
-    /// The table, after the name of the origin.
-    table: &'static str,
-    name: &'static str,
-    /// As the file has it.
-    value: String,
-    /// The value in the file, if it is there.
-    before: Option<String>,
-    why: String,
-}
-
 /// Lines for the file with what was found; empty if nothing was.
 ///
 /// A comment before each setting says where it belongs, and what it replaces: a key that is there
@@ -80,87 +68,72 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
     if !facts.file.is_changed_by(found) {
         return String::new();
     }
-    let measured = format!(
-        "{}, {}, {} requests",
-        facts.when,
-        duration(report.took),
-        whole(report.requests)
-    );
+    let (took, requests) = (duration(report.took), whole(report.requests));
+    let measured = format!("{}, {took}, {requests} requests", facts.when);
     let range = range(found, &measured);
-    let (rate_line, places) = match found.level {
+    let mut lines = Lines::default();
+    let file = &facts.file;
+    let places_in_file = file.max_in_flight.map(|it| it.to_string());
+    let table = format!("[origins.{}]", key(facts.origin));
+    match found.level {
         Level::Rate(rate) => {
-            let line = Line {
-                table: "",
-                name: "rate",
-                value: format!("\"{rate}\""),
-                before: facts.file.rate.map(|it| format!("\"{it}\"")),
-                why: range,
-            };
-            (Some(line), places_of_rate(found))
+            let before = file.rate.map(|it| format!("\"{it}\""));
+            lines.add(&table, ("rate", &format!("\"{rate}\"")), before, &range);
+            // As many as broke it are no limit that keeps the objective.
+            let held = found.at_once.max(1);
+            if let Some(edge) = found.at_edge.filter(|edge| held < *edge) {
+                let why =
+                    format!("the origin had {held} at once at this rate, {edge} where it broke");
+                let places = ("max_in_flight", &*held.to_string());
+                lines.add(&table, places, places_in_file, &why);
+            }
         }
-        Level::Places(places) => (None, Some((places.to_string(), range))),
-    };
-    let places_line = places.map(|(value, why)| Line {
-        table: "",
-        name: "max_in_flight",
-        value,
-        before: facts.file.max_in_flight.map(|it| it.to_string()),
-        why,
-    });
-    let mut text = String::new();
-    let lines = rate_line.into_iter().chain(places_line);
-    for line in lines.chain(slow_line(facts)) {
-        put(&mut text, facts, &line);
+        Level::Places(places) => {
+            let places = ("max_in_flight", &*places.to_string());
+            lines.add(&table, places, places_in_file, &range);
+        }
     }
-    text
-}
-
-fn put(text: &mut String, facts: &Facts, line: &Line) {
-    let (table, name, value) = (
-        format!("[origins.{}{}]", key(facts.origin), line.table),
-        line.name,
-        &line.value,
-    );
-    // Writing to a string does not fail.
-    let _ = match &line.before {
-        Some(before) => writeln!(
-            text,
-            "# In {table} of the configuration file, replace {name} = {before}:"
-        ),
-        None if !line.table.is_empty() && facts.file.backoff.is_none() => {
-            writeln!(
-                text,
-                "# At the end of the configuration file, add:\n{table}"
-            )
+    // Back-off lowers the places when answers take longer than the objective allows.
+    let in_file = file.backoff.flatten();
+    if let Some(slow) = slow(facts.objective).filter(|slow| in_file != Some(*slow)) {
+        let text = |it| format!("\"{}\"", show_duration(it));
+        let table = format!("[origins.{}.backoff]", key(facts.origin));
+        let why = "back-off: fewer at once while more than 10 % of answers take longer than the objective allows";
+        if file.backoff.is_none() {
+            lines.begin(&table);
+            lines.put("slow", &text(slow), why);
+        } else {
+            lines.add(&table, ("slow", &text(slow)), in_file.map(text), why);
         }
-        None => writeln!(text, "# In {table} of the configuration file, add {name}:"),
-    };
-    let _ = writeln!(text, "{:<24} # {}", format!("{name} = {value}"), line.why);
+    }
+    lines.0
 }
 
-/// The most requests at once at a rate that held, if more of them broke it.
-///
-/// As many as broke it are no limit that keeps the objective.
-fn places_of_rate(it: &Found) -> Option<(String, String)> {
-    let at_edge = it.at_edge?;
-    let held = it.at_once.max(1);
-    let why = format!("the origin had {held} at once at this rate, {at_edge} where it broke");
-    (held < at_edge).then(|| (held.to_string(), why))
-}
+#[derive(Default)]
+struct Lines(String);
 
-/// The back-off that lowers the places when answers take longer than the objective allows.
-fn slow_line(facts: &Facts) -> Option<Line> {
-    let slow = slow(facts.objective)?;
-    let before = facts.file.backoff.flatten();
-    (before != Some(slow)).then(|| Line {
-        table: ".backoff",
-        name: "slow",
-        value: format!("\"{}\"", show_duration(slow)),
-        before: before.map(|it| format!("\"{}\"", show_duration(it))),
-        why: "back-off: fewer at once while more than 10 % of answers take longer than the \
-              objective allows"
-            .to_owned(),
-    })
+impl Lines {
+    /// Adds a setting of a table that is in the file, in place of `before`.
+    fn add(&mut self, table: &str, (name, value): (&str, &str), before: Option<String>, why: &str) {
+        let what = before.map_or(format!("add {name}"), |before| {
+            format!("replace {name} = {before}")
+        });
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "# In {table} of the configuration file, {what}:");
+        self.put(name, value, why);
+    }
+
+    /// Begins a new table.
+    fn begin(&mut self, table: &str) {
+        let _ = writeln!(
+            self.0,
+            "# At the end of the configuration file, add:\n{table}"
+        );
+    }
+
+    fn put(&mut self, name: &str, value: &str, why: &str) {
+        let _ = writeln!(self.0, "{:<24} # {why}", format!("{name} = {value}"));
+    }
 }
 
 /// Where the end of the origin is, and what it was measured from.
