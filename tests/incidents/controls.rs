@@ -35,21 +35,23 @@ fn polls(gateway: &Gateway) {
     }
 }
 
-#[test]
-fn long_polls_beside_quick_requests_are_no_news() {
-    let origin = in_seconds();
-    let gateway = Gateway::start(&app(&[origin.address], "", ""));
-    let _quick = steady(&gateway, QUICK, |_| get("/"));
-    polls(&gateway);
-    stays_quiet(&gateway, LONG);
+/// Whether both gateways stay quiet at once.
+fn both_stay_quiet(one: &Gateway, other: &Gateway, span: Duration) {
+    thread::scope(|scope| {
+        scope.spawn(|| stays_quiet(one, span));
+        stays_quiet(other, span);
+    });
 }
 
 #[test]
-fn long_polls_alone_are_no_news() {
+fn long_polls_alone_and_beside_quick_requests_are_no_news() {
     let origin = in_seconds();
-    let gateway = Gateway::start(&app(&[origin.address], "", ""));
-    polls(&gateway);
-    stays_quiet(&gateway, LONG);
+    let file = app(&[origin.address], "", "");
+    let (beside, alone) = (Gateway::start(&file), Gateway::start(&file));
+    let _quick = steady(&beside, QUICK, |_| get("/"));
+    polls(&beside);
+    polls(&alone);
+    both_stay_quiet(&beside, &alone, LONG);
 }
 
 /// A gateway before an origin with streams, and one over HTTP/2 that never answers a call.
@@ -126,18 +128,12 @@ fn socket(gateway: &Gateway, from: [u8; 4]) -> Background {
 }
 
 #[test]
-fn streams_beside_quick_requests_are_no_news() {
-    let (_origin, _calls, gateway) = with_streams();
-    let _quick = steady(&gateway, QUICK, |_| get("/"));
-    let _open = streams(&gateway);
-    stays_quiet(&gateway, LONG);
-}
-
-#[test]
-fn streams_alone_are_no_news() {
-    let (_origin, _calls, gateway) = with_streams();
-    let _open = streams(&gateway);
-    stays_quiet(&gateway, LONG);
+fn streams_alone_and_beside_quick_requests_are_no_news() {
+    let (_origin, _calls, beside) = with_streams();
+    let (_other, _other_calls, alone) = with_streams();
+    let _quick = steady(&beside, QUICK, |_| get("/"));
+    let _open = [streams(&beside), streams(&alone)];
+    both_stay_quiet(&beside, &alone, LONG);
 }
 
 #[test]
@@ -218,8 +214,5 @@ fn a_quiet_gateway_reports_nothing_for_an_hour() {
         get(format!("/{}?key=visitor{}", nth % 7, nth / 5))
     });
     let span = day_or_night(Duration::from_secs(20), Duration::from_secs(3600));
-    thread::scope(|scope| {
-        scope.spawn(|| stays_quiet(&visited, span));
-        stays_quiet(&idle, span);
-    });
+    both_stay_quiet(&visited, &idle, span);
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::driver::{Is, Line, RULE, Rule, Severity, general, lines};
+use super::driver::{RULE, Rule, Severity, general, lines};
 use crate::support::now;
 
 const RULE_OF_TEST: Rule = Rule {
@@ -161,25 +161,4 @@ fn an_incident_that_ends_before_its_end_is_found() {
     let ended = |until| lines::ended(&lines, &good(), until).len();
     assert_eq!((ended(at), ended(later)), (0, 1));
     assert_eq!(ended(later + Duration::from_secs(1)), 2);
-}
-
-#[test]
-fn lines_and_series_meet_their_conditions_or_not() {
-    let line = Line {
-        levels: &["WARN", "ERROR"],
-        parts: &["a.test", "expired|old"],
-    };
-    assert!(line.is("2026-01-01T00:00:00Z  WARN drip: a.test is OLD"));
-    assert!(!line.is("2026-01-01T00:00:00Z  INFO drip: a.test is old"));
-    assert!(!line.is("2026-01-01T00:00:00Z  WARN drip: a.test is new"));
-    assert!(lines::is_loud("2026-01-01T00:00:00Z ERROR drip: x"));
-    assert!(!lines::is_loud("2026-01-01T00:00:00Z  INFO drip: WARN"));
-    let holds = |is: Is, before, now| is.holds(before, now);
-    assert!(holds(Is::Exactly(1.0), None, Some(1.0)));
-    assert!(!holds(Is::Exactly(1.0), None, Some(0.0)));
-    assert!(!holds(Is::Exactly(0.0), None, None));
-    assert!(holds(Is::AtLeast(3.0), None, Some(3.0)));
-    assert!(!holds(Is::AtLeast(3.0), None, Some(2.9)));
-    assert!(holds(Is::Higher, None, Some(1.0)));
-    assert!(!holds(Is::Higher, Some(1.0), Some(1.0)));
 }

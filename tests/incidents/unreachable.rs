@@ -19,7 +19,7 @@ const DEPLOY: Rule = Rule {
 };
 
 #[test]
-fn an_origin_that_restarts_is_reported_with_the_setting_that_holds_its_requests() {
+fn an_origin_that_restarts_is_reported_with_hold_and_one_that_stays_down_is_to_be_started() {
     let address = free_address();
     let listen = || Origin::at(&address.to_string(), answer_once);
     let mut origin = Some(listen());
@@ -29,33 +29,12 @@ fn an_origin_that_restarts_is_reported_with_the_setting_that_holds_its_requests(
     let began = now();
     let mut incident = incident.saying(regex::escape(&address.to_string()));
     incident.reported();
-    thread::sleep(Duration::from_secs(6).saturating_sub(began.elapsed()));
-    incident.end(|| origin = Some(listen()));
-}
-
-const DOWN: Rule = Rule {
-    about: Some("app"),
-    says: &["refused|refuses", "app"],
-    never: &["raise", "certificate", "resol"],
-    ..RULE
-};
-
-#[test]
-fn an_origin_that_stays_down_is_to_be_started() {
-    let address = free_address();
-    let listen = || Origin::at(&address.to_string(), answer_once);
-    let mut origin = Some(listen());
-    let gateway = Gateway::start(&app(&[address], "", ""));
-    let _steady = steady(&gateway, STEADY, |_| get("/"));
-    let mut incident = Incident::begin(&gateway, &DOWN, || origin = None);
-    let began = now();
-    incident.reported();
+    // One that stays down is to be started.
     thread::sleep(Duration::from_secs(11).saturating_sub(began.elapsed()));
     loop {
         let headline = incident.latest();
         let remedy = headline["remedy"].as_str().unwrap_or_default();
-        let is_start = has(remedy, "Start|Repair|port") && !has(remedy, r"^[^.;]*\bhold\b");
-        if is_start {
+        if has(remedy, "Start|Repair|port") && !has(remedy, r"^[^.;]*\bhold\b") {
             break;
         }
         let limit = Duration::from_secs(13) + pauses(began);

@@ -180,6 +180,8 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use crate::status::views::Suspicion;
 
@@ -217,29 +219,37 @@ mod tests {
         past.note(time, &mut headline.clone(), None)
     }
 
-    fn names(turns: &[Turn]) -> Vec<String> {
-        let name = |turn: &Turn| match turn {
-            Turn::Began(headline) => format!("began {}", headline.cause),
-            Turn::Worsened(headline) => format!("worse {}", headline.cause),
-            Turn::Ended(past) => format!("ended {}", past.headline.cause),
-        };
-        turns.iter().map(name).collect()
+    /// Notes the headline of each second. Returns what began, became bad or ended, and when.
+    fn play(
+        past: &mut Past,
+        seconds: Range<u32>,
+        headline: impl Fn(u32) -> Headline,
+    ) -> Vec<(u32, String)> {
+        let mut turns = Vec::new();
+        for second in seconds {
+            for turn in note(past, f64::from(second), &headline(second)) {
+                let text = match turn {
+                    Turn::Began(headline) => format!("began {}", headline.cause),
+                    Turn::Worsened(headline) => format!("worse {}", headline.cause),
+                    Turn::Ended(past) => format!("ended {}", past.headline.cause),
+                };
+                turns.push((second, text));
+            }
+        }
+        turns
+    }
+
+    fn turns<const N: usize>(all: [(u32, &str); N]) -> Vec<(u32, String)> {
+        all.map(|(second, text)| (second, text.to_owned())).into()
     }
 
     #[test]
     fn an_incident_stays_whatever_is_fine_after_it() {
         let mut past = Past::default();
-        for second in 0..30 {
-            note(
-                &mut past,
-                f64::from(second),
-                &of("origin_failing", "bad", 1.0),
-            );
-        }
-        for second in 30..3000 {
-            let cause = if second % 2 == 0 { "fine" } else { "waiting" };
-            note(&mut past, f64::from(second), &of(cause, "fine", 0.0));
-        }
+        play(&mut past, 0..30, |_| of("origin_failing", "bad", 1.0));
+        play(&mut past, 30..3000, |second| {
+            of(["fine", "waiting"][second as usize % 2], "fine", 0.0)
+        });
         assert_eq!(history(&past), [("origin_failing", 0.0, Some(30.0))]);
         assert_eq!(past.history().next().map(|it| it.count), Some(60));
     }
@@ -247,81 +257,60 @@ mod tests {
     #[test]
     fn what_comes_and_goes_begins_and_ends_once() {
         let mut past = Past::default();
-        let mut turns = Vec::new();
-        for second in 0..60 {
-            let headline = match second % 3 {
-                0 => of("rejecting", "warn", 1.0),
-                1 => of("server_out", "warn", 1.0),
-                _ => of("fine", "fine", 0.0),
-            };
-            turns.extend(note(&mut past, f64::from(second), &headline));
-        }
-        assert_eq!(names(&turns), ["began rejecting", "began server_out"]);
-        let mut ends = Vec::new();
-        for second in 60..80 {
-            ends.extend(note(&mut past, f64::from(second), &of("fine", "fine", 0.0)));
-        }
-        assert_eq!(names(&ends), ["ended rejecting", "ended server_out"]);
+        let came = play(&mut past, 0..60, |second| match second % 3 {
+            0 => of("rejecting", "warn", 1.0),
+            1 => of("server_out", "warn", 1.0),
+            _ => of("fine", "fine", 0.0),
+        });
+        let expected = turns([(0, "began rejecting"), (1, "began server_out")]);
+        assert_eq!(came, expected);
+        let ended = play(&mut past, 60..80, |_| of("fine", "fine", 0.0));
+        let expected = turns([(68, "ended rejecting"), (69, "ended server_out")]);
+        assert_eq!(ended, expected);
         // Later, it is another incident.
-        let again = note(&mut past, 100.0, &of("rejecting", "warn", 1.0));
-        assert_eq!(names(&again), ["began rejecting"]);
-        assert_eq!(
-            history(&past),
-            [
-                ("rejecting", 100.0, None),
-                ("server_out", 1.0, Some(59.0)),
-                ("rejecting", 0.0, Some(58.0))
-            ]
-        );
+        let again = play(&mut past, 100..101, |_| of("rejecting", "warn", 1.0));
+        assert_eq!(again, turns([(100, "began rejecting")]));
+        let all = [
+            ("rejecting", 100.0, None),
+            ("server_out", 1.0, Some(59.0)),
+            ("rejecting", 0.0, Some(58.0)),
+        ];
+        assert_eq!(history(&past), all);
     }
 
     #[test]
     fn a_warning_that_another_one_precedes_has_not_ended() {
         let mut past = Past::default();
-        let mut turns = Vec::new();
         let under = of("file_error", "warn", 1.0);
         let mut over = of("origin_failing", "bad", 1.0);
         over.found.extend(under.found.clone());
-        let fine = of("fine", "fine", 0.0);
-        for second in 0..90 {
-            let headline = match second {
-                0..10 | 40..60 => &under,
-                10..40 => &over,
-                _ => &fine,
-            };
-            let noted = note(&mut past, f64::from(second), headline);
-            turns.extend(names(&noted).into_iter().map(|it| (second, it)));
-        }
-        let expected = [
+        let played = play(&mut past, 0..90, |second| match second {
+            0..10 | 40..60 => under.clone(),
+            10..40 => over.clone(),
+            _ => of("fine", "fine", 0.0),
+        });
+        let expected = turns([
             (0, "began file_error"),
             (10, "began origin_failing"),
             (50, "ended origin_failing"),
             (70, "ended file_error"),
+        ]);
+        assert_eq!(played, expected);
+        let all = [
+            ("origin_failing", 10.0, Some(40.0)),
+            ("file_error", 0.0, Some(60.0)),
         ];
-        let expected = expected.map(|(second, name)| (second, name.to_owned()));
-        assert_eq!(turns, expected);
-        assert_eq!(
-            history(&past),
-            [
-                ("origin_failing", 10.0, Some(40.0)),
-                ("file_error", 0.0, Some(60.0))
-            ]
-        );
+        assert_eq!(history(&past), all);
     }
 
     #[test]
     fn a_warning_that_becomes_bad_is_worse_once() {
-        let mut past = Past::default();
-        let mut turns = Vec::new();
-        for second in 0..20 {
+        let played = play(&mut Past::default(), 0..20, |second| {
             let severity = if second % 4 == 3 { "bad" } else { "warn" };
-            turns.extend(note(
-                &mut past,
-                f64::from(second),
-                &of("rejecting", severity, 1.0),
-            ));
-        }
-        assert_eq!(names(&turns), ["began rejecting", "worse rejecting"]);
+            of("rejecting", severity, 1.0)
+        });
+        let expected = turns([(0, "began rejecting"), (3, "worse rejecting")]);
+        assert_eq!(played, expected);
     }
 
     #[test]
