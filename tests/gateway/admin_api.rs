@@ -380,7 +380,7 @@ fn origins_tell_their_servers() {
         json(&gateway, "/api/origins")["origins"][0]["in_flight"] == 0
     });
     let origins = json(&gateway, "/api/origins");
-    let server = |address, answered: Value| {
+    let server = |nth: usize, address, answered: Value| {
         let codes = if answered == 0 {
             value!({})
         } else {
@@ -389,7 +389,7 @@ fn origins_tell_their_servers() {
         value!({
             "url": format!("http://{address}"), "healthy": true, "in_flight": 0, "answered": answered, "failed": 0,
             "state": "asked", "out": null, "last_failure": null, "last_check": null, "codes": codes,
-            "errors": {},
+            "errors": {}, "latency": origins["origins"][0]["servers"][nth]["latency"],
         })
     };
     let answered = |nth: usize| origins["origins"][0]["servers"][nth]["answered"].clone();
@@ -400,8 +400,8 @@ fn origins_tell_their_servers() {
         value!({"origins": [{
             "name": "app", "in_flight": 0, "max_in_flight": 5,
             "gate": origins["origins"][0]["gate"],
-            "servers": [server(origin.address, answered(0)), server(other.address, answered(1))],
-            "codes": {"2xx": 3}, "errors": {},
+            "servers": [server(0, origin.address, answered(0)), server(1, other.address, answered(1))],
+            "codes": {"2xx": 3}, "errors": {}, "latency": origins["origins"][0]["latency"],
         }]})
     );
 }

@@ -68,6 +68,8 @@ fn an_origin_that_answers_500_is_seen_everywhere() {
     for of in [origin, &origin["servers"][0]] {
         assert_eq!(of["codes"], serde_json::json!({"5xx": 4}), "{of}");
         assert_eq!(of["errors"], serde_json::json!({}), "{of}");
+        assert!(of["latency"]["p50"].as_f64() <= of["latency"]["p99"].as_f64());
+        assert!(of["latency"]["p50"].is_f64(), "{of}");
     }
     let server = &origin["servers"][0];
     assert_eq!(server["state"], "asked", "an answer is no failure");
@@ -84,6 +86,7 @@ fn an_origin_that_answers_500_is_seen_everywhere() {
     );
     assert_eq!(route["requests"], 4);
     assert_eq!(route["statuses"], serde_json::json!({"500": 4}));
+    assert!(route["latency"]["p95"].is_f64(), "{route}");
     let labels = [("origin", "app"), ("code", "5xx")];
     let metrics = gateway.metrics();
     assert_eq!(metrics.count("drip_origin_responses_total", &labels), 4);

@@ -14,12 +14,8 @@ use tokio::sync::mpsc;
 const KEPT: usize = 600;
 /// Most memory for the samples, in bytes: with hundreds of zones fewer samples are kept.
 const KEPT_BYTES: usize = 16 * 1024 * 1024;
-/// Most clients that listen at once. One more takes the place of the oldest silent one.
+/// Most clients that listen at once. One more takes the place of the oldest one.
 const LISTENERS: usize = 64;
-/// A client that is so many samples behind is silent.
-///
-/// Others take each sample before the next one.
-const SILENT: usize = 2;
 /// How many samples a client may be behind before it is disconnected.
 ///
 /// It connects again and names the last sample that it saw.
@@ -65,16 +61,13 @@ impl Live {
 
     /// Registers a client that gets the samples after `since`.
     ///
-    /// If there are too many, the oldest one that takes no samples is disconnected, or else the
-    /// oldest one. A page that is disconnected connects again.
+    /// If there are too many, the oldest one is disconnected. A page that is disconnected connects
+    /// again.
     pub(crate) fn listen(&self, since: Option<u64>) -> Listening {
         let mut state = self.state();
         state.listeners.retain(|listener| !listener.is_closed());
         if state.listeners.len() >= LISTENERS {
-            let behind = |it: &mpsc::Sender<Bytes>| it.max_capacity() - it.capacity();
-            let mut listeners = state.listeners.iter();
-            let silent = listeners.position(|listener| behind(listener) >= SILENT);
-            state.listeners.remove(silent.unwrap_or(0));
+            state.listeners.remove(0);
         }
         let (sender, samples) = mpsc::channel(BEHIND);
         state.listeners.push(sender);
@@ -138,34 +131,5 @@ impl MessageBody for Listening {
             return Poll::Ready(Some(Ok(piece)));
         }
         self.samples.poll_recv(cx).map(|sample| sample.map(Ok))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn is_open(listener: &Listening) -> bool {
-        !listener.samples.is_closed()
-    }
-
-    #[test]
-    fn one_more_listener_takes_the_place_of_the_oldest_silent_one_or_else_of_the_oldest() {
-        let live = Live::default();
-        let mut listeners: Vec<_> = (0..LISTENERS).map(|_| live.listen(None)).collect();
-        live.publish(1, "{}");
-        live.publish(2, "{}");
-        // All but two take the samples; one sample behind is not silent.
-        for (nth, listener) in listeners.iter_mut().enumerate() {
-            if ![7, 9].contains(&nth) {
-                assert!(listener.samples.try_recv().is_ok());
-            }
-        }
-        for gone in [7, 9, 0, 1] {
-            assert!(is_open(&listeners[gone]), "{gone}");
-            listeners.push(live.listen(None));
-            assert!(!is_open(&listeners[gone]), "{gone}");
-        }
-        assert_eq!(listeners.iter().filter(|it| is_open(it)).count(), LISTENERS);
     }
 }

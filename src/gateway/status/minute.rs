@@ -1,16 +1,18 @@
 //! Latencies of the last minute.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::ServerUrl;
 
-use super::steps::Steps;
 use super::views::Latency;
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 
+/// Seconds between two steps.
+const INTERVAL: u64 = 10;
 /// How many steps are kept. The oldest is 50 to 60 seconds old.
 const STEPS: usize = 6;
 /// Of how many servers and routes they are kept, at most 13 KB for each.
@@ -19,12 +21,32 @@ const STEPS: usize = 6;
 pub(crate) const MAX_KEPT: usize = 500;
 
 /// The counts of latencies at several moments of the last minute.
-#[derive(Clone)]
-pub(crate) struct Minute(Arc<Mutex<Steps<Of, Counts>>>);
+#[derive(Clone, Default)]
+pub(crate) struct Minute(Arc<Mutex<Steps>>);
 
-impl Default for Minute {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(Steps::new(MAX_KEPT, STEPS))))
+/// All counts so far at each of the last steps, the oldest first.
+#[derive(Default)]
+struct Steps {
+    seconds: u64,
+    counts: HashMap<Of, VecDeque<Counts>>,
+}
+
+impl Steps {
+    /// Keeps a step. What is not counted any more is forgotten.
+    fn keep(&mut self, now: impl Iterator<Item = (Of, Counts)>) {
+        let mut before = mem::take(&mut self.counts);
+        for (of, counts) in now {
+            // Several routes may have one name.
+            if self.counts.len() >= MAX_KEPT || self.counts.contains_key(&of) {
+                continue;
+            }
+            let mut steps = before.remove(&of).unwrap_or_default();
+            steps.push_back(counts);
+            if steps.len() > STEPS {
+                steps.pop_front();
+            }
+            self.counts.insert(of, steps);
+        }
     }
 }
 
@@ -43,21 +65,25 @@ impl Of {
 }
 
 impl Minute {
-    fn lock(&self) -> MutexGuard<'_, Steps<Of, Counts>> {
+    fn lock(&self) -> MutexGuard<'_, Steps> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A second is over.
     pub(crate) fn tick(&self, gateway: &Gateway) {
-        self.lock().tick(|| all(gateway));
+        let mut steps = self.lock();
+        if steps.seconds.is_multiple_of(INTERVAL) {
+            steps.keep(all(gateway));
+        }
+        steps.seconds += 1;
     }
 
     /// What was counted in the last minute, if `now` are all counts so far.
     pub(crate) fn counts(&self, of: &Of, now: &Counts) -> Counts {
         let kept = self.lock();
-        match kept.of(of).and_then(VecDeque::front) {
+        match kept.counts.get(of).and_then(VecDeque::front) {
             Some(before) => now.since(before),
-            None if kept.len() < MAX_KEPT => now.clone(),
+            None if kept.counts.len() < MAX_KEPT => now.clone(),
             None => Counts::default(),
         }
     }
@@ -127,7 +153,7 @@ mod tests {
         let minute = Minute::default();
         let many = (0..2 * MAX_KEPT).map(|nth| (Of::Route(nth.to_string()), Counts::default()));
         minute.lock().keep(many);
-        assert_eq!(minute.lock().len(), MAX_KEPT);
+        assert_eq!(minute.lock().counts.len(), MAX_KEPT);
         let histogram = AtomicHistogram::default();
         histogram.record(Duration::from_secs(1));
         let of = |nth: usize| Of::Route(nth.to_string());

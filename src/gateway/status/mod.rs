@@ -11,8 +11,6 @@
 //! | `advisor` | finds the rate that a headline advises |
 //! | `what_if` | the last arrivals replayed with other numbers |
 //! | `minute` | latencies of the last minute |
-//! | `outcomes` | what became of the requests of zones in the last ten minutes |
-//! | `steps` | counts at several moments, for `minute` and `outcomes` |
 //! | `counts` | counts by label |
 //! | `gates`, `rooms`, `shared` | what samples and views say alike of the gates and the waiting rooms of origins, and of shared answers |
 //! | `overridden` | overrides, as both show them |
@@ -27,13 +25,11 @@ pub(crate) mod gates;
 pub(crate) mod headline;
 mod live;
 pub(crate) mod minute;
-pub(crate) mod outcomes;
 pub(crate) mod overridden;
 mod recorder;
 pub(crate) mod rooms;
 pub(crate) mod sampler;
 pub(crate) mod shared;
-mod steps;
 pub(crate) mod timestamp;
 pub(crate) mod views;
 pub(crate) mod what_if;
@@ -47,5 +43,4 @@ pub struct RecentStatus {
     pub(crate) live: live::Live,
     pub(crate) headlines: headline::Headlines,
     pub(crate) minute: minute::Minute,
-    pub(crate) outcomes: outcomes::Outcomes,
 }

@@ -149,7 +149,6 @@ impl Sampler {
         deepest.sort_by_key(|key: &KeySample| Reverse(key.depth));
         deepest.truncate(TOP_KEYS);
         self.recent.minute.tick(gateway);
-        self.recent.outcomes.tick(gateway);
         let Answers {
             codes,
             left,

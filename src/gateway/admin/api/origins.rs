@@ -9,6 +9,7 @@ use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 use crate::origin::{Availability, Failure, LastCheck, Origin, OutBy, Outage, ServerState};
 use crate::status::counts::Labelled;
+use crate::status::headline::words::part;
 use crate::status::minute::{Minute, Of, latency};
 use crate::status::timestamp::timestamp;
 use crate::status::views::{self, Plain};
@@ -114,7 +115,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> V
         let mut view = json!({
             "key": gates::key_name(gateway, key),
             "queue_depth": depth,
-            "share": part(*depth, state.depth),
+            "share": part(*depth as u64, state.depth as u64),
         });
         reply::add(&mut view, "plan", gates::plan(gateway, key));
         view
@@ -150,10 +151,4 @@ fn sharing(sharing: &GateSharing) -> Value {
     reply::add(&mut view, "reason", why.map(|it| Plain::new(&it.reason)));
     reply::add(&mut view, "remedy", why.map(|it| Plain::new(it.remedy)));
     view
-}
-
-/// A part of a whole, from 0 to 1.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-fn part(part: usize, whole: usize) -> f64 {
-    part as f64 / whole.max(1) as f64
 }

@@ -13,7 +13,7 @@ use super::zones::{busy, find};
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::status::views::WhatIf;
-use crate::status::what_if::{OtherNumbers, differs, in_force, replay};
+use crate::status::what_if::{OtherNumbers, in_force, replay};
 use crate::time::clock;
 
 /// How long the workers may take to hand out their arrivals.
@@ -35,7 +35,6 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
     };
     let arrivals = timeout(COLLECTED_IN, zone.arrivals()).await;
     let arrivals = arrivals.map_err(|_| busy())?;
-    let happened = admin.recent.outcomes.since(arrivals.since(), zone);
     let replayed = web::block(move || {
         let _one = permit;
         let deadline = clock::now() + REPLAYED_IN;
@@ -45,8 +44,6 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
         Some(WhatIf {
             since: Duration::from_nanos(since.as_nanos()).as_secs_f64(),
             span_seconds: until.since(since).as_secs_f64(),
-            differs: happened.as_ref().and_then(|it| differs(&view.now, it)),
-            happened,
             ..view
         })
     });

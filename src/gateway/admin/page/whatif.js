@@ -31,7 +31,7 @@ function row(head, now, then) {
   return it;
 }
 
-function show({ now, then, arrivals, span_seconds: span, keys, ignores, differs }) {
+function show({ now, then, arrivals, span_seconds: span, keys, ignores }) {
   const after = rows(then);
   $("what-if").hidden = false;
   $("what-if").tBodies[0].replaceChildren(
@@ -43,5 +43,5 @@ function show({ now, then, arrivals, span_seconds: span, keys, ignores, differs 
     }),
   );
   const not = ignores.length ? ` Not replayed: ${ignores.map(visible).join("; ")}.` : "";
-  setText($("what-if-note"), `${count(arrivals)} requests of the last ${seconds(Math.round(span))}, decided on again.${differs ? ` ${visible(differs)}` : ""}${not}`);
+  setText($("what-if-note"), `${count(arrivals)} requests of the last ${seconds(Math.round(span))}, decided on again.${not}`);
 }

@@ -33,5 +33,5 @@ pub use sample::{
 };
 pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{StoreRefuses, StoreSample};
-pub use what_if::{ChangedKey, Happened, RateAdvice, Replayed, WhatIf};
+pub use what_if::{ChangedKey, RateAdvice, Replayed, WhatIf};
 pub use zone::{HeavyKey, KeySample, Keyless, Lately, OnlyKey, Override, Totals, ZoneSample};

@@ -19,23 +19,6 @@ pub struct WhatIf {
     pub keys: Vec<ChangedKey>,
     /// What happened to these requests and is not part of the replay.
     pub ignores: Vec<Plain>,
-    /// What really became of the requests of that span, to ten seconds; `None` if not known.
-    pub happened: Option<Happened>,
-    /// Where the replay with the settings in force is not what happened, and why; left out if it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub differs: Option<Plain>,
-}
-
-/// What became of the requests of a zone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Happened {
-    pub requests: u64,
-    /// In a dry run too.
-    pub rejected: u64,
-    /// Their clients left while they waited.
-    pub cancelled: u64,
-    /// The part of all requests that was rejected, in a dry run too; from 0 to 1.
-    pub share_rejected: f64,
 }
 
 /// What becomes of the replayed requests.

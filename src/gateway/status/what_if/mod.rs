@@ -7,12 +7,10 @@ use crate::http::gateway::Gateway;
 use crate::time::clock;
 use crate::zone::Arrival;
 
-mod differs;
 mod other_numbers;
 mod rates;
 mod replayed;
 
-pub(crate) use self::differs::differs;
 pub(crate) use self::other_numbers::OtherNumbers;
 pub(super) use self::rates::advise;
 pub(crate) use self::replayed::replay;

@@ -212,7 +212,7 @@ fn changed(keys: &HashMap<&[u8], Fate, RandomState>, zone: &Zone) -> Vec<Changed
 fn ignores(settings: &Settings, zone: usize, has_in_flight: bool) -> Vec<Plain> {
     let mut ignored = vec![
         "what keys were charged before the span".to_owned(),
-        "turns that were given back, as by clients that left".to_owned(),
+        "turns that were given back, as by clients that left: more is rejected here".to_owned(),
     ];
     if has_in_flight {
         ignored.push("in_flight, because it is not recorded how long requests run".to_owned());
