@@ -12,6 +12,8 @@ pub fn schema() -> Value {
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("gateway.toml of drip");
     schema["minProperties"] = json!(1);
+    // The same text whether or not objects keep the order in which they are built.
+    schema.sort_all_objects();
     schema
 }
 
