@@ -48,9 +48,7 @@ pub use admin_address::{AdminAddress, AdminAddressError};
 pub use admin_tokens::{AdminTokenError, AdminTokens, TokenRole, has_admin_token};
 pub use byte_rate::ByteRate;
 pub use changes::{LostKeys, changes, lost_keys};
-pub use file::{
-    FileField, admin_of_broken, load, parse, parse_after, read, unusable_files, warnings_of_files,
-};
+pub use file::{FileField, admin_of_broken, at_fields, load, parse, parse_after, read};
 pub use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
 pub use key::MAX_KEY_SIZE;
@@ -65,9 +63,8 @@ pub use settings::{
     ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit, FieldEdits,
     Host, HostPattern, Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue,
     Media, Networks, OpeningTime, OriginTls, Page, PageChoice, PageContent, PagePart, PageValue,
-    Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans, RequestInputs, RoomSecret,
-    RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses, embedded_ipv4,
-    has_client,
+    Pages, PathPattern, PathRewrite, Peers, Plans, RequestInputs, RoomSecret, RouteIndex,
+    RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses, embedded_ipv4, has_client,
 };
 pub use short_key::short_key;
 pub use show::show;

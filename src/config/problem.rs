@@ -96,7 +96,8 @@ pub struct Problems {
 }
 
 impl Problems {
-    pub(super) fn new(file: &Path, mut problems: Vec<Problem>) -> Self {
+    /// Problems of a file, in any order.
+    pub fn new(file: &Path, mut problems: Vec<Problem>) -> Self {
         problems.sort();
         problems.dedup();
         Self {

@@ -5,7 +5,7 @@ mod include;
 mod reread;
 mod warnings;
 
-pub use reread::{FileField, admin_of_broken, unusable_files, warnings_of_files};
+pub use reread::{FileField, admin_of_broken, at_fields};
 
 #[cfg(test)]
 mod properties;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Fields, Node, Parsed, Report, Shared, Source, environment};
 use crate::of_table::OfTable;
 use crate::tables::file::FILE;
-use crate::{Log, Problem, Problems, Server, Tls};
+use crate::{Log, Problem, Server, Tls};
 
 /// A value of a file whose trouble lies outside of the file: mostly, it names another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,24 +25,10 @@ pub enum FileField {
     MaxConnections,
 }
 
-/// Reports why named files cannot be used, at their names in `text`.
+/// What is said of values of a file, at their places in `text`.
 ///
 /// `text` is the text that the settings were read from, and `path` its file.
-pub fn unusable_files(text: &str, path: &Path, unusable: &[(FileField, String)]) -> Problems {
-    Problems::new(path, at_names(text, path, unusable))
-}
-
-/// Warnings of named files, at their names in `text`, as in [`unusable_files`].
-pub fn warnings_of_files(
-    text: &str,
-    path: &Path,
-    doubtful: &[(FileField, String)],
-) -> Vec<Problem> {
-    at_names(text, path, doubtful)
-}
-
-/// What is said of named files, at their names.
-fn at_names(text: &str, path: &Path, said: &[(FileField, String)]) -> Vec<Problem> {
+pub fn at_fields(text: &str, path: &Path, said: &[(FileField, String)]) -> Vec<Problem> {
     reread(text, path, |mut root, report| {
         for (field, why) in said {
             if let Some(node) = named(&mut root, *field) {

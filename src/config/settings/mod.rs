@@ -33,7 +33,7 @@ pub use opening_time::OpeningTime;
 pub use origin_tls::{ClientIdentity, OriginTls};
 pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages};
 pub use path_pattern::PathPattern;
-pub use peers::{PeerPattern, Peers};
+pub use peers::Peers;
 pub use plans::Plans;
 pub(crate) use request_inputs::ConditionInputs;
 pub use request_inputs::RequestInputs;

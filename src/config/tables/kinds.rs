@@ -37,12 +37,17 @@ pub(crate) fn bare<T: Display + ?Sized>(value: &T) -> Option<Shown> {
 
 /// A table on one line.
 pub(crate) fn inline(rows: Rows) -> Option<Shown> {
+    bare(&inline_text(rows))
+}
+
+/// The text of a table on one line.
+pub(crate) fn inline_text(rows: Rows) -> String {
     let field = |(name, shown)| match shown {
         Shown::Value(value) => Some(format!("{name} = {value}")),
         Shown::Table(_) | Shown::Comment(_) => None,
     };
     let fields: Vec<String> = rows.into_iter().filter_map(field).collect();
-    bare(&format!("{{ {} }}", fields.join(", ")))
+    format!("{{ {} }}", fields.join(", "))
 }
 
 /// A list of values as TOML.

@@ -2,36 +2,84 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::client_auth::{self, ClientAuth};
 use super::names::{NO_NAME, is_name};
 use super::prelude::*;
-use crate::{Listen, ListenAddress, ListenService, Server, SocketMode};
+use crate::{Listen, ListenAddress, ListenService, Server, Settings, SocketMode};
 
-pub(super) const FORM: Form = Form::List(&Form::OneOf(&[ADDRESS_FORM, Form::Table(LISTEN)]), 1);
+pub(super) const FORM: Form = Form::List(
+    &Form::OneOf(&[ADDRESS_FORM, Form::Table(ListenTable::TABLE)]),
+    1,
+);
 
 table! {
-    pub(crate) const LISTEN {
-        address: Field::of(ADDRESS_FORM).required("\"0.0.0.0:443\""), Restart,
+    /// An entry of `listen` as a table. A field that is left out is as for an entry that is a text.
+    pub struct ListenTable {
+        /// Of a socket file without its mode.
+        address: ListenAddress = ADDRESS.required("\"0.0.0.0:443\""), Restart,
             "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".";
-        tls: Field::of(Form::Boolean), Restart,
+        tls: Option<bool> = BOOLEAN.optional(), Restart,
             "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].";
-        mode: Field::of(Form::Like("0?[0-7]{3}")), Restart,
+        mode: Option<SocketMode> = MODE.optional(), Restart,
             "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.";
-        redirect: Field::of(Form::Like("https(:[+]?[0-9]+)?")), Restart,
+        /// The inner `None`: the port is not named.
+        redirect: Option<Option<NonZeroU16>> = REDIRECT.optional(), Restart,
             "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.";
-        name: Field::of(Form::Like(NAME)), Restart,
+        name: Option<Arc<str>> = ADDRESS_NAME.optional(), Restart,
             "Routes with this name in listen are only for this address.";
-        client_ca: Field::of(NOT_EMPTY_FORM), Restart,
-            "As in [server.tls], for this address.";
-        client_auth: Field::of(client_auth::AUTH_FORM), Restart,
-            "As in [server.tls], for this address.";
-        client_crl: Field::of(NOT_EMPTY_FORM), Restart,
-            "As in [server.tls], for this address.";
+        /// The inner `None`: clients are asked for no certificate.
+        clients: Option<Option<ClientAuth>>;
+        + client_ca: Field::of(NOT_EMPTY_FORM), Restart, "As in [server.tls], for this address.",
+            |it, _| shown(&it.clients.as_ref()?.as_ref()?.ca.display());
+        + client_auth: Field::of(client_auth::AUTH_FORM), Restart, "As in [server.tls], for this address.",
+            |it, _| shown(it.clients.as_ref()?.as_ref().map_or("off", client_auth::shown_word));
+        + client_crl: Field::of(NOT_EMPTY_FORM), Restart, "As in [server.tls], for this address.",
+            |it, _| shown(&it.clients.as_ref()?.as_ref()?.crl.as_ref()?.display());
     }
 }
+
+const ADDRESS: Kind<ListenAddress> = kind(ADDRESS_FORM, address, shown);
+
+const MODE: Kind<SocketMode> = kind(
+    Form::Like("0?[0-7]{3}"),
+    |node| {
+        let mode = node.value.as_str().and_then(SocketMode::parse);
+        mode.or_else(|| node.expected("permissions as octal digits such as \"0660\""))
+    },
+    shown,
+);
+
+const REDIRECT: Kind<Option<NonZeroU16>> = kind(
+    Form::Like("https(:[+]?[0-9]+)?"),
+    |node| {
+        let text = node.value.as_str().unwrap_or_default();
+        let port = match text.strip_prefix("https") {
+            Some("") => Some(None),
+            rest => rest
+                .and_then(|rest| rest.strip_prefix(':')?.parse().ok())
+                .map(Some),
+        };
+        port.or_else(|| {
+            node.expected("\"https\", or \"https:443\" with the port that clients reach")
+        })
+    },
+    |port| shown(&port.map_or("https".to_owned(), |port| format!("https:{port}"))),
+);
+
+const ADDRESS_NAME: Kind<Arc<str>> = kind(
+    Form::Like(NAME),
+    |node| {
+        let name = values::text(node)?;
+        if !is_name(name) {
+            node.wrong(NO_NAME);
+            return None;
+        }
+        Some(name.into())
+    },
+    shown,
+);
 
 /// Reads `listen`. `has_tls`: the file has `[server.tls]`, with these certificates of clients.
 pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> Vec<Listen> {
@@ -128,80 +176,57 @@ fn entry<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
 }
 
 fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Option<Entry<'r>> {
-    let mut fields = Fields::of(node, "an entry of listen".to_owned(), LISTEN)?;
-    let address = fields.required("address", address);
-    let (tls, mode, redirect) = (
-        fields.get("tls"),
-        fields.get("mode"),
-        fields.get("redirect"),
-    );
-    let name = fields.get("name").map(name);
+    let mut fields = Fields::of(node, "an entry of listen".to_owned(), ListenTable::TABLE)?;
+    let entry = ListenTable::read(&mut fields);
     let client_auth = client_auth::read(&mut fields, clients);
+    let [tls, mode, redirect] = ["tls", "mode", "redirect"].map(|name| fields.value(name));
     let auth_nodes = ["client_ca", "client_auth", "client_crl"].map(|name| fields.value(name));
+    let decisive = ["address", "redirect", "name"];
+    let is_right = !decisive.iter().any(|name| fields.is_wrong(name));
     fields.finish();
-    let wish = tls.and_then(values::boolean);
-    let redirect = redirect.map(|node| (node, redirect_port(node)));
-    let mode = mode.map(|node| (node, socket_mode(node)));
-    if let (Some((node, _)), Some(true)) = (redirect, wish) {
+    if let (Some(node), Some(true)) = (redirect, entry.tls) {
         node.wrong("an address with TLS cannot redirect to https; remove tls or redirect");
+        return None;
     }
-    let address = match (address?, mode) {
-        (ListenAddress::Unix { path, .. }, Some((_, mode))) => ListenAddress::Unix { path, mode },
-        (address, Some((node, _))) => {
+    let address = match (entry.address, mode) {
+        (ListenAddress::Unix { path, .. }, _) => ListenAddress::Unix {
+            path,
+            mode: entry.mode,
+        },
+        (address, Some(node)) if is_right => {
             node.wrong("only a socket file has a mode; remove it");
             address
         }
-        (address, None) => address,
+        (address, _) => address,
     };
     let is_unix = matches!(address, ListenAddress::Unix { .. });
-    if let (Some(true), Some(node)) = (wish, tls) {
+    if let (Some(true), Some(node), true) = (entry.tls, tls, is_right) {
         if is_unix {
             node.wrong("a socket file has no TLS, as what passes there does not leave the machine; remove tls");
         } else if !has_tls {
             node.wrong("there is no [server.tls]; add it with cert and key, or remove tls here");
         }
     }
-    let (service, needs_port) = match (redirect, wish) {
-        (Some(_), Some(true)) => return None,
-        (Some((_, port)), _) => {
-            let port = port?;
-            let service = ListenService::Redirect(port.unwrap_or(NonZeroU16::MIN));
-            (service, port.is_none())
-        }
-        (None, wish) if wish.unwrap_or(has_tls && !is_unix) => (ListenService::Tls, false),
-        (None, _) => (ListenService::Plain, false),
+    let service = match (entry.redirect, entry.tls) {
+        (Some(port), _) => ListenService::Redirect(port.unwrap_or(NonZeroU16::MIN)),
+        (None, wish) if wish.unwrap_or(has_tls && !is_unix) => ListenService::Tls,
+        (None, _) => ListenService::Plain,
     };
     let is_tls = service == ListenService::Tls;
-    if !is_tls {
-        for node in auth_nodes.into_iter().flatten() {
-            node.tell(
-                "clients show certificates over TLS only, and there is none here; remove this",
-            );
-        }
+    for node in auth_nodes.into_iter().flatten().filter(|_| !is_tls) {
+        node.tell("clients show certificates over TLS only, and there is none here; remove this");
     }
     let listen = Listen {
         address,
         service,
         client_auth: client_auth.filter(|_| is_tls),
-        name: match name {
-            None => None,
-            Some(name) => Some(name?),
-        },
+        name: entry.name,
     };
-    Some(Entry {
+    is_right.then_some(Entry {
         node,
         listen,
-        needs_port,
+        needs_port: entry.redirect == Some(None),
     })
-}
-
-fn name(node: Node) -> Option<Arc<str>> {
-    let name = values::text(node)?;
-    if !is_name(name) {
-        node.wrong(NO_NAME);
-        return None;
-    }
-    Some(name.into())
 }
 
 fn address(node: Node) -> Option<ListenAddress> {
@@ -219,67 +244,34 @@ fn address(node: Node) -> Option<ListenAddress> {
     })
 }
 
-fn socket_mode(node: Node) -> Option<SocketMode> {
-    let mode = node.value.as_str().and_then(SocketMode::parse);
-    mode.or_else(|| node.expected("permissions as octal digits such as \"0660\""))
-}
-
-/// The port in `https` or `https:PORT`; `Some(None)` if it is not named.
-fn redirect_port(node: Node) -> Option<Option<NonZeroU16>> {
-    let text = node.value.as_str().unwrap_or_default();
-    let port = match text.strip_prefix("https") {
-        Some("") => Some(None),
-        Some(rest) => rest
-            .strip_prefix(':')
-            .and_then(|port| port.parse().ok())
-            .map(Some),
-        None => None,
-    };
-    port.or_else(|| node.expected("\"https\", or \"https:443\" with the port that clients reach"))
-}
-
 /// The addresses for clients: as texts, where that says it all.
-pub(super) fn shown(server: &Server) -> Shown {
+pub(super) fn shown_list(server: &Server, settings: &Settings) -> Option<Shown> {
+    let usual_clients = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
     let items = server.listen.iter().map(|listen| {
         let mode = match &listen.address {
             ListenAddress::Tcp(_) => None,
             ListenAddress::Unix { mode, .. } => *mode,
         };
-        let address = toml_text(&listen.address.to_string());
         let usual = ListenService::of_text(&listen.address, server.tls.is_some());
-        let service = match listen.service {
-            service if service == usual => String::new(),
-            ListenService::Plain => ", tls = false".to_owned(),
-            ListenService::Tls => ", tls = true".to_owned(),
-            ListenService::Redirect(port) => format!(", redirect = \"https:{port}\""),
+        let (tls, redirect) = match listen.service {
+            ListenService::Redirect(port) => (None, Some(Some(port))),
+            service if service == usual => (None, None),
+            service => (Some(service == ListenService::Tls), None),
         };
-        let mode = mode.map_or(String::new(), |mode| format!(", mode = \"{mode}\""));
-        let auth = shown_auth(server, listen);
-        let name = listen.name.as_deref();
-        let name = name.map_or(String::new(), |name| {
-            format!(", name = {}", toml_text(name))
-        });
-        match format!("{service}{mode}{name}{auth}") {
-            fields if fields.is_empty() => address,
-            fields => format!("{{ address = {address}{fields} }}"),
+        let is_usual = listen.client_auth.as_ref() == usual_clients;
+        let has_own = listen.service == ListenService::Tls && !is_usual;
+        let table = ListenTable {
+            address: listen.address.clone(),
+            tls,
+            mode,
+            redirect,
+            name: listen.name.clone(),
+            clients: has_own.then(|| listen.client_auth.clone()),
+        };
+        match &table.shown(settings)[..] {
+            [(_, Shown::Value(address))] => address.clone(),
+            _ => inline_text(table.shown(settings)),
         }
     });
-    Shown::Value(list(items))
-}
-
-/// The fields for certificates of clients, unless they are those of `[server.tls]`.
-fn shown_auth(server: &Server, listen: &Listen) -> String {
-    let usual = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
-    if listen.service != ListenService::Tls || listen.client_auth.as_ref() == usual {
-        return String::new();
-    }
-    let Some(auth) = &listen.client_auth else {
-        return ", client_auth = \"off\"".to_owned();
-    };
-    let field =
-        |name: &str, file: &Path| format!(", {name} = {}", toml_text(&file.display().to_string()));
-    let word = client_auth::shown_word(auth);
-    let crl = auth.crl.as_ref().map(|crl| field("client_crl", crl));
-    let ca = field("client_ca", &auth.ca);
-    format!("{ca}, client_auth = \"{word}\"{}", crl.unwrap_or_default())
+    bare(&list(items))
 }

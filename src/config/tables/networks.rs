@@ -26,12 +26,18 @@ pub(super) const NETWORK_LIST: Kind<Networks> = kind(
 pub(super) const PEERS: Kind<Peers> = kind(
     Form::OneOf(&[Form::List(&PEER_FORM, 0), Form::Table(FILE)]),
     |node| {
-        let (patterns, file) = read(node, "[\"10.0.0.0/8\"]", "proxies.txt", values::PEER)?;
-        Some(Peers::new(patterns, file))
+        let (peers, file) = read(node, "[\"10.0.0.0/8\"]", "proxies.txt", values::PEER)?;
+        let has_unix = peers.contains(&None);
+        let list = peers.into_iter().flatten().collect();
+        Some(Peers::new(Networks { list, file }, has_unix))
     },
-    |it| match it.file() {
-        Some(file) => shown_file(file),
-        None => texts(it.patterns()),
+    |it| {
+        if let Some(file) = &it.networks.file {
+            return shown_file(file);
+        }
+        let networks = it.networks.list.iter().map(ToString::to_string);
+        let unix = it.has_unix.then(|| "unix:".to_owned());
+        texts(&networks.chain(unix).collect::<Vec<_>>())
     },
 );
 

@@ -23,7 +23,7 @@ table! {
         listen: Vec<Listen>;
         + listen: Field::of(listen::FORM).or("[\"127.0.0.1:8080\"]"), Restart,
             "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), a socket file \"unix:/run/drip.sock\", or a table with one of them as address.",
-            |it, _| Some(listen::shown(it));
+            |it, settings| listen::shown_list(it, settings);
         /// Address of the admin port; `None`: there is none.
         admin: Option<SocketAddr>;
         + admin: Field::of(ADMIN_FORM).or("\"127.0.0.1:9090\""), Restart,

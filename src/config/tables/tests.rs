@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::file::FILE;
 use super::limit::LIMIT;
-use super::listen::LISTEN;
+use super::listen::ListenTable;
 use crate::of_table::OfTable;
 use crate::schema::{Effect, Form, Table};
 use crate::{
@@ -17,7 +17,7 @@ const PAGE: &str = include_str!("../../../docs/configuration.md");
 /// The titles of sections with a table of fields.
 const SECTIONS: [(&str, Table); 17] = [
     ("## `[server]`", Server::TABLE),
-    ("### `listen`", LISTEN),
+    ("### `listen`", ListenTable::TABLE),
     ("## `[server.tls]`", Tls::TABLE),
     ("## `[origins.NAME]`", Origin::TABLE),
     ("### Servers", OriginServer::TABLE),

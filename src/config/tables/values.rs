@@ -16,7 +16,7 @@ use crate::node::Node;
 use crate::size::parse_size;
 use crate::suggest::nearest;
 use crate::toml_string::toml_string;
-use crate::{FileKind, PeerPattern, read_regular};
+use crate::{FileKind, read_regular};
 
 /// Any text.
 pub(crate) fn text(node: Node<'_>) -> Option<&str> {
@@ -310,9 +310,13 @@ pub(crate) type Pattern<T> = (&'static str, fn(&str) -> Option<T>);
 pub(crate) const NETWORK: Pattern<IpNet> =
     ("an address or network such as \"10.0.0.0/8\"", network_of);
 
-pub(crate) const PEER: Pattern<PeerPattern> = (
+/// A network; `None`: `unix:`.
+pub(crate) const PEER: Pattern<Option<IpNet>> = (
     "an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files",
-    peer_of,
+    |text| match text {
+        "unix:" => Some(None),
+        _ => network_of(text).map(Some),
+    },
 );
 
 pub(crate) fn pattern<T>(node: Node, (expected, parse): Pattern<T>) -> Option<T> {
@@ -335,12 +339,4 @@ pub(crate) fn network_of(text: &str) -> Option<IpNet> {
             .map_or(IpNet::V6(v6), IpNet::V4),
         network => network,
     })
-}
-
-/// Reads a network, a single address, or `unix:`.
-pub(crate) fn peer_of(text: &str) -> Option<PeerPattern> {
-    if text == "unix:" {
-        return Some(PeerPattern::Unix);
-    }
-    network_of(text).map(PeerPattern::Network)
 }

@@ -2,7 +2,9 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use config::tls::unix_now;
-use config::{self, Access, CertPair, ClientAuth, FileField, LoadError, Server, Settings};
+use config::{
+    self, Access, CertPair, ClientAuth, FileField, LoadError, Problems, Server, Settings,
+};
 
 use super::descriptors;
 use crate::http::downstream::{CertificateError, Certificates, check_client_trust};
@@ -93,9 +95,10 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
         doubtful.push((FileField::MaxConnections, why));
     }
     if !unusable.is_empty() {
-        return Err(config::unusable_files(&text, file, &unusable).into());
+        let problems = config::at_fields(&text, file, &unusable);
+        return Err(Problems::new(file, problems).into());
     }
-    let warnings = config::warnings_of_files(&text, file, &doubtful);
+    let warnings = config::at_fields(&text, file, &doubtful);
     settings.warnings.extend(warnings);
     Ok(Loaded {
         file: file.to_owned(),

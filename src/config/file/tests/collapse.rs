@@ -42,12 +42,8 @@ pub(super) const CASES: &[Case] = &[
     // Each field.
     (LIMITS, collapse!("key = \"all\""),
      r#"13:7: key: without a variable all requests of the route would get one answer; name one such as "$request_uri", or remove key; found "all""#),
-    (LIMITS, collapse!("key = \"\""),
-     r#"13:7: key: a key is made of variables such as "$remote_addr", or of a text alone for one bucket for all clients; found """#),
     (LIMITS, collapse!("key = \"$request_url\""),
      r#"13:7: key: $request_url is not a variable here; the variables are <ALLOWED>; found "$request_url""#),
-    (LIMITS, collapse!("key = \"$jwt_users_sub\""),
-     r#"13:7: key: $jwt_users_sub is of [jwt.users], which is not there; the file has none; add [jwt.users] with jwks = "keys.json""#),
     (LIMITS, collapse!("key = \"${host}$uri$arg_page$ssl_client_serial\""), ""),
     (LIMITS, collapse!("vary = [\"*\", \"Cookie\", \"authorization\", \"a b\", 1]"),
      r#"13:9: vary: "*" means that no two requests are equal, so nothing would be shared; name the fields, or remove [routes.collapse]
@@ -71,8 +67,6 @@ pub(super) const CASES: &[Case] = &[
      "11:1: collapse: a route with refuse answers all its requests itself; remove this field or refuse"),
     (LIMITS, "methods = [\"POST\", \"HEAD\"]\n[routes.collapse]\n",
      "12:1: collapse: only GET and HEAD are shared, and methods of this route has no GET; add \"GET\" to methods, or remove this table"),
-    (LIMITS, "methods = [\"get\"]\n[routes.collapse]\n",
-     r#"11:12: methods: methods are written in capitals, "GET"; found "get""#),
     (LIMITS, "methods = [\"POST\", \"GET\"]\n[routes.collapse]\n", ""),
     // The memory of all routes.
     ("", "server.shared_answers = \"1GB\"\n", ""),

@@ -5,13 +5,13 @@ use crate::of_table::OfTable;
 use crate::schema::Table;
 use crate::tables::cost::{BodyCost, HeaderCost, ResponseCost};
 use crate::tables::limit::LIMIT;
-use crate::tables::listen::LISTEN;
+use crate::tables::listen::ListenTable;
 use crate::{Backoff, Collapse, Cors, Health, Plan, Route, Tls, Zone};
 
 /// The lines that begin each table, and its fields.
 const TABLES: &[(&str, Table)] = &[
     ("[server]", Server::TABLE),
-    ("[[server.listen]]", LISTEN),
+    ("[[server.listen]]", ListenTable::TABLE),
     ("[server.tls]", Tls::TABLE),
     ("[origins.o]", Origin::TABLE),
     ("[origins.o.backoff]", Backoff::TABLE),

@@ -54,8 +54,6 @@ const CASES: &[Case] = &[
     // The shape of the file.
     (SMALLEST, "",
      r#"1:1: the file is empty; add at least [origins.app] with servers = ["http://127.0.0.1:9000"], and [[routes]] with path = "/" and origin = "app""#),
-    (SMALLEST, "# nothing yet\n",
-     r#"1:1: the file is empty; add at least [origins.app] with servers = ["http://127.0.0.1:9000"], and [[routes]] with path = "/" and origin = "app""#),
     ("", "name = 1\n",
      "1:1: name: this belongs to [server]; move it below that line"),
     ("", "[zone.x]\n",
@@ -70,10 +68,6 @@ const CASES: &[Case] = &[
      "10:1: duplicate key"),
     ("[[routes]]", "[zones.per_client]\n[[routes]]",
      "8:8: duplicate key"),
-    ("burst = 20", "burst = 20, 'burst' = 30",
-     "11:46: duplicate key"),
-    ("", "server.\"workers\" = 1\nserver.workers = 2\n",
-     "2:8: duplicate key"),
     ("[[routes]]", "[routes]",
      "8:1: routes: expected [[routes]] in double brackets, once for each route; found a table"),
     ("[[routes]]", "[[route]]",
@@ -121,8 +115,6 @@ const CASES: &[Case] = &[
      r#"6:8: rate: sliding_window_log remembers the time of each request of a period, at most 100000; choose a shorter period, or sliding_window_counter; found "100001r/s""#),
     ("\"10r/s\"", "\"1r/s\"\nmax_keys = 0",
      "7:12: max_keys: expected a whole number from 1 to 4294967295; found 0"),
-    ("\"10r/s\"", "\"1r/s\"\nipv6_prefix = 129",
-     "7:15: ipv6_prefix: expected a whole number from 0 to 128; found 129"),
     ("\"10r/s\"", "\"1r/s\"\nexempt = [\"me\"]",
      r#"7:11: exempt: expected an address or network such as "10.0.0.0/8"; found "me""#),
     ("\"10r/s\"", "\"1r/s\"\nstore = \"disk\"",
@@ -157,8 +149,6 @@ const CASES: &[Case] = &[
      r#"8:1: this route has no origin; add one such as origin = "app""#),
     ("\"/\"", "\"login\"",
      r#"9:10: path: a path begins with /, or with = / to match only itself; found "login""#),
-    ("\"/\"", "\"= login\"",
-     r#"9:10: path: a path begins with /, or with = / to match only itself; found "= login""#),
     ("\"/\"", "\"/?a=1\"",
      r#"9:10: path: a path has no query or fragment; remove everything from ? or # on; found "/?a=1""#),
     ("\"/\"", "1",
@@ -187,8 +177,6 @@ const CASES: &[Case] = &[
      "11:1: routes: it has the same path, host, methods, match and listen as the route at 8:1, so it would never be used; remove one"),
     ("\"app\"", "\"web\"\n[[routes]]\npath = \"/\"\norigin = \"app\"",
      "10:10: origin: there is no [origins.web]; the file has app\n11:1: routes: it has the same path, host, methods, match and listen as the route at 8:1, so it would never be used; remove one"),
-    ("\"app\"", "\"app\"\nhost = \"[::\"",
-     r#"11:8: host: a host is a name such as "api.example.com", without scheme, port or path; found "[::""#),
     // limits
     (LIMIT, "{ zone = \"per_client\", burst = \"1\", delay = 2 }, { zone = \"per_client\" }",
      r#"11:42: burst: expected a whole number from 0 to 4294967295; found "1"
@@ -197,8 +185,6 @@ const CASES: &[Case] = &[
      r#"11:34: "brust" is not a field of this limit, whose fields are zone, burst, delay, nodelay, in_flight; did you mean burst?"#),
     (LIMIT, "{ zone = \"per_client\", burst = 20, delay = 21 }",
      "11:54: delay: delay 21 is above burst 20, so nothing would wait; lower it to at most 20, raise burst, or write nodelay = true instead"),
-    (LIMIT, "{ zone = \"per_client\", delay = 1 }",
-     "11:42: delay: delay 1 is above burst 0, so nothing would wait; lower it to at most 0, raise burst, or write nodelay = true instead"),
     (LIMIT, "{ zone = \"per_client\", burst = 9, delay = 8, nodelay = true }",
      "11:53: delay: with nodelay = true nothing waits; remove delay or nodelay"),
     (LIMIT, "{ zone = \"per_client\" }, { zone = \"per_client\" }",
@@ -292,16 +278,11 @@ fn a_network_is_taken_as_addresses_are() {
     let networks = settings
         .server
         .trusted_proxies
-        .patterns()
+        .networks
+        .list
         .iter()
         .map(ToString::to_string);
-    let expected = [
-        "10.0.0.0/8",
-        "::1/128",
-        "192.0.2.0/24",
-        "unix:",
-        "2001:db8::/32",
-    ];
+    let expected = ["10.0.0.0/8", "::1/128", "192.0.2.0/24", "2001:db8::/32"];
     assert_eq!(networks.collect::<Vec<_>>(), expected);
 }
 

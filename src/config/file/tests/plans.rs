@@ -33,8 +33,6 @@ pub(super) const CASES: &[Case] = &[
      "9:37: rate: leaky_bucket cannot count at this rate in this store; found a value hidden by mask_keys"),
     (RATE, "rate = \"10r/s\"\nmask_keys = \"yes\"",
      "7:13: mask_keys: expected true or false; found \"yes\""),
-    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], rate = \"0r/s\" }",
-     "7:37: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as \"1r/d\"; found \"0r/s\""),
     (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], class = \"batch\" }",
      "7:38: class: no origin has a class batch; none has classes"),
     (RATE, "rate = \"10r/s\"\nstore = \"redis\"\nplans.gold = { keys = [\"a\"], rate = \"0.123456789r/d\" }",

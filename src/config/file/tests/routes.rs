@@ -59,8 +59,6 @@ pub(super) const CASES: &[Case] = &[
      r#"10:16: strip_prefix: the regular expression must begin with ^ and this text, so that each path does; found "/v1""#),
     ("path   = \"/\"", "path = \"/v1/\"\nstrip_prefix = \"v1\"",
      r#"10:16: strip_prefix: a prefix begins with /; found "v1""#),
-    ("path   = \"/\"", "path = \"/v1/\"\nstrip_prefix = true",
-     r#"10:16: strip_prefix: expected a path such as "/v1"; found true"#),
     (APP, "\"app\"\nadd_prefix = \"/a?b\"",
      r#"11:14: add_prefix: a prefix has no query or fragment; remove everything from ? or # on; found "/a?b""#),
     (APP, "\"app\"\nadd_prefix = \"/a b\"",

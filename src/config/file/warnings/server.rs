@@ -18,10 +18,9 @@ pub(super) fn server(server: &Server, node: Node) {
     };
     if !server.listen.iter().all(is_local) {
         let so = "each client chooses the address that it is known by; name the proxies only";
-        let trusted: Vec<IpNet> = server.trusted_proxies.networks().collect();
-        every_address(node.field("trusted_proxies"), &trusted, so);
-        let senders: Vec<IpNet> = server.proxy_protocol.networks().collect();
-        every_address(node.field("proxy_protocol"), &senders, so);
+        let (trusted, senders) = (&server.trusted_proxies, &server.proxy_protocol);
+        every_address(node.field("trusted_proxies"), &trusted.networks.list, so);
+        every_address(node.field("proxy_protocol"), &senders.networks.list, so);
     }
     idle_time(server, node);
     if let Some(tls) = node.field("tls").filter(|_| !server.has_tls_address()) {
@@ -72,11 +71,10 @@ fn idle_time(server: &Server, node: Node) {
     let Some(node) = node.field("trusted_proxies") else {
         return;
     };
-    let mut networks = server.trusted_proxies.networks().peekable();
-    let is_any = networks.peek().is_some();
+    let networks = &server.trusted_proxies.networks.list;
     let google = GOOGLE.map(str::parse::<IpNet>);
-    let is_google = |network: IpNet| google.iter().flatten().any(|it| it.contains(&network));
-    let (who, keeps, enough) = if networks.any(is_google) {
+    let is_google = |network: &IpNet| google.iter().flatten().any(|it| it.contains(network));
+    let (who, keeps, enough) = if networks.iter().any(is_google) {
         ("Google's load balancers keep", GOOGLE_KEPT, "620s")
     } else {
         (
@@ -85,7 +83,7 @@ fn idle_time(server: &Server, node: Node) {
             "75s",
         )
     };
-    if is_any && !server.keep_alive.is_zero() && server.keep_alive <= keeps {
+    if !networks.is_empty() && !server.keep_alive.is_zero() && server.keep_alive <= keeps {
         node.warn(&format!(
             "{who} idle connections for {}, and keep_alive = \"{}\" closes them no later, so requests meet closed connections; set keep_alive = \"{enough}\"",
             show_duration(keeps),
