@@ -1,10 +1,9 @@
 //! What other gateways know of the keys of a queue, and which part of it they leave.
 
 use std::hash::Hash;
-use std::num::NonZeroU16;
 
 use super::{ClassQueue, STEPS};
-use crate::fair_queue::{KeyChange, Naming, Tag};
+use crate::fair_queue::{FairQueue, Naming, Tag};
 
 /// Most keys that are named to other gateways: the heaviest. Classes have equal parts of them.
 const MAX_NAMED: usize = 1000;
@@ -45,57 +44,8 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         }
     }
 
-    /// Takes up to `most` changes for a claim.
-    ///
-    /// It is [answered](Self::changes_noted) or [not](Self::changes_unanswered) before the next one.
-    pub fn take_changes(&mut self, most: usize) -> Vec<KeyChange> {
-        let mut changes = Vec::new();
-        for lane in &mut self.lanes {
-            lane.queue.take_changes(most, &mut changes);
-        }
-        changes
-    }
-
-    /// Names no key while none of them can leave.
-    pub fn hide_keys(&mut self, is_hidden: bool) {
-        for lane in &mut self.lanes {
-            lane.queue.hide_keys(is_hidden);
-        }
-    }
-
-    /// The store has noted the changes that were taken last.
-    pub fn changes_noted(&mut self) {
-        for lane in &mut self.lanes {
-            lane.queue.changes_noted();
-        }
-    }
-
-    /// Nobody knows whether the store has noted the changes that were taken last: they are told
-    /// again.
-    pub fn changes_unanswered(&mut self) {
-        for lane in &mut self.lanes {
-            lane.queue.changes_unanswered();
-        }
-    }
-
-    /// The store knows no key: all count whole, and are changes.
-    pub fn forget_told(&mut self) {
-        for lane in &mut self.lanes {
-            lane.queue.forget_told();
-        }
-    }
-
-    /// News of keys were lost: all count whole, and are changes, until the store tells again.
-    pub fn tell_again(&mut self) {
-        for lane in &mut self.lanes {
-            lane.queue.tell_again();
-        }
-    }
-
-    /// A key waits at so many gateways: it counts as one of so many equal parts here.
-    pub fn waits_at(&mut self, key: u64, gateways: NonZeroU16) {
-        for lane in &mut self.lanes {
-            lane.queue.waits_at(key, gateways);
-        }
+    /// The queues of all classes, to name their keys.
+    pub(crate) fn queues(&mut self) -> impl Iterator<Item = &mut FairQueue<K, W>> {
+        self.lanes.iter_mut().map(|lane| &mut lane.queue)
     }
 }

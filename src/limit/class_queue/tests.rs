@@ -70,15 +70,6 @@ fn keys_share_within_their_class() {
 }
 
 #[test]
-fn a_class_that_is_idle_saves_nothing_up() {
-    let mut queue = queue(&[("a", 1), ("b", 1)]);
-    join(&mut queue, &share("a", 'a'), 10);
-    assert_eq!(take(&mut queue, 6), "aaaaaa");
-    join(&mut queue, &share("b", 'b'), 4);
-    assert_eq!(take(&mut queue, 8), "babababa");
-}
-
-#[test]
 fn a_class_that_is_not_there_is_the_first() {
     let mut queue = queue(&[("a", 3), ("b", 1)]);
     join(&mut queue, &share("gone", 'x'), 3);

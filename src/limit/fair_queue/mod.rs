@@ -222,7 +222,8 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         flow.waiters.push(&mut self.waiters, slot);
         let end = flow.end + flow.span(cost);
         let before = std::mem::replace(&mut flow.end, end);
-        self.ends.replace(flow.counted(), before, end);
+        self.ends.remove(flow.counted(), before);
+        self.ends.add(flow.counted(), end);
         self.note_head(index);
         self.waiting += 1;
         self.costs += u64::from(cost);
@@ -314,7 +315,6 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             self.ends.remove(flow.counted(), flow.end);
             self.end(index);
         }
-        self.ends.advance(tag);
         let lines = if is_over {
             &mut self.resting
         } else {
@@ -345,14 +345,14 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let (counted, sooner, is_over) = (flow.counted(), flow.end, flow.waiters.is_empty());
         self.waiting -= 1;
         self.costs -= u64::from(left.cost);
+        self.ends.remove(counted, end);
         if is_over {
             // A key that comes back soon has the same position again.
-            self.ends.remove(counted, end);
             self.ready.remove(&mut self.flows, index);
             self.end(index);
             self.resting.push(&mut self.flows, index);
         } else {
-            self.ends.replace(counted, end, sooner);
+            self.ends.add(counted, sooner);
         }
         self.note_head(index);
         self.forget();
@@ -494,6 +494,5 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             (self.now, self.newcomers, self.sets) = (0, 0, 0);
             self.work_time.restart(0);
         }
-        self.ends.restart(self.now);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Naming<K> {
 /// The heaviest are named; of equal weight, those whose hashes are highest, so that gateways name
 /// the same ones.
 #[derive(Debug)]
-pub(super) struct NamedKeys<K> {
+pub(crate) struct NamedKeys<K> {
     naming: Naming<K>,
     /// The keys that wait, by their flow: weight and name.
     waiting: HashMap<u32, (u32, u64)>,
@@ -86,8 +86,8 @@ impl<K> NamedKeys<K> {
 
     /// A key that waits has another weight.
     pub(super) fn weighs(&mut self, flow: u32, weight: u32) {
-        if let Some((before, name)) = self.waiting.insert(flow, (weight, 0)) {
-            self.waiting.insert(flow, (weight, name));
+        if let Some((known, name)) = self.waiting.get_mut(&flow) {
+            let (before, name) = (std::mem::replace(known, weight), *name);
             self.remove(before, name);
             self.add(weight, name);
         }
@@ -133,7 +133,7 @@ impl<K> NamedKeys<K> {
     }
 
     /// Names no key while it is hidden: none of them can leave.
-    pub(super) fn hide(&mut self, is_hidden: bool) {
+    pub(crate) fn hide(&mut self, is_hidden: bool) {
         if std::mem::replace(&mut self.is_hidden, is_hidden) != is_hidden {
             self.changed
                 .extend(self.named.iter().map(|(_, name)| *name));
@@ -151,7 +151,7 @@ impl<K> NamedKeys<K> {
     }
 
     /// Takes up to `most` changes that the store has to be told, for the next claim.
-    pub(super) fn take_changes(&mut self, most: usize, changes: &mut Vec<KeyChange>) {
+    pub(crate) fn take_changes(&mut self, most: usize, changes: &mut Vec<KeyChange>) {
         while changes.len() < most {
             let behind = self.changed.range(self.next..).next();
             let Some(name) = behind.or(self.changed.first()).copied() else {
@@ -198,7 +198,7 @@ impl<K> NamedKeys<K> {
     }
 
     /// Nobody answered: the store may have noted the changes or not.
-    pub(super) fn unanswered(&mut self) {
+    pub(crate) fn unanswered(&mut self) {
         let sent = self.sent.drain(..);
         self.changed.extend(sent.map(|(name, _)| name));
     }

@@ -137,7 +137,7 @@ proptest! {
             }
         }
         let mut changes = Vec::new();
-        queue.take_changes(100, &mut changes);
+        queue.named().unwrap().take_changes(100, &mut changes);
         queue.changes_noted();
         for (key, (_, gateways)) in (0..).zip(&keys) {
             queue.waits_at(key, NonZeroU16::new(*gateways).unwrap());

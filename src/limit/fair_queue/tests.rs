@@ -12,24 +12,6 @@ fn join(queue: &mut FairQueue<char, u32>, key: char, weight: u32, times: u32) ->
 }
 
 #[test]
-fn weights_share_without_runs() {
-    let mut queue = FairQueue::default();
-    join(&mut queue, 'a', 3, 9);
-    join(&mut queue, 'b', 1, 3);
-    join(&mut queue, 'c', 1, 3);
-    assert_eq!(take_all(&mut queue), "abcaabcaaabcaaa");
-}
-
-#[test]
-fn keys_of_equal_weight_take_turns_in_the_order_in_which_they_came() {
-    let mut queue = FairQueue::default();
-    join(&mut queue, 'b', 1, 2);
-    join(&mut queue, 'a', 1, 4);
-    join(&mut queue, 'c', 1, 1);
-    assert_eq!(take_all(&mut queue), "bacbaaa");
-}
-
-#[test]
 fn a_key_that_was_idle_waits_for_one_of_each_other_key_and_has_no_credit() {
     let mut queue = FairQueue::default();
     join(&mut queue, 'a', 1, 100);
@@ -45,35 +27,6 @@ fn a_key_that_was_idle_waits_for_one_of_each_other_key_and_has_no_credit() {
     assert!(next.find('c').is_some_and(|at| at <= 2), "{next}");
     assert_eq!(next.matches('c').count(), 3, "{next}");
     assert!(!next.contains("cc"), "{next}");
-}
-
-#[test]
-fn waiters_of_a_key_leave_in_order() {
-    let mut queue = FairQueue::default();
-    join(&mut queue, 'a', 1, 5);
-    let order: Vec<u32> = std::iter::from_fn(|| queue.take().map(|next| next.waiter)).collect();
-    assert_eq!(order, [0, 1, 2, 3, 4]);
-}
-
-#[test]
-fn a_higher_cost_delays_the_key_itself() {
-    let mut queue = FairQueue::default();
-    queue.join(&'a', 1, 3, 0);
-    queue.join(&'a', 1, 1, 0);
-    join(&mut queue, 'b', 1, 5);
-    assert_eq!(take_all(&mut queue), "abbbabb");
-}
-
-#[test]
-fn the_wait_of_a_new_request_is_predicted() {
-    let mut queue = FairQueue::default();
-    assert_eq!(queue.ahead_of_new(&'a'), 0);
-    join(&mut queue, 'a', 1, 5);
-    join(&mut queue, 'b', 1, 2);
-    assert_eq!(queue.ahead_of_new(&'c'), 2);
-    assert_eq!(queue.ahead_of_new(&'a'), 7);
-    assert_eq!(queue.ahead_of_nth(&'a', 0), Some(1));
-    assert_eq!(queue.ahead_of_nth(&'c', 0), None);
 }
 
 #[test]
@@ -106,21 +59,6 @@ fn all_can_be_cleared() {
     assert_eq!(queue.len(), 3);
     assert_eq!(queue.clear().len(), 3);
     assert!(queue.is_empty() && queue.take().is_none());
-}
-
-#[test]
-fn a_departure_that_need_not_wait_counts_until_the_queue_begins_anew() {
-    for restarts in [false, true] {
-        let mut queue = FairQueue::default();
-        queue.depart(&'a', 1, 3);
-        if restarts {
-            queue.restart();
-        }
-        join(&mut queue, 'a', 1, 3);
-        join(&mut queue, 'b', 1, 5);
-        let order = if restarts { "abababbb" } else { "bbbababa" };
-        assert_eq!(take_all(&mut queue), order);
-    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::num::NonZeroU16;
 
 use super::named_keys::{NamedKeys, Naming};
-use super::{FairQueue, Flow, KeyChange, Tag, UNIT};
+use super::{FairQueue, Flow, Tag, UNIT};
 
 /// A weight of 1 in the parts that are summed up. Up to 16 gateways divide it.
 pub(super) const PARTS: u32 = 720_720;
@@ -111,18 +111,9 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.named = Some(Box::new(named));
     }
 
-    /// Takes changes until there are `most`.
-    pub(crate) fn take_changes(&mut self, most: usize, changes: &mut Vec<KeyChange>) {
-        if let Some(named) = &mut self.named {
-            named.take_changes(most, changes);
-        }
-    }
-
-    /// Names no key while none of them can leave.
-    pub(crate) fn hide_keys(&mut self, is_hidden: bool) {
-        if let Some(named) = &mut self.named {
-            named.hide(is_hidden);
-        }
+    /// Its keys as other gateways know them; `None`: they are not named.
+    pub(crate) fn named(&mut self) -> Option<&mut NamedKeys<K>> {
+        self.named.as_deref_mut()
     }
 
     /// The store has noted the changes that were taken last.
@@ -133,26 +124,15 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
     }
 
-    /// Nobody knows whether the store has noted the changes that were taken last.
-    pub(crate) fn changes_unanswered(&mut self) {
-        if let Some(named) = &mut self.named {
-            named.unanswered();
-        }
-    }
-
     /// The store knows no key: all count whole, and are changes.
     pub(crate) fn forget_told(&mut self) {
-        if let Some(named) = &mut self.named {
-            named.forget_told();
-        }
+        self.named().map(NamedKeys::forget_told);
         self.count_whole();
     }
 
     /// News of keys were lost: all count whole, and are changes, until the store tells again.
     pub(crate) fn tell_again(&mut self) {
-        if let Some(named) = &mut self.named {
-            named.tell_again();
-        }
+        self.named().map(NamedKeys::tell_again);
         self.count_whole();
     }
 

@@ -8,6 +8,7 @@ use std::num::NonZeroU16;
 
 use super::Gate;
 use crate::KeyChange;
+use crate::fair_queue::FairQueue;
 
 /// Most changes of keys that a claim tells. The next one tells the others.
 const MAX_CHANGES: usize = 200;
@@ -69,12 +70,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
         let telling = granted.telling.get_or_insert_default();
         telling.claim += 1;
-        self.waiting.hide_keys(is_out);
-        let changes = if telling.generation > 0 {
-            self.waiting.take_changes(MAX_CHANGES)
-        } else {
-            Vec::new()
-        };
+        let mut changes = Vec::new();
+        for keys in self.waiting.queues().filter_map(FairQueue::named) {
+            keys.hide(is_out);
+            if telling.generation > 0 {
+                keys.take_changes(MAX_CHANGES, &mut changes);
+            }
+        }
         KeyReport {
             generation: telling.generation,
             claim: telling.claim,
@@ -100,19 +102,26 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         telling.answered = telling.claim;
         if !news.is_noted {
             telling.generation = news.generation;
-            return self.waiting.forget_told();
         }
-        self.waiting.changes_noted();
-        for (key, gateways) in &news.gateways {
-            match NonZeroU16::new(*gateways) {
-                Some(gateways) => self.waiting.waits_at(*key, gateways),
-                None => self.waiting.tell_again(),
+        for queue in self.waiting.queues() {
+            if !news.is_noted {
+                queue.forget_told();
+                continue;
+            }
+            queue.changes_noted();
+            for (key, gateways) in &news.gateways {
+                match NonZeroU16::new(*gateways) {
+                    Some(gateways) => queue.waits_at(*key, gateways),
+                    None => queue.tell_again(),
+                }
             }
         }
     }
 
     /// The last report was not answered.
     pub(super) fn keys_unanswered(&mut self) {
-        self.waiting.changes_unanswered();
+        for keys in self.waiting.queues().filter_map(FairQueue::named) {
+            keys.unanswered();
+        }
     }
 }
