@@ -93,8 +93,8 @@ pub use origin_time::OriginTime;
 pub use percent::{Percent, PercentError};
 pub use places::{Places, Terms, changed};
 pub use pool::{
-    Borrower, Borrowing, KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolReply,
-    WithoutPool,
+    Borrower, Borrowing, KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolLimits,
+    PoolReply, WithoutPool,
 };
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};

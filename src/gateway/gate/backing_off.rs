@@ -2,7 +2,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use config::{self, BackoffMode, Trouble};
-use limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, SavedBackoff, Sent};
+use limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, Sent};
 
 use super::KeyAtGate;
 use super::learning::SharedBackoff;
@@ -16,11 +16,9 @@ const CHANGES: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct BackingOff {
     settings: config::Backoff,
-    backoff: Backoff,
+    pub(super) backoff: Backoff,
     /// What the gate lets through while nothing is lowered.
     limits: GateLimits,
-    /// When the places that the log told of last were given back.
-    told_kept: Moment,
     /// How it learns from other gateways; `None`: it does not.
     pub(super) shared: Option<SharedBackoff>,
 }
@@ -32,31 +30,24 @@ impl BackingOff {
             settings: settings.clone(),
             backoff: Backoff::new(settings.limits(), rate, most, now),
             limits: *limits,
-            told_kept: Moment::default(),
             shared: None,
         }
     }
 
-    /// The same under new settings: what is lowered stays at its share of what the file says.
+    /// The same under new settings.
     pub(super) fn reload(
-        self,
+        mut self,
         settings: &config::Backoff,
         limits: &GateLimits,
         now: Moment,
     ) -> Self {
-        let mut backoff = self.backoff;
-        let (rate, most) = (limits.rate, limits.max_in_flight);
-        backoff.set_limits(settings.limits(), rate, most, now);
-        if self.settings.retry_after && !settings.retry_after {
-            backoff.end_pause(now);
+        let obeyed = self.settings.retry_after;
+        self.settings = settings.clone();
+        self.set_whole(limits, now);
+        if obeyed && !settings.retry_after {
+            self.backoff.end_pause(now);
         }
-        Self {
-            settings: settings.clone(),
-            backoff,
-            limits: *limits,
-            told_kept: self.told_kept,
-            shared: self.shared,
-        }
+        self
     }
 
     /// Follows other limits, as if they were those of the file: what is lowered stays at its share
@@ -66,16 +57,6 @@ impl BackingOff {
         let (rate, most) = (whole.rate, whole.max_in_flight);
         self.backoff
             .set_limits(self.settings.limits(), rate, most, now);
-    }
-
-    /// What has to be kept of it for the next process.
-    pub(super) fn save(&self, at: Moment) -> Option<SavedBackoff> {
-        self.backoff.save(at)
-    }
-
-    /// Continues what an earlier process saved at `at`.
-    pub(super) fn restore(&mut self, saved: &SavedBackoff, at: Moment, now: Moment) {
-        self.backoff.restore(saved, at, now);
     }
 
     pub(super) fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
@@ -91,11 +72,6 @@ impl BackingOff {
         }
     }
 
-    /// Learns from other gateways, called `author`, from now on; `None`: not any more.
-    pub(super) fn share_as(&mut self, author: Option<u64>) {
-        self.backoff.share_as(author);
-    }
-
     /// The back-off, and how it learns from others.
     pub(super) fn learning(&mut self) -> Option<(&mut Backoff, &mut SharedBackoff)> {
         Some((&mut self.backoff, self.shared.as_mut()?))
@@ -108,16 +84,6 @@ impl BackingOff {
         ends && self.settings.mode == BackoffMode::On
     }
 
-    /// Names the key by which a request shares the gate.
-    pub(super) fn set_key(&mut self, sent: &mut Sent, key: u64) {
-        self.backoff.set_key(sent, key);
-    }
-
-    /// The client of a request still has to send a part of it (`awaits`), or does no more.
-    pub(super) fn await_client(&mut self, sent: &mut Sent, awaits: bool, now: Moment) {
-        self.backoff.await_client(sent, awaits, now);
-    }
-
     pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {
         let Unreported {
             sent,
@@ -125,48 +91,38 @@ impl BackingOff {
             cost,
             result,
         } = unreported;
-        let Some(result) = result else {
-            return self.backoff.abandoned(sent, now);
-        };
         let on = &self.settings.on;
-        let (trouble, retry_after) = match result {
-            OriginResult::Answered {
+        let (trouble, retry_after, may_order) = match result {
+            Some(OriginResult::Answered {
                 status,
                 retry_after,
-            } => (on.iter().any(|it| it.has(status)), retry_after),
-            OriginResult::Failed(Outcome::Timeout) => (on.contains(&Trouble::Timeout), None),
-            OriginResult::Failed(_) => (on.contains(&Trouble::Connect), None),
-        };
-        let is_order = self.settings.retry_after
-            && matches!(
-                result,
-                OriginResult::Answered {
-                    status: 429 | 503,
-                    ..
-                }
-            );
-        let (order, retry_after) = if is_order {
-            (retry_after, None)
-        } else {
-            (None, retry_after)
-        };
-        if let OriginResult::Failed(_) = result
-            && !trouble
-        {
+            }) => {
+                let trouble = on.iter().any(|it| it.has(status));
+                (trouble, retry_after, matches!(status, 429 | 503))
+            }
+            Some(OriginResult::Failed(Outcome::Timeout)) if on.contains(&Trouble::Timeout) => {
+                (true, None, false)
+            }
+            Some(OriginResult::Failed(Outcome::Unreachable | Outcome::Broken))
+                if on.contains(&Trouble::Connect) =>
+            {
+                (true, None, false)
+            }
             // No answer is no good answer either.
-            return self.backoff.abandoned(sent, now);
-        }
+            Some(OriginResult::Failed(_)) | None => return self.backoff.abandoned(sent, now),
+        };
+        let is_order = self.settings.retry_after && may_order;
         if let Some(shared) = &mut self.shared {
             shared.count(cost);
         }
         let answer = Answer {
             trouble,
-            retry_after,
+            retry_after: retry_after.filter(|_| !is_order),
             cost,
             time,
         };
         self.backoff.answered(sent, answer, now);
-        if let Some(pause) = order {
+        if let Some(pause) = retry_after.filter(|_| is_order) {
             self.backoff.obey(pause, now);
         }
     }
@@ -184,34 +140,11 @@ impl BackingOff {
         metrics.count_backoffs(cuts);
         self.note_change(now);
         if self.settings.mode == BackoffMode::On {
-            self.tell_kept(metrics.origin());
             gate.set_limits(self.limits_now(self.limits), now);
             if let Some(until) = self.backoff.paused_until() {
                 gate.pause(until);
             }
         }
-    }
-
-    /// Logs that fewer requests at once have not made the origin faster, once for each time.
-    fn tell_kept(&mut self, origin: &str) {
-        let kept = self
-            .backoff
-            .lowered()
-            .kept
-            .filter(|kept| kept.since > self.told_kept);
-        let Some(kept) = kept else {
-            return;
-        };
-        self.told_kept = kept.since;
-        let again_after = kept.until.since(kept.since);
-        let (most, of) = (self.backoff.max_in_flight(), self.limits.max_in_flight);
-        tracing::warn!(
-            origin,
-            max_in_flight = most,
-            of,
-            ?again_after,
-            "fewer requests at once did not make the origin faster: its places are back"
-        );
     }
 
     /// The limits to show, and what is lowered.

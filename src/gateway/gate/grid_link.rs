@@ -12,12 +12,21 @@ use crate::zone::{StoreHealth, StoreRefusal, store_result};
 /// What the log says of a refusal.
 const REFUSED: &str = "gate, which goes on alone with its part of the rate";
 
+/// A claim of slots, and what the store is told with it.
+pub(super) struct SlotClaim {
+    pub(super) demand: Demand,
+    /// Which part of its turns the gate may take.
+    pub(super) part: f64,
+    /// That of this gateway's file, and since when.
+    pub(super) rate: (Rate, Moment),
+}
+
 /// A gate's way to the grid that gateways share before its origin.
 ///
 /// One task of one worker has it, and uses the link of that worker.
 pub(super) struct GridLink {
     /// The grid.
-    key: StoreKey,
+    pub(super) key: StoreKey,
     clock: Rc<StoreClock>,
     /// What tells this gateway from others.
     gateway: [u8; 8],
@@ -41,21 +50,14 @@ impl GridLink {
 
     /// Claims slots, and tells what waits.
     ///
-    /// `rate`: that of this gateway's file, and since when. `part`: which part of its turns the
-    /// gate may take.
-    ///
     /// # Errors
     ///
     /// Returns an error if the store granted nothing in time. Then another claim may be, or the
-    /// gate goes on alone until the store [is back](Self::is_back).
-    pub(super) async fn claim(
-        &mut self,
-        demand: &Demand,
-        part: f64,
-        (rate, since): (Rate, Moment),
-    ) -> Result<GridAnswer, StoreRefusal> {
+    /// gate goes on alone until the store is back.
+    pub(super) async fn claim(&mut self, claim: &SlotClaim) -> Result<GridAnswer, StoreRefusal> {
+        let SlotClaim { demand, part, rate } = claim;
         self.key.begin();
-        let pace = Pace::new(rate, Algorithm::LeakyBucket, since);
+        let pace = Pace::new(rate.0, Algorithm::LeakyBucket, rate.1);
         // The file is refused with such a rate.
         let pace = pace.map_err(|error| StoreRefusal {
             is_answer: false,
@@ -67,7 +69,7 @@ impl GridLink {
             gateway: self.gateway,
             pace: &pace,
             slots: demand.slots,
-            part,
+            part: *part,
             lead: self.lead,
             classes: &demand.classes,
             keys: Some(&demand.keys),
@@ -92,12 +94,5 @@ impl GridLink {
             keys: granted.keys,
             slots: granted.slots.iter().map(|slot| own(*slot)).collect(),
         })
-    }
-
-    /// Waits until the store is worth another try. Returns whether it takes writes then.
-    ///
-    /// It is out from now on, if that is why the last claim was not answered.
-    pub(super) async fn is_back(&mut self) -> bool {
-        self.key.is_back().await
     }
 }

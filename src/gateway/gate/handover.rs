@@ -48,7 +48,7 @@ impl OriginGate {
         let backing_off = state.backing_off.as_ref();
         SavedOriginGate {
             gate: state.gate.save(at, to_come),
-            backoff: backing_off.and_then(|it| it.save(at)),
+            backoff: backing_off.and_then(|it| it.backoff.save(at)),
         }
     }
 
@@ -57,7 +57,7 @@ impl OriginGate {
         let mut state = self.lock();
         let now = clock::now();
         if let (Some(backing_off), Some(saved)) = (&mut state.backing_off, &saved.backoff) {
-            backing_off.restore(saved, at, now);
+            backing_off.backoff.restore(saved, at, now);
         }
         // At the rate that is in force from now on.
         state.back_off(&self.metrics, now);

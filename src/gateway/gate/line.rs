@@ -74,14 +74,16 @@ impl Reserved {
         let alarms = Alarms::join(&self.gate, &mut state, now);
         drop(state);
         self.gate.grant(released);
-        Some(Waiting::new(
-            Arc::clone(&self.gate),
-            Share::of(KeyAtGate::default()),
-            self.position.clone(),
+        Some(Waiting {
+            gate: Arc::clone(&self.gate),
+            share: Share::of(KeyAtGate::default()),
+            position: self.position.clone(),
             turn,
-            (self.since, None),
+            since: self.since,
+            held_since: None,
             alarms,
-        ))
+            has_left: false,
+        })
     }
 }
 

@@ -13,7 +13,6 @@ mod grid_link;
 mod handover;
 mod key;
 mod learning;
-mod learning_link;
 mod line;
 mod observer;
 mod outage;
@@ -22,9 +21,11 @@ mod place;
 mod places;
 mod room;
 mod settings;
+mod share;
 mod state;
 mod status;
 mod store_key;
+mod store_task;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -32,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config;
-use limit::{self, Cost, Full, GatePosition, Moment, Onward, Release, Sent, Share, WaitLimits};
+use limit::{self, Backoff, Cost, Full, GatePosition, Moment, Onward, Release, Share, WaitLimits};
 use tokio::sync::watch;
 
 use crate::observe::events::GateEvents;
@@ -213,24 +214,17 @@ impl OriginGate {
     pub fn join(
         self: &Arc<Self>,
         is_charged: bool,
-        share: impl FnOnce() -> Share<KeyAtGate>,
+        share: impl Fn() -> Share<KeyAtGate>,
         cost: Cost,
         limits: &WaitLimits,
         has_turn: bool,
         waited: Duration,
     ) -> Result<Admission, GateRejection> {
-        let share = if is_charged {
-            let share = share();
-            if let Some(place) = self.pass(Some(&share), cost, has_turn) {
-                return Ok(Admission::Passed(place));
-            }
-            share
-        } else {
-            if let Some(place) = self.pass(None, cost, has_turn) {
-                return Ok(Admission::Passed(place));
-            }
-            share()
-        };
+        let charged = is_charged.then(&share);
+        if let Some(place) = self.pass(charged.as_ref(), cost, has_turn) {
+            return Ok(Admission::Passed(place));
+        }
+        let share = charged.unwrap_or_else(share);
         let mut state = self.lock();
         let now = clock::now();
         state.note_waiter(&share.key, now);
@@ -245,14 +239,16 @@ impl OriginGate {
         self.grant(released);
         Ok(match joined? {
             Ok((number, left)) => Admission::Passed(Place::new(self, number, cost.get(), left)),
-            Err(((position, turn), alarms)) => Admission::Waiting(Waiting::new(
-                Arc::clone(self),
+            Err(((position, turn), alarms)) => Admission::Waiting(Waiting {
+                gate: Arc::clone(self),
                 share,
                 position,
                 turn,
-                (now, None),
+                since: now,
+                held_since: None,
                 alarms,
-            )),
+                has_left: false,
+            }),
         })
     }
 
@@ -296,18 +292,10 @@ impl OriginGate {
         drop(left);
     }
 
-    /// Names the key of a request to the back-off.
-    fn tell_key(&self, sent: &mut Sent, key: u64) {
+    /// Tells the back-off something of a request, if there is one.
+    fn with_backoff(&self, tell: impl FnOnce(&mut Backoff, Moment)) {
         if let Some(backing_off) = &mut self.lock().backing_off {
-            backing_off.set_key(sent, key);
-        }
-    }
-
-    /// Tells the back-off whether a client still has to send a part of its request.
-    fn await_client(&self, sent: &mut Sent, awaits: bool) {
-        let mut state = self.lock();
-        if let Some(backing_off) = &mut state.backing_off {
-            backing_off.await_client(sent, awaits, clock::now());
+            tell(&mut backing_off.backoff, clock::now());
         }
     }
 
@@ -316,10 +304,7 @@ impl OriginGate {
         let mut state = self.lock();
         let now = clock::now();
         state.report(unreported, now);
-        let released = state.release(&self.metrics, now);
-        let is_told = Alarms::set_here(self, &mut state, now);
-        drop(state);
-        self.tell(released, is_told);
+        self.advance(state, now);
     }
 
     /// A request that has left turned out to have another cost than it was charged.
@@ -334,14 +319,7 @@ impl OriginGate {
             None => state.gate.credit(charged - cost, now),
         }
         released.extend(state.release(&self.metrics, now));
-        let is_told = Alarms::set_here(self, &mut state, now);
-        drop(state);
-        self.tell(released, is_told);
-    }
-
-    /// What the origin has to do now.
-    fn load(&self) -> Load {
-        self.lock().load(clock::now())
+        self.tell(state, released, now);
     }
 
     fn give_back(self: &Arc<Self>, unreported: Option<Unreported>) {
@@ -360,14 +338,19 @@ impl OriginGate {
         }
         state.gate.give_back(now);
         state.place_ended(now);
-        let released = state.release(&self.metrics, now);
-        let is_told = Alarms::set_here(self, &mut state, now);
-        drop(state);
-        self.tell(released, is_told);
+        self.advance(state, now);
     }
 
-    /// Grants turns, and makes the other threads look unless somebody's alarm `is_set`.
-    fn tell(self: &Arc<Self>, released: Released, is_set: bool) {
+    /// Grants the turns that have come.
+    fn advance(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now: Moment) {
+        let released = state.release(&self.metrics, now);
+        self.tell(state, released, now);
+    }
+
+    /// Grants turns, and makes the other threads look unless some thread's alarm is set.
+    fn tell(self: &Arc<Self>, mut state: MutexGuard<'_, State>, released: Released, now: Moment) {
+        let is_set = Alarms::set_here(self, &mut state, now);
+        drop(state);
         self.grant(released);
         if !is_set {
             self.changes.send_replace(());

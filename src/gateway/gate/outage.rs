@@ -1,15 +1,16 @@
 //! Outages of an origin, at its gate: nothing leaves until the origin can be reached again.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use limit::{GatePosition, Moment, Share};
+use limit::{GatePosition, Moment};
 use tokio::sync::oneshot;
 
 use super::alarms::Alarms;
 use super::place::Place;
 use super::state::State;
-use super::{GateRejection, Granted, KeyAtGate, OriginGate, Waiting};
+use super::{GateRejection, Granted, KeyAtGate, OriginGate};
 use crate::origin::error::OriginError;
 use crate::time::clock;
 
@@ -101,10 +102,7 @@ impl OriginGate {
         let waiting = state.gate.depth();
         state.gate.end_outage(now);
         self.show_outage(&state);
-        let released = state.release(&self.metrics, now);
-        let is_told = Alarms::set_here(self, &mut state, now);
-        drop(state);
-        self.tell(released, is_told);
+        self.advance(state, now);
         Some((now.since(since), waiting))
     }
 
@@ -126,38 +124,14 @@ impl OriginGate {
         self.lock().version
     }
 
-    /// Takes a place back from a request that waits again, ahead of the queue.
-    pub(super) fn take_back(
-        self: &Arc<Self>,
-        mut place: Place,
-        key: KeyAtGate,
-    ) -> Result<(GatePosition, oneshot::Receiver<Granted>), GateRejection> {
-        let mut state = self.lock();
-        let now = clock::now();
-        if let Err(full) = state.check_room_at_head(&key, now) {
-            drop(state);
-            return Err(full);
-        }
-        if let Some(unreported) = place.take_unreported() {
-            state.report(unreported, now);
-        }
-        let (sender, turn) = oneshot::channel();
-        let (number, cost) = (place.number, place.cost);
-        let position = state.gate.put_back(number, key, cost, now, sender);
-        place.is_given_back = true;
-        state.note_blocked(now);
-        Ok((position, turn))
-    }
-
-    /// Lets a request that could not be sent wait again, ahead of the queue.
+    /// Lets a request that left and was not sent wait again, ahead of the queue.
     ///
     /// On an error, it keeps its place.
     pub(super) fn put_back(
         self: &Arc<Self>,
-        place: &Place,
+        place: &mut Place,
         key: KeyAtGate,
-        held_since: Moment,
-    ) -> Result<Waiting, GateRejection> {
+    ) -> Result<(GatePosition, oneshot::Receiver<Granted>, Rc<Alarms>), GateRejection> {
         let mut state = self.lock();
         let now = clock::now();
         state.check_room_at_head(&key, now)?;
@@ -166,21 +140,12 @@ impl OriginGate {
         }
         let released = state.release(&self.metrics, now);
         let (sender, turn) = oneshot::channel();
-        let share = Share::of(key);
-        let (number, cost) = (place.number, place.cost);
-        let position = (state.gate).put_back(number, share.key.clone(), cost, now, sender);
+        let position = (state.gate).put_back(place.number, key, place.cost, now, sender);
+        place.is_given_back = true;
         state.note_blocked(now);
         let alarms = Alarms::join(self, &mut state, now);
         drop(state);
         self.grant(released);
-        let times = (now, Some(held_since));
-        Ok(Waiting::new(
-            Arc::clone(self),
-            share,
-            position,
-            turn,
-            times,
-            alarms,
-        ))
+        Ok((position, turn, alarms))
     }
 }

@@ -3,12 +3,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use limit::{Cost, Moment, OriginTime, Sent};
+use limit::{Cost, Moment, OriginTime, Sent, Share};
 
 use super::line::Line;
 use super::observer::PlaceEnd;
 use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
 use crate::observe::metrics::Outcome;
+use crate::time::clock;
 
 /// A place at the origin, taken until this is dropped.
 pub struct Place {
@@ -102,7 +103,8 @@ impl Place {
     /// Names the key by which the request shares the gate. It is asked only if the back-off counts by key.
     pub(crate) fn tell_key(&self, key: impl FnOnce() -> u64) {
         if let Some(mut sent) = self.sent.take() {
-            self.gate.tell_key(&mut sent, key());
+            let key = key();
+            (self.gate).with_backoff(|backoff, _| backoff.set_key(&mut sent, key));
             self.sent.set(Some(sent));
         }
     }
@@ -147,7 +149,8 @@ impl Place {
             self.gate.observe_client(self.number, time.is_stopped());
         }
         if let Some(mut sent) = self.sent.take() {
-            self.gate.await_client(&mut sent, time.is_stopped());
+            let awaits = time.is_stopped();
+            (self.gate).with_backoff(|backoff, now| backoff.await_client(&mut sent, awaits, now));
             self.sent.set(Some(sent));
         }
     }
@@ -159,7 +162,7 @@ impl Place {
 
     /// What the origin had to do while the request was there.
     pub(crate) fn load(&self) -> Load {
-        let now = self.gate.load();
+        let now = self.gate.lock().load(clock::now());
         Load {
             is_quiet: self.was_quiet && now.is_quiet,
             ..now
@@ -184,14 +187,22 @@ impl Place {
     ///
     /// Returns an error if the gateway stops, or as many of them wait as may wait at the gate.
     pub(crate) fn put_back(
-        self,
+        mut self,
         key: KeyAtGate,
         held_since: Moment,
     ) -> Result<Waiting, GateRejection> {
-        let mut place = self;
-        let waiting = place.gate.put_back(&place, key, held_since)?;
-        place.is_given_back = true;
-        Ok(waiting)
+        let gate = Arc::clone(&self.gate);
+        let (position, turn, alarms) = gate.put_back(&mut self, key.clone())?;
+        Ok(Waiting {
+            gate,
+            share: Share::of(key),
+            position,
+            turn,
+            since: clock::now(),
+            held_since: Some(held_since),
+            alarms,
+            has_left: false,
+        })
     }
 
     /// How it ended, when this is dropped.

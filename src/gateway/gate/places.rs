@@ -1,31 +1,25 @@
 //! The gate of an origin whose places several gateways share: it borrows them from one pool.
 //!
-//! One task of one worker calls the pool ([`PlaceBorrowing`]). What it borrows and when it calls is
-//! [`limit::Borrower`].
+//! What it borrows and when it calls the pool is [`limit::Borrower`]; how it reaches the pool is
+//! [`PlacesLink`].
 
-mod borrowing;
 mod link;
-mod outage_log;
 
-use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-use actix_rt::ArbiterHandle;
 use config;
 use limit::{
-    self, Borrower, Borrowing, Moment, PlaceNeeds, PoolCall, PoolCounts, PoolReply, WithoutPool,
+    self, Borrower, Borrowing, Moment, PlaceNeeds, PoolCall, PoolCounts, PoolLimits, PoolReply,
 };
-use tokio::sync::Notify;
 
-use super::alarms::Alarms;
-use super::store_key::new_gateway;
+use super::store_key::{StoreKey, new_gateway};
+use super::store_task::{Caller, Dialogue, Shared, StoreTask};
 use super::{KeyAtGate, OriginGate, State};
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
-use borrowing::PlaceBorrowing;
-use outage_log::tell_out;
+pub(super) use link::PlacesLink;
 
 /// What the end of a lease is while there is none.
 pub(super) const NO_LEASE: u64 = u64::MAX;
@@ -37,26 +31,15 @@ pub(super) struct SharedPlaces {
     /// What tells the gate from those at other gateways, also after the settings of the store
     /// have changed.
     gateway: u64,
-    store: Arc<StoreHealth>,
     terms: PoolTerms,
-    /// Why the pool cannot be asked; `None` while it can.
-    why_out: Option<StoreRefusal>,
-    /// Tells the task to look again.
-    wake: Arc<Notify>,
-    /// When the task looks by itself; `None`: only if it is told.
-    looks: Option<Moment>,
-    /// Whether it waits for the answer of a call.
-    is_calling: bool,
+    caller: Caller,
 }
 
-/// What the file says of a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the file says of a pool, and since when it has had this maximum.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct PoolTerms {
-    /// The places of all gateways, and since when.
-    pub(super) most: (usize, Moment),
-    pub(super) orphan: Duration,
-    without: WithoutPool,
-    gateways: Option<NonZeroU32>,
+    limits: PoolLimits,
+    since: Moment,
 }
 
 /// How an origin's places are shared, for people and metrics.
@@ -76,28 +59,14 @@ pub struct PlaceSharing {
     pub pool: Option<PoolCounts>,
 }
 
-/// What the task does next.
-pub(super) enum Step {
-    /// The gate does not share its places any more, or another task calls for it.
-    End,
-    /// It waits, until then at most.
-    Wait(Option<Moment>),
-    Call(PoolCall, PoolTerms),
-}
-
-impl PoolTerms {
-    fn of(origin: &config::Origin, since: Moment) -> Option<Self> {
-        Some(Self {
-            most: (origin.shared_places()?.get(), since),
-            orphan: origin.orphan,
-            without: origin.on_store_failure,
-            gateways: origin.gateways,
-        })
-    }
-
-    fn borrower(self) -> Borrower {
-        Borrower::new(self.most.0, self.orphan, self.without, self.gateways)
-    }
+/// What the file says of an origin's pool; `None`: its places are not shared.
+fn pool_limits(origin: &config::Origin) -> Option<PoolLimits> {
+    Some(PoolLimits {
+        most: origin.shared_places()?.get(),
+        orphan: origin.orphan,
+        without: origin.on_store_failure,
+        gateways: origin.gateways,
+    })
 }
 
 impl SharedPlaces {
@@ -125,21 +94,8 @@ impl SharedPlaces {
 
     /// Wakes the task if a call is due before it looks by itself.
     pub(super) fn note<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) {
-        let Some(due) = self.borrower.due(self.needs_of(gate, now)) else {
-            return;
-        };
-        if !self.is_calling && self.looks.is_none_or(|looks| due < looks) {
-            self.looks = Some(due);
-            self.wake.notify_one();
-        }
-    }
-
-    /// Another task calls from now on, through a link with other settings. The one before ends.
-    fn reach_by(&mut self, store: &Arc<StoreHealth>, wake: Arc<Notify>) {
-        self.borrower.reconnect();
-        self.wake.notify_one();
-        (self.store, self.wake) = (Arc::clone(store), wake);
-        (self.looks, self.is_calling) = (None, false);
+        self.caller
+            .note(self.borrower.due(self.needs_of(gate, now)));
     }
 
     fn lease_end(&self) -> u64 {
@@ -162,7 +118,7 @@ impl State {
                 Borrowing::Alone(part) => Some(part),
                 Borrowing::Pool => None,
             },
-            why_out: places.why_out.clone(),
+            why_out: places.caller.refusal.clone(),
             pool: borrower.counts(),
         })
     }
@@ -186,12 +142,9 @@ impl State {
         let Some(places) = &self.places else {
             return PlaceNeeds::default();
         };
-        let needs = places.needs_of(&self.gate, now);
+        let mut needs = places.needs_of(&self.gate, now);
         if self.is_closed {
-            return PlaceNeeds {
-                waiting: 0,
-                ..needs
-            };
+            needs.waiting = 0;
         }
         needs
     }
@@ -199,91 +152,53 @@ impl State {
 
 impl OriginGate {
     /// Shares the places through this store from now on, if the origin's settings say so.
-    ///
-    /// Those who wait stay. `worker`: where the task runs. `since`: when the file got its
-    /// maximum, if the gate did not have it before.
-    pub(crate) fn share_places(
-        self: &Arc<Self>,
-        origin: &config::Origin,
-        store: Option<&Arc<StoreHealth>>,
-        worker: Option<&ArbiterHandle>,
-        since: Moment,
-    ) {
-        let store = store.filter(|_| worker.is_some());
-        let begun = self.begin_sharing_places(origin, store, since);
-        if let (Some(borrowing), Some(worker)) = (begun, worker) {
-            worker.spawn_fn(move || {
-                actix_rt::spawn(borrowing.run());
-            });
-        }
-    }
-
-    /// The part of [`share_places`](Self::share_places) that is not the task itself, which is
-    /// returned if one has to begin.
-    pub(crate) fn begin_sharing_places(
+    pub(super) fn share_places(
         self: &Arc<Self>,
         origin: &config::Origin,
         store: Option<&Arc<StoreHealth>>,
         since: Moment,
-    ) -> Option<PlaceBorrowing> {
+    ) -> Option<StoreTask> {
         let mut state = self.lock();
         let now = clock::now();
-        let Some((terms, store)) = PoolTerms::of(origin, since).zip(store) else {
-            if let Some(places) = state.places.take() {
+        let Some((limits, store)) = pool_limits(origin).zip(store) else {
+            if state.places.take().is_some() {
                 state.gate.set_lent(None, now);
                 self.lease_end.store(NO_LEASE, Ordering::Relaxed);
-                places.wake.notify_one();
                 drop(state);
                 self.changes.send_replace(());
             }
             return None;
         };
-        if let Some(places) = &mut state.places {
-            let since = if places.terms.most.0 == terms.most.0 {
-                places.terms.most.1
-            } else {
-                since
-            };
-            places.terms = PoolTerms {
-                most: (terms.most.0, since),
-                ..terms
-            };
-            let (orphan, without) = (terms.orphan, terms.without);
-            (places.borrower).set(terms.most.0, orphan, without, terms.gateways);
-            places.wake.notify_one();
-            if Arc::ptr_eq(&places.store, store) {
-                return None;
-            }
-        }
-        let wake = Arc::new(Notify::new());
-        let gateway = if let Some(places) = &mut state.places {
-            // It goes on as the same gateway: what another one had is withheld.
-            places.reach_by(store, Arc::clone(&wake));
-            places.gateway
-        } else {
+        let caller = Caller::new(store);
+        let task = |gateway| StoreTask::new(self, origin, Shared::Places, gateway, &caller);
+        let Some(places) = &mut state.places else {
             let gateway = new_gateway(&origin.name);
+            let task = task(gateway);
             state.places = Some(Box::new(SharedPlaces {
-                borrower: terms.borrower(),
+                borrower: Borrower::new(limits),
                 gateway,
-                store: Arc::clone(store),
-                terms,
-                why_out: None,
-                wake: Arc::clone(&wake),
-                looks: None,
-                is_calling: false,
+                terms: PoolTerms { limits, since },
+                caller,
             }));
             self.lease_end.store(0, Ordering::Relaxed);
-            gateway
+            state.follow_places(now);
+            return Some(task);
         };
+        if places.terms.limits.most != limits.most {
+            places.terms.since = since;
+        }
+        places.terms.limits = limits;
+        places.borrower.set(limits);
+        if places.caller.calls(store) {
+            places.caller.wake();
+            return None;
+        }
+        // It goes on as the same gateway: what another one had is withheld.
+        places.borrower.reconnect();
+        let task = task(places.gateway);
+        places.caller = caller;
         state.follow_places(now);
-        drop(state);
-        Some(PlaceBorrowing {
-            gate: Arc::downgrade(self),
-            gateway,
-            store: Arc::clone(store),
-            origin: origin.name.clone(),
-            wake,
-        })
+        Some(task)
     }
 
     /// Whether a request that has its place may still be sent: its gateway's lease has not ended.
@@ -313,7 +228,7 @@ impl OriginGate {
         places.borrower.leave();
         let is_over = places.borrower.is_gone(needs) || places.borrower.is_out();
         if !is_over {
-            places.wake.notify_one();
+            places.caller.wake();
         }
         !is_over
     }
@@ -324,75 +239,90 @@ impl OriginGate {
         self.lock().place_sharing()
     }
 
-    pub(super) fn next_call(&self, wake: &Arc<Notify>) -> Step {
-        let mut state = self.lock();
-        let now = clock::now();
-        let needs = state.place_needs(now);
-        let State { places, gate, .. } = &mut *state;
-        let places = places
-            .as_mut()
-            .filter(|places| Arc::ptr_eq(&places.wake, wake));
-        let Some(places) = places else {
-            return Step::End;
-        };
-        let due = places.borrower.due(needs);
-        if due.is_none_or(|due| due > now) {
-            places.looks = due;
-            return Step::Wait(due);
-        }
-        let call = places.borrower.call(needs, now);
-        (places.looks, places.is_calling) = (None, true);
-        // What is given back is not used from now on.
-        places.bind(gate, now);
-        Step::Call(call, places.terms)
-    }
-
-    /// Hands the answer to a call to the gate. Returns whether the pool cannot be reached.
-    pub(super) fn called(
-        self: &Arc<Self>,
-        wake: &Arc<Notify>,
-        origin: &str,
-        answer: &Result<PoolReply, StoreRefusal>,
-    ) -> bool {
-        let mut state = self.lock();
-        let now = clock::now();
-        let needs = state.place_needs(now);
-        let places = state.places.as_mut();
-        let Some(places) = places.filter(|places| Arc::ptr_eq(&places.wake, wake)) else {
-            return false;
-        };
-        places.is_calling = false;
-        let was_out = places.borrower.is_out();
-        match answer {
-            Ok(reply) => places.borrower.answered(reply, needs, now),
-            Err(_) => places.borrower.failed(),
-        }
-        places.why_out = answer.as_ref().err().cloned();
-        let (is_out, alone) = (places.borrower.is_out(), places.borrower.borrowing());
-        let most = places.terms.most.0;
-        self.lease_end.store(places.lease_end(), Ordering::Relaxed);
-        state.follow_places(now);
-        let released = state.release(&self.metrics, now);
-        let is_told = Alarms::set_here(self, &mut state, now);
-        drop(state);
-        self.tell(released, is_told);
-        match answer {
-            Err(why) if is_out && !was_out => tell_out(origin, alone, most, why),
-            Ok(_) if was_out => tracing::info!(origin, "the gateways share the places again"),
-            _ => {}
-        }
-        is_out
-    }
-
     /// What is at the origin if the gate does not share its places any more; `None` if it does.
     pub(super) fn left_in_use(&self) -> Option<usize> {
         let state = self.lock();
         (state.places.is_none()).then(|| state.gate.in_flight())
     }
+}
 
-    pub(super) fn borrows_by(&self, wake: &Arc<Notify>) -> bool {
-        let state = self.lock();
-        let places = state.places.as_ref();
-        places.is_some_and(|places| Arc::ptr_eq(&places.wake, wake))
+impl Dialogue for PlacesLink {
+    type Call = (PoolCall, PoolTerms);
+    type Reply = PoolReply;
+
+    fn caller(state: &mut State) -> Option<&mut Caller> {
+        state.places.as_mut().map(|places| &mut places.caller)
+    }
+
+    fn key(&mut self) -> &mut StoreKey {
+        &mut self.key
+    }
+
+    fn next(_: &OriginGate, state: &mut State, now: Moment) -> Option<Self::Call> {
+        let needs = state.place_needs(now);
+        let places = state.places.as_mut()?;
+        if !places.caller.begins(places.borrower.due(needs), now) {
+            return None;
+        }
+        let call = places.borrower.call(needs, now);
+        // What is given back is not used from now on.
+        places.bind(&mut state.gate, now);
+        Some((call, places.terms))
+    }
+
+    async fn call(&mut self, (call, terms): &Self::Call) -> Result<PoolReply, StoreRefusal> {
+        self.tell(call, *terms).await
+    }
+
+    fn replied(
+        &mut self,
+        gate: &Arc<OriginGate>,
+        mut state: MutexGuard<'_, State>,
+        _: Self::Call,
+        reply: Result<PoolReply, StoreRefusal>,
+    ) -> bool {
+        let (now, origin) = (clock::now(), self.key.origin.as_str());
+        let needs = state.place_needs(now);
+        let Some(places) = &mut state.places else {
+            return false;
+        };
+        let was_out = places.borrower.is_out();
+        match &reply {
+            Ok(reply) => places.borrower.answered(reply, needs, now),
+            Err(_) => places.borrower.failed(),
+        }
+        let (is_out, borrowing) = (places.borrower.is_out(), places.borrower.borrowing());
+        let most = places.terms.limits.most;
+        gate.lease_end.store(places.lease_end(), Ordering::Relaxed);
+        state.follow_places(now);
+        gate.advance(state, now);
+        match &reply {
+            Err(why) if is_out && !was_out => tell_out(origin, borrowing, most, why),
+            Ok(_) if was_out => tracing::info!(origin, "the gateways share the places again"),
+            _ => {}
+        }
+        is_out
+    }
+}
+
+/// Logs that the pool of this origin's places cannot be called, and how the gateway goes on.
+fn tell_out(origin: &str, borrowing: Borrowing, most: usize, why: &StoreRefusal) {
+    let StoreRefusal { reason, remedy, .. } = why;
+    let what = if why.is_answer {
+        "the store refuses the calls of the origin's pool of places"
+    } else {
+        "the store does not answer"
+    };
+    match borrowing {
+        Borrowing::Alone(part) => tracing::warn!(
+            origin,
+            error = reason,
+            "{what}, and the lease of the places has ended: this gateway goes on alone with {part} of {most} places; {remedy}"
+        ),
+        Borrowing::Pool => tracing::warn!(
+            origin,
+            error = reason,
+            "{what}, and the lease of the places has ended: this gateway starts no requests; {remedy}"
+        ),
     }
 }

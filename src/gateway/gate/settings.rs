@@ -44,6 +44,13 @@ impl State {
         overridden.map_or(self.file, |it| it.over(self.file))
     }
 
+    fn back_off_from_whole(&mut self, now: Moment) {
+        let whole = self.whole();
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.set_whole(&whole, now);
+        }
+    }
+
     /// Sets the gate to what it lets through while nothing is lowered. The back-off lowers it when
     /// it is [applied](State::back_off) next.
     fn apply_whole(&mut self, now: Moment) {
@@ -68,10 +75,7 @@ impl State {
         now: Moment,
     ) -> Option<Box<GateOverride>> {
         let before = std::mem::replace(&mut self.overridden, new.map(Box::new));
-        let whole = self.whole();
-        if let Some(backing_off) = &mut self.backing_off {
-            backing_off.set_whole(&whole, now);
-        }
+        self.back_off_from_whole(now);
         self.apply_whole(now);
         before
     }
@@ -86,10 +90,7 @@ impl State {
             ..*self.gate.limits()
         };
         self.file.rate = Some(rate);
-        let whole = self.whole();
-        if let Some(backing_off) = &mut self.backing_off {
-            backing_off.set_whole(&whole, now);
-        }
+        self.back_off_from_whole(now);
         self.gate.set_limits(limits, now);
         if rate == own {
             tracing::info!(origin, in_force = %rate, "all gateways that share the origin have the same rate again");

@@ -53,7 +53,7 @@ impl OriginGate {
         let sharing = state.sharing();
         let places = state.place_sharing();
         let learns = state.backing_off.as_ref().and_then(|it| it.shared.as_ref());
-        let why_backs_off_alone = learns.and_then(|it| it.why_alone()).cloned();
+        let why_backs_off_alone = learns.and_then(|it| it.caller.refusal.clone());
         let overridden = state.overridden.as_deref().cloned();
         let blocked = state.blocked.times();
         let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());

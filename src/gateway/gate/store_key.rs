@@ -18,7 +18,7 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 pub(super) struct StoreKey {
     store_health: Arc<StoreHealth>,
     pub(super) link: Rc<Link>,
-    origin: String,
+    pub(super) origin: String,
     /// Its name in the store.
     pub(super) name: Vec<u8>,
     /// Why the last call was not answered, if the store is out.

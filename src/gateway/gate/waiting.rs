@@ -18,16 +18,16 @@ use crate::time::pacer::Pacer;
 /// A request that waits at a gate. If this is dropped, it leaves the queue.
 #[derive(Debug)]
 pub struct Waiting {
-    gate: Arc<OriginGate>,
-    share: Share<KeyAtGate>,
-    position: GatePosition,
+    pub(super) gate: Arc<OriginGate>,
+    pub(super) share: Share<KeyAtGate>,
+    pub(super) position: GatePosition,
     /// If the turn is on its way when this is dropped, its place is given back.
-    turn: oneshot::Receiver<Granted>,
-    since: Moment,
+    pub(super) turn: oneshot::Receiver<Granted>,
+    pub(super) since: Moment,
     /// When it first could not be sent, if it has left before.
-    held_since: Option<Moment>,
-    alarms: Rc<Alarms>,
-    has_left: bool,
+    pub(super) held_since: Option<Moment>,
+    pub(super) alarms: Rc<Alarms>,
+    pub(super) has_left: bool,
 }
 
 /// Why a request that waited does not get its turn.
@@ -46,26 +46,6 @@ impl From<GateRejection> for NoTurn {
 }
 
 impl Waiting {
-    pub(super) fn new(
-        gate: Arc<OriginGate>,
-        share: Share<KeyAtGate>,
-        position: GatePosition,
-        turn: oneshot::Receiver<Granted>,
-        (since, held_since): (Moment, Option<Moment>),
-        alarms: Rc<Alarms>,
-    ) -> Self {
-        Self {
-            gate,
-            share,
-            position,
-            turn,
-            since,
-            held_since,
-            alarms,
-            has_left: false,
-        }
-    }
-
     /// When the request began to wait here: its limits count from then.
     #[must_use]
     pub fn since(&self) -> Moment {
@@ -109,10 +89,12 @@ impl Waiting {
     }
 
     /// Goes back to the head of the queue with a place that is good for nothing any more.
-    fn wait_again(&mut self, place: Place) -> Result<(), NoTurn> {
+    fn wait_again(&mut self, mut place: Place) -> Result<(), NoTurn> {
         let key = self.share.key.clone();
-        let (position, turn) = self.gate.take_back(place, key)?;
-        (self.position, self.turn, self.has_left) = (position, turn, false);
+        let (position, turn, alarms) = self.gate.put_back(&mut place, key)?;
+        self.alarms.leave();
+        (self.position, self.turn, self.alarms) = (position, turn, alarms);
+        self.has_left = false;
         Ok(())
     }
 

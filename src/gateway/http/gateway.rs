@@ -215,8 +215,6 @@ impl Gateway {
         for (nth, (origin, gate)) in gated.enumerate() {
             let worker = workers.get(nth % workers.len().max(1));
             gate.share(origin.settings(), store, worker, since);
-            gate.share_places(origin.settings(), store, worker, since);
-            gate.share_backoff(origin.settings(), store, worker);
         }
         for (room, worker) in self.rooms().zip(workers.iter().cycle()) {
             room.share(worker);

@@ -67,16 +67,13 @@ impl Gateway {
         gateway
     }
 
-    /// Opens the gate of an origin. A task of this host claims its slots.
+    /// Opens the gate of an origin. Tasks of this host call the store for it.
     fn open(&self, origin: &OriginPlan) -> Arc<OriginGate> {
         let settings = origin.settings(origin.rate);
         let gate = OriginGate::of(&settings, None).expect("an origin with a gate");
         let store = Some(&self.store_health);
-        if let Some(claiming) = gate.begin_sharing(&settings, store, self.saved()) {
-            actix_rt::spawn(claiming.run());
-        }
-        if let Some(learning) = gate.begin_learning(&settings, store) {
-            actix_rt::spawn(learning.run());
+        for task in gate.begin_sharing(&settings, store, self.saved()) {
+            actix_rt::spawn(task.run());
         }
         gate
     }
@@ -106,10 +103,8 @@ impl Gateway {
             };
             let settings = its.scenario.origins[index].settings(rate);
             gate.reload(&settings, None, true);
-            let begun = gate.begin_sharing(&settings, Some(&its.store_health), its.saved());
-            assert!(begun.is_none(), "a task claims already");
-            let begun = gate.begin_learning(&settings, Some(&its.store_health));
-            assert!(begun.is_none(), "a task asks already");
+            let mut begun = gate.begin_sharing(&settings, Some(&its.store_health), its.saved());
+            assert!(begun.next().is_none(), "its tasks run already");
         });
     }
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 use super::Moment;
 pub use said::{KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolReply};
 use turn::{RoundTrip, Turn};
-pub use without::{Borrowing, WithoutPool};
+pub use without::{Borrowing, PoolLimits, WithoutPool};
 
 /// How long a lease lasts in the pool.
 #[cfg(test)]
@@ -47,13 +47,7 @@ struct Demand {
 /// Calls are in sequence: the next one is made after the answer to the last one, or its failure.
 #[derive(Debug)]
 pub struct Borrower {
-    /// The pool's maximum by this gateway's file.
-    most: usize,
-    /// How long places of a gateway that vanished stay withheld.
-    orphan: Duration,
-    without: WithoutPool,
-    /// How many gateways there are, by the file.
-    expected: Option<NonZeroU32>,
+    limits: PoolLimits,
     held: usize,
     /// As the pool knows it, unless an answer was lost.
     told_held: usize,
@@ -90,17 +84,9 @@ pub struct Borrower {
 impl Borrower {
     /// A gateway that holds nothing yet.
     #[must_use]
-    pub fn new(
-        most: usize,
-        orphan: Duration,
-        without: WithoutPool,
-        expected: Option<NonZeroU32>,
-    ) -> Self {
+    pub fn new(limits: PoolLimits) -> Self {
         Self {
-            most,
-            orphan,
-            without,
-            expected,
+            limits,
             held: 0,
             told_held: 0,
             keeps: usize::MAX,
@@ -125,15 +111,8 @@ impl Borrower {
     }
 
     /// Takes over new settings.
-    pub fn set(
-        &mut self,
-        most: usize,
-        orphan: Duration,
-        without: WithoutPool,
-        expected: Option<NonZeroU32>,
-    ) {
-        (self.most, self.orphan) = (most, orphan);
-        (self.without, self.expected) = (without, expected);
+    pub fn set(&mut self, limits: PoolLimits) {
+        self.limits = limits;
         // The pool has to know soon.
         self.told.1 = usize::MAX;
     }
@@ -156,12 +135,12 @@ impl Borrower {
     /// How it gets its places.
     #[must_use]
     pub fn borrowing(&self) -> Borrowing {
-        if !self.is_alone || self.without == WithoutPool::Closed {
+        if !self.is_alone || self.limits.without == WithoutPool::Closed {
             return Borrowing::Pool;
         }
         let known = self.counts.and_then(|it| NonZeroU32::new(it.gateways));
-        let gateways = known.or(self.expected).unwrap_or(UNKNOWN).get();
-        let all = self.of_all.unwrap_or(self.most);
+        let gateways = known.or(self.limits.gateways).unwrap_or(UNKNOWN).get();
+        let all = self.of_all.unwrap_or(self.limits.most);
         let part = all / usize::try_from(gateways).unwrap_or(usize::MAX);
         Borrowing::Alone(part.max(1))
     }
@@ -234,7 +213,7 @@ impl Borrower {
     /// How long after its lease what it holds is certainly withheld for it, by its own clock.
     fn withheld(&self) -> Duration {
         // Clocks may go 2 % too fast or too slow.
-        self.orphan.saturating_sub(self.orphan / 50)
+        self.limits.orphan.saturating_sub(self.limits.orphan / 50)
     }
 
     /// The next call, which is sent now. What is given back with it is not used from now on.
@@ -256,7 +235,7 @@ impl Borrower {
         (self.under_way, self.last) = (Some(now), now);
         self.told = (usable, wish);
         // Another maximum of the file is told as such.
-        self.of_all = needs.of_all.filter(|of_all| *of_all < self.most);
+        self.of_all = needs.of_all.filter(|of_all| *of_all < self.limits.most);
         PoolCall {
             number: self.number,
             held: self.held,

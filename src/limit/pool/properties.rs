@@ -118,7 +118,12 @@ proptest! {
         let mut now = Moment::from_nanos(1_000_000_000_000);
         let mut gateways: Vec<Gateway> = (0..3)
             .map(|_| Gateway {
-                borrower: Borrower::new(MAX_IN_FLIGHT, Duration::from_secs(75), WithoutPool::Closed, None),
+                borrower: Borrower::new(PoolLimits {
+                    most: MAX_IN_FLIGHT,
+                    orphan: Duration::from_secs(75),
+                    without: WithoutPool::Closed,
+                    gateways: None,
+                }),
                 in_use: 0,
                 waiting: 0,
                 call: None,

@@ -10,7 +10,12 @@ fn at(millis: u64) -> Moment {
 }
 
 fn borrower(without: WithoutPool) -> Borrower {
-    Borrower::new(40, ORPHAN, without, NonZeroU32::new(4))
+    Borrower::new(PoolLimits {
+        most: 40,
+        orphan: ORPHAN,
+        without,
+        gateways: NonZeroU32::new(4),
+    })
 }
 
 fn needs(in_use: usize, waiting: usize) -> PlaceNeeds {

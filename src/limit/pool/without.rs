@@ -1,3 +1,19 @@
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// What the file of a gateway says of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// The places of all gateways.
+    pub most: usize,
+    /// How long places of a gateway that vanished stay withheld.
+    pub orphan: Duration,
+    /// What the gateway does without the pool.
+    pub without: WithoutPool,
+    /// How many gateways there are, until the pool has told.
+    pub gateways: Option<NonZeroU32>,
+}
+
 /// What a gateway does when its lease has ended and the pool cannot be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithoutPool {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use limit::{PoolCall, PoolReply};
 
 use super::super::store_key::StoreKey;
-use super::PoolTerms;
+use super::{OriginGate, PoolTerms};
 use crate::observe::metrics::ClaimMetrics;
 use crate::store::{PLACES_FORM, PlacesCall};
 use crate::zone::{StoreHealth, StoreRefusal, store_result};
@@ -11,22 +11,29 @@ use crate::zone::{StoreHealth, StoreRefusal, store_result};
 /// A gate's way to the pool of places that gateways share before its origin.
 ///
 /// One task of one worker has it, and uses the link of that worker.
-pub(super) struct PlacesLink {
+pub(in crate::gate) struct PlacesLink {
     /// The pool.
-    key: StoreKey,
+    pub(super) key: StoreKey,
     /// What tells this gateway from others.
     gateway: [u8; 8],
     calls: ClaimMetrics,
+    /// What the pool was told last.
+    last: Option<(PoolCall, PoolTerms)>,
 }
 
 impl PlacesLink {
     /// The way of the gate of this origin, from this thread. Does not connect.
-    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str, gateway: u64) -> Self {
+    pub(in crate::gate) fn new(
+        store_health: &Arc<StoreHealth>,
+        origin: &str,
+        gateway: u64,
+    ) -> Self {
         let name = format!("places:{origin}.{PLACES_FORM}");
         Self {
             key: StoreKey::new(store_health, origin, name),
             gateway: gateway.to_le_bytes(),
             calls: ClaimMetrics::of(origin),
+            last: None,
         }
     }
 
@@ -35,17 +42,18 @@ impl PlacesLink {
     /// # Errors
     ///
     /// Returns an error if the pool did not answer in time.
-    pub(super) async fn call(
+    pub(super) async fn tell(
         &mut self,
         call: &PoolCall,
         terms: PoolTerms,
     ) -> Result<PoolReply, StoreRefusal> {
+        self.last = Some((*call, terms));
         self.key.begin();
         let call = PlacesCall {
             pool: &self.key.name,
             gateway: self.gateway,
-            most: terms.most,
-            orphan: terms.orphan,
+            most: (terms.limits.most, terms.since),
+            orphan: terms.limits.orphan,
             call: *call,
             at: None,
         };
@@ -54,10 +62,23 @@ impl PlacesLink {
         reply.map_err(|error| self.key.note(&error, "places"))
     }
 
-    /// Waits until the store is worth another try. Returns whether it takes writes then.
+    /// Gives back what the pool has lent, if nothing calls for the gate any more.
     ///
-    /// It is out from now on, if that is why the last call was not answered.
-    pub(super) async fn is_back(&mut self) -> bool {
-        self.key.is_back().await
+    /// `gate`: `None` if it was dropped, so that nothing is at the origin. If another task calls for
+    /// it, all is kept.
+    pub(in crate::gate) async fn end(mut self, gate: Option<Arc<OriginGate>>) {
+        let in_use = gate.map_or(Some(0), |gate| gate.left_in_use());
+        if let (Some((call, terms)), Some(in_use)) = (self.last, in_use) {
+            let all = PoolCall {
+                number: call.number + 1,
+                members: call.members,
+                in_use,
+                of_all: call.of_all,
+                leaves: true,
+                weight: 1,
+                ..PoolCall::default()
+            };
+            let _lost = self.tell(&all, terms).await;
+        }
     }
 }

@@ -162,12 +162,6 @@ impl GateMetrics {
         }
     }
 
-    /// The name of the origin.
-    #[must_use]
-    pub fn origin(&self) -> &str {
-        &self.origin
-    }
-
     /// The metrics of one of its classes; each call returns the same ones while they are in use.
     #[must_use]
     pub fn class(&self, name: &str) -> Arc<ClassMetrics> {

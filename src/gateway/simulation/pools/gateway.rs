@@ -51,8 +51,8 @@ impl PoolGateway {
             let settings = its.plan.settings(most);
             let gate = OriginGate::of(&settings, None).expect("an origin with a gate");
             let (store, since) = (Some(&its.store_health), its.time.now());
-            if let Some(borrowing) = gate.begin_sharing_places(&settings, store, since) {
-                actix_rt::spawn(borrowing.run());
+            for task in gate.begin_sharing(&settings, store, since) {
+                actix_rt::spawn(task.run());
             }
             its.gate.replace(Some(gate));
         });
@@ -78,8 +78,8 @@ impl PoolGateway {
             let settings = its.plan.settings(most);
             gate.reload(&settings, None, true);
             let (store, since) = (Some(&its.store_health), its.time.now());
-            let begun = gate.begin_sharing_places(&settings, store, since);
-            assert!(begun.is_none(), "a task borrows already");
+            let mut begun = gate.begin_sharing(&settings, store, since);
+            assert!(begun.next().is_none(), "a task borrows already");
         });
     }
 
