@@ -30,6 +30,16 @@ pub enum Connection {
     Http2(Box<Http2Exchange>),
 }
 
+/// What both kinds of connections do alike.
+macro_rules! of_both {
+    ($connection:expr, $it:ident => $does:expr) => {
+        match $connection {
+            Self::Http1($it) => $does,
+            Self::Http2($it) => $does,
+        }
+    };
+}
+
 impl Connection {
     /// Keeps the connection for its client alone, which may be logged in on it.
     ///
@@ -74,10 +84,7 @@ impl Connection {
     /// If so, the server may just be closing it.
     #[must_use]
     pub fn is_reused(&self) -> bool {
-        match self {
-            Self::Http1(connection) => connection.is_reused(),
-            Self::Http2(exchange) => exchange.is_reused(),
-        }
+        of_both!(self, it => it.is_reused())
     }
 
     /// Returns whether the server has told that it did nothing with the request.
@@ -143,10 +150,7 @@ impl Connection {
     ///
     /// Returns an error if the connection fails.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Http1(connection) => connection.poll_flush(cx),
-            Self::Http2(exchange) => exchange.poll_flush(cx),
-        }
+        of_both!(self, it => it.poll_flush(cx))
     }
 
     /// Sends a piece of the request's body.
@@ -163,10 +167,7 @@ impl Connection {
         piece: &mut Buffer,
         then: Then<'_>,
     ) -> Poll<io::Result<()>> {
-        match self {
-            Self::Http1(connection) => connection.poll_send(cx, piece, then),
-            Self::Http2(exchange) => exchange.poll_send(cx, piece, then),
-        }
+        of_both!(self, it => it.poll_send(cx, piece, then))
     }
 
     /// Returns whether anything of a response, or of the next head of one, is here.
@@ -225,10 +226,7 @@ impl Connection {
     /// Returns an error if the connection fails, or if the body is invalid:
     /// [`io::ErrorKind::InvalidData`].
     pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
-        match self {
-            Self::Http1(connection) => connection.poll_body(cx),
-            Self::Http2(exchange) => exchange.poll_body(cx),
-        }
+        of_both!(self, it => it.poll_body(cx))
     }
 
     /// Takes what has arrived of the response, while the client takes nothing of it.
@@ -243,19 +241,13 @@ impl Connection {
     /// Returns whether the whole body of the response was taken.
     #[must_use]
     pub fn body_is_over(&self) -> bool {
-        match self {
-            Self::Http1(connection) => connection.body_is_over(),
-            Self::Http2(exchange) => exchange.body_is_over(),
-        }
+        of_both!(self, it => it.body_is_over())
     }
 
     /// Returns the trailer fields of the response.
     #[must_use]
     pub fn trailers(&self) -> Option<&Trailers> {
-        match self {
-            Self::Http1(connection) => connection.trailers(),
-            Self::Http2(exchange) => exchange.trailers(),
-        }
+        of_both!(self, it => it.trailers())
     }
 
     /// Ready when the server has sent nothing for `limit`, counted from `since`.
@@ -285,10 +277,7 @@ impl Connection {
     }
 
     fn silence(&mut self) -> &mut Deadline {
-        match self {
-            Self::Http1(connection) => connection.silence(),
-            Self::Http2(exchange) => exchange.silence(),
-        }
+        of_both!(self, it => it.silence())
     }
 
     /// Returns the received bytes and the stream of a connection that has switched protocols.

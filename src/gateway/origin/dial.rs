@@ -9,10 +9,9 @@ use config::{Host, OriginTls, Scheme, ServerUrl};
 use rustix::io::Errno;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::dns::Names;
-use super::error::OriginError;
 use super::stream::OriginStream;
 use super::tls::Tls;
 use crate::http::tcp::set_keepalive;
@@ -150,24 +149,6 @@ fn told_apart(error: io::Error, address: SocketAddr) -> io::Error {
         }
         _ => error,
     }
-}
-
-/// Waits for `opening`, which opens a connection to `server`, for its `connect_timeout` at most.
-pub(super) async fn within<T>(
-    connect_timeout: Duration,
-    server: &ServerUrl,
-    opening: impl Future<Output = io::Result<T>>,
-) -> Result<T, OriginError> {
-    let url = || server.to_string();
-    let opened = timeout(connect_timeout, opening).await;
-    let opened = opened.map_err(|_| OriginError::ConnectTimeout {
-        server: url(),
-        limit: connect_timeout,
-    })?;
-    opened.map_err(|source| OriginError::Connect {
-        server: url(),
-        source,
-    })
 }
 
 /// Connects to a unix socket, and waits while its backlog is full.

@@ -86,9 +86,7 @@ impl Failures {
 
     /// Counts an answer to `client` as a failure of `server`, for this reason.
     pub(super) fn answered(&self, server: &Arc<Server>, client: Client, reason: &str, now: Moment) {
-        let Some(max_fails) = self.by_client(server, client, now) else {
-            return server.note_failed_answer(reason, now);
-        };
+        let max_fails = self.by_client(server, client, now);
         self.in_doubt(server, max_fails, now, |max_fails| {
             server.failed_by_answer(reason, max_fails, now);
         });
@@ -116,14 +114,11 @@ impl Failures {
         } else {
             Some(self.max_fails)
         };
-        match max_fails {
-            None => server.note_unanswered(error, took, now),
-            Some(max_fails) if is_in_doubt => {
-                self.in_doubt(server, max_fails, now, |max_fails| {
-                    server.failed(error, max_fails, took, now);
-                });
-            }
-            Some(max_fails) => server.failed(error, max_fails, took, now),
+        let count = |max_fails| server.failed(error, max_fails, took, now);
+        if is_in_doubt {
+            self.in_doubt(server, max_fails, now, count);
+        } else {
+            count(max_fails);
         }
     }
 
@@ -134,7 +129,7 @@ impl Failures {
         if self.max_fails.alone || !self.has_answered(server, Some(client), now) {
             return Some(self.max_fails);
         }
-        server.fails_first(client).then(|| MaxFails {
+        server.health.fails_first(client).then(|| MaxFails {
             in_a_row: self.max_fails.in_a_row.max(2),
             ..self.max_fails
         })
@@ -149,14 +144,17 @@ impl Failures {
     ///
     /// `besides`: answers to this client do not count.
     fn has_answered(&self, server: &Server, besides: Option<Client>, now: Moment) -> bool {
-        let answered_at = server.answered_at(besides);
+        let answered_at = server.health.good_answers.last(besides);
         answered_at.is_some_and(|at| now < at + self.works_for())
     }
 
     /// Returns whether a server has given a good answer recently, or has only just come in again.
     fn works(&self, server: &Server, now: Moment) -> bool {
         let first_answer = self.works_for() / FIRST_ANSWER;
-        let is_back = server.back_for(now).is_some_and(|back| back < first_answer);
+        let is_back = server
+            .health
+            .back_for(now)
+            .is_some_and(|back| back < first_answer);
         self.has_answered(server, None, now) || is_back
     }
 
@@ -167,23 +165,21 @@ impl Failures {
     fn in_doubt(
         &self,
         server: &Arc<Server>,
-        max_fails: MaxFails,
+        max_fails: Option<MaxFails>,
         now: Moment,
-        count: impl FnOnce(MaxFails),
+        count: impl FnOnce(Option<MaxFails>),
     ) {
-        if max_fails.alone {
+        let Some(mut max_fails) = max_fails.filter(|it| !it.alone) else {
             return count(max_fails);
-        }
+        };
         let _alone = self.one_goes.lock().unwrap_or_else(PoisonError::into_inner);
         let others = || self.servers.iter().filter(|it| !Arc::ptr_eq(it, server));
-        let out = others().filter(|it| it.is_out_in_doubt(now)).count();
-        let may_go = 2 * (out + 1) <= self.servers.len() && others().any(|it| it.is_in(false, now));
-        if may_go {
-            server.note_in_doubt(true);
+        let out = others().filter(|it| it.health.is_out_in_doubt(now)).count();
+        if 2 * (out + 1) <= self.servers.len() && others().any(|it| it.is_in(false, now)) {
+            server.health.note_in_doubt(true);
+        } else {
+            max_fails.in_a_row = u32::MAX;
         }
-        count(MaxFails {
-            in_a_row: if may_go { max_fails.in_a_row } else { u32::MAX },
-            ..max_fails
-        });
+        count(Some(max_fails));
     }
 }

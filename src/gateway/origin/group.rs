@@ -112,7 +112,7 @@ impl Group {
             is_in: member.server.is_in(alone, now),
             is_backup: member.settings.backup,
             weight: u64::from(member.settings.weight) * self.strength(member, now),
-            in_flight: member.server.in_flight(),
+            in_flight: member.server.in_flight.count(),
             max_in_flight: member.settings.max_in_flight.map(Into::into),
             id: member.id,
         };
@@ -142,7 +142,7 @@ impl Group {
         if self.slow_start.is_zero() || self.members.len() == 1 {
             return WHOLE;
         }
-        match member.server.back_for(now) {
+        match member.server.health.back_for(now) {
             Some(back) if back < self.slow_start => {
                 let part = back.as_nanos() * u128::from(WHOLE) / self.slow_start.as_nanos();
                 u64::try_from(part).unwrap_or(WHOLE).max(1)

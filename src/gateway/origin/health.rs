@@ -23,8 +23,9 @@ const MAX_CLIENTS: usize = 64;
 /// They may if neither failed requests nor health checks have taken it out.
 #[derive(Debug)]
 pub(super) struct ServerHealth {
-    /// The name of its origin, for the log.
+    /// The name of its origin and its URL, for the log.
     origin: Box<str>,
+    url: ServerUrl,
     /// Number of requests that failed since the last response.
     failures: AtomicU32,
     /// Whether the last of them got no connection. If so, one shows that the server is back.
@@ -107,9 +108,10 @@ impl Change {
 }
 
 impl ServerHealth {
-    pub(super) fn new(origin: &str) -> Self {
+    pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
         Self {
             origin: origin.into(),
+            url: url.clone(),
             failures: AtomicU32::new(0),
             was_unreachable: AtomicBool::new(false),
             out_until: AtomicU64::new(0),
@@ -138,7 +140,7 @@ impl ServerHealth {
     }
 
     /// Records that a request got a response.
-    pub(super) fn answered(&self, url: &ServerUrl) {
+    pub(super) fn answered(&self) {
         // Loads are cheap and shared between workers. Stores are not, and after most responses
         // nothing changes.
         if self.failures.load(Ordering::Relaxed) > 0 {
@@ -151,7 +153,7 @@ impl ServerHealth {
         if until > Moment::default() {
             self.note_return(until.min(clock::now()));
             self.out_until.store(0, Ordering::Relaxed);
-            self.note(url, 1, What::Answered);
+            self.note(1, What::Answered);
         }
     }
 
@@ -160,12 +162,13 @@ impl ServerHealth {
         self.returned.store(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// When it was last in again, or was new; zero: never.
-    pub(super) fn returned(&self, now: Moment) -> Moment {
+    /// How long it has been in again, or there at all; `None`: it never came back.
+    pub(super) fn back_for(&self, now: Moment) -> Option<Duration> {
         // Nobody is there to note that `fail_timeout` is over.
         let in_since = Some(self.out_until()).filter(|until| *until <= now);
         let returned = Moment::from_nanos(self.returned.load(Ordering::Relaxed));
-        in_since.map_or(returned, |since| since.max(returned))
+        let returned = in_since.unwrap_or_default().max(returned);
+        (returned > Moment::default()).then(|| now.since(returned))
     }
 
     /// Whether a failure of `client` is its first one in the row, among those that are asked for.
@@ -193,10 +196,10 @@ impl ServerHealth {
     }
 
     /// Leaves a change to the log.
-    fn note(&self, url: &ServerUrl, in_a_row: u32, what: What) {
+    fn note(&self, in_a_row: u32, what: What) {
         self.log.last(Change {
             origin: self.origin.clone(),
-            server: url.clone(),
+            server: self.url.clone(),
             in_a_row,
             what,
         });
@@ -216,13 +219,7 @@ impl ServerHealth {
     ///
     /// `reason`: why there was none, for the log. Returns whether this failure took it out: it was
     /// in before.
-    pub(super) fn failed(
-        &self,
-        url: &ServerUrl,
-        max_fails: MaxFails,
-        reason: &dyn Display,
-        now: Moment,
-    ) -> bool {
+    pub(super) fn failed(&self, max_fails: MaxFails, reason: &dyn Display, now: Moment) -> bool {
         let in_a_row = self
             .failures
             .fetch_add(1, Ordering::Relaxed)
@@ -239,11 +236,7 @@ impl ServerHealth {
         let before = self.out_until.swap(until, Ordering::Relaxed);
         // The failures of requests that were under way say nothing new.
         if before <= now.as_nanos() {
-            self.note(
-                url,
-                in_a_row,
-                What::Failed(fail_timeout, reason.to_string()),
-            );
+            self.note(in_a_row, What::Failed(fail_timeout, reason.to_string()));
         }
         // It is zero from a response or recovery until the next outage.
         before == 0
@@ -252,13 +245,7 @@ impl ServerHealth {
     /// Records the result of a health check: healthy, or why not.
     ///
     /// Only one check runs at a time.
-    pub(super) fn checked(
-        &self,
-        url: &ServerUrl,
-        found: Result<(), String>,
-        health: &Health,
-        now: Moment,
-    ) {
+    pub(super) fn checked(&self, found: Result<(), String>, health: &Health, now: Moment) {
         let ill = self.ill.load(Ordering::Relaxed);
         if found.is_err() == ill {
             self.against.store(0, Ordering::Relaxed);
@@ -286,7 +273,7 @@ impl ServerHealth {
             self.note_return(now);
         }
         let what = found.map_or_else(What::Unhealthy, |()| What::Healthy);
-        self.note(url, in_a_row, what);
+        self.note(in_a_row, what);
     }
 
     /// Ends the health checks: from now on they do not keep the server out.
@@ -318,14 +305,14 @@ mod tests {
     use super::*;
     use config::{Host, Scheme};
 
-    fn server() -> (ServerHealth, ServerUrl) {
+    fn server() -> ServerHealth {
         let url = ServerUrl::Tcp {
             scheme: Scheme::Http,
             host: Host::Address(Ipv4Addr::LOCALHOST.into()),
             port: NonZeroU16::MIN,
             address: None,
         };
-        (ServerHealth::new("app"), url)
+        ServerHealth::new("app", &url)
     }
 
     fn after(in_a_row: u32, fail_timeout: Duration) -> MaxFails {
@@ -347,7 +334,7 @@ mod tests {
 
     #[test]
     fn checks_take_it_out_and_bring_it_in_after_so_many_in_a_row() {
-        let (condition, url) = server();
+        let condition = server();
         let script = "+ - - + - - - - + - + +";
         let passes: String = script
             .split(' ')
@@ -357,7 +344,7 @@ mod tests {
                 } else {
                     Err("500".to_owned())
                 };
-                condition.checked(&url, found, &HEALTH, Moment::default());
+                condition.checked(found, &HEALTH, Moment::default());
                 if condition.passes_checks() { '1' } else { '0' }
             })
             .collect();
@@ -366,9 +353,9 @@ mod tests {
 
     #[test]
     fn whom_nobody_checks_any_more_passes() {
-        let (condition, url) = server();
+        let condition = server();
         for _ in 0..3 {
-            condition.checked(&url, Err("500".to_owned()), &HEALTH, Moment::default());
+            condition.checked(Err("500".to_owned()), &HEALTH, Moment::default());
         }
         assert!(!condition.passes_checks());
         condition.unchecked(Moment::default());
@@ -377,30 +364,30 @@ mod tests {
 
     #[test]
     fn recovery_found_by_checks_ends_fail_timeout_and_the_count_of_failures() {
-        let (condition, url) = server();
+        let condition = server();
         let now = Moment::from_nanos(1);
         let max_fails = after(2, Duration::from_secs(3600));
-        condition.failed(&url, max_fails, &"refused", now);
-        condition.failed(&url, max_fails, &"refused", now);
+        condition.failed(max_fails, &"refused", now);
+        condition.failed(max_fails, &"refused", now);
         for _ in 0..3 {
-            condition.checked(&url, Err("500".to_owned()), &HEALTH, Moment::default());
+            condition.checked(Err("500".to_owned()), &HEALTH, Moment::default());
         }
-        condition.checked(&url, Ok(()), &HEALTH, now);
+        condition.checked(Ok(()), &HEALTH, now);
         assert!(condition.out_until() > now && !condition.passes_checks());
-        condition.checked(&url, Ok(()), &HEALTH, now);
+        condition.checked(Ok(()), &HEALTH, now);
         assert!(condition.out_until() <= now && condition.passes_checks());
-        condition.failed(&url, max_fails, &"refused", now);
+        condition.failed(max_fails, &"refused", now);
         assert!(condition.out_until() <= now, "one failure, not three");
     }
 
     #[test]
     fn a_good_check_does_not_bring_in_whom_requests_keep_out() {
-        let (condition, url) = server();
+        let condition = server();
         let now = Moment::from_nanos(1);
-        condition.failed(&url, after(1, Duration::from_secs(10)), &"refused", now);
-        condition.checked(&url, Ok(()), &HEALTH, now);
+        condition.failed(after(1, Duration::from_secs(10)), &"refused", now);
+        condition.checked(Ok(()), &HEALTH, now);
         assert!(condition.out_until() > now);
-        condition.answered(&url);
+        condition.answered();
         assert!(condition.out_until() <= now);
     }
 }

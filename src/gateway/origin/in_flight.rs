@@ -38,7 +38,7 @@ impl<'o> InFlight<'o> {
     ) -> Self {
         Self {
             server,
-            entry: Some(server.in_flight_table().enter(sender, now)),
+            entry: Some(server.in_flight.enter(sender, now)),
             failures,
             place: None,
             sender,
@@ -85,10 +85,6 @@ impl<'o> InFlight<'o> {
 
     pub(crate) fn at(&self) -> &'o Arc<Server> {
         self.server
-    }
-
-    pub(super) fn is_at(&self, server: &Arc<Server>) -> bool {
-        Arc::ptr_eq(self.server, server)
     }
 
     /// As [`Self::note_time`], but not in the table: the request is about to leave that.
@@ -146,7 +142,7 @@ impl<'o> InFlight<'o> {
         }
         // Most answers are whole then, so this alone is no reason to write to the table.
         self.has_begun.set(true);
-        self.server.metrics().count_response(status, took);
+        self.server.metrics.count_response(status, took);
         let client = Client::of(self.sender.client);
         match self.failures.reason(status, waited) {
             Some(reason) => (self.failures).answered(self.server, client, &reason, now),

@@ -1,5 +1,5 @@
 use std::cell::{Cell, RefCell};
-use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use awc::{Client, Connector};
 use bytes::Bytes;
 use config::{Health, HostRule, Http2, ServerUrl};
 use h2::RecvStream;
+use h2::client::SendRequest;
 use http::HeaderMap;
 use http::header::HOST;
 use http::uri::PathAndQuery;
@@ -112,7 +113,7 @@ impl Check {
             .insert_header(("user-agent", "drip"))
             // Each check also tests whether the server accepts connections.
             .force_close();
-        let answer = request.send().await.map_err(|error| error.to_string())?;
+        let answer = said(request.send().await)?;
         judged(answer.status().as_u16())
     }
 
@@ -132,26 +133,21 @@ impl Check {
             .authority(self.host.as_str())
             .path_and_query(self.path())
             .build();
-        uri.map_err(|error| error.to_string())
+        said(uri)
     }
 
     /// Asks by gRPC's health protocol (`grpc.health.v1`) how a service is.
     async fn ask_grpc(&self, stream: OriginStream, service: &str) -> Result<String, String> {
-        let text = |error: &dyn Error| error.to_string();
-        let handshake = h2::client::handshake(stream).await;
-        let (mut send, connection) = handshake.map_err(|error| text(&error))?;
+        let (mut send, connection) = said(h2::client::handshake(stream).await)?;
         let request = http::Request::post(self.uri()?)
             .header("user-agent", "drip")
             .header("content-type", "application/grpc")
             .header("te", "trailers")
             .body(());
-        let request = request.map_err(|error| text(&error))?;
-        let begun = send.send_request(request, false);
-        let (answer, mut body) = begun.map_err(|error| text(&error))?;
-        let asked = body.send_data(grpc_health::request(service).into(), true);
-        asked.map_err(|error| text(&error))?;
+        let (answer, mut body) = said(send.send_request(said(request)?, false))?;
+        said(body.send_data(grpc_health::request(service).into(), true))?;
         let exchange = async {
-            let (head, body) = answer.await.map_err(|error| text(&error))?.into_parts();
+            let (head, body) = said(answer.await)?.into_parts();
             if head.status != http::StatusCode::OK {
                 return Err(format!("it answered {}", head.status));
             }
@@ -159,7 +155,7 @@ impl Check {
             if let Some(status) = grpc_health::call_status(&head.headers) {
                 return grpc_health::judged(status, &[]);
             }
-            let (message, trailers) = read_whole(body).await.map_err(|error| text(&error))?;
+            let (message, trailers) = said(read_whole(body).await)?;
             let status = trailers.as_ref().and_then(grpc_health::call_status);
             let status = status.ok_or("its answer has no grpc-status")?;
             grpc_health::judged(status, &message)
@@ -169,23 +165,20 @@ impl Check {
 
     /// Asks over HTTP/2, and returns the status.
     async fn ask_http2(&self, stream: OriginStream) -> Result<u16, String> {
-        let text = |error: &dyn Error| error.to_string();
         let handshake = h2::client::handshake(stream).await;
-        let (send, connection) = handshake.map_err(|error| text(&error))?;
+        let (mut send, connection): (SendRequest<Bytes>, _) = said(handshake)?;
         let request = http::Request::get(self.uri()?)
             .header("user-agent", "drip")
             .body(());
-        let request = request.map_err(|error| text(&error))?;
-        let mut send: h2::client::SendRequest<Bytes> = send;
-        let (answer, _) = send
-            .send_request(request, true)
-            .map_err(|error| text(&error))?;
-        let status = async {
-            let answer = answer.await.map_err(|error| text(&error))?;
-            Ok(answer.status().as_u16())
-        };
+        let (answer, _) = said(send.send_request(said(request)?, true))?;
+        let status = async { Ok(said(answer.await)?.status().as_u16()) };
         before_end(connection, status).await
     }
+}
+
+/// The same with the words of an error.
+fn said<T>(result: Result<T, impl Display>) -> Result<T, String> {
+    result.map_err(|error| error.to_string())
 }
 
 /// Returns what comes of `exchange` on this connection, or that the connection ended before.
@@ -286,5 +279,20 @@ fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> CheckClient {
         awc,
         opened,
         is_unmade,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_but_2xx_and_3xx_is_a_failure() {
+        for status in [204, 302] {
+            assert!(judged(status).is_ok(), "{status}");
+        }
+        for status in [101, 404, 429, 500] {
+            assert!(judged(status).is_err(), "{status}");
+        }
     }
 }

@@ -84,7 +84,7 @@ impl Recovery {
             match &opened {
                 Ok(_) => server.reached(),
                 Err(error) if error.is_own() => {}
-                Err(error) => server.failed(error, self.max_fails, now.since(began), now),
+                Err(error) => server.failed(error, Some(self.max_fails), now.since(began), now),
             }
             opened.map(drop)
         };

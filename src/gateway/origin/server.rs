@@ -12,7 +12,7 @@ use super::failure_kind::FailureKind;
 use super::good_answers::Client;
 use super::health::{MaxFails, ServerHealth};
 use super::in_flight_table::InFlightTable;
-use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage, Past};
+use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage};
 use super::shown_certificate::ShownCertificate;
 use super::stream::OriginStream;
 use crate::observe::metrics::{Outcome, ServerMetrics};
@@ -21,11 +21,12 @@ use crate::observe::metrics::{Outcome, ServerMetrics};
 #[derive(Debug)]
 pub(crate) struct Server {
     url: ServerUrl,
-    in_flight: InFlightTable,
-    health: ServerHealth,
+    /// The requests at it.
+    pub(super) in_flight: InFlightTable,
+    pub(super) health: ServerHealth,
     incidents: Incidents,
     certificate: ShownCertificate,
-    metrics: ServerMetrics,
+    pub(super) metrics: ServerMetrics,
     /// Every request reads this, and a channel's lock would be too expensive for that.
     is_retired: AtomicBool,
     retirement: watch::Sender<()>,
@@ -36,7 +37,7 @@ impl Server {
         Self {
             url: url.clone(),
             in_flight: InFlightTable::default(),
-            health: ServerHealth::new(origin),
+            health: ServerHealth::new(origin, url),
             incidents: Incidents::default(),
             certificate: ShownCertificate::new(origin),
             metrics: ServerMetrics::default(),
@@ -47,15 +48,6 @@ impl Server {
 
     pub(super) fn url(&self) -> &ServerUrl {
         &self.url
-    }
-
-    pub(super) fn metrics(&self) -> &ServerMetrics {
-        &self.metrics
-    }
-
-    /// Returns whether it gets requests and answers. `alone`: the origin has no other server.
-    pub(super) fn is_healthy(&self, alone: bool, now: Moment) -> bool {
-        self.health.is_healthy(alone, now)
     }
 
     /// Whether it gets requests. `alone`: the origin has no other server.
@@ -91,15 +83,6 @@ impl Server {
         self.incidents.lock().last_check.clone()
     }
 
-    /// The requests at it.
-    pub(super) fn in_flight_table(&self) -> &InFlightTable {
-        &self.in_flight
-    }
-
-    pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.count()
-    }
-
     /// Returns whether requests may be sent to it. `alone`: the origin has no other server.
     pub(super) fn is_in(&self, alone: bool, now: Moment) -> bool {
         self.health.passes_checks() && (alone || self.out_for(now).is_zero())
@@ -129,105 +112,61 @@ impl Server {
     /// Notes that it was reached in an outage. If failed connections had taken it out, it is in.
     pub(super) fn reached(&self) {
         if self.health.was_unreachable() {
-            self.health.answered(&self.url);
+            self.health.answered();
         }
     }
 
     /// Notes that it answered a client as it should.
     pub(super) fn answered(&self, client: Client, now: Moment) {
-        self.health.answered(&self.url);
+        self.health.answered();
         self.health.good_answers.note(client, now);
     }
 
-    /// When it last answered as it should, up to 10 ms early; `None`: never. `besides`: not this client.
-    pub(super) fn answered_at(&self, besides: Option<Client>) -> Option<Moment> {
-        self.health.good_answers.last(besides)
-    }
-
-    /// Whether a failure of `client` is its first one in the row, among those that are asked for.
-    pub(super) fn fails_first(&self, client: Client) -> bool {
-        self.health.fails_first(client)
-    }
-
-    /// Records that its answer counts as a failure, and why.
-    pub(super) fn failed_by_answer(&self, reason: &str, max_fails: MaxFails, now: Moment) {
-        self.health.note_unreachable(false);
+    /// Records that its answer is a failure, and why. `max_fails`: how it counts; `None`: not at all.
+    pub(super) fn failed_by_answer(&self, reason: &str, max_fails: Option<MaxFails>, now: Moment) {
+        if max_fails.is_some() {
+            self.health.note_unreachable(false);
+        }
         let text = format!("{}: {reason}", self.url);
         self.note_failure(&reason, max_fails, FailureKind::Other, text, now);
     }
 
-    /// Records that its answer is a failure which does not count, and why.
-    pub(super) fn note_failed_answer(&self, reason: &str, now: Moment) {
-        let text = format!("{}: {reason}", self.url);
-        let mut past = self.incidents.lock();
-        self.set_last_failure(&mut past, FailureKind::Other, text, now);
-    }
-
-    /// Whether failures in doubt keep it out.
-    pub(super) fn is_out_in_doubt(&self, now: Moment) -> bool {
-        self.health.is_out_in_doubt(now)
-    }
-
-    /// Notes whether the failures that take it out next are in doubt.
-    pub(super) fn note_in_doubt(&self, in_doubt: bool) {
-        self.health.note_in_doubt(in_doubt);
-    }
-
-    /// Notes that it is new beside other servers.
-    pub(super) fn note_new(&self, now: Moment) {
-        self.health.note_return(now);
-    }
-
-    /// How long it has been in again, or there at all; `None`: it never came back.
-    pub(super) fn back_for(&self, now: Moment) -> Option<Duration> {
-        let returned = self.health.returned(now);
-        (returned > Moment::default()).then(|| now.since(returned))
-    }
-
-    /// Records that an attempt after `took` got no response.
+    /// Records that an attempt after `took` got no response. `max_fails`: how that counts as a
+    /// failure; `None`: not at all.
     pub(super) fn failed(
         &self,
         error: &OriginError,
-        max_fails: MaxFails,
+        max_fails: Option<MaxFails>,
         took: Duration,
         now: Moment,
     ) {
         let outcome = error.outcome();
-        self.health
-            .note_unreachable(outcome == Outcome::Unreachable);
         self.metrics.count(outcome, took);
-        if !error.is_in_doubt() {
-            self.note_in_doubt(false);
+        if max_fails.is_some() {
+            self.health
+                .note_unreachable(outcome == Outcome::Unreachable);
+            if !error.is_in_doubt() {
+                self.health.note_in_doubt(false);
+            }
         }
         let kind = FailureKind::of(error);
         self.note_failure(error, max_fails, kind, error.to_string(), now);
     }
 
-    /// Records that an attempt after `took` got no response, which does not count as a failure.
-    pub(super) fn note_unanswered(&self, error: &OriginError, took: Duration, now: Moment) {
-        self.metrics.count(error.outcome(), took);
-        let mut past = self.incidents.lock();
-        self.set_last_failure(&mut past, FailureKind::of(error), error.to_string(), now);
-    }
-
+    /// The last failure goes on with the one before if that is of the same kind and no good answer came since.
     fn note_failure(
         &self,
         reason: &dyn Display,
-        max_fails: MaxFails,
+        max_fails: Option<MaxFails>,
         kind: FailureKind,
         text: String,
         now: Moment,
     ) {
         let mut past = self.incidents.lock();
-        if self.health.failed(&self.url, max_fails, reason, now) {
+        if max_fails.is_some_and(|it| self.health.failed(it, reason, now)) {
             past.out_by_failures = Some(now);
         }
-        self.set_last_failure(&mut past, kind, text, now);
-    }
-
-    /// Sets the last failure. It goes on with the one before if that is of the same kind and no good answer came since.
-    fn set_last_failure(&self, past: &mut Past, kind: FailureKind, text: String, now: Moment) {
-        let answered = self.answered_at(None);
+        let answered = self.health.good_answers.last(None);
         let goes_on = |it: &&Failure| it.kind == kind && answered.is_none_or(|at| at <= it.since);
         let before = past.last_failure.as_ref().filter(goes_on);
         past.last_failure = Some(Failure {
@@ -254,7 +193,7 @@ impl Server {
         let mut past = self.incidents.lock();
         let passed = self.health.passes_checks();
         let is_good = found.as_ref().map(drop).map_err(String::clone);
-        self.health.checked(&self.url, is_good, health, now);
+        self.health.checked(is_good, health, now);
         if passed && !self.health.passes_checks() {
             past.out_by_checks = Some(now);
         }

@@ -82,14 +82,67 @@ impl Origin {
         dialer: &Dialer,
     ) -> Self {
         let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
+        let servers = settings.servers.iter().map(server).collect();
+        Self::of(settings, servers, None, known, false, dialer)
+    }
+
+    /// Returns the same origin under new settings.
+    ///
+    /// Servers that stay keep their state, and requests at the origin keep their places. Those that
+    /// wait at the gate keep waiting under the new settings.
+    #[must_use]
+    pub fn reload(&self, settings: config::Origin) -> Self {
+        let before = &self.servers;
+        let server = |OriginServer { url, .. }: &OriginServer| {
+            let known = before.iter().find(|server| server.url() == url);
+            known.map_or_else(
+                || {
+                    let server = Server::new(&settings.name, url);
+                    server.health.note_return(clock::now());
+                    Arc::new(server)
+                },
+                Arc::clone,
+            )
+        };
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
+        for server in before {
+            if !settings.servers.iter().any(|it| it.url == *server.url()) {
+                server.retire();
+            } else if settings.health.is_none() {
+                server.unchecked(clock::now());
+            }
+        }
+        let same = servers.len() == before.len();
+        let mut pairs = servers.iter().zip(before);
+        let has_same_servers = same && pairs.all(|(a, b)| Arc::ptr_eq(a, b));
+        let keeps_outage = has_same_servers && settings.holds();
+        let gate = self.gate.as_ref();
+        Self::of(
+            settings,
+            servers,
+            Some(self),
+            gate,
+            keeps_outage,
+            &self.dialer,
+        )
+    }
+
+    /// `before`: the same origin under the settings before. `gate`: the one that it goes on with.
+    fn of(
+        settings: config::Origin,
+        servers: Vec<Arc<Server>>,
+        before: Option<&Self>,
+        gate: Option<&Arc<OriginGate>>,
+        keeps_outage: bool,
+        dialer: &Dialer,
+    ) -> Self {
         let group = Group::of(&settings, &servers);
-        let failures = Failures::of(&settings, &servers, None);
+        let failures = Failures::of(&settings, &servers, before.map(|it| &it.failures));
         let room = room(group.as_ref(), &settings);
-        let gate = match known {
+        let gate = match gate {
             None => OriginGate::of(&settings, room),
             Some(gate) => {
-                gate.reload(&settings, room, false);
+                gate.reload(&settings, room, keeps_outage);
                 settings.gate().map(|_| Arc::clone(gate))
             }
         };
@@ -99,63 +152,11 @@ impl Origin {
             group,
             failures,
             dialer: dialer.with_tls(&settings.tls),
-            settings,
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
             unanswered: Throttle::default(),
-            lefts: Arc::default(),
-        }
-    }
-
-    /// Returns the same origin under new settings.
-    ///
-    /// Servers that stay keep their state, and requests at the origin keep their places. Those that
-    /// wait at the gate keep waiting under the new settings.
-    #[must_use]
-    pub fn reload(&self, settings: config::Origin) -> Self {
-        let server = |OriginServer { url, .. }: &OriginServer| {
-            let known = self.servers.iter().find(|server| server.url() == url);
-            known.map_or_else(
-                || {
-                    let server = Server::new(&settings.name, url);
-                    server.note_new(clock::now());
-                    Arc::new(server)
-                },
-                Arc::clone,
-            )
-        };
-        let servers: Vec<_> = settings.servers.iter().map(server).collect();
-        for server in &self.servers {
-            if !settings.servers.iter().any(|it| it.url == *server.url()) {
-                server.retire();
-            } else if settings.health.is_none() {
-                server.unchecked(clock::now());
-            }
-        }
-        let group = Group::of(&settings, &servers);
-        let failures = Failures::of(&settings, &servers, Some(&self.failures));
-        let room = room(group.as_ref(), &settings);
-        let gate = match &self.gate {
-            None => OriginGate::of(&settings, room),
-            Some(gate) => {
-                let same = servers.len() == self.servers.len();
-                let mut pairs = servers.iter().zip(&self.servers);
-                let has_same_servers = same && pairs.all(|(a, b)| Arc::ptr_eq(a, b));
-                gate.reload(&settings, room, has_same_servers && settings.holds());
-                settings.gate().map(|_| Arc::clone(gate))
-            }
-        };
-        Self {
-            servers,
-            next: AtomicUsize::new(0),
-            group,
-            failures,
-            dialer: self.dialer.with_tls(&settings.tls),
+            lefts: before.map_or_else(Arc::default, |it| Arc::clone(&it.lefts)),
             settings,
-            version: gate.as_ref().map_or(0, |gate| gate.version()),
-            gate,
-            unanswered: Throttle::default(),
-            lefts: Arc::clone(&self.lefts),
         }
     }
 
@@ -191,20 +192,20 @@ impl Origin {
         self.servers.iter().map(move |server| ServerState {
             url: server.url(),
             availability: server.availability(alone, now),
-            is_healthy: server.is_healthy(alone, now),
-            in_flight: server.in_flight(),
-            requests: server.in_flight_table(),
+            is_healthy: server.health.is_healthy(alone, now),
+            in_flight: server.in_flight.count(),
+            requests: &server.in_flight,
             last_failure: server.last_failure(),
             certificate_expires: server.certificate_expires(),
             last_check: server.last_check(),
-            metrics: server.metrics(),
+            metrics: &server.metrics,
         })
     }
 
     /// Returns the metrics of its servers, in the order of the file.
     pub fn metrics(&self) -> impl Iterator<Item = (&ServerUrl, &ServerMetrics)> {
         let servers = self.servers.iter();
-        servers.map(|server| (server.url(), server.metrics()))
+        servers.map(|server| (server.url(), &server.metrics))
     }
 
     /// Records how long a request was at a server when its client left before an answer began.

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use config::ServerUrl;
 use rustix::io::Errno;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use super::dial::within;
 use super::error::OriginError;
 use crate::observe::metrics::{ShortageWait, count_shortage};
 use crate::observe::throttle::Throttle;
@@ -71,21 +70,25 @@ pub(super) async fn open_within<T>(
     server: &ServerUrl,
     open: impl AsyncFn() -> io::Result<T>,
 ) -> Result<T, OriginError> {
-    let missing = Cell::new(None);
-    let opened = within(connect_timeout, server, wait_out(&missing, open)).await;
-    opened.map_err(|error| {
-        let (server, limit) = (server.to_string(), connect_timeout);
-        match missing.get() {
-            None => error,
-            Some(Shortage::Descriptor) => {
-                count_shortage(ShortageWait::DescriptorInVain);
-                OriginError::NoDescriptor { server, limit }
-            }
-            Some(Shortage::LocalPort) => {
-                count_shortage(ShortageWait::LocalPortInVain);
-                OriginError::NoLocalPort { server, limit }
-            }
+    let (missing, limit) = (Cell::new(None), connect_timeout);
+    let opened = timeout(limit, wait_out(&missing, open)).await;
+    let failed = match opened {
+        Ok(Ok(connection)) => return Ok(connection),
+        Ok(Err(source)) => Some(source),
+        Err(_) => None,
+    };
+    let server = server.to_string();
+    Err(match (missing.get(), failed) {
+        (Some(Shortage::Descriptor), _) => {
+            count_shortage(ShortageWait::DescriptorInVain);
+            OriginError::NoDescriptor { server, limit }
         }
+        (Some(Shortage::LocalPort), _) => {
+            count_shortage(ShortageWait::LocalPortInVain);
+            OriginError::NoLocalPort { server, limit }
+        }
+        (None, Some(source)) => OriginError::Connect { server, source },
+        (None, None) => OriginError::ConnectTimeout { server, limit },
     })
 }
 

@@ -39,9 +39,10 @@ impl<'r> Forward<'_, 'r> {
         let _counted = self.failed(in_flight, Failure::Origin(error));
         self.held_since(false);
         // If no other is in, the same one is asked again.
+        let (tried, now) = ([in_flight.server()], self.record.now());
         let _ = self
             .origin()
-            .another(in_flight, self.record.now(), || self.hash());
+            .untried(&tried, in_flight, now, || self.hash());
     }
 
     /// When the request first could not be sent or was lost: now, unless it was before.

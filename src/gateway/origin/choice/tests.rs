@@ -36,19 +36,6 @@ fn sequential_requests_come_in_the_order_of_nginx() {
 }
 
 #[test]
-fn the_fewest_requests_relative_to_the_weight_win() {
-    let mut all = servers(&[3, 1]);
-    let mut turns = Turns::new(2);
-    for _ in 0..8 {
-        let chosen = turns.choose(&all, None).unwrap();
-        all[chosen].in_flight += 1;
-    }
-    assert_eq!([all[0].in_flight, all[1].in_flight], [6, 2]);
-    all[0].in_flight -= 2;
-    assert_eq!(turns.choose(&all, None), Ok(0));
-}
-
-#[test]
 fn a_backup_is_chosen_only_if_nothing_else_can_be() {
     let mut all = servers(&[1, 1, 100]);
     all[2].is_backup = true;

@@ -44,7 +44,7 @@ fn fail(server: &Server, now: Moment) {
         server: server.url().to_string(),
         limit: SECOND,
     };
-    server.failed(&error, OUT, SECOND, now);
+    server.failed(&error, Some(OUT), SECOND, now);
 }
 
 const TWO: &str = "{ url = \"http://a\", weight = 2, max_in_flight = 10 }, \"http://b\"";
@@ -53,7 +53,7 @@ const TWO: &str = "{ url = \"http://a\", weight = 2, max_in_flight = 10 }, \"htt
 fn weight_and_places_of_a_server_that_comes_back_grow_evenly() {
     let (group, servers) = group(TWO, "slow_start = \"10s\"");
     assert_eq!(strengths(&group, at(0)), [(2000, Some(10)), (1000, None)]);
-    servers[0].note_new(at(0));
+    servers[0].health.note_return(at(0));
     for (seconds, weight, places) in [(0, 2, 1), (1, 200, 1), (5, 1000, 5), (9, 1800, 9)] {
         let expected = [(weight, Some(places)), (1000, None)];
         assert_eq!(strengths(&group, at(seconds)), expected, "{seconds}");
@@ -64,15 +64,15 @@ fn weight_and_places_of_a_server_that_comes_back_grow_evenly() {
 #[test]
 fn while_all_came_back_lately_none_has_fewer_places() {
     let (group, servers) = group(TWO, "slow_start = \"10s\"");
-    servers[0].note_new(at(0));
-    servers[1].note_new(at(4));
+    servers[0].health.note_return(at(0));
+    servers[1].health.note_return(at(4));
     assert_eq!(strengths(&group, at(5)), [(1000, Some(10)), (100, None)]);
     assert_eq!(strengths(&group, at(14)), [(2000, Some(10)), (1000, None)]);
     let (alone, servers) = self::group(
         "{ url = \"http://a\", max_in_flight = 10 }",
         "slow_start = \"10s\"",
     );
-    servers[0].note_new(at(0));
+    servers[0].health.note_return(at(0));
     assert_eq!(strengths(&alone, at(0)), [(1000, Some(10))]);
 }
 
@@ -94,7 +94,7 @@ fn requests_at_servers_that_are_out_take_no_room_from_others() {
         "{ url = \"http://a\", max_in_flight = 2 }, { url = \"http://b\", max_in_flight = 3 }";
     let (group, servers) = group(servers, "");
     assert_eq!(group.room(at(0)), Some(5));
-    let at_second = servers[1].in_flight_table();
+    let at_second = &servers[1].in_flight;
     let enter = || at_second.enter(Sender::default(), at(0));
     let mut requests = vec![enter(), enter(), enter()];
     fail(&servers[1], at(0));

@@ -30,25 +30,6 @@ impl Origin {
         Err(self.all_out(now))
     }
 
-    /// Moves the request to another server than the one that it `tried`.
-    ///
-    /// It keeps its place at the origin.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if no other server is in.
-    pub fn another<'o>(
-        &'o self,
-        tried: &mut InFlight<'o>,
-        now: Moment,
-        hash: impl FnOnce() -> Option<u64>,
-    ) -> Result<(), OriginError> {
-        let untried = |server: &Arc<Server>| !tried.is_at(server);
-        let other = self.pick_of(untried, tried.sender(), now, hash)?;
-        tried.move_to(other);
-        Ok(())
-    }
-
     /// Moves the request to a server that is not among those that it `tried`.
     ///
     /// It keeps its place at the origin.
@@ -132,7 +113,7 @@ impl Origin {
             .filter(|(_, server)| may_be(server))
             .filter(|(_, server)| server.is_in(alone, now));
         // The requests at a server that is compared with no other need not be counted.
-        let requests = |server: &Arc<Server>| if alone { 0 } else { server.in_flight() };
+        let requests = |server: &Arc<Server>| if alone { 0 } else { server.in_flight.count() };
         let Some((nth, _)) = candidates.min_by_key(|(_, server)| requests(server)) else {
             return Err(self.all_out(now));
         };
