@@ -93,31 +93,6 @@ fn never_more_than_may_run_at_the_origin_whoever_leaves_and_whatever_fails() {
 }
 
 #[test]
-fn three_run_at_the_same_time_and_never_four() {
-    let held = HoldingOrigin::start();
-    let gateway = Gateway::start(&file(&held.origin, "none", "burst = 40, in_flight = 3"));
-    let targets: Vec<String> = (0..30).map(|nth| format!("/{nth}?key=a")).collect();
-    let mut clients: Vec<(String, Client)> = targets
-        .into_iter()
-        .map(|target| (target.clone(), Client::ask(gateway.address(), &target)))
-        .collect();
-    gateway.wait_for_depth(27);
-    let mut released = 0;
-    while !clients.is_empty() {
-        let running = held.targets().split_off(released);
-        assert!(running.len() <= 3, "{running:?}");
-        held.release(&running[0]);
-        released += 1;
-        let at = clients.iter().position(|(target, _)| *target == running[0]);
-        // Of those that run, the first is released; the others keep their places.
-        let (_, mut client) = clients.remove(at.expect("it was asked"));
-        assert_eq!(client.answer().status, 200);
-        let wanted = (released + 3).min(30);
-        eventually("the next one runs", || held.targets().len() == wanted);
-    }
-}
-
-#[test]
 fn a_place_is_free_at_the_last_byte_of_the_answer_and_a_tunnel_holds_it() {
     let origin = Origin::answering(|exchange: &mut Exchange| {
         if exchange.target().starts_with("/tunnel") {

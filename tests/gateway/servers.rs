@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use crate::support::process::Process;
-use crate::support::{Client, Exchange, Gateway, Origin, eventually, fetch, free_address, now};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, free_address, now};
 
 fn several(servers: &[SocketAddr], more: &str) -> String {
     let servers: Vec<String> = servers
@@ -192,16 +192,6 @@ fn where_all_are_out_the_answer_is_503_until_one_is_asked_again() {
 }
 
 #[test]
-fn a_single_server_is_always_tried() {
-    let origin = Origin::answering(|_| Exchange::close());
-    let gateway = Gateway::start(&several(&[origin.address], "max_fails = 1\n"));
-    for _ in 0..5 {
-        assert_eq!(fetch(gateway.address(), "/").status, 502);
-    }
-    assert_eq!(origin.arrivals().len(), 5);
-}
-
-#[test]
 fn no_more_than_max_in_flight_are_at_the_origin_at_once_and_the_rest_wait_for_a_slot() {
     let (origin, open) = held();
     let gateway = Gateway::start(&several(&[origin.address], "max_in_flight = 2\n"));
@@ -238,25 +228,6 @@ fn a_place_is_taken_until_the_last_byte_of_the_answer() {
     *gate.0.lock().unwrap() = true;
     gate.1.notify_all();
     assert_eq!(second.answer().text(), "half");
-}
-
-#[test]
-fn requests_that_time_out_waiting_for_a_slot_get_503() {
-    let (origin, open) = held();
-    let more = "max_in_flight = 1\nqueue_timeout = \"300ms\"\n";
-    let gateway = Gateway::start(&several(&[origin.address], more));
-    let mut first = Client::ask(gateway.address(), "/");
-    origin.wait_for(1);
-    let answer = fetch(gateway.address(), "/");
-    assert_eq!(answer.status, 503);
-    assert_eq!(answer.field("retry-after"), Some("1"));
-    open();
-    assert_eq!(first.answer().status, 200);
-    assert_eq!(
-        fetch(gateway.address(), "/").status,
-        200,
-        "its slot is free"
-    );
 }
 
 #[test]

@@ -80,35 +80,3 @@ impl Outstanding {
         (self.in_time, self.overdue) = (Chain::default(), Chain::default());
     }
 }
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_who_is_past_slow_whatever_the_order_of_answers() {
-        let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
-        let slow = Duration::from_millis(250);
-        let mut outstanding = Outstanding::default();
-        let slots = [0, 10, 20, 30].map(|millis| outstanding.add(at(millis), None));
-        assert_eq!(outstanding.overdue(slow, at(250)), 0, "250 ms is not slow");
-        assert_eq!(outstanding.overdue(slow, at(261)), 2);
-        outstanding.remove(slots[1]);
-        assert_eq!(outstanding.overdue(slow, at(261)), 1);
-        outstanding.remove(slots[2]);
-        assert_eq!(outstanding.overdue(slow, at(281)), 2);
-        outstanding.remove(slots[3]);
-        outstanding.remove(slots[0]);
-        assert_eq!(outstanding.overdue(slow, at(1000)), 0);
-        let again = outstanding.add(at(1000), None);
-        assert!(slots.contains(&again), "slots are used again");
-        outstanding.add(at(1000), Some(7));
-        assert_eq!(outstanding.overdue_keys().count(), 0);
-        assert_eq!(outstanding.overdue(slow, at(2000)), 2);
-        outstanding.set_key(again, 8);
-        let keys: Vec<_> = outstanding.overdue_keys().collect();
-        assert_eq!(keys, [Some(7), Some(8)]);
-        outstanding.clear();
-        assert_eq!(outstanding.overdue(slow, at(3000)), 0);
-        assert_eq!(outstanding.add(at(3000), None), 0);
-    }
-}

@@ -96,43 +96,11 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn tally(keys: &[(Option<u64>, u64, u64)]) -> Tally {
-        let mut tally = Tally::default();
-        for (key, answers, trouble) in keys {
-            let it = tally.of(*key);
-            it.answers += answers;
-            it.trouble += trouble;
-        }
-        tally
-    }
-
-    /// In percent.
-    fn share(keys: &[(Option<u64>, u64, u64)]) -> u64 {
-        tally(keys).share(|it| (it.trouble, it.answers)) * 100 / WHOLE
-    }
-
-    #[test]
-    fn keys_count_and_not_answers() {
-        let (one, two, three) = (Some(1), Some(2), Some(3));
-        for (keys, percent) in [
-            (&[][..], 0),
-            (&[(None, 20, 5)], 25),
-            // Only one key is active.
-            (&[(one, 20, 5)], 25),
-            // Only one of several has trouble.
-            (&[(one, 1000, 1000), (two, 1, 0)], 0),
-            (&[(one, 1000, 1000), (None, 1, 0)], 0),
-            (&[(one, 1000, 1000), (two, 10, 1)], 55),
-            (&[(one, 1000, 1000), (two, 4, 1), (three, 7, 0)], 41),
-            (&[(one, 1, 1), (two, 1, 1), (three, 1000, 0)], 66),
-        ] {
-            assert_eq!(share(keys), percent, "{keys:?}");
-        }
-    }
-
     #[test]
     fn any_number_of_keys_takes_bounded_room() {
-        let mut tally = tally(&[(Some(0), 500, 500)]);
+        let mut tally = Tally::default();
+        let first = tally.of(Some(0));
+        (first.answers, first.trouble) = (500, 500);
         for key in 1..100_000 {
             tally.of(Some(key)).answers += 1;
         }

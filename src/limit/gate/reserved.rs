@@ -106,30 +106,6 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_touch_are_one_and_what_is_over_is_forgotten() {
-        let mut known = reserved(&[(300, 400), (100, 200), (150, 250), (250, 260), (500, 500)]);
-        assert_eq!(known, reserved(&[(100, 260), (300, 400)]));
-        known.forget(at(260));
-        assert_eq!(known, reserved(&[(300, 400)]));
-        known.forget(at(400));
-        assert!(known.is_empty());
-    }
-
-    #[test]
-    fn a_departure_has_an_interval_of_its_own() {
-        let rate: Rate = "10r/s".parse().unwrap();
-        let known = reserved(&[(200, 300), (350, 450), (600, 700)]);
-        let fit = |millis| moment(rate, known.fit(rate, ticks(rate, at(millis))));
-        assert_eq!([0, 100].map(fit), [at(0), at(100)]);
-        // From 300 to 350 there is no room.
-        assert_eq!(
-            [101, 250, 330, 500].map(fit),
-            [at(450), at(450), at(450), at(500)]
-        );
-        assert_eq!([501, 700].map(fit), [at(700), at(700)]);
-    }
-
-    #[test]
     fn what_is_reserved_is_not_time_of_ones_own() {
         let rate: Rate = "10r/s".parse().unwrap();
         let known = reserved(&[(200, 300), (350, 450)]);

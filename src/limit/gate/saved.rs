@@ -113,34 +113,6 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_take_the_slots_behind_those_who_wait_in_the_process_before() {
-        for (old, new) in [(0, 3), (1, 3), (7, 5)] {
-            let mut one = paced("3r/s");
-            ask(&mut one, old, START);
-            let now = START + Duration::from_millis(700);
-            while one.take(now).is_some() {}
-            let mut next = paced("3r/s");
-            next.restore(&one.save(now, &[]), now);
-            let waiting = one.depth();
-            ask(&mut one, new, now);
-            ask(&mut next, new, now);
-            let together = dues(&mut one);
-            // Those who need not wait have left already.
-            let alone = dues(&mut next);
-            let skip = waiting.min(together.len());
-            let together = &together[skip..];
-            assert_eq!(alone.len(), together.len(), "{old} and {new}");
-            // The time between the processes is whole nanoseconds.
-            let is_same =
-                |(one, other): (&Moment, &Moment)| one.as_nanos().abs_diff(other.as_nanos()) <= 2;
-            assert!(
-                alone.iter().zip(together).all(is_same),
-                "{old} and {new}: {alone:?}, {together:?}"
-            );
-        }
-    }
-
-    #[test]
     fn a_pause_goes_on() {
         let mut gate = paced("10r/s");
         gate.pause(START + Duration::from_secs(9));

@@ -17,14 +17,6 @@ fn limits(rate: &str) -> GateLimits {
     }
 }
 
-fn places(max_in_flight: usize) -> GateLimits {
-    GateLimits {
-        rate: None,
-        max_in_flight: Some(max_in_flight),
-        ..limits("1r/s")
-    }
-}
-
 fn join(gate: &mut Gate<char, u32>, key: char, millis: u64) -> Admission {
     gate.join(&Share::of(key), Cost::ONE, at(millis), || 0)
 }
@@ -71,20 +63,6 @@ fn a_bill_delays_those_who_leave_later_and_a_credit_moves_them_up() {
     gate.bill(2, at(5000));
     assert!(matches!(join(&mut gate, 'c', 5000), Admission::Waiting(_)));
     assert_eq!(gate.due(), Some(at(5200)));
-}
-
-#[test]
-fn a_cost_delays_the_next_departure() {
-    let mut gate = Gate::<char, u32>::new(limits("10r/s"));
-    let join = |gate: &mut Gate<char, u32>, cost, millis| {
-        let cost = Cost::new(cost).unwrap();
-        gate.join(&Share::of('a'), cost, at(millis), || cost.get())
-    };
-    assert_eq!(join(&mut gate, 5, 0), Admission::Passed);
-    for cost in [3, 1] {
-        assert!(matches!(join(&mut gate, cost, 10), Admission::Waiting(_)));
-    }
-    assert_eq!(taken(&mut gate, 2000), [('a', 500), ('a', 800)]);
 }
 
 #[test]
@@ -162,22 +140,6 @@ fn a_request_is_held_only_where_it_leaves_within_a_minute() {
 }
 
 #[test]
-fn without_a_pace_places_alone_count() {
-    let mut gate = Gate::new(places(2));
-    assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
-    assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
-    for key in ['a', 'a', 'b'] {
-        join(&mut gate, key, 1);
-    }
-    let mut left = Vec::new();
-    for millis in [5, 6, 7] {
-        gate.give_back(at(millis));
-        left.extend(taken(&mut gate, millis));
-    }
-    assert_eq!(left, [('b', 5), ('a', 6), ('a', 7)]);
-}
-
-#[test]
 fn limits_change_while_requests_wait_and_none_is_lost() {
     let mut gate = Gate::new(limits("1r/s"));
     join(&mut gate, 'a', 0);
@@ -202,32 +164,6 @@ fn limits_change_while_requests_wait_and_none_is_lost() {
     gate.set_limits(limits("10r/s"), at(1090));
     assert_eq!(taken(&mut gate, 1100), [('a', 1090)]);
     assert_eq!(gate.depth(), 0);
-}
-
-#[test]
-fn a_faster_rate_does_not_make_up_for_the_time_before_it() {
-    let mut gate = Gate::new(limits("1r/m"));
-    for _ in 0..4 {
-        join(&mut gate, 'a', 0);
-    }
-    gate.set_limits(limits("10r/s"), at(5000));
-    assert_eq!(
-        taken(&mut gate, 6000),
-        [('a', 5000), ('a', 5100), ('a', 5200)]
-    );
-}
-
-#[test]
-fn who_leaves_makes_those_behind_move_up() {
-    let mut gate = Gate::new(limits("10r/s"));
-    join(&mut gate, 'a', 0);
-    let Admission::Waiting(position) = join(&mut gate, 'a', 0) else {
-        panic!("it waits");
-    };
-    join(&mut gate, 'b', 0);
-    assert_eq!(gate.leave(&position), Some(0));
-    assert_eq!(gate.leave(&position), None);
-    assert_eq!(taken(&mut gate, 1000), [('b', 100)]);
 }
 
 #[test]

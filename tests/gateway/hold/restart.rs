@@ -1,9 +1,9 @@
 //! A server that comes up after an outage, and the requests that waited for it.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{MS, ask_all, held, origin_at, statuses, wait_for_depth};
 use crate::support::{
-    Client, Exchange, Gateway, Origin, best_of_three, check_gaps, fetch, free_address, now,
+    Client, Exchange, Gateway, Origin, best_of_three, check_gaps, fetch, free_address,
 };
 
 #[test]
@@ -126,44 +126,4 @@ fn a_post_on_a_kept_connection_that_was_closed_waits_too() {
     let answer = client.answer();
     assert_eq!((answer.status, answer.text()), (200, "hello".to_owned()));
     assert_eq!(origin.arrivals().len(), 1);
-}
-
-#[test]
-fn without_a_pace_the_origin_gets_one_request_then_two_for_each_answer_and_one_each_100_ms() {
-    let address = free_address();
-    let gateway = Gateway::start(&held(
-        &[address],
-        "hold = \"30s\"\nqueue_timeout = \"30s\"",
-        "",
-    ));
-    let targets: Vec<String> = (0..40).map(|nth| format!("/{nth}")).collect();
-    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
-    let mut clients = ask_all(&gateway, &targets);
-    // Of each request: how many had been answered when it arrived, and when that was.
-    let answered = Arc::new(Mutex::new((0_usize, Vec::new())));
-    let seen = Arc::clone(&answered);
-    let _origin = Origin::at(&address.to_string(), move |exchange: &mut Exchange| {
-        let mut it = seen.lock().expect("no panic");
-        let done = it.0;
-        it.1.push((done, now()));
-        drop(it);
-        thread::sleep(30 * MS);
-        // Counted before the gateway can know.
-        seen.lock().expect("no panic").0 += 1;
-        exchange.reply(b"ok")
-    });
-    assert_eq!(statuses(&mut clients), [200; 40]);
-    let seen = answered.lock().expect("no panic").1.clone();
-    assert_eq!(seen.len(), 40);
-    let began = seen[0].1;
-    for (nth, (done, arrived)) in seen.iter().enumerate() {
-        // The first one may have come up to two steps after the outage ended.
-        let steps = arrived.duration_since(began).as_millis() / 100 + 2;
-        let most = 1 + 2 * done + usize::try_from(steps).expect("few steps");
-        assert!(
-            nth < most,
-            "{nth} were there after {done} answers and {steps} steps: {seen:?}"
-        );
-    }
-    assert_eq!(fetch(gateway.address(), "/after").status, 200);
 }

@@ -11,8 +11,8 @@ use crate::support::{Origin, eventually, half_alone, now};
 
 const CONNECTIONS: usize = 50;
 
-/// Sends this head on many connections at once, after `before`, and fails unless each gets 431 and is closed.
-fn check_431(before: &[u8], head: &[u8]) {
+/// Sends these heads on many connections at once, each after `before`, and fails unless each gets 431 and is closed.
+fn check_431(before: &[u8], heads: &[Vec<u8>]) {
     let _alone = half_alone();
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "");
@@ -39,7 +39,8 @@ fn check_431(before: &[u8], head: &[u8]) {
     let mut sent = vec![0; CONNECTIONS];
     let deadline = now() + Duration::from_secs(5);
     while now() < deadline && watch(&mut crowd, Duration::ZERO) > 0 {
-        for (one, sent) in crowd.iter_mut().zip(&mut sent) {
+        for (nth, (one, sent)) in crowd.iter_mut().zip(&mut sent).enumerate() {
+            let head = &heads[nth % heads.len()];
             if one.ended.is_none() {
                 // A piece of each in turn, so that all are sent at the same time.
                 let end = head.len().min(*sent + 16 * 1024);
@@ -68,33 +69,20 @@ fn check_431(before: &[u8], head: &[u8]) {
 
 const SMALL: &[u8] = b"GET /?key=small HTTP/1.1\r\nHost: a\r\n\r\n";
 
-fn one_field() -> Vec<u8> {
-    let value = "a".repeat(1 << 20);
-    format!("GET /?key=large HTTP/1.1\r\nHost: a\r\nX-Large: {value}\r\n\r\n").into_bytes()
-}
-
 #[test]
-fn a_head_with_a_field_of_a_megabyte_is_refused() {
-    check_431(b"", &one_field());
-}
-
-#[test]
-fn so_is_a_later_head_of_a_connection() {
-    check_431(SMALL, &one_field());
-}
-
-#[test]
-fn so_is_a_head_with_a_target_of_a_megabyte() {
-    let target = "a".repeat(1 << 20);
-    let head = format!("GET /large/{target} HTTP/1.1\r\nHost: a\r\n\r\n");
-    check_431(b"", head.as_bytes());
-}
-
-#[test]
-fn so_is_a_head_of_very_many_lines() {
-    let mut head = "GET /?key=large HTTP/1.1\r\nHost: a\r\n".to_owned();
-    for nth in 0..50_000 {
-        write!(head, "X-{nth}: {nth}\r\n").expect("memory");
-    }
-    check_431(b"", (head + "\r\n").as_bytes());
+fn heads_of_a_megabyte_are_refused_whatever_makes_them_large() {
+    let large = "a".repeat(1 << 20);
+    let lines = (0..50_000).fold(String::new(), |mut lines, nth| {
+        write!(lines, "X-{nth}: {nth}\r\n").expect("memory");
+        lines
+    });
+    let heads = [
+        format!("GET /?key=large HTTP/1.1\r\nHost: a\r\nX-Large: {large}\r\n\r\n"),
+        format!("GET /large/{large} HTTP/1.1\r\nHost: a\r\n\r\n"),
+        format!("GET /?key=large HTTP/1.1\r\nHost: a\r\n{lines}\r\n"),
+    ];
+    let heads = heads.map(String::into_bytes);
+    check_431(b"", &heads);
+    // A later head of a connection.
+    check_431(SMALL, &heads[..1]);
 }

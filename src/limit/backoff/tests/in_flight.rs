@@ -151,14 +151,6 @@ fn long_answers_and_websockets_do_not_take_the_places_of_others() {
 }
 
 #[test]
-fn without_slow_the_number_in_flight_stays() {
-    let mut origin = Origin::new(limits(), "none", Some(50));
-    origin.answers(100, GOOD, 5000);
-    origin.answers(100, BAD, 5000);
-    assert_eq!((origin.wait(1000), limit(&origin)), (None, Some(50)));
-}
-
-#[test]
 fn who_still_sends_is_not_slow_and_keeps_its_place() {
     let mut origin = Origin::new(slow(250), "200r/s", Some(50));
     let mut uploads: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();

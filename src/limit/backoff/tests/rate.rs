@@ -214,13 +214,3 @@ fn a_silent_caller_gets_what_a_busy_one_gets() {
     assert_eq!(run(30_000), run(1));
     assert_ne!(run(30_000), "100r/s");
 }
-
-#[test]
-fn without_a_rate_nothing_is_paced() {
-    let mut origin = Origin::new(limits(), "none", Some(50));
-    assert_eq!(origin.second(0, 100), NONE);
-    assert_eq!(
-        (origin.rate(), origin.backoff.max_in_flight()),
-        ("none".into(), Some(50))
-    );
-}

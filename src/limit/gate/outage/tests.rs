@@ -76,23 +76,6 @@ fn who_had_left_and_was_not_sent_leaves_first_in_the_old_order() {
 }
 
 #[test]
-fn a_second_outage_keeps_the_first_order() {
-    let mut gate = gate("none", Some(2));
-    let (a, b) = (join(&mut gate, 'a', 1, 0), join(&mut gate, 'b', 2, 0));
-    gate.begin_outage();
-    gate.put_back(a.unwrap(), 'a', 1, at(1), 1);
-    gate.put_back(b.unwrap(), 'b', 1, at(1), 2);
-    gate.end_outage(at(100));
-    let again = gate.take(at(100)).unwrap();
-    assert_eq!(again.waiter, 1);
-    gate.begin_outage();
-    gate.put_back(again.number, 'a', 1, at(101), 1);
-    gate.end_outage(at(200));
-    let names = |gate: &mut Gate<char, u32>| gate.take(at(200)).map(|it| it.waiter);
-    assert_eq!((names(&mut gate), names(&mut gate)), (Some(1), None));
-}
-
-#[test]
 fn a_slot_that_was_not_used_is_not_lost() {
     let mut gate = gate("1r/m", None);
     assert_eq!(join(&mut gate, 'a', 1, 0), Some(1));
@@ -123,26 +106,6 @@ fn without_a_pace_the_origin_gets_one_and_then_two_for_each_that_it_is_done_with
     gate.begin_outage();
     gate.end_outage(at(20));
     assert!((0..9).all(|name| join(&mut gate, 'a', name, 20).is_some()));
-}
-
-#[test]
-fn places_bound_the_start_too_and_a_client_that_leaves_makes_room() {
-    let mut gate = gate("none", Some(3));
-    gate.begin_outage();
-    let mut positions = Vec::new();
-    for name in 1..=8 {
-        match gate.join(&Share::of('a'), Cost::ONE, at(0), || name) {
-            Admission::Waiting(position) => positions.push(position),
-            other => panic!("{other:?}"),
-        }
-    }
-    gate.end_outage(at(1));
-    assert_eq!(taken(&mut gate, 1), [(1, 1)]);
-    assert_eq!(gate.leave(&positions[1]), Some(2));
-    gate.give_back(at(2));
-    assert_eq!(taken(&mut gate, 2), [(3, 2), (4, 2)]);
-    (0..2).for_each(|_| gate.give_back(at(3)));
-    assert_eq!(taken(&mut gate, 3), [(5, 3), (6, 3), (7, 3)]);
 }
 
 #[test]
