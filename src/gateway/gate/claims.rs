@@ -145,7 +145,7 @@ impl Dialogue for GridLink {
             return None;
         }
         let mut demand = gate.demand(now);
-        if !grid.claims.takes_slots() {
+        if grid.claims.sharing() != Sharing::Grid {
             demand.slots = 0;
         }
         let waits = !demand.classes.is_empty();

@@ -108,12 +108,6 @@ impl BackoffExchange {
         }
     }
 
-    /// The name of the gateway.
-    #[must_use]
-    pub fn author(&self) -> u64 {
-        self.author
-    }
-
     /// Counts the cost of an answer of the origin.
     pub fn count(&mut self, cost: u32) {
         self.answers = self.answers.saturating_add(cost.into());

@@ -71,7 +71,7 @@ fn what_lies_behind_the_last_departure_is_forgotten() {
         assert!(queue.flows.len() <= 1, "{}", queue.flows.len());
     }
     // In a time without a pause, each of these leaves a tag.
-    for key in 0..20_000 {
+    for key in 0..11_000 {
         queue.join(&key, 1, 64, ());
     }
     while queue.take().is_some() {}

@@ -185,12 +185,6 @@ impl Claims {
         (self.wanted, self.waited) = (wanted, waits);
     }
 
-    /// Whether the slots of the next claim could be used.
-    #[must_use]
-    pub fn takes_slots(&self) -> bool {
-        self.mode == Mode::Grid
-    }
-
     /// The store answered: the gate gets its slots, or joins the grid again.
     pub fn answered<K: Hash + Eq + Clone, W>(
         &mut self,

@@ -65,19 +65,6 @@ fn a_server_that_takes_no_connection_in_time_is_a_504_after_hold() {
 }
 
 #[test]
-fn without_hold_a_refused_connection_is_a_502_at_once() {
-    let gateway = Gateway::start(&held(&[free_address()], "rate = \"100r/s\"", ""));
-    let began = now();
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
-    assert!(began.elapsed() < LATE);
-    let labels = [("origin", "app"), ("by", "outage")];
-    let blocked = gateway
-        .metrics()
-        .value("drip_origin_blocked_seconds_total", &labels);
-    assert_eq!(blocked, Some(0.0));
-}
-
-#[test]
 fn who_leaves_in_an_outage_gives_its_place_back_and_is_not_sent() {
     let address = free_address();
     let fields = "rate = \"20r/s\"\nhold = \"30s\"";

@@ -106,7 +106,6 @@ fn alone_it_takes_an_equal_part_and_comes_back_when_the_others_do() {
     assert_eq!(due(&claims, &gate, 170), None);
     claims.found(at(500));
     assert!(due(&claims, &gate, 500) <= Some(500));
-    assert!(!claims.takes_slots());
     claims.sent(20, true, at(500));
     claims.answered(&mut gate, &answer(1, &[], 0), at(501));
     assert_eq!(claims.sharing(), Sharing::Alone(count(3)));
