@@ -61,6 +61,7 @@ fn zone(system: &SystemRunner, name: &str) -> Arc<Zone> {
             &[Arbiter::current()],
             Moment::default(),
             None,
+            Arc::default(),
         ))
     })
 }

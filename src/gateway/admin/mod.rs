@@ -192,11 +192,8 @@ fn answering<const N: usize>(path: &str, methods: [(&str, Vec<Route>); N]) -> Re
 
 async fn metrics(admin: Data<Admin>) -> HttpResponse {
     let format = ("content-type", "text/plain; version=0.0.4; charset=utf-8");
-    admin.connections.show();
-    let text = match admin.gateway() {
-        Some(gateway) => exposition::render(&gateway, &admin.recorder).await,
-        None => admin.recorder.render(),
-    };
+    let gateway = admin.gateway();
+    let text = exposition::render(gateway.as_deref(), &admin.recorder, &admin.connections).await;
     HttpResponse::Ok().insert_header(format).body(text)
 }
 

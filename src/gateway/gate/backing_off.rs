@@ -137,7 +137,7 @@ impl BackingOff {
         let Some(cuts) = self.backoff.update(now) else {
             return;
         };
-        metrics.count_backoffs(cuts);
+        metrics.backoffs.add_cuts(cuts);
         self.note_change(now);
         if self.settings.mode == BackoffMode::On {
             gate.set_limits(self.limits_now(self.limits), now);

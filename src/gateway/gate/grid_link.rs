@@ -5,7 +5,7 @@ use std::time::Duration;
 use limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 
 use super::store_key::StoreKey;
-use crate::observe::metrics::ClaimMetrics;
+use crate::observe::metrics::{CountBy, StoreResult};
 use crate::store::{Claim, GRID_FORM, Pace, StoreClock};
 use crate::zone::{StoreHealth, StoreRefusal, store_result};
 
@@ -32,19 +32,24 @@ pub(super) struct GridLink {
     gateway: [u8; 8],
     /// How long answers to claims take to arrive, most of them; zero before the first one.
     lead: Duration,
-    claims: ClaimMetrics,
+    claims: Arc<CountBy<StoreResult>>,
 }
 
 impl GridLink {
     /// The way of the gate of this origin, from this thread. Does not connect.
-    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str, gateway: u64) -> Self {
+    pub(super) fn new(
+        store_health: &Arc<StoreHealth>,
+        origin: &str,
+        gateway: u64,
+        claims: Arc<CountBy<StoreResult>>,
+    ) -> Self {
         let key = StoreKey::new(store_health, origin, format!("gate:{origin}.{GRID_FORM}"));
         Self {
             clock: key.link.clock(),
             key,
             gateway: gateway.to_le_bytes(),
             lead: Duration::ZERO,
-            claims: ClaimMetrics::of(origin),
+            claims,
         }
     }
 
@@ -76,7 +81,7 @@ impl GridLink {
             at: None,
         };
         let (granted, trip) = self.key.link.run(self.key.link.store().claim(&claim)).await;
-        self.claims.count(store_result(granted.as_ref().err()));
+        self.claims.add(store_result(granted.as_ref().err()), 1);
         let granted = granted.map_err(|error| self.key.note(&error, REFUSED))?;
         self.clock.note(trip, granted.now);
         let own = |told: Moment| self.clock.own(told);

@@ -135,7 +135,7 @@ impl Dialogue for LearningLink {
             return true;
         };
         let adopted = shared.exchange.answered(backoff, &asked, &told, now);
-        gate.metrics.count_adopted(adopted);
+        gate.metrics.adopted.add_cuts(adopted);
         gate.advance(state, now);
         false
     }

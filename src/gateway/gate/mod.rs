@@ -130,7 +130,7 @@ impl OriginGate {
                 outages: 0,
                 version: 0,
             }),
-            metrics: GateMetrics::of(&origin.name),
+            metrics: GateMetrics::default(),
             events: GateEvents::default(),
             changes: watch::Sender::new(()),
             outage: watch::Sender::new(None),
@@ -369,7 +369,7 @@ impl OriginGate {
             } = release;
             let place = Place::new(self, number, cost, left);
             if waiter.send(Granted { place, due }).is_err() {
-                self.metrics.count_lost_slot();
+                self.metrics.lost_slots.add(1);
             }
         }
     }

@@ -191,7 +191,7 @@ impl OriginGate {
         let waited = waited(&state.blocked.times());
         state.observer = Some(Box::new(Observer {
             read: (now, waited),
-            waits: self.metrics.waits(),
+            waits: self.metrics.waits.counts(),
             ..Observer::default()
         }));
         self.is_observed.store(true, Ordering::Relaxed);
@@ -205,7 +205,7 @@ impl OriginGate {
 
     /// What has been observed since it was asked last; `None` if nobody observes.
     pub(crate) fn observed(&self) -> Option<Observation> {
-        let waits = self.metrics.waits();
+        let waits = self.metrics.waits.counts();
         let mut state = self.lock();
         let now = clock::now();
         state.back_off(&self.metrics, now);

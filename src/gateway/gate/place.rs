@@ -123,7 +123,7 @@ impl Place {
         }
         if let Some(sent) = self.sent.take() {
             let retry_after = retry_after().unwrap_or_else(|_invalid| {
-                self.gate.metrics().count_invalid_retry_after();
+                self.gate.metrics().invalid_retry_afters.add(1);
                 None
             });
             let result = OriginResult::Answered {

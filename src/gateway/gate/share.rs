@@ -56,12 +56,12 @@ impl StoreTask {
         let (store, origin, gateway) = (&self.store, &self.origin, self.gateway);
         match self.shared {
             Shared::Slots => {
-                let mut link = GridLink::new(store, origin, gateway);
+                let mut link = GridLink::new(store, origin, gateway, self.claims());
                 self.converse(&mut link).await;
             }
             Shared::Backoff => self.converse(&mut LearningLink::new(store, origin)).await,
             Shared::Places => {
-                let mut link = PlacesLink::new(store, origin, gateway);
+                let mut link = PlacesLink::new(store, origin, gateway, self.claims());
                 self.converse(&mut link).await;
                 link.end(self.gate.upgrade()).await;
             }

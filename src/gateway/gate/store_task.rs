@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::store_key::StoreKey;
 use super::{OriginGate, State};
+use crate::observe::metrics::{CountBy, StoreResult};
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 
@@ -147,6 +148,12 @@ impl StoreTask {
             store: Arc::clone(&caller.store),
             wake: Arc::clone(&caller.wake),
         }
+    }
+
+    /// Counts of what the gate asks the store for.
+    pub(super) fn claims(&self) -> Arc<CountBy<StoreResult>> {
+        let gate = self.gate.upgrade();
+        gate.map(|gate| gate.metrics.claims()).unwrap_or_default()
     }
 
     /// Calls until the gate is dropped, or another task calls for it.

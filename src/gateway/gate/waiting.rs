@@ -84,7 +84,10 @@ impl Waiting {
             alarm.set(Some(due));
             bell.next().await;
         }
-        self.gate.metrics.waited(pacer.now().since(self.since));
+        self.gate
+            .metrics
+            .waits
+            .record(pacer.now().since(self.since));
         Ok(place)
     }
 

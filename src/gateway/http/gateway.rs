@@ -16,12 +16,11 @@ use tokio::sync::watch;
 
 use crate::collapse::SharedAnswers;
 use crate::gate::OriginGate;
-use crate::http::message::{BodyMemory, buffer};
+use crate::http::message::BodyMemory;
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
 use crate::observe::metrics::{
-    ClassMetrics, CollapseMetrics, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry,
-    RouteMetrics, show_buffers,
+    CollapseMetrics, Count, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics,
 };
 use crate::observe::spans::Spans;
 use crate::origin::{Dialer, Origin};
@@ -61,7 +60,7 @@ pub struct Gateway {
     /// For requests that matched no route.
     no_route: Arc<RouteMetrics>,
     /// By the origin's index: the classes at its gate, in the order of the file.
-    classes: Vec<Vec<(Box<str>, Arc<ClassMetrics>)>>,
+    classes: Vec<Vec<(Box<str>, Arc<Count>)>>,
     learned_costs: LearnedCosts,
     access: Option<AccessLog>,
     /// The health of the store of shared zones and origins.
@@ -93,7 +92,7 @@ struct Lifecycle {
 
 impl Lifecycle {
     fn metrics_of(&self, route: &str) -> Arc<RouteMetrics> {
-        self.route_metrics.get(route, || RouteMetrics::of(route))
+        self.route_metrics.get(route, RouteMetrics::default)
     }
 }
 
@@ -153,14 +152,14 @@ fn collapses(
         routes.any(|it| it.collapse.is_some() && it.origin() == Some(index))
     };
     let origins = settings.origins.iter().enumerate();
-    let metrics = |it: &config::Origin| known.get(&it.name, || CollapseMetrics::of(&it.name));
+    let metrics = |it: &config::Origin| known.get(&it.name, CollapseMetrics::default);
     origins
         .map(|(index, it)| is_used(index).then(|| metrics(it)))
         .collect()
 }
 
 /// The classes at the gate of an origin, with their metrics; none without a gate.
-fn classes(origin: &Origin) -> Vec<(Box<str>, Arc<ClassMetrics>)> {
+fn classes(origin: &Origin) -> Vec<(Box<str>, Arc<Count>)> {
     let classes = origin.settings().classes.iter();
     let named = classes.filter_map(|class| {
         let metrics = origin.gate()?.metrics().class(&class.name);
@@ -185,6 +184,7 @@ impl Gateway {
                 workers,
                 since,
                 store_health.clone(),
+                Arc::default(),
             ))
         };
         let zones = settings.zones.iter().map(start).collect();
@@ -320,21 +320,6 @@ impl Gateway {
     pub fn zones_in_use(&self) -> impl Iterator<Item = &Arc<Zone>> {
         let retired = self.retired.iter().filter(|zone| !zone.has_ended());
         self.zones.iter().chain(retired)
-    }
-
-    /// Updates the metrics of zones, origins, the store and the buffers.
-    pub fn show_metrics(&self) {
-        self.zones_in_use().for_each(|zone| zone.metrics().show());
-        self.origins.iter().for_each(Origin::show_metrics);
-        self.rooms().for_each(|room| room.metrics().show());
-        self.collapses.iter().flatten().for_each(|it| it.show());
-        self.counted_routes().for_each(|(_, route)| route.show());
-        self.no_route.show();
-        if let Some(store_health) = &self.store_health {
-            store_health.show_metrics();
-        }
-        let buffers = buffer::stats();
-        show_buffers(buffers.in_use, buffers.pooled);
     }
 
     /// Sends the spans of sampled requests, if there is a collector.

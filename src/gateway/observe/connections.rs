@@ -6,12 +6,11 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ::metrics::gauge;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::metrics::{CONNECTIONS, MAX_CONNECTIONS, Sharded};
+use super::metrics::Sharded;
 
 /// The places of client connections. Clones share them.
 #[derive(Clone, Debug)]
@@ -214,14 +213,6 @@ impl ClientConnections {
             most: most(|(idle, _)| idle),
             most_of_all: most(|(_, all)| all),
         }
-    }
-
-    /// Reports the counts to Prometheus.
-    #[allow(clippy::cast_precision_loss)]
-    pub fn show(&self) {
-        let ConnectionCounts { open, max, .. } = self.counts();
-        gauge!(CONNECTIONS).set(open as f64);
-        gauge!(MAX_CONNECTIONS).set(max as f64);
     }
 }
 

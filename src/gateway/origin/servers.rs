@@ -219,13 +219,6 @@ impl Origin {
         self.lefts.counts()
     }
 
-    /// Updates the metrics of its gate for Prometheus.
-    pub fn show_metrics(&self) {
-        if let Some(gate) = &self.gate {
-            gate.metrics().show();
-        }
-    }
-
     /// Returns the health checks of its servers, if any.
     pub(super) fn checks(&self) -> impl Iterator<Item = Check> {
         let health = self.settings.health.iter();

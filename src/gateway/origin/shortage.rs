@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use tokio::time::{sleep, timeout};
 
 use super::error::OriginError;
-use crate::observe::metrics::{ShortageWait, count_shortage};
+use crate::observe::metrics::{DESCRIPTOR_WAITS, DescriptorWait, LOCAL_PORT_WAITS, LocalPortWait};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -38,9 +38,9 @@ impl Waiting {
         match shortage {
             Shortage::Descriptor => {
                 WAITING.fetch_add(1, Ordering::Relaxed);
-                count_shortage(ShortageWait::Descriptor);
+                DESCRIPTOR_WAITS.add(DescriptorWait::Origin, 1);
             }
-            Shortage::LocalPort => count_shortage(ShortageWait::LocalPort),
+            Shortage::LocalPort => LOCAL_PORT_WAITS.add(LocalPortWait::Origin, 1),
         }
         Self(shortage)
     }
@@ -80,11 +80,11 @@ pub(super) async fn open_within<T>(
     let server = server.to_string();
     Err(match (missing.get(), failed) {
         (Some(Shortage::Descriptor), _) => {
-            count_shortage(ShortageWait::DescriptorInVain);
+            DESCRIPTOR_WAITS.add(DescriptorWait::InVain, 1);
             OriginError::NoDescriptor { server, limit }
         }
         (Some(Shortage::LocalPort), _) => {
-            count_shortage(ShortageWait::LocalPortInVain);
+            LOCAL_PORT_WAITS.add(LocalPortWait::InVain, 1);
             OriginError::NoLocalPort { server, limit }
         }
         (None, Some(source)) => OriginError::Connect { server, source },

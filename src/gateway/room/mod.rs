@@ -135,7 +135,7 @@ impl OriginRoom {
                 front_wait: None,
                 draws: Draws::default(),
             }),
-            metrics: RoomMetrics::of(origin),
+            metrics: RoomMetrics::default(),
         }
     }
 

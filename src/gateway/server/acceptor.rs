@@ -22,7 +22,7 @@ use tokio::time::sleep;
 
 use super::listeners::{AcceptedSocket, BACKLOG, Listener};
 use crate::observe::connections::{ClientConnections, ConnectionPlace};
-use crate::observe::metrics::{ShortageWait, count_shortage};
+use crate::observe::metrics::{DESCRIPTOR_WAITS, DescriptorWait};
 
 /// Pause before the next try when the system has no descriptor or memory for a connection.
 const BACK_OFF: Duration = Duration::from_millis(500);
@@ -157,7 +157,7 @@ impl Dispatch {
                 Ok(Err(error)) if is_of_one_connection(&error) => {}
                 Ok(Err(error)) => {
                     if is_shortage(&error) {
-                        count_shortage(ShortageWait::ClientDescriptor);
+                        DESCRIPTOR_WAITS.add(DescriptorWait::Client, 1);
                     }
                     if !failing {
                         tracing::error!(%error, retry_every = ?BACK_OFF, "connections cannot be accepted");

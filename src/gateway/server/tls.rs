@@ -6,7 +6,7 @@ use config::{ClientAuth, ListenService, Server};
 use tokio_rustls::rustls::{AlertDescription, Error, InvalidMessage, PeerMisbehaved};
 
 use crate::http::downstream::{Certificates, HandshakeError, TlsServer};
-use crate::observe::metrics::{HandshakeFailure, count_handshake_failure, show_handshake_failures};
+use crate::observe::metrics::{HandshakeFailure, count_handshake_failure};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -19,7 +19,6 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
     };
     let certificates = Arc::new(Certificates::load(&tls.pairs).map_err(|error| failed(&error))?);
     certificates.note();
-    show_handshake_failures();
     actix_rt::spawn(Arc::clone(&certificates).follow());
     // Addresses with the same settings share one.
     let mut made: Vec<(Option<&ClientAuth>, TlsServer)> = Vec::new();

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::views::{Codes, Plain, Totals};
 use crate::observe::metrics::{
-    CodeClass, LimitStatus, Outcome, Rejected, RouteMetrics, ServerMetrics, StoreResult,
-    ZoneMetrics,
+    CodeClass, CountBy, LimitStatus, Outcome, RouteMetrics, ServerMetrics, ZoneMetrics,
 };
 
 /// The status of a request whose client left before a response began.
@@ -16,8 +15,7 @@ pub(crate) type Labelled = BTreeMap<Plain, u64>;
 
 /// A server's responses, by class of their status.
 pub(crate) fn responses(server: &ServerMetrics) -> Codes {
-    let codes = CodeClass::ALL.into_iter();
-    labelled(codes.map(|code| (code.label(), server.responses(code))))
+    labelled(server.responses.each())
 }
 
 /// Requests that a server did not answer, by kind.
@@ -57,14 +55,13 @@ pub(crate) fn totals(count: impl Fn(LimitStatus) -> u64) -> Totals {
 
 /// Rejections of a zone by reason, zeros included.
 pub(crate) fn rejections(zone: &ZoneMetrics) -> Labelled {
-    let count = |why: Rejected| (why.label().into(), zone.rejected(why));
-    Rejected::ALL.into_iter().map(count).collect()
+    let all = zone.rejections.each();
+    all.map(|(why, count)| (why.into(), count)).collect()
 }
 
 /// Operations of a zone in the store, by result.
 pub(crate) fn operations(zone: &ZoneMetrics) -> Labelled {
-    let results = StoreResult::ALL.into_iter();
-    labelled(results.map(|result| (result.label(), zone.operations(result))))
+    labelled(zone.operations().into_iter().flat_map(CountBy::each))
 }
 
 /// Adds `more` to `sum`.

@@ -13,13 +13,13 @@ use crate::gate::{
 };
 use crate::http::gateway::Gateway;
 use crate::observe::key_names::KeyNames;
-use crate::observe::metrics::{BackoffReason, GateRejected};
+use crate::observe::metrics::BackoffReason;
 use crate::zone::StoreRefusal;
 
 /// Rejections since the start, by reason.
 pub(crate) fn rejections(gate: &OriginGate) -> BTreeMap<Plain, u64> {
-    let count = |why: GateRejected| (why.label().into(), gate.metrics().rejected(why));
-    GateRejected::ALL.into_iter().map(count).collect()
+    let all = gate.metrics().rejections.each();
+    all.map(|(why, count)| (why.into(), count)).collect()
 }
 
 /// The classes of a gate, each with its number of waiters.

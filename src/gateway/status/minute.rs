@@ -98,7 +98,7 @@ impl Minute {
 fn all(gateway: &Gateway) -> impl Iterator<Item = (Of, Counts)> {
     let store = gateway.store_health().map(|store| {
         let url = store.settings().url.to_string();
-        (Of::Store(url), store.latencies())
+        (Of::Store(url), store.round_trips().counts())
     });
     let servers = gateway.origins().iter().flat_map(|origin| {
         let name = &origin.settings().name;
@@ -106,7 +106,7 @@ fn all(gateway: &Gateway) -> impl Iterator<Item = (Of, Counts)> {
         metrics.map(move |(url, metrics)| (Of::server(name, url), metrics.latencies()))
     });
     let routes = gateway.counted_routes();
-    let routes = routes.map(|(name, metrics)| (Of::Route(name), metrics.latencies()));
+    let routes = routes.map(|(name, metrics)| (Of::Route(name), metrics.durations.counts()));
     store.into_iter().chain(servers).chain(routes)
 }
 

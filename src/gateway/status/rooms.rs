@@ -9,7 +9,6 @@ use limit::{Rate, RoomCounts};
 use super::counts::Labelled;
 use super::timestamp::timestamp;
 use super::views::{self, FileAndNow, Plain};
-use crate::observe::metrics::RoomRequest;
 use crate::room::{OriginRoom, RoomOverride, RoomStatus, RoomWord};
 
 /// What visitors did or what was done, by name.
@@ -85,8 +84,7 @@ fn places(sessions: NonZeroU32) -> u64 {
 }
 
 fn requests(room: &OriginRoom) -> Labelled {
-    let all = RoomRequest::ALL.into_iter();
-    counted(all.map(|it| (it.label(), room.metrics().counted(it))))
+    counted(room.metrics().requests.each())
 }
 
 fn counted(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<Plain, u64> {

@@ -48,7 +48,7 @@ use super::views::{
 use crate::http::gateway::{Gateway, Maintenances};
 use crate::observe::connections::ClientConnections;
 use crate::observe::key_names::KeyNames;
-use crate::observe::metrics::{Counts, LimitStatus, Tally};
+use crate::observe::metrics::{Count, Counts, LimitStatus};
 use crate::time::clock;
 use crate::zone::{HeavyKeys, Zone};
 
@@ -198,11 +198,11 @@ impl Sampler {
         let settings = zone.settings();
         let metrics = zone.metrics();
         let now = (
-            LimitStatus::ALL.map(|status| metrics.counted(status)),
-            [&metrics.new_keys, &metrics.evicted_lru, &metrics.flooded].map(Tally::get),
+            LimitStatus::ALL.map(|status| metrics.statuses.get(status)),
+            [&metrics.new_keys, &metrics.evicted_lru, &metrics.flooded].map(Count::get),
             counts::rejections(metrics),
-            metrics.waits(),
-            metrics.lefts(),
+            metrics.waits.counts(),
+            metrics.lefts.counts(),
         );
         let (requests, [new_keys, evicted, flooded], rejections, waits, lefts) =
             self.zones.since(settings.name.clone(), now);

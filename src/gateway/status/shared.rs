@@ -8,8 +8,8 @@ use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 
 /// Requests by where their answer came from, so far.
 pub(crate) fn requests(metrics: &CollapseMetrics) -> Labelled {
-    let all = SharedOutcome::ALL.into_iter();
-    all.map(|it| (it.label().into(), metrics.counted(it)))
+    let all = metrics.requests.each();
+    all.map(|(outcome, count)| (outcome.into(), count))
         .collect()
 }
 

@@ -57,7 +57,7 @@ impl Shards {
         self.retired.load(Ordering::Relaxed) && !self.supervisor(key).connected()
     }
 
-    pub(super) fn metrics(&self) -> &ZoneMetrics {
+    pub(super) fn metrics(&self) -> &Arc<ZoneMetrics> {
         &self.metrics
     }
 
@@ -76,7 +76,7 @@ impl Shards {
         dry_run: bool,
     ) {
         self.metrics.count(plan, rejection.status(dry_run));
-        self.metrics.count_rejection(rejection.reason);
+        self.metrics.rejections.add(rejection.reason, 1);
     }
 
     /// Counts a request whose turn was not used.

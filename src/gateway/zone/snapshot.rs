@@ -12,7 +12,7 @@ use super::heavy::{HeavyCount, HeavyName};
 use super::messages::Probe;
 use super::stats::{KeyState, PlacesElsewhere};
 use super::store_link::StoreLink;
-use crate::observe::metrics::{LimitStatus, ZoneMetrics};
+use crate::observe::metrics::{Level, LimitStatus, ZoneMetrics};
 use crate::time::pacer::Pacer;
 
 /// How long it is told what other gateways had of a key of which this one has nothing any more.
@@ -129,7 +129,7 @@ impl Shard {
 
     /// Records how long a request of a key waited for its turn.
     pub(super) fn waited(&self, key: &Key, span: Duration, now: Moment) {
-        self.metrics.waited(span);
+        self.metrics.waits.record(span);
         let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         self.heavy
             .borrow_mut()
@@ -258,24 +258,16 @@ impl Shard {
 impl Drop for Shard {
     /// What is left after a panic is not counted one by one: the waiters, which are answered, and
     /// the running requests, which go on.
-    #[allow(clippy::cast_precision_loss)]
     fn drop(&mut self) {
-        self.metrics.depth.decrement(self.depth.get() as f64);
-        self.metrics.in_flight.decrement(self.running.get() as f64);
+        self.metrics.depth.change(self.depth.get(), 0);
+        self.metrics.in_flight.change(self.running.get(), 0);
     }
 }
 
 /// Records that a part of a total, which is also shown, has changed.
-#[allow(clippy::cast_precision_loss)]
-fn count_change(total: &Cell<usize>, shown: &metrics::Gauge, before: usize, after: usize) {
-    if before == after {
-        return;
-    }
+fn count_change(total: &Cell<usize>, shown: &Level, before: usize, after: usize) {
     total.set((total.get() + after).saturating_sub(before));
-    match after.checked_sub(before) {
-        Some(more) => shown.increment(more as f64),
-        None => shown.decrement((before - after) as f64),
-    }
+    shown.change(before, after);
 }
 
 /// What one actor publishes to its supervisor.

@@ -240,7 +240,9 @@ fn a_key_set_that_changes_counts_at_once_and_a_broken_one_changes_nothing() {
     fs::write(&keys, &made.without_rsa).expect("a file");
     is("none");
     eventually("the log tells of it", || {
-        gateway.log().contains("key set file keys.json content changed")
+        gateway
+            .log()
+            .contains("key set file keys.json content changed")
     });
     fs::write(&keys, &made.keys).expect("a file");
     is("alice");

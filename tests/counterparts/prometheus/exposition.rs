@@ -1,6 +1,9 @@
 //! The content of `/metrics`, and whether it has what an expression names.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::prometheus::expression::{Metric, named};
 
@@ -89,30 +92,18 @@ fn fits(found: &str, value: &str) -> bool {
 
 /// The name and labels of a line such as `a{b="c"} 1`.
 fn series(line: &str) -> Option<(String, BTreeMap<String, String>)> {
-    let end = line.find(['{', ' '])?;
-    let (name, mut rest) = line.split_at(end);
-    let mut labels = BTreeMap::new();
-    if let Some(inner) = rest.strip_prefix('{') {
-        rest = inner;
-        while !rest.starts_with('}') {
-            let (label, after) = rest.trim_start_matches(',').split_once("=\"")?;
-            let mut value = String::new();
-            let mut chars = after.chars();
-            loop {
-                match chars.next()? {
-                    '"' => break,
-                    '\\' => match chars.next()? {
-                        'n' => value.push('\n'),
-                        other => value.push(other),
-                    },
-                    other => value.push(other),
-                }
-            }
-            labels.insert(label.to_owned(), value);
-            rest = chars.as_str();
-        }
-    }
-    Some((name.to_owned(), labels))
+    static LABEL: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r#"([a-z_]+)="((?:[^"\\]|\\.)*)""#).expect("a pattern"));
+    let name = &line[..line.find(['{', ' '])?];
+    let labels = LABEL.captures_iter(line).map(|found| {
+        let (_, [label, value]) = found.extract();
+        let value = value
+            .replace("\\\"", "\"")
+            .replace("\\n", "\n")
+            .replace(r"\\", r"\");
+        (label.to_owned(), value)
+    });
+    Some((name.to_owned(), labels.collect()))
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A parser for as much of `PromQL` as needed to find the metrics and labels in an expression.
 
+use regex::{Captures, Regex};
+
 /// The metrics and labels that an expression names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Named {
@@ -15,93 +17,48 @@ pub struct Metric {
     pub matchers: Vec<(String, String, String)>,
 }
 
-const GROUPING: [&str; 6] = [
-    "by",
-    "without",
-    "on",
-    "ignoring",
-    "group_left",
-    "group_right",
-];
+const NAME: &str = "[a-zA-Z_:][a-zA-Z0-9_:]*";
 const OPERATORS: [&str; 5] = ["and", "or", "unless", "bool", "offset"];
 
 /// The names in `expression`. Its variables are Grafana's, or already replaced.
 pub fn named(expression: &str) -> Named {
     let mut named = Named::default();
-    let mut rest = expression;
-    while let Some(first) = rest.chars().next() {
-        if first == '[' {
-            rest = &rest[rest.find(']').expect("the end of a range")..];
-        } else if first.is_ascii_digit() {
-            // A number, or a duration.
-            rest =
-                rest.trim_start_matches(|next: char| next.is_ascii_alphanumeric() || next == '.');
-        } else if is_of_name(first) {
-            let name;
-            (name, rest) = take_name(rest);
-            let after = rest.trim_start();
-            if GROUPING.contains(&name) {
-                let list = after.strip_prefix('(').expect("labels");
-                let (list, end) = list.split_once(')').expect("the end of the labels");
-                let labels = list
-                    .split(',')
-                    .map(str::trim)
-                    .filter(|label| !label.is_empty());
-                named.grouping.extend(labels.map(str::to_owned));
-                rest = end;
-            } else if let Some(inner) = after.strip_prefix('{') {
-                let matchers;
-                (matchers, rest) = take_matchers(inner);
-                named.metrics.push(Metric {
-                    name: name.to_owned(),
-                    matchers,
-                });
-            } else if !is_call(after) && !OPERATORS.contains(&name) {
-                let name = name.to_owned();
-                named.metrics.push(Metric {
-                    name,
-                    matchers: Vec::new(),
-                });
-            }
-        } else {
-            rest = &rest[first.len_utf8()..];
+    // Takes all places of a pattern out of the text.
+    let take = |text: &str, pattern: &str, note: &mut dyn FnMut(&Captures)| {
+        let pattern = Regex::new(pattern).expect("a pattern");
+        let taken = pattern.replace_all(text, |found: &Captures| {
+            note(found);
+            " "
+        });
+        taken.into_owned()
+    };
+    let by = r"(?-u:\b)(?:by|without|on|ignoring|group_left|group_right)[ \n]*\(([^)]*)\)";
+    let text = take(expression, by, &mut |found| {
+        let labels = found[1].split(',').map(str::trim);
+        let labels = labels.filter(|label| !label.is_empty());
+        named.grouping.extend(labels.map(str::to_owned));
+    });
+    let matcher = Regex::new(&format!("({NAME}) *(=~|!~|!=|=) *\"([^\"]*)\"")).expect("a pattern");
+    let text = take(&text, &format!(r"({NAME})\{{([^}}]*)\}}"), &mut |found| {
+        let matchers = matcher.captures_iter(&found[2]);
+        let matchers = matchers.map(|it| it.extract().1.map(str::to_owned).into());
+        named.metrics.push(Metric {
+            name: found[1].to_owned(),
+            matchers: matchers.collect(),
+        });
+    });
+    let numbers = r"\[[^\]]*\]|(?-u:\b)[0-9][a-zA-Z0-9.]*";
+    let text = take(&text, numbers, &mut |_| ());
+    take(&text, &format!(r"({NAME})[ \n]*(\()?"), &mut |found| {
+        let is_call = found.get(2).is_some();
+        if !is_call && !OPERATORS.contains(&&found[1]) {
+            named.metrics.push(Metric {
+                name: found[1].to_owned(),
+                matchers: Vec::new(),
+            });
         }
-    }
+    });
     named
-}
-
-/// Whether a name before this is that of a function or an aggregation.
-fn is_call(after: &str) -> bool {
-    after.starts_with('(') || ["by", "without"].contains(&take_name(after).0)
-}
-
-fn is_of_name(next: char) -> bool {
-    next.is_ascii_alphanumeric() || next == '_' || next == ':'
-}
-
-fn take_name(text: &str) -> (&str, &str) {
-    text.split_at(text.find(|next| !is_of_name(next)).unwrap_or(text.len()))
-}
-
-/// From after the opening brace to after the closing one.
-fn take_matchers(mut text: &str) -> (Vec<(String, String, String)>, &str) {
-    let mut matchers = Vec::new();
-    loop {
-        text = text.trim_start_matches([' ', ',', '\n']);
-        if let Some(rest) = text.strip_prefix('}') {
-            return (matchers, rest);
-        }
-        let (label, rest) = take_name(text);
-        let (operator, rest) = rest.split_once('"').expect("a value");
-        let (value, rest) = rest.split_once('"').expect("the end of the value");
-        assert!(!label.is_empty() && !value.contains('\\'), "{text}");
-        matchers.push((
-            label.to_owned(),
-            operator.trim().to_owned(),
-            value.to_owned(),
-        ));
-        text = rest;
-    }
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn view(
         "zones": limits.iter().map(zone).collect::<Vec<_>>(),
         "requests": statuses.values().sum::<u64>(),
         "statuses": statuses,
-        "latency": minute.latency(&Of::Route(name), &metrics.latencies()),
+        "latency": minute.latency(&Of::Route(name), &metrics.durations.counts()),
     });
     let maintained = route.and_then(|route| gateway.maintenances().of(route));
     reply::add(&mut view, "maintenance", maintained.map(maintenance::view));

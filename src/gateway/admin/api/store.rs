@@ -44,7 +44,7 @@ fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value {
         "up": outage.is_none(),
         "out_since": outage.as_ref().map(|(since, _)| timestamp(*since)),
         "reason": outage.as_ref().map(|(_, reason)| Plain::new(reason)),
-        "latency": minute.latency(&Of::Store(url), &store.latencies()),
+        "latency": minute.latency(&Of::Store(url), &store.round_trips().counts()),
         "operations": all,
         "zones": zones,
     })

@@ -68,7 +68,7 @@ async fn view(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
         "max_keys": settings.max_keys,
         "new_keys": settings.new_keys.map(|rate| rate.to_string()),
         "limits": limits(gateway, index),
-        "totals": counts::totals(|status| metrics.counted(status)),
+        "totals": counts::totals(|status| metrics.statuses.get(status)),
         "rejections": counts::rejections(metrics),
         "depth": stats.depth,
         "depth_max": stats.depth_max,

@@ -4,7 +4,7 @@ use limit::{PoolCall, PoolReply};
 
 use super::super::store_key::StoreKey;
 use super::{OriginGate, PoolTerms};
-use crate::observe::metrics::ClaimMetrics;
+use crate::observe::metrics::{CountBy, StoreResult};
 use crate::store::{PLACES_FORM, PlacesCall};
 use crate::zone::{StoreHealth, StoreRefusal, store_result};
 
@@ -16,7 +16,7 @@ pub(in crate::gate) struct PlacesLink {
     pub(super) key: StoreKey,
     /// What tells this gateway from others.
     gateway: [u8; 8],
-    calls: ClaimMetrics,
+    calls: Arc<CountBy<StoreResult>>,
     /// What the pool was told last.
     last: Option<(PoolCall, PoolTerms)>,
 }
@@ -27,12 +27,13 @@ impl PlacesLink {
         store_health: &Arc<StoreHealth>,
         origin: &str,
         gateway: u64,
+        calls: Arc<CountBy<StoreResult>>,
     ) -> Self {
         let name = format!("places:{origin}.{PLACES_FORM}");
         Self {
             key: StoreKey::new(store_health, origin, name),
             gateway: gateway.to_le_bytes(),
-            calls: ClaimMetrics::of(origin),
+            calls,
             last: None,
         }
     }
@@ -58,7 +59,7 @@ impl PlacesLink {
             at: None,
         };
         let (reply, _) = self.key.link.run(self.key.link.store().places(&call)).await;
-        self.calls.count(store_result(reply.as_ref().err()));
+        self.calls.add(store_result(reply.as_ref().err()), 1);
         reply.map_err(|error| self.key.note(&error, "places"))
     }
 

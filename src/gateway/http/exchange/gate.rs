@@ -158,7 +158,7 @@ impl<'a> GateRequest<'a> {
 
     /// Counts and logs that the gate rejects the request.
     fn tell_rejection(&self, reason: GateRejected) {
-        self.gate.metrics().count_rejection(reason);
+        self.gate.metrics().rejections.add(reason, 1);
         self.gate.events().rejected(|| RejectionAtGate {
             origin: self.settings().name.clone(),
             key: self.key_name(),

@@ -31,7 +31,7 @@ impl Gateway {
     /// Counts a request whose client its route does not let in.
     pub fn count_refused(&self, route: usize) {
         if let Some(metrics) = self.routes.get(route) {
-            metrics.count_refused();
+            metrics.refused.add(1);
         }
     }
 
@@ -47,7 +47,7 @@ impl Gateway {
         let classes = &self.classes[origin];
         let named = classes.iter().find(|(name, _)| **name == *class);
         if let Some((_, metrics)) = named.or(classes.first()) {
-            metrics.count();
+            metrics.add(1);
         }
     }
 }

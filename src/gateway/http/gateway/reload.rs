@@ -81,7 +81,14 @@ impl Gateway {
                     self.zones[index].retune(wanted.clone(), in_flight, store_health.cloned())
                 } else {
                     self.tell_of_a_fresh_start(wanted);
-                    Zone::start(wanted.clone(), workers, now, store_health.cloned())
+                    let mut same = self
+                        .zones_in_use()
+                        .filter(|it| it.settings().name == wanted.name);
+                    let metrics = same
+                        .next()
+                        .map(|it| Arc::clone(it.metrics()))
+                        .unwrap_or_default();
+                    Zone::start(wanted.clone(), workers, now, store_health.cloned(), metrics)
                 },
             ));
         }

@@ -1,26 +1,18 @@
+//! Restarts of actors.
+
 use ::metrics::counter;
 
 use super::ACTOR_RESTARTS;
 
-/// The kinds of actors whose restarts are counted apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ActorKind {
-    /// A key's actor.
-    Key,
-    /// A zone's supervisor on one worker.
-    Supervisor,
-}
+use super::label::labels;
 
-impl ActorKind {
-    const ALL: [Self; 2] = [Self::Key, Self::Supervisor];
-
-    /// The value of the label `kind`.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Key => "key",
-            Self::Supervisor => "supervisor",
-        }
+labels! {
+    /// The kinds of actors whose restarts are counted apart.
+    pub enum ActorKind {
+        /// A key's actor.
+        Key = "key",
+        /// A zone's supervisor on one worker.
+        Supervisor = "supervisor",
     }
 }
 

@@ -1,3 +1,5 @@
+//! A histogram for quantiles that are read each second.
+
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

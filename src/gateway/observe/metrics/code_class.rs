@@ -1,28 +1,24 @@
-/// Class of a response's status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CodeClass {
-    /// 100 to 199.
-    Interim,
-    /// 200 to 299.
-    Success,
-    /// 300 to 399.
-    Redirection,
-    /// 400 to 499.
-    ClientError,
-    /// 500 and above.
-    ServerError,
+//! Classes of statuses.
+
+use super::label::labels;
+
+labels! {
+    /// Class of a response's status.
+    pub enum CodeClass {
+        /// 100 to 199.
+        Interim = "1xx",
+        /// 200 to 299.
+        Success = "2xx",
+        /// 300 to 399.
+        Redirection = "3xx",
+        /// 400 to 499.
+        ClientError = "4xx",
+        /// 500 and above.
+        ServerError = "5xx",
+    }
 }
 
 impl CodeClass {
-    /// All classes, in their order.
-    pub const ALL: [Self; 5] = [
-        Self::Interim,
-        Self::Success,
-        Self::Redirection,
-        Self::ClientError,
-        Self::ServerError,
-    ];
-
     /// The class of `status`.
     #[must_use]
     pub fn of(status: u16) -> Self {
@@ -32,18 +28,6 @@ impl CodeClass {
             300..400 => Self::Redirection,
             400..500 => Self::ClientError,
             500.. => Self::ServerError,
-        }
-    }
-
-    /// The value of the label `code` of an origin's responses.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Interim => "1xx",
-            Self::Success => "2xx",
-            Self::Redirection => "3xx",
-            Self::ClientError => "4xx",
-            Self::ServerError => "5xx",
         }
     }
 }

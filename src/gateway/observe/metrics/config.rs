@@ -1,3 +1,5 @@
+//! The configuration file.
+
 use ::metrics::{Counter, Gauge, counter, gauge};
 
 use super::{RELOAD_SUCCESSFUL, RELOAD_TIME, RELOADS, RESTART_NEEDED};

@@ -1,3 +1,5 @@
+//! Lost lines of logs.
+
 use std::sync::OnceLock;
 
 use ::metrics::{Counter, counter};

@@ -1,3 +1,5 @@
+//! Metrics by name, while they are in use.
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -26,11 +28,6 @@ impl<M> Registry<M> {
         })
     }
 
-    /// All metrics that anybody holds.
-    pub fn all(&self) -> Vec<Arc<M>> {
-        self.lock().values().filter_map(Weak::upgrade).collect()
-    }
-
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Weak<M>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -45,9 +42,7 @@ mod tests {
         let registry = Registry::default();
         let first = registry.get("a", || 1);
         assert_eq!((*registry.get("a", || 2), *registry.get("b", || 3)), (1, 3));
-        assert_eq!(registry.all(), [Arc::clone(&first)]);
         drop(first);
         assert_eq!(*registry.get("a", || 4), 4);
-        assert!(registry.all().is_empty());
     }
 }

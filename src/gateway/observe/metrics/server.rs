@@ -1,41 +1,24 @@
+//! A server of an origin.
+
 use std::time::Duration;
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::code_class::CodeClass;
-use super::histograms::DurationHistogram;
-use super::sharded::Count;
+use super::count::CountBy;
+use super::durations::DurationHistogram;
+use super::label::labels;
 
-/// Result of a request at a server of an origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The head of a response arrived, whatever its status.
-    Answered,
-    /// There was no connection.
-    Unreachable,
-    /// No response arrived in time.
-    Timeout,
-    /// The connection broke, or the response was invalid.
-    Broken,
-}
-
-impl Outcome {
-    /// All outcomes.
-    pub const ALL: [Self; 4] = [
-        Self::Answered,
-        Self::Unreachable,
-        Self::Timeout,
-        Self::Broken,
-    ];
-
-    /// The value of the label `outcome`.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Unreachable => "unreachable",
-            Self::Timeout => "timeout",
-            Self::Broken => "broken",
-        }
+labels! {
+    /// Result of a request at a server of an origin.
+    pub enum Outcome {
+        /// The head of a response arrived, whatever its status.
+        Answered = "answered",
+        /// There was no connection.
+        Unreachable = "unreachable",
+        /// No response arrived in time.
+        Timeout = "timeout",
+        /// The connection broke, or the response was invalid.
+        Broken = "broken",
     }
 }
 
@@ -46,7 +29,8 @@ impl Outcome {
 #[derive(Debug, Default)]
 pub struct ServerMetrics {
     outcomes: [DurationHistogram; Outcome::ALL.len()],
-    codes: [Count; CodeClass::ALL.len()],
+    /// Responses by class of their status.
+    pub responses: CountBy<CodeClass>,
     /// Times to the head of a response, for readers that need their quantiles each second.
     heads: AtomicHistogram,
 }
@@ -55,14 +39,8 @@ impl ServerMetrics {
     /// Counts a request whose response had this status, and its head arrived after `took`.
     pub fn count_response(&self, status: u16, took: Duration) {
         self.count(Outcome::Answered, took);
-        self.codes[CodeClass::of(status) as usize].add(1);
+        self.responses.add(CodeClass::of(status), 1);
         self.heads.record(took);
-    }
-
-    /// How many responses had a status of this class.
-    #[must_use]
-    pub fn responses(&self, code: CodeClass) -> u64 {
-        self.codes[code as usize].get()
     }
 
     /// The times to the head of a response so far.

@@ -1,3 +1,5 @@
+//! Lost spans.
+
 use ::metrics::{Counter, counter, describe_counter};
 
 use super::SPANS_DROPPED;

@@ -1,20 +1,15 @@
 //! The metric of the certificates that expire.
 
-use super::Family;
+use super::table::{Table, labels};
 use crate::http::gateway::Gateway;
 use crate::observe::certificates::{CertificateOf, known_certificates};
 use crate::time::clock;
 
 /// Writes when certificates expire; nothing if none is known.
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
-    let mut expires = Family::gauge(
-        "drip_certificate_expires_timestamp_seconds",
-        "End of a certificate's validity, in Unix time: of the server, of the clients' authority, as an origin's servers showed it last, or of the client_cert of an origin.",
-    );
-    let mut is_empty = true;
+    let mut ends = Vec::new();
     let mut add = |of: CertificateOf, name: &str, at: i64| {
-        expires.add(&[("of", of.label()), ("name", name)], at);
-        is_empty = false;
+        ends.push((labels(&[("of", of.label()), ("name", name)]), at));
     };
     for it in known_certificates() {
         add(it.of, &it.name, it.validity.to);
@@ -29,7 +24,8 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
             add(CertificateOf::ClientCert, &origin.settings().name, own.to);
         }
     }
-    if !is_empty {
-        out.push_str(&expires.text);
-    }
+    Table::new(out, ends).write(
+        "drip_certificate_expires_timestamp_seconds",
+        |at, series| series.add(at),
+    );
 }

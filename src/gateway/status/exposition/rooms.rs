@@ -1,78 +1,55 @@
-//! The metrics of waiting rooms that are collected when Prometheus asks.
+//! The metrics of waiting rooms.
 
-use super::Family;
+use limit::Rate;
+
+use super::table::{Table, labels};
 use crate::http::gateway::Gateway;
 use crate::status::rooms::events;
 use crate::time::clock;
 
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
     let now = clock::now();
-    let rooms: Vec<_> = gateway.rooms().map(|it| (it, it.status(now))).collect();
-    if rooms.is_empty() {
-        return;
-    }
-    let mut visitors = Family::gauge(
-        "drip_room_visitors",
-        "Visitors of the waiting room of an origin, by where they are.",
-    );
-    let mut events_total = Family::counter(
-        "drip_room_visitors_total",
-        "Visitors of the waiting room of an origin, by what they did or what was done.",
-    );
-    let mut calls_a_second = Family::gauge(
-        "drip_room_pace",
-        "Calls of the waiting room in calls a second, as they are measured.",
-    );
-    let mut places = Family::gauge(
-        "drip_room_places",
-        "Most visitors inside the origin at once, as it is now in force.",
-    );
-    let mut admits = Family::gauge(
-        "drip_room_admit",
-        "Most calls a second, as it is now in force.",
-    );
-    let mut open = Family::gauge(
-        "drip_room_open",
-        "1 once the waiting room has opened, else 0.",
-    );
-    let mut paused = Family::gauge(
-        "drip_room_paused",
-        "1 while calling is paused in the waiting room, else 0.",
-    );
-    for (room, status) in &rooms {
-        let name = ("origin", room.origin());
+    let rooms = gateway.rooms();
+    let rooms = rooms.map(|room| {
+        let name = labels(&[("origin", room.origin())]);
+        (name, (room, room.status(now)))
+    });
+    let mut table = Table::new(out, rooms);
+    table.write("drip_room_requests_total", |(room, _), series| {
+        series.counts("request", &room.metrics().requests);
+    });
+    table.write("drip_room_wait_seconds", |(room, _), series| {
+        series.durations("", &room.metrics().wait);
+    });
+    table.write("drip_room_wait_error_seconds", |(room, _), series| {
+        series.durations("", &room.metrics().wait_error);
+    });
+    table.write("drip_room_visitors", |(_, status), series| {
         let state = &status.state;
-        for (place, count) in [
+        let all = [
             ("waiting", state.waiting),
             ("called", state.called),
             ("inside", state.inside),
-        ] {
-            visitors.add(&[name, ("where", place)], count);
-        }
-        for (event, count) in events(&status.counts) {
-            events_total.add(&[name, ("event", event)], count);
-        }
-        if state.pace.is_finite() {
-            calls_a_second.add(&[name], state.pace);
-        }
-        if let Some(sessions) = status.limits.sessions {
-            places.add(&[name], sessions);
-        }
-        if !status.limits.admit.is_unlimited() {
-            admits.add(&[name], status.limits.admit.per_second());
-        }
-        open.add(&[name], u8::from(state.is_open));
-        paused.add(&[name], u8::from(status.limits.is_paused));
-    }
-    for family in [
-        visitors,
-        events_total,
-        calls_a_second,
-        places,
-        admits,
-        open,
-        paused,
-    ] {
-        out.push_str(&family.text);
-    }
+        ];
+        series.each("where", all);
+    });
+    table.write("drip_room_visitors_total", |(_, status), series| {
+        series.each("event", events(&status.counts));
+    });
+    table.write("drip_room_pace", |(_, status), series| {
+        series.add_some(Some(status.state.pace).filter(|pace| pace.is_finite()));
+    });
+    table.write("drip_room_places", |(_, status), series| {
+        series.add_some(status.limits.sessions);
+    });
+    table.write("drip_room_admit", |(_, status), series| {
+        let admit = Some(status.limits.admit).filter(|admit| !admit.is_unlimited());
+        series.add_some(admit.map(Rate::per_second));
+    });
+    table.write("drip_room_open", |(_, status), series| {
+        series.add(u8::from(status.state.is_open));
+    });
+    table.write("drip_room_paused", |(_, status), series| {
+        series.add(u8::from(status.limits.is_paused));
+    });
 }

@@ -42,8 +42,8 @@ impl Gates {
         let now = (
             gates::rejections(gate),
             gates::blocked_seconds(&state.blocked),
-            gate.metrics().waits(),
-            gate.metrics().lefts(),
+            gate.metrics().waits.counts(),
+            gate.metrics().lefts.counts(),
         );
         let (rejected, blocked, waits, lefts) = self.0.since(settings.name.clone(), now);
         let Lefts { left, left_after } = Lefts::of(&lefts);

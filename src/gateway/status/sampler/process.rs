@@ -4,7 +4,8 @@ use super::growth::Growing;
 use crate::observe::access;
 use crate::observe::connections::{ClientConnections, ConnectionCounts};
 use crate::observe::metrics::{
-    HandshakeFailure, ShortageWait, handshake_failures, handshakes, shortages,
+    DESCRIPTOR_WAITS, DescriptorWait, HandshakeFailure, LOCAL_PORT_WAITS, LocalPortWait,
+    handshake_failures, handshakes,
 };
 use crate::status::views::{
     DescriptorSample, HandshakeSample, LocalPortSample, LogSample, Plain, Sample,
@@ -59,17 +60,14 @@ impl Process {
 }
 
 fn counted(lost: u64) -> Counted {
-    use HandshakeFailure::{Expired, Untrusted};
-    use ShortageWait::{ClientDescriptor, Descriptor, DescriptorInVain};
-    let sum = |why: &[HandshakeFailure]| why.iter().map(|it| handshake_failures(*it)).sum();
+    let failures = handshake_failures();
+    let failed = failures.each().map(|(_, count)| count).sum();
+    let refused = [HandshakeFailure::Expired, HandshakeFailure::Untrusted];
+    let refused = refused.map(|why| failures.get(why)).iter().sum();
     (
-        [Descriptor, DescriptorInVain, ClientDescriptor].map(shortages),
-        [ShortageWait::LocalPort, ShortageWait::LocalPortInVain].map(shortages),
-        [
-            handshakes(),
-            sum(&HandshakeFailure::ALL),
-            sum(&[Expired, Untrusted]),
-        ],
+        DescriptorWait::ALL.map(|it| DESCRIPTOR_WAITS.get(it)),
+        LocalPortWait::ALL.map(|it| LOCAL_PORT_WAITS.get(it)),
+        [handshakes(), failed, refused],
         lost,
     )
 }

@@ -38,7 +38,7 @@ impl Routes {
                 continue;
             }
             let is_kept = self.0.len() < minute::MAX_KEPT;
-            let latencies = is_kept.then(|| metrics.latencies());
+            let latencies = is_kept.then(|| metrics.durations.counts());
             let now = (counts::codes(metrics), counts::left(metrics), latencies);
             let (codes, left_now, latencies) = self.0.since(name.clone(), now);
             left += left_now;

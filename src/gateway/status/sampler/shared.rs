@@ -22,7 +22,7 @@ impl Shared {
 
     /// The requests of an origin's routes with `collapse` in the last second.
     pub(super) fn sample(&mut self, origin: &str, metrics: &CollapseMetrics) -> SharedSample {
-        let now = (requests(metrics), metrics.waits());
+        let now = (requests(metrics), metrics.waits.counts());
         let (requests, waits) = self.origins.since(origin.to_owned(), now);
         SharedSample {
             shared: view(requests),

@@ -51,7 +51,7 @@ impl Store {
     /// The store in the last second; `None` if nothing is shared.
     pub(super) fn sample(&mut self, gateway: &Gateway) -> Option<StoreSample> {
         let store = gateway.store_health()?;
-        let mut now = (Labelled::new(), store.latencies());
+        let mut now = (Labelled::new(), store.round_trips().counts());
         let mut before = std::mem::take(&mut self.zones);
         let at = clock::now();
         let zones = gateway.zones().iter();

@@ -46,18 +46,17 @@ impl Zone {
     /// Starts the zone's supervisors, one on each of `workers`.
     ///
     /// `since` is when the file got its present rates; a file of keys may be newer. `store_health`
-    /// is that of the store, if the zone is kept in one.
+    /// is that of the store, if the zone is kept in one. `metrics`: those of a zone of the same name that it
+    /// replaces, or new ones.
     #[must_use]
     pub fn start(
         settings: config::Zone,
         workers: &[ArbiterHandle],
         since: Moment,
         store_health: Option<Arc<StoreHealth>>,
+        metrics: Arc<ZoneMetrics>,
     ) -> Self {
-        let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
-        metrics.show_max_keys(settings.max_keys);
-        metrics.show_overrides([false; 3], 0);
         let new_keys = Arc::<NewKeyBudget>::default();
         let files = settings
             .plans
@@ -94,7 +93,7 @@ impl Zone {
     /// A zone with one supervisor, on this thread.
     #[cfg(test)]
     pub(super) fn on_this_thread(settings: config::Zone, supervisor: SupervisorAddress) -> Self {
-        let metrics = Arc::new(ZoneMetrics::of(&settings.name));
+        let metrics = Arc::<ZoneMetrics>::default();
         Self {
             name: settings.name.as_str().into(),
             plans: metrics_of_plans(&metrics, &settings),
@@ -121,7 +120,7 @@ impl Zone {
         since: Moment,
         store_health: Option<Arc<StoreHealth>>,
     ) -> Self {
-        let (metrics, new_keys) = (Arc::new(ZoneMetrics::of(&settings.name)), Arc::default());
+        let (metrics, new_keys) = (Arc::<ZoneMetrics>::default(), Arc::default());
         let sharing = sharing(&settings, since, store_health, Arc::default());
         let (overrides, name) = (Arc::default(), settings.name.clone());
         let tuning = tuning(&settings, (0, 1), sharing.clone(), &new_keys, overrides);
@@ -178,7 +177,6 @@ impl Zone {
             self.metrics().show_rate(told.rate());
         }
         drop(told);
-        self.metrics().show_max_keys(settings.max_keys);
         Self {
             // It carries over only to a zone of this name.
             name: Arc::clone(&self.name),
@@ -219,7 +217,6 @@ impl Zone {
         let mut overrides = Overrides::clone(&told.overrides);
         let result = change(&mut overrides);
         if overrides != *told.overrides {
-            self.show_overrides(&overrides);
             self.steering.set_overrides(&mut told, overrides);
             self.tell(&told, &[].into());
             // In a shared zone no override changes the rate.
@@ -228,16 +225,6 @@ impl Zone {
             }
         }
         result
-    }
-
-    fn show_overrides(&self, overrides: &Overrides) {
-        let zone = overrides.zone.as_ref();
-        let kinds = [
-            zone.is_some_and(|it| it.rate.is_some()),
-            zone.is_some_and(|it| it.pause),
-            zone.is_some_and(|it| it.dry_run.is_some()),
-        ];
-        self.metrics().show_overrides(kinds, overrides.keys.len());
     }
 
     /// Whether a request of `key` only passes as in a dry run. `of_route`: what its route says.
@@ -334,9 +321,15 @@ impl Zone {
         sharing.is_some_and(|sharing| sharing.divergence.is_seen())
     }
 
+    /// The names of its plans, each with its metrics.
+    pub fn plan_metrics(&self) -> impl Iterator<Item = (&str, &PlanMetrics)> {
+        let names = self.settings.plans.iter().map(|plan| &*plan.name);
+        names.zip(self.plans.iter().map(|metrics| &**metrics))
+    }
+
     /// The zone's metrics.
     #[must_use]
-    pub fn metrics(&self) -> &ZoneMetrics {
+    pub fn metrics(&self) -> &Arc<ZoneMetrics> {
         self.shards.metrics()
     }
 }

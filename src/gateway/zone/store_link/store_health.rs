@@ -6,7 +6,7 @@ use config::Redis;
 use limit::Moment;
 
 use super::SharedBy;
-use crate::observe::metrics::{Counts, StoreMetrics, StoreResult};
+use crate::observe::metrics::{Durations, StoreResult};
 use crate::store::{Error, Store, StoreWatch};
 use crate::time::clock;
 
@@ -24,7 +24,7 @@ pub struct StoreHealth {
     shared_by: Mutex<SharedBy>,
     outage: Mutex<Outage>,
     refused: Mutex<Refused>,
-    metrics: StoreMetrics,
+    round_trips: Durations,
 }
 
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ impl StoreHealth {
             shared_by: Mutex::default(),
             outage: Mutex::default(),
             refused: Mutex::default(),
-            metrics: StoreMetrics::of_this_process(),
+            round_trips: Durations::default(),
         }
     }
 
@@ -146,15 +146,10 @@ impl StoreHealth {
         refused.last.clone()
     }
 
-    /// Updates the metric that shows whether the store is available.
-    pub fn show_metrics(&self) {
-        self.metrics.show_up(self.outage().is_none());
-    }
-
-    /// The times of the round trips so far.
+    /// From sending each batch to its answer, or to giving up.
     #[must_use]
-    pub fn latencies(&self) -> Counts {
-        self.metrics.latencies()
+    pub fn round_trips(&self) -> &Durations {
+        &self.round_trips
     }
 }
 
@@ -198,7 +193,7 @@ impl StoreWatch for StoreHealth {
     }
 
     fn asked(&self, span: Duration) {
-        self.metrics.asked(span);
+        self.round_trips.record(span);
     }
 }
 

@@ -200,17 +200,8 @@ impl ZoneSupervisor {
     fn show_keys(&mut self) {
         let (active, parked) = (self.keys.active(), self.keys.parked());
         let metrics = &self.shard.metrics;
-        show_change(&metrics.keys_active, self.shown.0, active);
-        show_change(&metrics.keys_parked, self.shown.1, parked);
+        metrics.keys_active.change(self.shown.0, active);
+        metrics.keys_parked.change(self.shown.1, parked);
         self.shown = (active, parked);
-    }
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn show_change(gauge: &metrics::Gauge, before: usize, after: usize) {
-    if after > before {
-        gauge.increment((after - before) as f64);
-    } else if after < before {
-        gauge.decrement((before - after) as f64);
     }
 }

@@ -50,7 +50,7 @@ impl Bench {
 
     fn with((settings, tuning): (config::Zone, Tuning)) -> Self {
         let pacer = Pacer::standing_at(START);
-        let metrics = Arc::new(ZoneMetrics::of("test"));
+        let metrics = Arc::<ZoneMetrics>::default();
         let supervisor = SupervisorActor::start(ZoneSupervisor::new(
             "test".to_owned(),
             tuning,

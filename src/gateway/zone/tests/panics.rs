@@ -198,7 +198,7 @@ fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
     let _counted = count_alone();
     run(async {
         let (settings, tuning) = settings("1r/s", 9);
-        let (paused, metrics) = (Paused::default(), Arc::new(ZoneMetrics::of("test")));
+        let (paused, metrics) = (Paused::default(), Arc::<ZoneMetrics>::default());
         let worker = actix_rt::Arbiter::current();
         let id = SupervisorId::new();
         let supervisor = start_on(&worker, paused.clone(), move || {

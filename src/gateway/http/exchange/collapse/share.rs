@@ -130,7 +130,7 @@ fn follow<'w, 'a: 'w>(
         let (now, departed) = (worker.pacer.now(), follower.departed());
         drop((follower, waiting));
         if let Some(metrics) = metrics {
-            metrics.waited(now.since(began));
+            metrics.waits.record(now.since(began));
         }
         match told {
             Ok(Some(Followed::Answer(answer))) => {

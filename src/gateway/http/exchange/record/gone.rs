@@ -12,7 +12,7 @@ impl RequestRecord<'_> {
     pub(super) fn count_gone(&self, now: Moment) {
         if let Some((zone, _)) = self.limited.waiting() {
             let zone = self.gateway.zone(zone);
-            zone.metrics().left_after(now.since(self.began));
+            zone.metrics().lefts.record(now.since(self.began));
             return;
         }
         // An origin may answer with this status itself.
@@ -25,7 +25,7 @@ impl RequestRecord<'_> {
         let origin = self.gateway.origin(origin);
         match (&self.at_gate, origin.gate()) {
             (Some(AtGate::Waiting(since)), Some(gate)) => {
-                gate.metrics().left_after(now.since(*since));
+                gate.metrics().lefts.record(now.since(*since));
             }
             // It waits for the end of an outage.
             (Some(AtGate::Held(_)), _) => {}
@@ -52,10 +52,10 @@ impl RequestRecord<'_> {
         } else if let Some(gate) = origin.gate()
             && at_gate >= in_zones
         {
-            gate.metrics().left_after(at_gate);
+            gate.metrics().lefts.record(at_gate);
         } else if let Some(verdict) = decisive {
             let zone = self.gateway.zone(verdict.limit.zone);
-            zone.metrics().gave_up_after(in_zones);
+            zone.metrics().lefts.record_quantile(in_zones);
         }
     }
 }

@@ -12,7 +12,7 @@ impl RequestRecord<'_> {
     ) {
         self.shared = outcome;
         if let Some(metrics) = self.gateway.collapse_metrics(origin) {
-            metrics.count(outcome);
+            metrics.requests.add(outcome, 1);
         }
     }
 

@@ -60,7 +60,7 @@ fn link() -> Rc<StoreLink> {
         orphan: zone.orphan,
         divergence: Arc::default(),
     };
-    let (metrics, pacer) = (Arc::new(ZoneMetrics::of("z")), Pacer::standing_at(START));
+    let (metrics, pacer) = (Arc::<ZoneMetrics>::default(), Pacer::standing_at(START));
     StoreLink::new("z", zone.algorithm, &sharing, &metrics, &pacer, None)
 }
 

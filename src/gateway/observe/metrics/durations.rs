@@ -1,0 +1,133 @@
+//! Histograms of durations for Prometheus.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::SECONDS;
+use super::atomic_histogram::{AtomicHistogram, Counts};
+use super::count::Sharded;
+
+/// A histogram for Prometheus. It takes no memory before the first duration.
+#[derive(Debug, Default)]
+pub struct DurationHistogram(Sharded<Values>);
+
+#[derive(Debug, Default)]
+struct Values {
+    /// Counts by the first edge that a value does not exceed; `above` counts the other values.
+    counts: [AtomicU64; SECONDS.len()],
+    above: AtomicU64,
+    /// The sum of all values, in nanoseconds.
+    nanos: AtomicU64,
+}
+
+/// The edges in nanoseconds.
+const EDGES: [u64; SECONDS.len()] = {
+    let mut edges = [0; SECONDS.len()];
+    let mut at = 0;
+    while at < edges.len() {
+        edges[at] = nanos(SECONDS[at]);
+        at += 1;
+    }
+    edges
+};
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "edges are small and positive"
+)]
+const fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9 + 0.5) as u64
+}
+
+impl DurationHistogram {
+    /// Counts a duration.
+    pub fn record(&self, span: Duration) {
+        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let values = self.0.here();
+        let first = EDGES.iter().position(|edge| nanos <= *edge);
+        let count = first.map_or(&values.above, |first| &values.counts[first]);
+        count.fetch_add(1, Ordering::Relaxed);
+        values.nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    /// How many durations were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        let counts = self
+            .0
+            .iter()
+            .flat_map(|it| it.counts.iter().chain([&it.above]));
+        counts.map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    /// How many durations did not exceed each edge, and how many there are.
+    #[must_use]
+    pub fn cumulative(&self) -> ([u64; SECONDS.len()], u64) {
+        let mut so_far = 0;
+        let counts = std::array::from_fn(|index| {
+            so_far += self.sum(|values| &values.counts[index]);
+            so_far
+        });
+        (counts, so_far + self.sum(|values| &values.above))
+    }
+
+    /// The sum of all durations, in seconds.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a sum of seconds needs no 64 bits"
+    )]
+    pub fn seconds(&self) -> f64 {
+        self.sum(|values| &values.nanos) as f64 / 1e9
+    }
+
+    fn sum(&self, part: impl Fn(&Values) -> &AtomicU64) -> u64 {
+        let parts = self.0.iter().map(part);
+        parts.map(|part| part.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// Durations for two readers: Prometheus, and those who need their quantiles each second.
+#[derive(Debug, Default)]
+pub struct Durations {
+    /// For Prometheus.
+    pub histogram: DurationHistogram,
+    quantiles: AtomicHistogram,
+}
+
+impl Durations {
+    /// Counts a duration.
+    pub fn record(&self, span: Duration) {
+        self.histogram.record(span);
+        self.quantiles.record(span);
+    }
+
+    /// Counts a duration for the quantiles alone.
+    pub fn record_quantile(&self, span: Duration) {
+        self.quantiles.record(span);
+    }
+
+    /// The durations counted so far, for quantiles.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.quantiles.counts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn from_one_to_ten_seconds_an_edge_is_at_most_half_above_the_one_before() {
+        let near = SECONDS.iter().filter(|edge| (1.0..=10.0).contains(*edge));
+        let near: Vec<f64> = near.copied().collect();
+        assert_eq!((near.first(), near.last()), (Some(&1.0), Some(&10.0)));
+        // Where nobody waits longer than 3 s, no quantile is read above 3 s.
+        assert!(near.contains(&3.0));
+        for pair in near.windows(2) {
+            assert!(pair[1] > pair[0] && pair[1] <= pair[0] * 1.5, "{pair:?}");
+        }
+    }
+}

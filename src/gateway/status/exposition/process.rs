@@ -1,0 +1,98 @@
+//! The metrics of the process: its connections, what it lacked, and its resources.
+
+use std::fs;
+
+use rustix::param::{clock_ticks_per_second, page_size};
+use rustix::process::{Resource, getrlimit};
+
+use super::table::Table;
+use crate::http::message::buffer;
+use crate::observe::connections::ClientConnections;
+use crate::observe::metrics::{DESCRIPTOR_WAITS, LOCAL_PORT_WAITS, handshake_failures};
+
+pub(super) fn write(out: &mut String, connections: &ClientConnections) {
+    let mut table = Table::of_process(out);
+    let counts = connections.counts();
+    table.write("drip_connections", |(), series| {
+        series.add(counts.open);
+    });
+    table.write("drip_max_connections", |(), series| series.add(counts.max));
+    let buffers = buffer::stats();
+    table.write("drip_buffers", |(), series| {
+        series.each(
+            "state",
+            [("in_use", buffers.in_use), ("pooled", buffers.pooled)],
+        );
+    });
+    table.write("drip_descriptor_waits_total", |(), series| {
+        series.counts("for", &DESCRIPTOR_WAITS);
+    });
+    table.write("drip_local_port_waits_total", |(), series| {
+        series.counts("for", &LOCAL_PORT_WAITS);
+    });
+    if let Some(usage) = Usage::read() {
+        usage.write(&mut table);
+    }
+}
+
+/// Writes the handshakes with clients that failed.
+pub(super) fn write_handshakes(out: &mut String) {
+    Table::of_process(out).write("drip_tls_handshake_failures_total", |(), series| {
+        series.counts("reason", handshake_failures());
+    });
+}
+
+/// What the kernel says of the process (proc(5), of Linux).
+#[derive(Debug)]
+struct Usage {
+    cpu_seconds: u64,
+    threads: u64,
+    virtual_memory: u64,
+    resident_memory: u64,
+    /// In Unix time.
+    started: u64,
+    open_files: u64,
+}
+
+impl Usage {
+    /// `None` where there is no `/proc`.
+    fn read() -> Option<Self> {
+        let stat = fs::read_to_string("/proc/self/stat").ok()?;
+        // The name of the program, in parentheses, may have anything in it.
+        let (_, stat) = stat.rsplit_once(") ")?;
+        let fields: Vec<&str> = stat.split(' ').collect();
+        // Counted from 1, as the manual does; the state, behind the name, is the third.
+        let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
+        let ticks = clock_ticks_per_second();
+        let system = fs::read_to_string("/proc/stat").ok()?;
+        let booted = system
+            .lines()
+            .find_map(|line| line.strip_prefix("btime "))?;
+        Some(Self {
+            cpu_seconds: (field(14)? + field(15)?) / ticks,
+            threads: field(20)?,
+            started: booted.parse::<u64>().ok()? + field(22)? / ticks,
+            virtual_memory: field(23)?,
+            resident_memory: field(24)? * page_size() as u64,
+            open_files: fs::read_dir("/proc/self/fd").ok()?.count() as u64,
+        })
+    }
+
+    fn write(&self, table: &mut Table<'_, ()>) {
+        let limit = |of| getrlimit(of).current.unwrap_or_default();
+        table.write("process_cpu_seconds_total", |(), series| {
+            series.add(self.cpu_seconds);
+        });
+        for (name, value) in [
+            ("process_open_fds", self.open_files),
+            ("process_max_fds", limit(Resource::Nofile)),
+            ("process_virtual_memory_bytes", self.virtual_memory),
+            ("process_virtual_memory_max_bytes", limit(Resource::As)),
+            ("process_resident_memory_bytes", self.resident_memory),
+            ("process_start_time_seconds", self.started),
+            ("process_threads", self.threads),
+        ] {
+            table.write(name, |(), series| series.add(value));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The metrics of routes.
+
+use std::collections::HashSet;
+
+use super::table::{Table, labels};
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::{MAX_NAMED_ROUTES, NO_ROUTE, RouteMetrics};
+
+pub(super) fn write(out: &mut String, gateway: &Gateway) {
+    // Routes that differ in their methods have one name, and one count.
+    let mut seen = HashSet::new();
+    let unrouted = (NO_ROUTE.to_owned(), gateway.no_route_metrics());
+    let routes = gateway.counted_routes().chain([unrouted]);
+    let routes = routes.filter(|(name, _)| seen.insert(name.clone()));
+    let routes = routes.map(|(name, metrics)| (labels(&[("route", &name)]), metrics));
+    let mut table: Table<&RouteMetrics> = Table::new(out, routes);
+    table.write("drip_requests_total", |route, series| {
+        for (status, count) in route.statuses() {
+            series.each("code", [(&*status.to_string(), count)]);
+        }
+    });
+    table.write("drip_refused_total", |route, series| {
+        series.add_some(Some(route.refused.get()).filter(|count| *count > 0));
+    });
+    table.write("drip_request_duration_seconds", |route, series| {
+        series.durations("", &route.durations.histogram);
+    });
+    write_costs(out, gateway);
+}
+
+/// Writes the costs that are learned.
+fn write_costs(out: &mut String, gateway: &Gateway) {
+    let learned = gateway.learned_routes();
+    let learned = learned.take_while(|(index, ..)| *index < MAX_NAMED_ROUTES);
+    let mut seen = HashSet::new();
+    let mut methods = Vec::new();
+    for (_, route, learned) in learned {
+        let name = route.name();
+        for method in learned.methods() {
+            let labels = labels(&[("route", &name), ("method", method.method)]);
+            if seen.insert(labels.clone()) {
+                methods.push((labels, method));
+            }
+        }
+    }
+    let mut table = Table::new(out, methods);
+    table.write("drip_route_cost", |method, series| series.add(method.cost));
+    table.write("drip_route_origin_seconds_total", |method, series| {
+        series.add(method.total.as_secs_f64());
+    });
+}

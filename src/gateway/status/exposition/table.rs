@@ -1,0 +1,200 @@
+//! Series in the text format of Prometheus, of many things of one kind.
+
+use std::collections::HashMap;
+use std::fmt::{Display, Write as _};
+use std::sync::LazyLock;
+
+use crate::observe::metrics::{CountBy, DurationHistogram, Label, SECONDS};
+
+/// The type and the help text of each name.
+static FAMILIES: LazyLock<HashMap<&str, (&str, &str)>> = LazyLock::new(|| {
+    let lines = include_str!("families.txt").lines();
+    let families = lines.filter_map(|line| {
+        let (name, about) = line.split_once(' ')?;
+        Some((name, about.split_once(' ')?))
+    });
+    families.collect()
+});
+
+/// Things, each with the labels of its series, and the text that they are written to.
+pub(super) struct Table<'o, T> {
+    out: &'o mut String,
+    things: Vec<(String, T)>,
+}
+
+impl<'o> Table<'o, ()> {
+    /// One thing that has no labels.
+    pub(super) fn of_process(out: &'o mut String) -> Self {
+        Self::new(out, [(String::new(), ())])
+    }
+}
+
+impl<'o, T> Table<'o, T> {
+    pub(super) fn new(out: &'o mut String, things: impl IntoIterator<Item = (String, T)>) -> Self {
+        let things = things.into_iter().collect();
+        Self { out, things }
+    }
+
+    /// Writes all series of one name; nothing if the things have none.
+    pub(super) fn write(&mut self, name: &str, series: impl Fn(&T, &mut Series)) {
+        let before = self.out.len();
+        let (kind, help) = FAMILIES.get(name).copied().unwrap_or(("untyped", ""));
+        // Writing to a string does not fail.
+        let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        let head = self.out.len();
+        for (labels, thing) in &self.things {
+            let out = &mut *self.out;
+            series(thing, &mut Series { out, name, labels });
+        }
+        if self.out.len() == head {
+            self.out.truncate(before);
+        }
+    }
+}
+
+/// The series of one thing and one name.
+pub(super) struct Series<'o> {
+    out: &'o mut String,
+    name: &'o str,
+    labels: &'o str,
+}
+
+impl Series<'_> {
+    /// Adds the series without further labels.
+    pub(super) fn add(&mut self, value: impl Display) {
+        self.line("", "", value);
+    }
+
+    /// Adds the series if it has a value now.
+    pub(super) fn add_some(&mut self, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.add(value);
+        }
+    }
+
+    /// Adds a series for each value of one more label.
+    pub(super) fn each<'v, V: Display>(
+        &mut self,
+        label: &str,
+        values: impl IntoIterator<Item = (&'v str, V)>,
+    ) {
+        for (text, value) in values {
+            self.line("", &labels(&[(label, text)]), value);
+        }
+    }
+
+    /// Adds a series for each value of a label.
+    pub(super) fn counts<L: Label>(&mut self, label: &str, counts: &CountBy<L>) {
+        self.each(label, counts.each());
+    }
+
+    /// Adds the series of a histogram. `more`: a further label.
+    pub(super) fn durations(&mut self, more: &str, durations: &DurationHistogram) {
+        let comma = if more.is_empty() { "" } else { "," };
+        let (counts, all) = durations.cumulative();
+        for (edge, count) in SECONDS.into_iter().zip(counts) {
+            self.line("_bucket", &format!("{more}{comma}le=\"{edge}\""), count);
+        }
+        self.line("_bucket", &format!("{more}{comma}le=\"+Inf\""), all);
+        self.line("_sum", more, durations.seconds());
+        self.line("_count", more, all);
+    }
+
+    fn line(&mut self, suffix: &str, more: &str, value: impl Display) {
+        let Self { out, name, labels } = self;
+        let comma = if labels.is_empty() || more.is_empty() {
+            ""
+        } else {
+            ","
+        };
+        let all = format!("{labels}{comma}{more}");
+        let _ = match &*all {
+            "" => writeln!(out, "{name}{suffix} {value}"),
+            all => writeln!(out, "{name}{suffix}{{{all}}} {value}"),
+        };
+    }
+}
+
+/// Labels as Prometheus reads them.
+pub(super) fn labels(labels: &[(&str, &str)]) -> String {
+    let escaped = |text: &str| {
+        text.replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n")
+    };
+    let each = labels
+        .iter()
+        .map(|(name, text)| format!("{name}=\"{}\"", escaped(text)));
+    each.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::observe::key_names::KeyNames;
+
+    #[test]
+    fn series_are_written_as_prometheus_reads_them() {
+        let durations = DurationHistogram::default();
+        for micros in [100, 200, 2_500_000, 100_000_000] {
+            durations.record(Duration::from_micros(micros));
+        }
+        let key = KeyNames::at_gate(None).short(b"a\"\\\n\xff<script>");
+        let mut out = String::new();
+        let mut table = Table::new(&mut out, [(labels(&[("zone", "z")]), 3)]);
+        table.write("drip_zone_rate", |_, _| {});
+        table.write("drip_zone_queue_depth", |value, series| {
+            series.add(value);
+            series.each("key", [(&*key, value)]);
+        });
+        table.write("drip_zone_queue_wait_seconds", |_, series| {
+            series.durations("", &durations);
+        });
+        Table::of_process(&mut out).write("drip_store_duration_seconds", |(), series| {
+            series.durations("", &durations);
+        });
+        let begin = "# HELP drip_zone_queue_depth Requests waiting in the zone, all keys together.\n\
+                     # TYPE drip_zone_queue_depth gauge\ndrip_zone_queue_depth{zone=\"z\"} 3\n\
+                     drip_zone_queue_depth{zone=\"z\",key=\"a\\\"\\\\\\\\\\\\x0A\\\\xFF<script>\"} 3\n\
+                     # HELP drip_zone_queue_wait_seconds How long requests waited for their turn.\n\
+                     # TYPE drip_zone_queue_wait_seconds histogram\n\
+                     drip_zone_queue_wait_seconds_bucket{zone=\"z\",le=\"0.0001\"} 1\n\
+                     drip_zone_queue_wait_seconds_bucket{zone=\"z\",le=\"0.00025\"} 2\n";
+        assert!(out.starts_with(begin), "{out}");
+        for line in [
+            "drip_zone_queue_wait_seconds_bucket{zone=\"z\",le=\"1\"} 2",
+            "drip_zone_queue_wait_seconds_bucket{zone=\"z\",le=\"2.5\"} 3",
+            "drip_zone_queue_wait_seconds_bucket{zone=\"z\",le=\"60\"} 3",
+            "drip_zone_queue_wait_seconds_bucket{zone=\"z\",le=\"+Inf\"} 4",
+            "drip_zone_queue_wait_seconds_sum{zone=\"z\"} 102.5003",
+            "drip_zone_queue_wait_seconds_count{zone=\"z\"} 4",
+            "drip_store_duration_seconds_bucket{le=\"0.0001\"} 1",
+            "drip_store_duration_seconds_sum 102.5003",
+        ] {
+            assert!(out.lines().any(|told| told == line), "{line}\n{out}");
+        }
+    }
+
+    #[test]
+    fn each_name_has_a_type_and_a_help_text_and_is_written() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/status/exposition");
+        let files = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|it| it.unwrap().path());
+        let files = files.chain([format!("{folder}.rs").into()]);
+        let code: String = files
+            .filter(|it| it.extension().is_some_and(|of| of == "rs"))
+            .map(|it| std::fs::read_to_string(it).unwrap())
+            .collect();
+        let names = code
+            .split('"')
+            .filter(|text| text.starts_with("drip_") || text.starts_with("process_"));
+        let names =
+            names.filter(|text| text.bytes().all(|it| it.is_ascii_lowercase() || it == b'_'));
+        let names = names.filter(|text| !text.ends_with('_'));
+        let written: std::collections::BTreeSet<_> = names.collect();
+        assert_eq!(written, FAMILIES.keys().copied().collect());
+    }
+}
