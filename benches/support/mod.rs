@@ -14,6 +14,7 @@ pub mod machine;
 pub mod origin;
 pub mod page;
 pub mod place;
+#[allow(unused_imports, reason = "some of the programs draw nothing")]
 pub mod plot;
 pub mod process;
 pub mod tls;

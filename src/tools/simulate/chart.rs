@@ -122,12 +122,12 @@ impl Panel<'_> {
             paths.push(path(&format!("line c{nth}"), steps));
             if !name.is_empty() {
                 body.push(text("", legend, top - 14.0, "end", name));
-                legend -= 24.0 + 6.6 * f64::from(u8::try_from(name.len()).unwrap_or(u8::MAX));
-                let from = legend + 2.0;
-                paths.push(path(
-                    &format!("line c{nth}"),
-                    format!("M{from:.1} {}h12", top - 18.0),
-                ));
+                // The width of a letter is not known exactly.
+                let width = 6.2 * f64::from(u8::try_from(name.len()).unwrap_or(u8::MAX));
+                legend -= width + 18.0;
+                let dash = format!("M{legend:.1} {}h12", top - 18.0);
+                paths.push(path(&format!("line c{nth}"), dash));
+                legend -= 14.0;
             }
         }
     }
