@@ -28,25 +28,3 @@ pub(crate) fn with_addresses(listen: &str, admin: &str, origin: &str) -> String 
         .replacen(LISTEN, listen, 1)
         .replacen(ADMIN, admin, 1)
 }
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use config;
-
-    #[test]
-    fn the_addresses_are_in_the_text_once_and_are_replaced() {
-        for address in [LISTEN, ADMIN, ORIGIN] {
-            assert_eq!(TEXT.matches(address).count(), 1, "{address}");
-        }
-        let text = with_addresses("127.0.0.1:1081", "127.0.0.1:1091", "http://127.0.0.1:1090");
-        let settings = config::parse(&text, Path::new("gateway.toml"), false).unwrap();
-        assert_eq!(settings.server.admin, "127.0.0.1:1091".parse().ok());
-        assert_eq!(settings.server.listen[0].to_string(), "127.0.0.1:1081");
-        let server = &settings.origins[0].servers[0];
-        assert_eq!(server.to_string(), "http://127.0.0.1:1090");
-        assert_eq!(with_origin(ORIGIN), TEXT);
-    }
-}

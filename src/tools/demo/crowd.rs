@@ -122,19 +122,3 @@ pub(super) async fn send(request: ClientRequest) -> Outcome {
         false => Outcome::Failed,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_load_is_bounded() {
-        let in_a_second = |from: u64| {
-            let tenths = (from..from + 10).map(|tenth| tenth % ROUND);
-            let at = |tenth| BURSTS.iter().filter(move |(at, _)| *at == tenth);
-            tenths.flat_map(at).map(|(_, burst)| burst).sum::<usize>()
-        };
-        assert!((0..ROUND).all(|from| in_a_second(from) < 100));
-        assert!(BURSTS.iter().all(|(at, burst)| *at < ROUND && *burst <= 30));
-    }
-}

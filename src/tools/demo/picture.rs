@@ -136,25 +136,4 @@ mod tests {
         assert_eq!(bar(21, 20), bar(20, 20));
         assert_eq!(bar(3, 0), "██████████");
     }
-
-    #[test]
-    fn a_line() {
-        let pace = Pace {
-            rate: "10r/s".parse().unwrap(),
-            burst: 20,
-        };
-        let second = Second {
-            came: [24, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-            left: [1; 10],
-            waiting: 10,
-            rejected: 3,
-            ..Second::default()
-        };
-        assert_eq!(
-            Picture { colours: false }.line(1, &second, pace),
-            "   1s █·········  24  █████░░░░░  10  ▁▁▁▁▁▁▁▁▁▁  10                    3  10r/s"
-        );
-        let coloured = Picture { colours: true }.line(1, &second, pace);
-        assert!(coloured.contains("\x1b[31m  3\x1b[0m"), "{coloured}");
-    }
 }

@@ -89,27 +89,3 @@ impl Group {
         self.waits.iter().max().copied()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_group_has_its_own_results_of_the_second_and_of_the_part() {
-        let score = Score::default();
-        for wait in [30, 10, 20] {
-            let wait = Duration::from_millis(wait);
-            score.add(Who::Light, Outcome::Answered, wait);
-        }
-        score.add(Who::Flood, Outcome::Rejected, Duration::ZERO);
-        score.add(Who::Flood, Outcome::Failed, Duration::ZERO);
-        let Results { flood, light } = score.next_second();
-        assert_eq!(light.median(), Some(Duration::from_millis(20)));
-        assert_eq!(light.worst(), Some(Duration::from_millis(30)));
-        assert_eq!((light.answered(), light.rejected, light.failed), (3, 0, 0));
-        assert_eq!((flood.answered(), flood.rejected, flood.failed), (0, 1, 1));
-        assert_eq!((flood.median(), flood.worst()), (None, None));
-        assert!(score.next_second().light.is_empty());
-        assert_eq!(score.total().light.answered(), 3);
-    }
-}
