@@ -64,13 +64,6 @@ pub(crate) struct ChangeError {
     message: String,
 }
 
-impl ChangeError {
-    fn without_answer(message: String) -> Self {
-        let status = None;
-        Self { status, message }
-    }
-}
-
 pub(crate) struct Client {
     http: awc::Client,
     address: AdminAddress,
@@ -143,27 +136,21 @@ impl Client {
         &self,
         method: Method,
         path: &str,
-        body: Option<String>,
+        body: String,
     ) -> Result<T, ChangeError> {
-        let answer = self.change(method, path, body).await?;
-        serde_json::from_slice(&answer).map_err(|error| {
-            let message = format!("its answer is not what a drip gateway says: {error}");
-            ChangeError::without_answer(message)
-        })
-    }
-
-    async fn change(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<String>,
-    ) -> Result<Bytes, ChangeError> {
-        let (token, body) = (self.tokens.to_change(), body.unwrap_or_default());
+        let lost = |message| ChangeError {
+            status: None,
+            message,
+        };
+        let token = self.tokens.to_change();
         let answer = self.exchange(method, path, token, Some(body)).await;
-        let (status, body) =
-            answer.map_err(|lost| ChangeError::without_answer(lost.to_string()))?;
+        let (status, body) = answer.map_err(|why| lost(why.to_string()))?;
         if status.is_success() {
-            return Ok(body);
+            return serde_json::from_slice(&body).map_err(|error| {
+                lost(format!(
+                    "its answer is not what a drip gateway says: {error}"
+                ))
+            });
         }
         let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
         let remedy = match (status, self.tokens.permit_changes()) {

@@ -50,8 +50,7 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
     let mut signals = Signals::listen()?;
     let started =
         |error| io::Error::other(format!("nothing was started at {}: {error}", wanted.admin));
-    let body = Some(wanted.body());
-    let begun = client.send::<Value>(Method::POST, "/api/find", body);
+    let begun = client.send::<Value>(Method::POST, "/api/find", wanted.body());
     let mut now = begun.await.map_err(started)?;
     let followed = follow(wanted, &client, &mut signals, &mut now).await;
     if let (Err(error), true, true) = (&followed, is_running(&now), wanted.json) {
@@ -84,12 +83,12 @@ async fn follow(
         };
         if is_stopped {
             // If this fails, the gateway ends it because nobody renews it.
-            let (path, id) = (wanted.path(), Some(renewal.clone()));
+            let (path, id) = (wanted.path(), renewal.clone());
             let _ended = client.send::<Value>(Method::DELETE, &path, id).await;
             sleep(EVERY).await;
         }
         let path = wanted.path();
-        let renewed = client.send(Method::PUT, &path, Some(renewal.clone()));
+        let renewed = client.send(Method::PUT, &path, renewal.clone());
         match renewed.await {
             Ok(renewed) => {
                 (*now, alive) = (renewed, clock::now());
