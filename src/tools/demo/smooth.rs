@@ -76,14 +76,14 @@ async fn show(
                 let Some(gateway) = gateway else {
                     return std::future::pending().await;
                 };
-                let place = place(file);
+                let saved = place(file);
                 let (old, new) = (pace.rate, Pace::of(gateway.settings()));
                 let what = match new {
                     Some(new) if new.rate == old => format!("; the rate is still {old}"),
                     Some(new) => format!(": {old} is now {}", new.rate),
                     None => "; its first route has no limits now".to_owned(),
                 };
-                say(picture.note(&format!("{place} was saved and is in force{what}")))?;
+                say(picture.note(&format!("{saved} was saved and is in force{what}")))?;
                 if let Some(new) = new {
                     pace = new;
                     tally.with(|counts| counts.retune(pace.rate.interval()));

@@ -96,10 +96,8 @@ impl Summary {
             ("longest", seconds(self.waits.peak())),
         ]);
         let width = name.chars().count().max(20) + 1;
-        let lines = lines.iter();
-        let mut text: String = lines
-            .map(|(what, number)| format!("{what:<26}{number:>width$}\n"))
-            .collect();
+        let line = |(what, number): &(&str, String)| format!("{what:<26}{number:>width$}\n");
+        let mut text = lines.iter().map(line).collect::<Vec<_>>().concat();
         self.put_keys(&mut text);
         if self.unrouted > 0 {
             text.push_str("(For keys, requests without a route count as rejected.)\n");
