@@ -36,8 +36,8 @@ impl Picture {
     }
 
     /// A line that says where to change the rate.
-    pub(super) fn knob(self, place: &str, pace: Pace) -> String {
-        let rate = self.paint(Colour::Cyan, format!("{place}  rate = \"{}\"", pace.rate));
+    pub(super) fn knob(self, file: &str, pace: Pace) -> String {
+        let rate = self.paint(Colour::Cyan, format!("{file}  rate = \"{}\"", pace.rate));
         format!("  {rate}   <- edit, save, and watch the pace change; Ctrl-C ends\n")
     }
 
