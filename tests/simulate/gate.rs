@@ -8,7 +8,6 @@ use super::{Bench, said};
 /// A row of the output.
 #[derive(Debug)]
 struct Row {
-    time: f64,
     key: String,
     verdict: String,
     departure: Option<f64>,
@@ -39,7 +38,6 @@ fn row(line: &str) -> Row {
     let cells: Vec<&str> = line.split(',').collect();
     let number = |cell: usize| cells[cell].parse().ok();
     Row {
-        time: number(0).unwrap(),
         key: cells[1].to_owned(),
         verdict: cells[2].to_owned(),
         departure: number(3),
