@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::{Arbiter, System, SystemRunner};
-use gateway::zone::{Key, Zone};
+use gateway::zone::{Join, Key, Zone};
 use limit::{Cost, Delay, Limit, Moment};
 
 use measure::{Bench, now};
@@ -96,7 +96,7 @@ fn joins(bench: &Bench) {
         bench.custom(&format!("join to turn, keys: {count}"), |times| {
             time(&system, times, || {
                 let key = next.next().cloned().expect("a key");
-                let joining = open.join(key, None, PASS, false);
+                let joining = open.join(Join::new(key, None, PASS));
                 async { joining.await.map(gateway::zone::Turn::take) }
             })
         });
@@ -105,17 +105,17 @@ fn joins(bench: &Bench) {
     let key = Key::from(&b"refused"[..]);
     bench.custom("join to rejection", |times| {
         time(&system, times, || {
-            shut.join(Key::clone(&key), None, REFUSE, false)
+            shut.join(Join::new(Key::clone(&key), None, REFUSE))
         })
     });
 
     let key = Key::from(&b"leaves"[..]);
     // The first request passes, so all others wait.
-    let first = shut.join(Key::clone(&key), None, WAIT, false);
+    let first = shut.join(Join::new(Key::clone(&key), None, WAIT));
     system.block_on(async { first.await.map(gateway::zone::Turn::take).ok() });
     bench.custom("join to the queue, and leave it", |times| {
         time(&system, times, || {
-            let joining = shut.join(Key::clone(&key), None, WAIT, false);
+            let joining = shut.join(Join::new(Key::clone(&key), None, WAIT));
             async {
                 // The request is in the queue now.
                 tokio::task::yield_now().await;
@@ -130,7 +130,7 @@ fn joins(bench: &Bench) {
     bench.custom("64 joins at once to 64 turns", |times| {
         time(&system, times, || {
             let joining: Vec<_> = (0..64)
-                .map(|_| open.join(Key::clone(&key), None, PASS, false))
+                .map(|_| open.join(Join::new(Key::clone(&key), None, PASS)))
                 .collect();
             async {
                 for joining in joining {

@@ -10,7 +10,7 @@ use limit::{Cost, Limit};
 use super::gateway::Gateway;
 use super::invariants::{Invariants, Request};
 use super::world::World;
-use crate::zone::{Joining, Key, Turn};
+use crate::zone::{Join, Joining, Key, Turn};
 
 /// A request, and what its client will do.
 #[derive(Clone, Debug)]
@@ -57,7 +57,11 @@ pub(super) fn visit(
             visit.limit.burst = rate.whole_count().unwrap_or(1) - 1;
         }
         let request = invariants.joined(&gateway_there, &visit);
-        let joining = zone.join(Key::from(visit.key.as_bytes()), plan, visit.limit, false);
+        let joining = zone.join(Join::new(
+            Key::from(visit.key.as_bytes()),
+            plan,
+            visit.limit,
+        ));
         let stays = stay(
             &world_there,
             &invariants,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use limit::{self, Account, Cost, Excess, Limit, Moment, Rate, Refusal, Ticket};
 
+use super::join::Join;
 use crate::observe::metrics::{LimitStatus, Rejected};
 use crate::store;
 
@@ -62,7 +63,7 @@ impl Charge {
     }
 }
 
-/// The answer to a [`Join`].
+/// The answer to a [`Join`], and to a question whether it would be accepted.
 #[derive(Debug)]
 pub enum Answer {
     /// The request's turn has come.
@@ -70,32 +71,15 @@ pub enum Answer {
     /// The request is rejected.
     Rejected(Rejection),
     /// The key is unknown, and the zone takes no more new keys now: the request is to join the
-    /// bucket of [`NEW_KEYS`] with this limit.
-    OneTooMany(Limit),
-    /// The answer to an [`AskPlace`](super::messages::AskPlace) that does not wait: no place is free.
+    /// bucket of [`NEW_KEYS`].
+    OneTooMany(Join),
+    /// The answer to an [`AskPlace`](super::join::AskPlace) that does not wait: no place is free.
     NoPlace,
 }
 
 impl From<Result<Grant, Rejection>> for Answer {
     fn from(decided: Result<Grant, Rejection>) -> Self {
         decided.map_or_else(Self::Rejected, Self::Turn)
-    }
-}
-
-/// What a join would be answered.
-#[derive(Clone, Copy, Debug)]
-pub enum Outcome {
-    /// It would be accepted.
-    Accepted,
-    /// It would be rejected.
-    Rejected(Rejection),
-    /// It would join the bucket of [`NEW_KEYS`] with this limit.
-    OneTooMany(Limit),
-}
-
-impl From<Option<Rejection>> for Outcome {
-    fn from(rejection: Option<Rejection>) -> Self {
-        rejection.map_or(Self::Accepted, Self::Rejected)
     }
 }
 

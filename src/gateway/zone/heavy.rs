@@ -1,11 +1,11 @@
+//! The keys of a zone with the most requests, rejections and waiting time.
+
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-use actix::Message;
 use config::{Plans, short_key};
 use foldhash::fast::RandomState;
 use limit::{Heaviest, HeavyHitters, Measure, Moment, Window};
-use tokio::sync::oneshot;
 
 use super::answer::Key;
 use super::stats::KeyState;
@@ -43,16 +43,6 @@ pub struct HeavyKeys {
     pub total: u64,
     /// The most by which that may be too high for a key.
     pub error: u64,
-}
-
-/// Asks for the heaviest keys of one supervisor.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub(super) struct CollectHeavy {
-    pub(super) measure: Measure,
-    pub(super) window: Window,
-    pub(super) limit: usize,
-    pub(super) reply: oneshot::Sender<HeavyKeys>,
 }
 
 /// Counts what the keys of one supervisor ask for and get.

@@ -1,85 +1,17 @@
+//! A request that has asked one zone for a turn.
+
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use limit::{Excess, Limit, Onward, Ticket};
+use limit::Ticket;
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Grant, Key, NEW_KEYS, RETRY_SOON, Rejection};
-use super::messages::Leave;
+use super::answer::{Answer, Grant, Key, Rejection};
+use super::join::Join;
 use super::shards::Shards;
-use super::supervisor::JoinRequest;
-use super::ticket::RequestTicket;
 use super::turn::{Turn, bucket_key, give_back};
-use super::unused::Unused;
-use crate::observe::metrics::{PlanMetrics, Rejected};
-
-/// A request that waits for its turn in one zone.
-///
-/// If it is dropped before it is answered, it leaves the queue. If it is dropped while an answer
-/// is on its way, the turn is given back.
-#[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is of its own")]
-pub struct Joining<'z> {
-    shards: &'z Shards,
-    /// The request's own key; `None` once its turn has it.
-    key: Option<Key>,
-    /// Those of the plan of the key, if it has one.
-    plan: Option<&'z PlanMetrics>,
-    ticket: Ticket,
-    onward: Option<Onward>,
-    places_later: bool,
-    dry_run: bool,
-    /// Whether it waits at the bucket that unknown keys share.
-    is_flood: bool,
-    /// What it counts as if its turn is not used.
-    unused: Unused,
-    answer: oneshot::Receiver<Answer>,
-    /// Whether the answer is here.
-    is_answered: bool,
-}
-
-impl<'z> Joining<'z> {
-    pub(super) fn new(
-        shards: &'z Shards,
-        key: Key,
-        plan: Option<&'z PlanMetrics>,
-        limit: Limit,
-        dry_run: bool,
-        request: RequestTicket,
-    ) -> Self {
-        let answer = coming(ask(shards, &key, limit, dry_run, request));
-        Self::answered_by(answer, shards, key, plan, dry_run, request)
-    }
-
-    fn answered_by(
-        answer: oneshot::Receiver<Answer>,
-        shards: &'z Shards,
-        key: Key,
-        plan: Option<&'z PlanMetrics>,
-        dry_run: bool,
-        request: RequestTicket,
-    ) -> Self {
-        let RequestTicket {
-            ticket,
-            onward,
-            places_later,
-        } = request;
-        Self {
-            shards,
-            key: Some(key),
-            plan,
-            ticket,
-            onward,
-            places_later,
-            dry_run,
-            is_flood: false,
-            unused: Unused::Cancelled,
-            answer,
-            is_answered: false,
-        }
-    }
-}
+use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 
 /// A request that has asked one zone for a turn.
 #[derive(Debug)]
@@ -92,51 +24,46 @@ pub enum Joined<'z> {
     Waiting(Joining<'z>),
 }
 
-impl<'z> Joined<'z> {
-    pub(super) fn ask(
-        shards: &'z Shards,
-        key: Key,
-        plan: Option<&'z PlanMetrics>,
-        limit: Limit,
-        dry_run: bool,
-        request: RequestTicket,
-    ) -> Self {
-        match ask(shards, &key, limit, dry_run, request) {
-            Ok(Answer::Turn(grant)) => {
-                Self::Turn(Turn::new(shards, key, plan, grant, dry_run, false))
-            }
-            Ok(Answer::Rejected(rejection)) => {
-                shards.count_rejection(plan, &rejection, dry_run);
-                Self::Rejected(key, rejection)
-            }
-            answer => Self::Waiting(Joining::answered_by(
-                coming(answer),
-                shards,
-                key,
-                plan,
-                dry_run,
-                request,
-            )),
-        }
-    }
+/// A request that waits for its turn in one zone.
+///
+/// If it is dropped before it is answered, it leaves the queue. If it is dropped while an answer
+/// is on its way, the turn is given back.
+#[derive(Debug)]
+pub struct Joining<'z> {
+    shards: &'z Shards,
+    /// The request's own key; `None` once its turn has it.
+    key: Option<Key>,
+    /// Those of the plan of the key, if it has one.
+    plan: Option<&'z PlanMetrics>,
+    ticket: Ticket,
+    dry_run: bool,
+    /// Whether it waits at the bucket that unknown keys share.
+    is_flood: bool,
+    /// What it counts as if its turn is not used.
+    unused: LimitStatus,
+    answer: oneshot::Receiver<Answer>,
+    /// Whether the answer is here.
+    is_answered: bool,
 }
 
-/// Asks the supervisor of `key` for a turn.
-fn ask(
-    shards: &Shards,
-    key: &Key,
-    limit: Limit,
-    dry_run: bool,
-    request: RequestTicket,
-) -> Result<Answer, oneshot::Receiver<Answer>> {
-    shards.ask(&JoinRequest {
-        key,
-        limit,
-        dry_run,
-        ticket: request.ticket,
-        onward: request.onward,
-        places_later: request.places_later,
-    })
+impl<'z> Joined<'z> {
+    pub(super) fn new(shards: &'z Shards, plan: Option<&'z PlanMetrics>, join: Join) -> Self {
+        match shards.join(&join) {
+            Ok(Answer::Turn(grant)) => Self::Turn(Turn::new(
+                shards,
+                join.key,
+                plan,
+                grant,
+                join.dry_run,
+                false,
+            )),
+            Ok(Answer::Rejected(rejection)) => {
+                shards.count_rejection(plan, &rejection, join.dry_run);
+                Self::Rejected(join.key, rejection)
+            }
+            answer => Self::Waiting(Joining::answered_by(coming(answer), shards, plan, join)),
+        }
+    }
 }
 
 /// Returns where an answer comes that may be here already.
@@ -153,17 +80,27 @@ fn coming(answer: Result<Answer, oneshot::Receiver<Answer>>) -> oneshot::Receive
 }
 
 impl<'z> Joining<'z> {
-    /// Joins the bucket that unknown keys share, instead of that of the request's own key.
-    fn join_flood(&mut self, limit: Limit) -> oneshot::Receiver<Answer> {
-        self.is_flood = true;
-        self.shards.metrics().flooded.add(1);
-        let key = Key::from(NEW_KEYS);
-        let request = RequestTicket {
-            ticket: self.ticket,
-            onward: self.onward,
-            places_later: self.places_later,
-        };
-        coming(ask(self.shards, &key, limit, self.dry_run, request))
+    pub(super) fn new(shards: &'z Shards, plan: Option<&'z PlanMetrics>, join: Join) -> Self {
+        Self::answered_by(coming(shards.join(&join)), shards, plan, join)
+    }
+
+    fn answered_by(
+        answer: oneshot::Receiver<Answer>,
+        shards: &'z Shards,
+        plan: Option<&'z PlanMetrics>,
+        join: Join,
+    ) -> Self {
+        Self {
+            shards,
+            key: Some(join.key),
+            plan,
+            ticket: join.ticket,
+            dry_run: join.dry_run,
+            is_flood: false,
+            unused: LimitStatus::Cancelled,
+            answer,
+            is_answered: false,
+        }
     }
 
     /// Returns the request's own key, until its turn has it.
@@ -183,14 +120,14 @@ impl<'z> Joining<'z> {
         self.dry_run
     }
 
+    /// Leaves the queue, because another zone rejected the request.
+    pub fn reject_elsewhere(mut self) {
+        self.unused = LimitStatus::RejectedElsewhere;
+    }
+
     /// Returns the key of the bucket that decides.
     fn bucket_key(&self) -> Key {
         bucket_key(self.key.as_ref(), self.is_flood)
-    }
-
-    /// Leaves the queue, because another zone rejected the request.
-    pub fn reject_elsewhere(mut self) {
-        self.unused = Unused::RejectedElsewhere;
     }
 
     fn turn(&mut self, grant: Grant) -> Turn<'z> {
@@ -215,7 +152,11 @@ impl<'z> Future for Joining<'z> {
                 return Poll::Pending;
             }
             match ready!(Pin::new(&mut self.answer).poll(cx)) {
-                Ok(Answer::OneTooMany(limit)) => self.answer = self.join_flood(limit),
+                Ok(Answer::OneTooMany(join)) => {
+                    self.is_flood = true;
+                    self.shards.metrics().flooded.add(1);
+                    self.answer = coming(self.shards.join(&join.of_new_keys()));
+                }
                 answer => break answer,
             }
         };
@@ -228,12 +169,9 @@ impl<'z> Future for Joining<'z> {
                 return Poll::Ready(Ok(self.turn(Grant::unlimited())));
             }
             // The key's actor or the supervisor has panicked. In a stop everybody is answered.
-            Ok(Answer::OneTooMany(_) | Answer::NoPlace) | Err(_) => Rejection {
-                reason: Rejected::Restart,
-                excess: Excess::default(),
-                retry_after: RETRY_SOON,
-                is_flood: false,
-            },
+            Ok(Answer::OneTooMany(_) | Answer::NoPlace) | Err(_) => {
+                Rejection::soon(Rejected::Restart)
+            }
         };
         rejection.is_flood = self.is_flood;
         self.shards
@@ -253,10 +191,11 @@ impl Drop for Joining<'_> {
             Ok(Answer::Turn(grant)) => give_back(self.shards, &self.bucket_key(), &grant),
             Ok(Answer::Rejected(_) | Answer::OneTooMany(_) | Answer::NoPlace) => {}
             Err(_) => {
-                let (key, ticket) = (self.bucket_key(), self.ticket);
-                self.shards.send(&Key::clone(&key), Leave { key, ticket });
+                let ticket = self.ticket;
+                self.shards
+                    .send(&self.bucket_key(), move |zone, key| zone.leave(key, ticket));
             }
         }
-        self.shards.count_unused(self.plan, self.unused);
+        self.shards.metrics().count(self.plan, self.unused);
     }
 }

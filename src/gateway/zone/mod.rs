@@ -1,10 +1,13 @@
 //! The actors: which actor owns which bucket, and which messages it takes.
 //!
 //! ```text
-//! Zone ──Join, Leave, Refund──▶ ZoneSupervisor (one a zone and worker) ──▶ KeyActor (one a key)
-//!   ▲                                                                          │
-//!   └───────────────── Turn or Rejection, through a oneshot ───────────────────┘
+//! Zone ──Join──▶ ZoneSupervisor (one a zone and worker) ──PendingJoin──▶ KeyActor (one a key)
+//!   ▲                                                                          │ Waiter
+//!   └───────────────── Grant or Rejection, through a oneshot ──────────────────┘
 //! ```
+//!
+//! A message to an actor is a call of one of its methods, which its mailbox keeps in order
+//! ([`SupervisorAddress`](supervisor::SupervisorAddress), [`KeyCall`](key::KeyCall)).
 //!
 //! Requests of the supervisor's own thread call it instead, and get their answer at once unless
 //! they wait (`supervisor/here.rs`).
@@ -20,11 +23,10 @@ mod answer;
 mod arrivals;
 mod handle;
 mod heavy;
+mod join;
 mod joining;
 mod key;
-mod messages;
 mod overrides;
-mod probing;
 mod restart;
 mod saved_key;
 mod shards;
@@ -35,24 +37,20 @@ mod store_link;
 mod supervisor;
 #[cfg(test)]
 mod tests;
-mod ticket;
 mod together;
 mod turn;
-mod unused;
 
 pub use answer::{Charge, Grant, Key, NEW_KEYS, Outlook, Rejection};
 pub use arrivals::{Arrival, Arrivals};
 pub use handle::Zone;
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
+pub use join::{Join, Waiters, next_ticket};
 pub use joining::{Joined, Joining};
-pub use messages::Waiters;
 pub use overrides::{MAX_KEYS, Override, Overrides};
-pub use probing::Probing;
 pub use saved_key::{SavedKey, TurnToCome};
 pub use stats::{KeyState, Order, PlacesElsewhere, Top, ZoneStats};
 pub use store_link::{SharedBy, StoreHealth, StoreRefusal, store_result};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
-pub use ticket::RequestTicket;
 pub use together::take_places;
 pub use turn::{OccupiedPlace, Turn, UsedTurn};

@@ -1,17 +1,17 @@
+//! A zone's supervisors, and which of them has a key.
+
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix::Message;
 use foldhash::fast::RandomState;
 use limit::Moment;
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Rejection};
-use super::messages::Retire;
+use super::answer::{Answer, Key, Rejection};
+use super::join::Join;
 use super::restart::Paused;
-use super::supervisor::{Handle, JoinRequest, SupervisorAddress, ZoneSupervisor};
-use super::unused::Unused;
+use super::supervisor::{SupervisorAddress, ZoneSupervisor};
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 
 /// A zone's supervisors, one on each worker, and the metrics that they share.
@@ -49,7 +49,7 @@ impl Shards {
     /// The zone has left the file: the supervisors end once nothing waits or runs there.
     pub(super) fn retire(&self) {
         self.retired.store(true, Ordering::Relaxed);
-        self.tell_all(Retire);
+        self.tell_all(ZoneSupervisor::retire);
     }
 
     /// Whether the zone has left the file and the supervisor of `key` has ended.
@@ -79,28 +79,20 @@ impl Shards {
         self.metrics.rejections.add(rejection.reason, 1);
     }
 
-    /// Counts a request whose turn was not used.
-    pub(super) fn count_unused(&self, plan: Option<&PlanMetrics>, why: Unused) {
-        self.metrics.count(plan, why.status());
-    }
-
     /// Asks the supervisor of a request's key for a turn.
     ///
     /// Returns the answer, or where it will come.
-    pub(super) fn ask(
-        &self,
-        request: &JoinRequest<'_>,
-    ) -> Result<Answer, oneshot::Receiver<Answer>> {
-        self.supervisor(request.key).ask(request)
+    pub(super) fn join(&self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
+        self.supervisor(&join.key).join(join)
     }
 
-    /// Sends a message to the supervisor of `key`. What one thread sends is handled in its order.
-    pub(super) fn send<M>(&self, key: &[u8], message: M)
-    where
-        M: Message<Result = ()> + Send + 'static,
-        ZoneSupervisor: Handle<M>,
-    {
-        self.supervisor(key).send(message);
+    /// Has the supervisor of `key` do something. What one thread sends is done in its order.
+    pub(super) fn send(
+        &self,
+        key: &Key,
+        call: impl FnOnce(&mut ZoneSupervisor, &Key) + Send + 'static,
+    ) {
+        self.supervisor(key).send(key, call);
     }
 
     fn supervisor(&self, key: &[u8]) -> &SupervisorAddress {
@@ -133,13 +125,10 @@ impl Shards {
         all.filter(|supervisor| supervisor.connected())
     }
 
-    pub(super) fn tell_all<M>(&self, message: M)
-    where
-        M: Message<Result = ()> + Copy + Send + 'static,
-        ZoneSupervisor: Handle<M>,
-    {
+    /// Has all supervisors do something.
+    pub(super) fn tell_all(&self, call: impl FnOnce(&mut ZoneSupervisor) + Copy + Send + 'static) {
         for supervisor in &self.supervisors {
-            supervisor.post(message);
+            supervisor.post(call);
         }
     }
 }

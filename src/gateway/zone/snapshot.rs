@@ -1,3 +1,5 @@
+//! What the actors of one supervisor share with it.
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use tokio::sync::oneshot;
 use super::answer::{Answer, Key, Rejection};
 use super::arrivals::{Arrival, ArrivalLog, Arrivals};
 use super::heavy::{HeavyCount, HeavyName};
-use super::messages::Probe;
+use super::join::Join;
 use super::stats::{KeyState, PlacesElsewhere};
 use super::store_link::StoreLink;
 use crate::observe::metrics::{Level, LimitStatus, ZoneMetrics};
@@ -170,26 +172,26 @@ impl Shard {
         }
     }
 
-    /// Answers whether a join would be accepted.
+    /// Answers whether a join would be accepted: `None` if it would.
     ///
-    /// A request that would be rejected does not join any more, so it is counted here.
-    pub(super) fn answer_probe(&self, probe: Probe, refusal: Option<Refusal>, now: Moment) {
+    /// A request that would be rejected does not join any more, so it is recorded and counted here.
+    pub(super) fn answer_probe(
+        &self,
+        join: &Join,
+        reply: oneshot::Sender<Option<Answer>>,
+        refusal: Option<Refusal>,
+        now: Moment,
+    ) {
         // The key's own clock may stand.
         let real = self.pacer.now();
         if refusal.is_some() {
-            self.record(probe.arrival(real));
+            self.record(join.arrival(real));
         }
-        let Probe {
-            key,
-            dry_run,
-            reply,
-            ..
-        } = probe;
         let rejection = refusal.map(|refusal| Rejection::of(refusal, now));
-        let is_there = reply.send(rejection.into()).is_ok();
+        let is_there = reply.send(rejection.map(Answer::Rejected)).is_ok();
         if is_there && let Some(rejection) = rejection {
-            self.count_request(&key, real);
-            self.count_rejection(&key, &rejection, dry_run, real);
+            self.count_request(&join.key, real);
+            self.count_rejection(&join.key, &rejection, join.dry_run, real);
         }
     }
 

@@ -136,7 +136,7 @@ impl Ord for Ranked {
 }
 
 /// The state of a zone, summed over all workers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ZoneStats {
     /// Number of waiters.
     pub depth: usize,
@@ -154,41 +154,13 @@ pub struct ZoneStats {
     pub deepest: Vec<KeyState>,
 }
 
-/// Statistics in progress.
-#[derive(Debug)]
-pub(super) struct Count {
-    pub(super) depth: usize,
-    pub(super) depth_max: usize,
-    pub(super) in_flight: usize,
-    pub(super) oldest_wait: Duration,
-    pub(super) active: usize,
-    pub(super) parked: usize,
-    pub(super) top: Top,
-}
-
-impl Count {
-    pub(super) fn new(limit: usize) -> Self {
-        Self {
-            depth: 0,
-            depth_max: 0,
-            in_flight: 0,
-            oldest_wait: Duration::ZERO,
-            active: 0,
-            parked: 0,
-            top: Top::new(Order::Depth, limit),
-        }
-    }
-
-    pub(super) fn finish(self) -> ZoneStats {
-        ZoneStats {
-            depth: self.depth,
-            depth_max: self.depth_max,
-            in_flight: self.in_flight,
-            oldest_wait: self.oldest_wait,
-            active: self.active,
-            parked: self.parked,
-            deepest: self.top.into_sorted(),
-        }
+impl ZoneStats {
+    /// Adds the numbers of a part of the zone's keys.
+    pub(super) fn add(&mut self, part: &Self) {
+        self.depth += part.depth;
+        self.in_flight += part.in_flight;
+        self.active += part.active;
+        self.parked += part.parked;
     }
 }
 

@@ -1,11 +1,12 @@
+//! The right to go on that a zone grants, and what of it can still change.
+
 use limit::{Cost, Limit, Ticket};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Key, NEW_KEYS, Rejection};
-use super::messages::{AskPlace, FreePlace, Refund, Settle};
+use super::join::AskPlace;
 use super::shards::Shards;
-use super::unused::Unused;
-use crate::observe::metrics::{PlanMetrics, Rejected};
+use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 
 /// The right to go on, granted by one zone. An unused turn gives its charge back when dropped.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Turn<'z> {
     dry_run: bool,
     is_flood: bool,
     /// What it counts as when it is dropped; `None` once it is used.
-    unused: Option<Unused>,
+    unused: Option<LimitStatus>,
 }
 
 impl<'z> Turn<'z> {
@@ -37,7 +38,7 @@ impl<'z> Turn<'z> {
             grant,
             dry_run,
             is_flood,
-            unused: Some(Unused::Cancelled),
+            unused: Some(LimitStatus::Cancelled),
         }
     }
 
@@ -105,14 +106,14 @@ impl<'z> Turn<'z> {
         };
         let (reply, answer) = oneshot::channel();
         let ask = AskPlace {
-            key: Key::clone(&key),
             ticket,
             limit,
             joined,
             waits,
             reply,
         };
-        self.shards.send(&key, ask);
+        self.shards
+            .send(&key, move |zone, key| zone.offer_place(key, ask));
         let rejection = match answer.await {
             Ok(Answer::Turn(place)) => {
                 self.grant.outlook = place.outlook;
@@ -152,7 +153,7 @@ impl<'z> Turn<'z> {
 
     /// Gives the turn back, because another zone or the origin's gate rejected the request.
     pub fn reject_elsewhere(mut self) {
-        self.unused = Some(Unused::RejectedElsewhere);
+        self.unused = Some(LimitStatus::RejectedElsewhere);
     }
 
     /// What this turn was charged, to be changed once the turn was used.
@@ -177,14 +178,16 @@ pub struct UsedTurn<'z> {
 impl UsedTurn<'_> {
     /// Gives the charge back: the waiters behind it move up.
     pub fn refund(self) {
-        let (key, charge) = (Key::clone(&self.key), self.charge);
-        self.shards.send(&self.key, Refund { key, charge });
+        let charge = self.charge;
+        self.shards
+            .send(&self.key, move |zone, key| zone.refund(key, charge));
     }
 
     /// Changes what was charged to this cost.
     pub fn settle(self, cost: Cost) {
-        let (key, charge) = (Key::clone(&self.key), self.charge);
-        self.shards.send(&self.key, Settle { key, charge, cost });
+        let charge = self.charge;
+        self.shards
+            .send(&self.key, move |zone, key| zone.settle(key, charge, cost));
     }
 }
 
@@ -192,7 +195,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if let Some(why) = self.unused {
             give_back(self.shards, &self.bucket_key(), &self.grant);
-            self.shards.count_unused(self.plan, why);
+            self.shards.metrics().count(self.plan, why);
         }
     }
 }
@@ -219,11 +222,8 @@ pub(super) fn bucket_key(own: Option<&Key>, is_flood: bool) -> Key {
 
 /// Gives an unused turn back.
 pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
-    let refund = Refund {
-        key: Key::clone(key),
-        charge: grant.charge,
-    };
-    shards.send(key, refund);
+    let charge = grant.charge;
+    shards.send(key, move |zone, key| zone.refund(key, charge));
     if let Some(ticket) = grant.place {
         free(shards, key, ticket, false);
     }
@@ -231,10 +231,5 @@ pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
 
 /// Frees a place. `stays`: the request still needs it, but waits for one of another key first.
 fn free(shards: &Shards, key: &Key, ticket: Ticket, stays: bool) {
-    let free = FreePlace {
-        key: Key::clone(key),
-        ticket,
-        stays,
-    };
-    shards.send(key, free);
+    shards.send(key, move |zone, key| zone.free_place(key, ticket, stays));
 }

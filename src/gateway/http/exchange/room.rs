@@ -23,6 +23,7 @@ use crate::observe::metrics::{Rejected, RoomRequest};
 use crate::observe::throttle::Throttle;
 use crate::room::{Answered, OriginRoom, Presented, RoomWord, SessionText, TicketText};
 use crate::time::clock;
+use crate::zone::Join;
 
 /// How long a browser keeps a ticket: a sale may open in days.
 const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -224,7 +225,7 @@ impl<'a> Visit<'a> {
         };
         let plan = zone.settings().plans.index_of(&key);
         let limit = zone.settings().limit_in(plan, draw.limit);
-        match zone.join(key, plan, limit, false).await {
+        match zone.join(Join::new(key, plan, limit)).await {
             Ok(turn) => {
                 turn.take();
                 Ok(())

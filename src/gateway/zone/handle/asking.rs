@@ -1,67 +1,67 @@
 //! How requests ask a zone, and how those are counted that do not.
 
-use limit::Limit;
+use tokio::sync::oneshot;
 
 use super::Zone;
-use crate::zone::answer::{Key, Rejection};
+use crate::observe::metrics::LimitStatus;
+use crate::zone::answer::{Answer, Key, Rejection};
+use crate::zone::join::Join;
 use crate::zone::joining::{Joined, Joining};
-use crate::zone::probing::Probing;
-use crate::zone::ticket::RequestTicket;
-use crate::zone::unused::Unused;
 
 impl Zone {
-    /// Asks for a turn for `key`, whose plan has the index `plan`.
+    /// Asks for a turn. It may be decided at once.
     #[must_use]
-    pub fn join(&self, key: Key, plan: Option<usize>, limit: Limit, dry_run: bool) -> Joining<'_> {
-        self.join_as(RequestTicket::new(None), key, plan, limit, dry_run)
+    pub fn ask(&self, join: Join) -> Joined<'_> {
+        Joined::new(&self.shards, self.plan(join.plan), join)
     }
 
-    /// As [`Zone::join`], for a request that joins other zones too or goes on to a gate.
+    /// Asks for a turn, and waits for the answer.
     #[must_use]
-    pub fn join_as(
-        &self,
-        request: RequestTicket,
-        key: Key,
-        plan: Option<usize>,
-        limit: Limit,
-        dry_run: bool,
-    ) -> Joining<'_> {
-        Joining::new(&self.shards, key, self.plan(plan), limit, dry_run, request)
+    pub fn join(&self, join: Join) -> Joining<'_> {
+        Joining::new(&self.shards, self.plan(join.plan), join)
     }
 
-    /// As [`Zone::join_as`], for a request that joins no other zone: it may be decided at once.
-    #[must_use]
-    pub fn ask(
-        &self,
-        request: RequestTicket,
-        key: Key,
-        plan: Option<usize>,
-        limit: Limit,
-        dry_run: bool,
-    ) -> Joined<'_> {
-        Joined::ask(&self.shards, key, self.plan(plan), limit, dry_run, request)
-    }
-
-    /// Asks whether a join would be accepted now.
-    #[must_use]
-    pub fn probe(&self, key: &Key, limit: Limit, dry_run: bool) -> Probing<'_> {
-        Probing::new(&self.shards, key, limit, dry_run)
-    }
-
-    /// Counts a request that this zone rejected. The plan of its key has the index `plan`.
+    /// Returns why a join would be rejected now, if it would. Nothing is charged.
     ///
-    /// For a request that never joined: a probe said that it would be rejected.
-    pub fn count_rejection(&self, plan: Option<usize>, rejection: &Rejection, dry_run: bool) {
+    /// A request that needs several zones asks all of them this first. So a request that one zone
+    /// would reject is charged by none, not even until its turns are given back: meanwhile other
+    /// requests would be rejected.
+    pub async fn probe(&self, mut join: Join) -> Option<Rejection> {
+        let mut is_flood = false;
+        loop {
+            let (reply, answer) = oneshot::channel();
+            let key = Key::clone(&join.key);
+            self.shards
+                .send(&key, move |zone, _| zone.probe(join, reply));
+            match answer.await {
+                Ok(Some(Answer::OneTooMany(unknown))) => {
+                    is_flood = true;
+                    join = unknown.of_new_keys();
+                }
+                Ok(Some(Answer::Rejected(rejection))) => {
+                    return Some(Rejection {
+                        is_flood,
+                        ..rejection
+                    });
+                }
+                // If the supervisor has ended, the join finds out and counts it.
+                Ok(_) | Err(_) => return None,
+            }
+        }
+    }
+
+    /// Counts a request that never joined, because this zone would have rejected it.
+    pub fn count_rejection(&self, join: &Join, rejection: &Rejection) {
         if rejection.is_flood {
             self.metrics().flooded.add(1);
         }
         self.shards
-            .count_rejection(self.plan(plan), rejection, dry_run);
+            .count_rejection(self.plan(join.plan), rejection, join.dry_run);
     }
 
     /// Counts a request that this zone would have accepted but another zone rejected.
-    pub fn count_rejected_elsewhere(&self, plan: Option<usize>) {
-        let why = Unused::RejectedElsewhere;
-        self.shards.count_unused(self.plan(plan), why);
+    pub fn count_rejected_elsewhere(&self, join: &Join) {
+        let status = LimitStatus::RejectedElsewhere;
+        self.metrics().count(self.plan(join.plan), status);
     }
 }

@@ -2,22 +2,14 @@
 
 use std::time::Duration;
 
-use actix::Message;
 use config::StoreKind;
 use limit::Moment;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::sleep;
 
 use super::Zone;
 use crate::time::clock;
-use crate::zone::messages::{
-    FROM_THE_END, GiveBackLeases, HandOver, ListTurnsToCome, RestoreKeys, SaveKeys,
-};
 use crate::zone::saved_key::{SavedKey, TurnToCome};
-use crate::zone::supervisor::{Handle, SupervisorAddress, ZoneSupervisor};
-
-/// Pause until an actor has handled what it was sent.
-const SOON: Duration = Duration::from_millis(1);
+use crate::zone::supervisor::ZoneSupervisor;
 
 impl Zone {
     /// Whether a process keeps the zone's keys by itself, so that they end with it.
@@ -31,7 +23,8 @@ impl Zone {
     /// Once the result completes, no level rises any more.
     pub fn hand_over(&self) -> impl Future<Output = ()> + use<> {
         // One that has ended takes no requests either.
-        all_done(tell(self.shards.living(), |done| HandOver { done }))
+        let living = self.shards.living();
+        all_done(living.map(|it| it.ask(|zone| zone.hand_over())).collect())
     }
 
     /// Gives back the places that were taken ahead from the store, and waits until it knows which
@@ -40,9 +33,13 @@ impl Zone {
     /// Once the result completes, the store has them, or does not answer.
     pub fn give_back_leases(&self) -> impl Future<Output = ()> + use<> {
         let living = self.shards.living();
-        let leasing = living.filter(|_| self.sharing.is_some());
         // One that has ended has given them back.
-        all_done(tell(leasing, |done| GiveBackLeases { done }))
+        let told = living.filter(|_| self.sharing.is_some()).map(|it| {
+            let (done, told) = oneshot::channel();
+            it.post(|zone| zone.give_back_leases(done));
+            told
+        });
+        all_done(told.collect())
     }
 
     /// Those that wait now and go on to a gate. In a zone in Redis, those that wait here.
@@ -54,7 +51,8 @@ impl Zone {
         // At most a part for each key that has waiters.
         let (to, mut parts) = mpsc::unbounded_channel();
         for supervisor in self.shards.living() {
-            supervisor.post(ListTurnsToCome { to: to.clone() });
+            let to = to.clone();
+            supervisor.post(move |zone| zone.list_turns_to_come(&to));
         }
         drop(to);
         let mut all = Vec::new();
@@ -69,27 +67,11 @@ impl Zone {
     /// Call it after [`Zone::hand_over`]. Some keys may come twice. Ends early if `take` returns
     /// `false`.
     pub async fn save(&self, at: Moment, mut take: impl AsyncFnMut(Vec<SavedKey>) -> bool) {
-        for supervisor in self.shards.living() {
-            let mut before = FROM_THE_END;
-            while before > 0 {
-                let (reply, answer) = oneshot::channel();
-                let began = clock::now();
-                supervisor.post(SaveKeys { before, at, reply });
-                // Without an answer it has panicked: it knows no keys any more.
-                let Ok(step) = answer.await else {
-                    break;
-                };
-                before = step.before;
-                // Waiting requests have at least half of the worker's time.
-                sleep(clock::now().since(began)).await;
-                if !step.keys.is_empty() && !take(step.keys).await {
-                    return;
-                }
-                if step.is_behind {
-                    sleep(SOON).await;
-                }
-            }
-        }
+        let step = move |zone: &mut _, before| ZoneSupervisor::save(zone, before, at);
+        self.walk(step, async |keys: Vec<SavedKey>| {
+            keys.is_empty() || take(keys).await
+        })
+        .await;
     }
 
     /// How long from `at` until nothing of the zone's budget for new keys is used up.
@@ -112,27 +94,10 @@ impl Zone {
         let parts = self.shards.split(keys, |saved| &saved.key);
         for (supervisor, keys) in self.shards.supervisors().iter().zip(parts) {
             if !keys.is_empty() {
-                supervisor.post(RestoreKeys { keys, at });
+                supervisor.post(move |zone| zone.restore(keys, at));
             }
         }
     }
-}
-
-/// Tells supervisors something at once. Each answers when it has done it, or ends.
-fn tell<'z, M>(
-    supervisors: impl Iterator<Item = &'z SupervisorAddress>,
-    message: impl Fn(oneshot::Sender<()>) -> M,
-) -> Vec<oneshot::Receiver<()>>
-where
-    M: Message<Result = ()> + Send + 'static,
-    ZoneSupervisor: Handle<M>,
-{
-    let tell = |supervisor: &SupervisorAddress| {
-        let (done, told) = oneshot::channel();
-        supervisor.post(message(done));
-        told
-    };
-    supervisors.map(tell).collect()
 }
 
 async fn all_done(told: Vec<oneshot::Receiver<()>>) {

@@ -1,3 +1,5 @@
+//! A handle to a zone, usable from any thread.
+
 mod asking;
 mod handover;
 mod queries;
@@ -15,7 +17,7 @@ use tokio::sync::oneshot;
 
 use self::tuning::tuning;
 use super::answer::Key;
-use super::messages::{Forget, RejectAll, Waiters};
+use super::join::Waiters;
 use super::overrides::Overrides;
 use super::restart::{self, Paused};
 use super::shards::Shards;
@@ -23,7 +25,7 @@ use super::steering::{CurrentNumbers, Steering};
 use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
-use super::supervisor::{Retune, SupervisorActor, SupervisorAddress, SupervisorId, ZoneSupervisor};
+use super::supervisor::{SupervisorActor, SupervisorAddress, SupervisorId, ZoneSupervisor};
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 use crate::time::clock;
 use crate::time::pacer::Pacer;
@@ -196,10 +198,9 @@ impl Zone {
         for (shard, supervisor) in supervisors.iter().enumerate() {
             let (sharing, overrides) = (told.sharing.clone(), Arc::clone(&told.overrides));
             let (settings, of_shard) = (&told.settings, (shard, shards));
-            supervisor.post(Retune {
-                tuning: tuning(settings, of_shard, sharing, &self.new_keys, overrides),
-                in_flight: Arc::clone(in_flight),
-            });
+            let tuning = tuning(settings, of_shard, sharing, &self.new_keys, overrides);
+            let in_flight = Arc::clone(in_flight);
+            supervisor.post(move |zone| zone.retune(tuning, &in_flight));
         }
     }
 
@@ -270,20 +271,14 @@ impl Zone {
     /// Returns the number of rejected waiters, or `None` if the key is not known.
     pub async fn forget(&self, key: Key, waiters: Waiters) -> Option<usize> {
         let (reply, answer) = oneshot::channel();
-        self.shards.send(
-            &Key::clone(&key),
-            Forget {
-                key,
-                waiters,
-                reply,
-            },
-        );
+        self.shards
+            .send(&key, move |zone, key| zone.forget(key, waiters, reply));
         answer.await.ok().flatten()
     }
 
     /// Rejects all waiters and all later requests.
     pub fn reject_all(&self) {
-        self.shards.tell_all(RejectAll);
+        self.shards.tell_all(ZoneSupervisor::reject_all);
     }
 
     fn plan(&self, index: Option<usize>) -> Option<&PlanMetrics> {
@@ -293,7 +288,7 @@ impl Zone {
     /// Makes the supervisor of `key` handle a [`Crash`].
     #[cfg(test)]
     pub(crate) fn crash(&self, key: &Key, crash: Crash) {
-        self.shards.send(key, crash);
+        self.shards.send(key, move |zone, _| zone.crash(crash));
     }
 
     /// Its name, the same text in all versions of the zone.

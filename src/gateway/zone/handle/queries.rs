@@ -2,75 +2,64 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use limit::{Measure, Window};
-use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::Zone;
 use crate::time::clock;
 use crate::zone::answer::Key;
 use crate::zone::arrivals::Arrivals;
-use crate::zone::heavy::{CollectHeavy, HeavyKeys};
-use crate::zone::messages::{CollectArrivals, CollectStats, FROM_THE_END, FindMasked, ListKeys};
-use crate::zone::stats::{Count, KeyState, Order, Top, ZoneStats};
+use crate::zone::heavy::HeavyKeys;
+use crate::zone::stats::{KeyState, Order, Top, ZoneStats};
+use crate::zone::supervisor::ZoneSupervisor;
+
+/// The index at which walks begin.
+const FROM_THE_END: usize = usize::MAX;
+/// Least pause between two steps of a walk: an actor handles what it was sent meanwhile.
+const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 impl Zone {
     /// The zone's state, with the `limit` deepest keys.
     ///
-    /// Only keys with waiters are visited, in small steps.
+    /// Only keys with waiters are visited.
     pub async fn stats(&self, limit: usize) -> ZoneStats {
-        let mut count = Count::new(limit);
-        for supervisor in self.shards.living() {
-            let mut before = FROM_THE_END;
-            while before > 0 {
-                let (reply, answer) = oneshot::channel();
-                supervisor.post(CollectStats {
-                    count,
-                    before,
-                    reply,
-                });
-                let Ok(step) = answer.await else {
-                    // The supervisor has ended and the count is lost with it. Count the remaining
-                    // supervisors.
-                    count = Count::new(limit);
-                    break;
-                };
-                (count, before) = step;
+        let mut stats = ZoneStats::default();
+        let mut deepest = Top::new(Order::Depth, limit);
+        let step = |zone: &mut _, before| ZoneSupervisor::stats(zone, before);
+        self.walk(step, async |(part, keys): (ZoneStats, Vec<KeyState>)| {
+            stats.add(&part);
+            for state in keys {
+                stats.depth_max = stats.depth_max.max(state.depth);
+                stats.oldest_wait = stats.oldest_wait.max(state.oldest_wait);
+                deepest.show(state);
             }
-        }
-        count.finish()
+            true
+        })
+        .await;
+        stats.deepest = deepest.into_sorted();
+        stats
     }
 
     /// The first `limit` keys by `order`.
     ///
-    /// Visits all remembered keys in small steps, with a pause after each step as long as the step
-    /// took. So requests have at least half of the workers' time.
+    /// Visits all remembered keys.
     pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
         let mut top = Top::new(order, limit);
-        for supervisor in self.shards.living() {
-            let mut before = FROM_THE_END;
-            while before > 0 {
-                let (reply, answer) = oneshot::channel();
-                let began = clock::now();
-                supervisor.post(ListKeys { top, before, reply });
-                let Ok(step) = answer.await else {
-                    top = Top::new(order, limit);
-                    break;
-                };
-                (top, before) = step;
-                if before > 0 {
-                    sleep(clock::now().since(began)).await;
-                }
-            }
-        }
+        let step = |zone: &mut _, before| ZoneSupervisor::list(zone, before);
+        self.walk(step, async |keys: Vec<KeyState>| {
+            keys.into_iter().for_each(|state| top.show(state));
+            true
+        })
+        .await;
         top.into_sorted()
     }
 
     /// The keys with this [masked name](config::Zone::masked), as far as they are remembered,
     /// have an override, or are among the heaviest: one, unless two have the same name.
     ///
-    /// Visits all remembered keys as [`keys`](Self::keys) does.
+    /// Visits all remembered keys.
     pub async fn masked_keys(&self, name: &str) -> BTreeSet<Key> {
         let zone = Arc::new(self.settings.clone());
         let has_name = |key: &&Key| zone.masked(key).as_deref() == Some(name);
@@ -83,28 +72,16 @@ impl Zone {
             let whole = heavy.filter_map(|heavy| heavy.name.whole().cloned());
             found.extend(whole.filter(|key| has_name(&key)));
         }
-        let name: Arc<str> = name.into();
-        for supervisor in self.shards.living() {
-            let mut before = FROM_THE_END;
-            while before > 0 {
-                let (reply, answer) = oneshot::channel();
-                let began = clock::now();
-                supervisor.post(FindMasked {
-                    zone: Arc::clone(&zone),
-                    name: Arc::clone(&name),
-                    before,
-                    reply,
-                });
-                let Ok((keys, next)) = answer.await else {
-                    break;
-                };
-                found.extend(keys);
-                before = next;
-                if before > 0 {
-                    sleep(clock::now().since(began)).await;
-                }
-            }
-        }
+        let asked = (Arc::clone(&zone), Arc::<str>::from(name));
+        let step = move |supervisor: &mut _, before| {
+            let (zone, name) = &asked;
+            ZoneSupervisor::find_masked(supervisor, before, zone, name)
+        };
+        self.walk(step, async |keys: Vec<Key>| {
+            found.extend(keys);
+            true
+        })
+        .await;
         found
     }
 
@@ -112,15 +89,9 @@ impl Zone {
     pub async fn heavy_keys(&self, measure: Measure, window: Window, limit: usize) -> HeavyKeys {
         let mut heavy = HeavyKeys::default();
         for supervisor in self.shards.living() {
-            let (reply, answer) = oneshot::channel();
-            supervisor.post(CollectHeavy {
-                measure,
-                window,
-                limit,
-                reply,
-            });
+            let its = supervisor.ask(move |zone| zone.heaviest(measure, window, limit));
             // Without an answer it has ended.
-            if let Ok(its) = answer.await {
+            if let Ok(its) = its.await {
                 heavy.merge(its, measure, limit);
             }
         }
@@ -131,12 +102,40 @@ impl Zone {
     pub async fn arrivals(&self) -> Arrivals {
         let mut all = Arrivals::none(self.shards.started());
         for supervisor in self.shards.living() {
-            let (reply, answer) = oneshot::channel();
-            supervisor.post(CollectArrivals { reply });
-            if let Ok(arrivals) = answer.await {
+            if let Ok(arrivals) = supervisor.ask(|zone| zone.arrivals()).await {
                 all.add(arrivals);
             }
         }
         all
+    }
+
+    /// Walks over the keys of all supervisors from the last one to the first, a few in a `step`.
+    ///
+    /// A step begins just before the index that it is given, and returns what it found and the
+    /// index to continue from; 0 at the end. After each there is a pause as long as the step took,
+    /// so that requests have at least half of the workers' time. Ends early if `take` returns
+    /// `false`. A supervisor that panics ends its part.
+    pub(super) async fn walk<T: Send + 'static>(
+        &self,
+        step: impl Fn(&mut ZoneSupervisor, usize) -> (T, usize) + Clone + Send + 'static,
+        mut take: impl AsyncFnMut(T) -> bool,
+    ) {
+        for supervisor in self.shards.living() {
+            let mut before = FROM_THE_END;
+            while before > 0 {
+                let (began, step) = (clock::now(), step.clone());
+                let Ok((found, next)) = supervisor.ask(move |zone| step(zone, before)).await else {
+                    break;
+                };
+                let took = clock::now().since(began);
+                if !take(found).await {
+                    return;
+                }
+                before = next;
+                if before > 0 {
+                    sleep(took.max(MIN_PAUSE)).await;
+                }
+            }
+        }
     }
 }

@@ -1,15 +1,12 @@
-#[cfg(test)]
-mod crash;
+//! The actor of one key.
+
 mod handlers;
-mod offers;
 mod pause;
 mod places;
 mod queue;
-mod settle;
 mod shared_places;
 mod shared_queue;
 mod store_reply;
-mod to_come;
 mod waiter;
 
 use std::rc::Rc;
@@ -19,13 +16,12 @@ use limit::{Delay, Departure, Moment, Places, Queue, Rate, Verdict};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Key, Rejection};
-use super::messages::Join;
+use super::join::PendingJoin;
 use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
 use crate::observe::metrics::{ActorKind, Rejected};
 use crate::time::pacer::Alarm;
-#[cfg(test)]
-pub(super) use crash::CrashKey;
+pub(super) use handlers::{End, KeyCall};
 use pause::Pause;
 use places::DueWaiter;
 use queue::KeyQueue;
@@ -80,53 +76,38 @@ impl KeyActor {
         }
     }
 
-    fn join(&mut self, mut join: Join, now: Moment, ctx: &mut Context<Self>) {
-        if let Some(rejection) = self.refuses_in_pause(join.limit, join.dry_run) {
-            return self.reject(join.reply, rejection, join.dry_run);
+    /// Lets a request go on, wait or be rejected.
+    pub(super) fn join(&mut self, mut pending: PendingJoin, now: Moment, ctx: &mut Context<Self>) {
+        let (ticket, dry_run) = (pending.join.ticket, pending.join.dry_run);
+        if let Some(rejection) = self.refuses_in_pause(pending.join.limit, dry_run) {
+            return self.reject(pending.reply, rejection, dry_run);
         }
-        if let Some(refusal) = self.refuses_place(join.limit, join.dry_run, now) {
-            return self.reject(join.reply, Rejection::of(refusal, now), join.dry_run);
+        if let Some(refusal) = self.refuses_place(pending.join.limit, dry_run, now) {
+            return self.reject(pending.reply, Rejection::of(refusal, now), dry_run);
         }
-        if join.places_later {
-            join.limit.in_flight = None;
+        if pending.join.places_later {
+            pending.join.limit.in_flight = None;
         }
-        let since = self.real(now);
+        let (limit, since) = (pending.join.limit, self.real(now));
         let queue = match &mut self.queue {
             KeyQueue::Own(queue) => queue,
             KeyQueue::Shared(queue) => {
                 let zone = Rc::clone(queue.zone());
-                self.expect_place(join.ticket, join.limit, now, ctx);
-                return self.ask(&zone, join, ctx);
+                self.expect_place(ticket, limit, now, ctx);
+                return self.ask(&zone, pending, since, ctx);
             }
         };
-        let Join {
-            limit,
-            dry_run,
-            ticket,
-            onward,
-            places_later,
-            reply,
-            ..
-        } = join;
         let (verdict, charge) = queue.charge(limit, now);
         let (until, excess, charge) = match (verdict, charge) {
             (Verdict::Pass { excess }, Some(charge)) => (None, excess, charge),
             (Verdict::Delay { until, excess }, Some(charge)) => (Some(until), excess, charge),
             (Verdict::Reject(refusal), _) => {
-                return self.reject(reply, Rejection::of(refusal, now), dry_run);
+                return self.reject(pending.reply, Rejection::of(refusal, now), dry_run);
             }
             // Every request that is not rejected is charged.
             (_, None) => return,
         };
-        let waiter = Waiter {
-            since,
-            limit,
-            excess,
-            ticket,
-            onward,
-            waits_for: WaitsFor::of(places_later),
-            reply,
-        };
+        let waiter = Waiter::new(pending, excess, since);
         match (until, limit.delay) {
             (Some(_), Delay::Above(delay)) if !dry_run => {
                 queue.seat(charge, delay, ticket, waiter);
@@ -205,12 +186,13 @@ impl KeyActor {
     /// Waiters that are due leave first, so neither a late wake-up nor a flood of messages delays
     /// them. Then `event` runs. Then it publishes the new state to the supervisor.
     fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
-        let clock = self.pause.clock;
-        let now = clock.at(self.shard.pacer.now());
+        let now = self.pause.clock.at(self.shard.pacer.now());
         self.drain(now);
         event(self, now);
         self.drain(now);
         let call_at = self.ask_for_places(now);
+        // The event may have stopped it, or let it go on.
+        let clock = self.pause.clock;
         if let Some(alarm) = &self.alarm {
             let next = self.queue.due().into_iter().chain(self.places.expires());
             let next = next.min().and_then(|next| clock.real(next));
@@ -241,17 +223,6 @@ impl KeyActor {
         let real = self.shard.pacer.now();
         let span = real.since(since);
         self.shard.waited(&self.snapshot.key, span, real);
-    }
-
-    fn message_handled(&self) {
-        self.snapshot
-            .pending
-            .set(self.snapshot.pending.get().saturating_sub(1));
-    }
-
-    /// Notes that one more message is on its way, from elsewhere than the supervisor.
-    fn add_pending(&self) {
-        self.snapshot.pending.set(self.snapshot.pending.get() + 1);
     }
 
     fn publish(&self, now: Moment) {

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use actix::{Context, Handler};
+use actix::Context;
 use limit::{Limit, Moment, StoppableClock, Ticket};
 
 use super::super::answer::{Charge, Rejection};
 use super::KeyActor;
 use super::waiter::Waiter;
-use crate::zone::messages::PauseKey;
 
 /// Whether a key is paused, and who would go on at once if it were not.
 #[derive(Default)]
@@ -134,21 +133,19 @@ impl KeyActor {
         let is_full = self.pause.clock.is_stopped() && !dry_run && self.depth() > most;
         is_full.then(Rejection::in_pause)
     }
-}
 
-impl Handler<PauseKey> for KeyActor {
-    type Result = ();
-
-    fn handle(&mut self, PauseKey(until): PauseKey, ctx: &mut Context<Self>) {
-        self.message_handled();
-        // Those who are due leave before the clock stops.
-        let real = self.shard.pacer.now();
-        self.at_now(|_, _| {});
-        self.pause.set(until, real);
+    /// Pauses the key until then, or lets it go on.
+    ///
+    /// Those who are due have left before the clock stops.
+    pub(in crate::zone) fn pause(
+        &mut self,
+        until: Option<Moment>,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        self.pause.set(until, self.shard.pacer.now());
         // Those who were held may wait for places now.
-        self.at_now(|actor, now| {
-            actor.drain(now);
-            actor.ensure_alarm_for_places(ctx);
-        });
+        self.drain(now);
+        self.ensure_alarm_for_places(ctx);
     }
 }

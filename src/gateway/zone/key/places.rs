@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use actix::Context;
-use limit::{Account, Limit, Moment, Reason, Refusal, Terms, Verdict};
+use limit::{Account, Excess, Limit, Moment, Reason, Refusal, Terms, Ticket, Verdict};
 
-use super::super::answer::{Charge, Outlook, RETRY_SOON};
+use super::super::answer::{Answer, Charge, Outlook, RETRY_SOON};
 use super::KeyActor;
 use super::waiter::{Waiter, WaitsFor};
 use crate::zone::Rejection;
+use crate::zone::join::AskPlace;
 
 /// A request whose time has come, but that must wait until fewer of its key run.
 pub(super) struct DueWaiter {
@@ -116,6 +117,68 @@ impl KeyActor {
         if self.places.expires().is_some() {
             self.ensure_alarm(ctx);
         }
+    }
+
+    /// Gives a place to a request that is asleep here. Without one it waits, or sleeps on.
+    ///
+    /// At most `burst` requests of a key wait, whether they are asleep or not.
+    pub(in crate::zone) fn offer_place(
+        &mut self,
+        ask: AskPlace,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        let (limit, joined, waits) = (ask.limit, ask.joined, ask.waits);
+        self.places.wake(ask.ticket);
+        let waiter = Waiter {
+            since: self.real(now),
+            limit,
+            excess: Excess::default(),
+            ticket: ask.ticket,
+            onward: None,
+            waits_for: WaitsFor::Place {
+                joined,
+                at_once: !waits,
+            },
+            reply: ask.reply,
+        };
+        if self.rejects_all {
+            self.reject_waiters(vec![waiter], now);
+            return;
+        }
+        let is_paused = self.pause.clock.is_stopped();
+        if !is_paused && !self.lacks_place(limit) {
+            return self.grant(waiter, Charge::Nothing, None, now);
+        }
+        match limit.in_flight {
+            Some(in_flight) if self.shard.is_shared() && (waits || !is_paused) => {
+                self.ask_shared_place(in_flight, waiter, now, ctx);
+            }
+            _ if self.depth() >= most(limit.ceiling(self.queue.rate())) => {
+                self.refuse_place(waiter, Charge::Nothing, false, now);
+            }
+            _ if waits => self.pass(waiter, Charge::Nothing, None, now),
+            _ => self.has_no_place(waiter),
+        }
+        self.ensure_alarm_for_places(ctx);
+    }
+
+    /// Tells a request that no place is free. It sleeps on.
+    pub(super) fn has_no_place(&mut self, waiter: Waiter) {
+        self.places.sleep(waiter.ticket);
+        // If it has gone, it is about to leave.
+        let _gone = waiter.reply.send(Answer::NoPlace);
+    }
+
+    /// A request has ended, or never used its place. `stays`: it asks for one again later.
+    pub(in crate::zone) fn give_place_back(&mut self, ticket: Ticket, stays: bool) {
+        self.free_place(ticket);
+        if stays {
+            return self.places.sleep(ticket);
+        }
+        self.places.wake(ticket);
+        self.places.leave(ticket);
+        self.pause.leave(ticket);
     }
 
     /// What the client may do next.

@@ -1,3 +1,5 @@
+//! A key's level and waiters, kept here or with the store.
+
 use limit::{Bucket, Departure, Moment, Queue, Rate, Ticket};
 
 use super::super::answer::Charge;

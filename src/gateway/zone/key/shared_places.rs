@@ -4,13 +4,16 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::time::Duration;
 
-use actix::{AsyncContext, Context, Handler, WeakAddr};
+use actix::{AsyncContext, Context, WeakAddr};
 use config::OnStoreFailure;
-use limit::{KeyPlaces, Limit, Moment, Places, PlacesWanted, Reason, Refusal, Ticket, Verdict};
+use limit::{
+    KeyPlaces, KeyPlacesReply, Limit, Moment, Places, PlacesWanted, Reason, Refusal, Ticket,
+    Verdict,
+};
 
 use super::super::answer::{Charge, RETRY_SOON};
 use super::super::stats::PlacesElsewhere;
-use super::super::store_link::{PlacesAnswer, StoreLink};
+use super::super::store_link::{NoReply, StoreLink};
 use super::KeyActor;
 use super::places::{DueWaiter, most};
 use super::queue::KeyQueue;
@@ -39,24 +42,6 @@ pub(super) struct SharedPlaces {
     heard: u64,
     /// Counts calls: where several lanes wait, they have turns.
     turns: usize,
-}
-
-impl Handler<PlacesAnswer> for KeyActor {
-    type Result = ();
-
-    fn handle(&mut self, answer: PlacesAnswer, ctx: &mut Context<Self>) {
-        self.message_handled();
-        let PlacesAnswer { number, reply } = answer;
-        if let Some(shared) = &mut self.shared_places {
-            shared.heard = shared.heard.max(number);
-            match reply {
-                Ok(reply) => shared.places.answer(number, reply),
-                Err(_) => shared.places.fail(number),
-            }
-        }
-        self.at_now(|_, _| {});
-        self.ensure_alarm_for_places(ctx);
-    }
 }
 
 impl KeyActor {
@@ -314,14 +299,30 @@ impl KeyActor {
         if let Some(call) = call {
             (shared.called, shared.turns) = (number, shared.turns + 1);
             if let Some(actor) = shared.actor.upgrade() {
-                self.snapshot.pending.set(self.snapshot.pending.get() + 1);
-                zone.call_for_places(&self.snapshot.key, call, actor.recipient());
+                let reply = self.reply(actor, move |actor, reply, _, _| {
+                    actor.places_answered(number, reply);
+                });
+                zone.call_for_places(&self.snapshot.key, call, reply);
             }
         }
+        let Some(shared) = &mut self.shared_places else {
+            return;
+        };
         if shared.places.has_told(needs) {
             let called = shared.called;
             let unjudged = shared.unjudged.iter_mut();
             unjudged.for_each(|(_, number)| *number = number.or(Some(called)));
+        }
+    }
+
+    /// The store has answered the call with this number, or has not.
+    fn places_answered(&mut self, number: u64, reply: Result<KeyPlacesReply, NoReply>) {
+        if let Some(shared) = &mut self.shared_places {
+            shared.heard = shared.heard.max(number);
+            match reply {
+                Ok(reply) => shared.places.answer(number, reply),
+                Err(NoReply) => shared.places.fail(number),
+            }
         }
     }
 

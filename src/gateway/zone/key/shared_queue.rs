@@ -1,3 +1,5 @@
+//! A key whose departure times come from the store.
+
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::time::Duration;

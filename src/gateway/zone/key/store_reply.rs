@@ -2,50 +2,17 @@
 
 use std::rc::Rc;
 
-use actix::{AsyncContext, Context, Handler};
+use actix::{Addr, AsyncContext, Context};
 use config::OnStoreFailure;
-use limit::{Delay, Excess, Moment, Rate, Verdict};
+use limit::{Delay, Excess, Limit, Moment, Rate, Verdict};
 
-use super::super::answer::{Charge, Rejection};
-use super::super::messages::Join;
-use super::super::store_link::{
-    Decision, InForce, NoReply, Retuned, StoreLink, StoreReply, StoreRequest,
-};
 use super::KeyActor;
+use super::handlers::KeyCall;
 use super::queue::KeyQueue;
-use super::waiter::{Waiter, WaitsFor};
-
-impl Handler<StoreReply> for KeyActor {
-    type Result = ();
-
-    fn handle(&mut self, reply: StoreReply, ctx: &mut Context<Self>) {
-        self.message_handled();
-        let StoreReply { asked, decision } = reply;
-        self.at_now(|actor, now| match asked {
-            StoreRequest::Join(join, since) => actor.decide(join, since, decision, now, ctx),
-            StoreRequest::Place(delay) => actor.place(delay, decision, now, ctx),
-            StoreRequest::Bill(bill) => actor.billed(bill, decision, now),
-        });
-    }
-}
-
-impl Handler<Retuned> for KeyActor {
-    type Result = ();
-
-    fn handle(&mut self, Retuned(in_force): Retuned, _: &mut Context<Self>) {
-        self.message_handled();
-        self.at_now(|actor, now| {
-            let KeyQueue::Shared(queue) = &mut actor.queue else {
-                return;
-            };
-            let own = InForce {
-                rate: queue.own(),
-                since: Some(now),
-            };
-            queue.follow(in_force.unwrap_or(own), now);
-        });
-    }
-}
+use super::waiter::Waiter;
+use crate::zone::answer::{Charge, Rejection};
+use crate::zone::join::PendingJoin;
+use crate::zone::store_link::{Decision, InForce, NoReply, Reply, StoreLink};
 
 impl KeyActor {
     /// Once the store is back, asks it for times for the waiters accepted without it.
@@ -55,15 +22,45 @@ impl KeyActor {
         };
         let (unplaced, zone) = (queue.take_unplaced(), Rc::clone(queue.zone()));
         for (delay, cost) in unplaced {
-            self.add_pending();
-            zone.place(&self.snapshot.key, delay, cost, ctx.address().recipient());
+            let reply = self.reply(ctx.address(), move |actor, decision, now, ctx| {
+                actor.place(delay, decision, now, ctx);
+            });
+            // The request was accepted already, so nothing may reject it.
+            let limit = Limit::unlimited(Delay::Above(delay), cost);
+            zone.charge(&self.snapshot.key, limit, Some(reply));
         }
     }
 
-    /// Asks the store to decide. The actor is neither parked nor ended before the answer.
-    pub(super) fn ask(&self, zone: &Rc<StoreLink>, join: Join, ctx: &mut Context<Self>) {
-        self.add_pending();
-        zone.ask(join, ctx.address().recipient());
+    /// Asks the store to decide.
+    pub(super) fn ask(
+        &self,
+        zone: &Rc<StoreLink>,
+        pending: PendingJoin,
+        since: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        let limit = pending.join.limit;
+        let reply = self.reply(ctx.address(), move |actor, decision, now, ctx| {
+            actor.decide(pending, since, decision, now, ctx);
+        });
+        zone.join(&self.snapshot.key, limit, reply);
+    }
+
+    /// What does `receive` with an answer of the store, or without one.
+    ///
+    /// The actor is neither parked nor ended before it.
+    pub(super) fn reply<T: Send + 'static>(
+        &self,
+        actor: Addr<Self>,
+        receive: impl FnOnce(&mut Self, Result<T, NoReply>, Moment, &mut Context<Self>) + Send + 'static,
+    ) -> Reply<T> {
+        self.snapshot.pending.set(self.snapshot.pending.get() + 1);
+        Reply::new(move |answer| {
+            let call = move |this: &mut Self, now: Moment, ctx: &mut Context<Self>| {
+                receive(this, answer, now, ctx);
+            };
+            actor.do_send(KeyCall(call));
+        })
     }
 
     /// Adopts the zone's present settings, in which the key has this rate.
@@ -80,8 +77,21 @@ impl KeyActor {
             let since = Some(now);
             queue.follow(InForce { rate, since }, now);
         } else if is_retuned {
-            self.add_pending();
-            zone.retune(&self.snapshot.key, ctx.address().recipient());
+            let reply = self.reply(ctx.address(), |actor, in_force, now, _| {
+                actor.retuned(in_force, now);
+            });
+            zone.retune(&self.snapshot.key, reply);
+        }
+    }
+
+    /// The store has told which rate the key has, or has not.
+    fn retuned(&mut self, in_force: Result<InForce, NoReply>, now: Moment) {
+        if let KeyQueue::Shared(queue) = &mut self.queue {
+            let own = InForce {
+                rate: queue.own(),
+                since: Some(now),
+            };
+            queue.follow(in_force.unwrap_or(own), now);
         }
     }
 
@@ -111,13 +121,14 @@ impl KeyActor {
     /// Lets a request go on, wait or be rejected, as the store has decided or the zone falls back.
     fn decide(
         &mut self,
-        join: Join,
+        pending: PendingJoin,
         since: Moment,
         decision: Result<Decision, NoReply>,
         now: Moment,
         ctx: &mut Context<Self>,
     ) {
-        self.place_is_decided(join.ticket);
+        let (limit, dry_run) = (pending.join.limit, pending.join.dry_run);
+        self.place_is_decided(pending.join.ticket);
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
@@ -127,45 +138,27 @@ impl KeyActor {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
                 (decision.verdict, charge)
             }
-            (Err(NoReply), OnStoreFailure::Local) => (
-                queue.decide(join.limit, now),
-                Charge::Alone(join.limit.cost),
-            ),
+            (Err(NoReply), OnStoreFailure::Local) => {
+                (queue.decide(limit, now), Charge::Alone(limit.cost))
+            }
             (Err(NoReply), OnStoreFailure::Open) => {
                 let excess = Excess::default();
                 (Verdict::Pass { excess }, Charge::Nothing)
             }
             (Err(NoReply), OnStoreFailure::Closed) => {
                 let rejection = Rejection::without_store();
-                return self.reject(join.reply, rejection, join.dry_run);
+                return self.reject(pending.reply, rejection, dry_run);
             }
         };
         let (due, excess) = match verdict {
             Verdict::Reject(refusal) => {
                 let rejection = Rejection::of(refusal, now);
-                return self.reject(join.reply, rejection, join.dry_run);
+                return self.reject(pending.reply, rejection, dry_run);
             }
             Verdict::Pass { excess } => (None, excess),
             Verdict::Delay { until, excess } => (Some(until), excess),
         };
-        let Join {
-            limit,
-            dry_run,
-            ticket,
-            onward,
-            places_later,
-            reply,
-            ..
-        } = join;
-        let waiter = Waiter {
-            since,
-            limit,
-            excess,
-            ticket,
-            onward,
-            waits_for: WaitsFor::of(places_later),
-            reply,
-        };
+        let waiter = Waiter::new(pending, excess, since);
         match limit.delay {
             // First in, first out: a request that may pass still waits behind earlier waiters.
             Delay::Above(delay) if !dry_run && (due.is_some() || queue.is_busy(delay)) => {

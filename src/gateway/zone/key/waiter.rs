@@ -1,9 +1,12 @@
+//! A request that waits at a key.
+
 use std::num::NonZeroU32;
 
 use limit::{self, Excess, Limit, Moment, Onward, Ticket};
 use tokio::sync::oneshot;
 
-use super::super::answer::Answer;
+use crate::zone::answer::Answer;
+use crate::zone::join::PendingJoin;
 
 /// A request that waits for its turn.
 pub(super) struct Waiter {
@@ -27,14 +30,29 @@ pub(super) enum WaitsFor {
     Place { joined: Moment, at_once: bool },
 }
 
-impl WaitsFor {
-    /// What a join waits for.
-    pub(super) fn of(places_later: bool) -> Self {
-        if places_later { Self::Time } else { Self::Turn }
-    }
-}
-
 impl Waiter {
+    /// A join that was charged, since when it has waited.
+    pub(super) fn new(
+        PendingJoin { join, reply }: PendingJoin,
+        excess: Excess,
+        since: Moment,
+    ) -> Self {
+        let waits_for = if join.places_later {
+            WaitsFor::Time
+        } else {
+            WaitsFor::Turn
+        };
+        Self {
+            since,
+            limit: join.limit,
+            excess,
+            ticket: join.ticket,
+            onward: join.onward,
+            waits_for,
+            reply,
+        }
+    }
+
     /// Adopts what has become of the number that bounds the running requests.
     pub(super) fn change_in_flight(&mut self, changes: &[(NonZeroU32, NonZeroU32)]) {
         let in_flight = &mut self.limit.in_flight;

@@ -2,11 +2,33 @@
 
 use std::cell::Cell;
 
-use actix::Recipient;
 use limit::{Limit, Moment};
 
 use super::refill::Refill;
-use super::{Decision, InForce, NoReply, Retuned, SharedKey, StoreReply, StoreRequest};
+use super::{Decision, NoReply, SharedKey};
+
+/// Receives the store's answer to an operation: exactly once, and [`NoReply`] if it is dropped.
+pub(in crate::zone) struct Reply<T>(Option<Box<dyn FnOnce(Result<T, NoReply>)>>);
+
+impl<T> Reply<T> {
+    pub(in crate::zone) fn new(receive: impl FnOnce(Result<T, NoReply>) + 'static) -> Self {
+        Self(Some(Box::new(receive)))
+    }
+
+    pub(super) fn send(mut self, answer: Result<T, NoReply>) {
+        if let Some(receive) = self.0.take() {
+            receive(answer);
+        }
+    }
+}
+
+impl<T> Drop for Reply<T> {
+    fn drop(&mut self) {
+        if let Some(receive) = self.0.take() {
+            receive(Err(NoReply));
+        }
+    }
+}
 
 /// A join for the store to decide, or another charge.
 pub(super) struct Ask {
@@ -14,50 +36,50 @@ pub(super) struct Ask {
     pub(super) limit: Limit,
     /// When the request joined.
     pub(super) since: Moment,
+    /// Whether a request waits for the answer.
+    is_join: bool,
     /// `None` once it is answered, or if the charge stays whatever is told.
-    reply_to: Cell<Option<ReplyTo>>,
+    reply: Cell<Option<Reply<Decision>>>,
     /// How many places it takes together.
     pub(super) places: usize,
     /// Told after the reply.
     refill: Cell<Option<Refill>>,
 }
 
-/// Receives the store's decision.
-pub(super) struct ReplyTo {
-    asked: StoreRequest,
-    to: Recipient<StoreReply>,
-}
-
-/// A retune for the store.
-pub(super) struct Retuning {
-    pub(super) key: SharedKey,
-    /// `None` once it is answered.
-    reply_to: Option<Recipient<Retuned>>,
-}
-
 impl Ask {
-    pub(super) fn new(
+    /// A join, with the places that its key's lease takes ahead.
+    pub(super) fn join(
         key: SharedKey,
         limit: Limit,
         since: Moment,
-        reply_to: Option<ReplyTo>,
+        reply: Reply<Decision>,
+        refill: Option<Refill>,
+    ) -> Self {
+        let ahead = refill.as_ref().map_or(0, |refill| refill.ahead);
+        Self {
+            is_join: true,
+            places: 1 + usize::try_from(ahead).unwrap_or(0),
+            refill: Cell::new(refill),
+            ..Self::charge(key, limit, since, Some(reply))
+        }
+    }
+
+    /// A charge that no request waits for.
+    pub(super) fn charge(
+        key: SharedKey,
+        limit: Limit,
+        since: Moment,
+        reply: Option<Reply<Decision>>,
     ) -> Self {
         Self {
             key,
             limit,
             since,
-            reply_to: Cell::new(reply_to),
+            is_join: false,
+            reply: Cell::new(reply),
             places: 1,
-            refill: Cell::new(None),
+            refill: Cell::default(),
         }
-    }
-
-    /// The same with what its key's lease is told.
-    pub(super) fn with(mut self, refill: Option<Refill>) -> Self {
-        let ahead = refill.as_ref().map_or(0, |refill| refill.ahead);
-        self.places = 1 + usize::try_from(ahead).unwrap_or(0);
-        self.refill = Cell::new(refill);
-        self
     }
 
     /// What is to be told of the places, after the answer.
@@ -65,65 +87,19 @@ impl Ask {
         self.refill.take()
     }
 
-    /// Whether a request waits for the answer.
+    /// Whether a request still waits for the answer.
     pub(super) fn is_open_join(&self) -> bool {
-        let reply_to = self.reply_to.take();
-        let is_open = reply_to
-            .as_ref()
-            .is_some_and(|it| matches!(it.asked, StoreRequest::Join(..)));
-        self.reply_to.set(reply_to);
+        let reply = self.reply.take();
+        let is_open = self.is_join && reply.is_some();
+        self.reply.set(reply);
         is_open
     }
 
     /// Answers it, unless it was answered before. A refill that is still here gets no places.
     pub(super) fn tell(&self, decision: Result<Decision, NoReply>) {
-        if let Some(reply_to) = self.reply_to.take() {
-            reply_to.tell(decision);
+        if let Some(reply) = self.reply.take() {
+            reply.send(decision);
         }
         drop(self.refill.take());
-    }
-}
-
-impl ReplyTo {
-    pub(super) fn new(asked: StoreRequest, to: Recipient<StoreReply>) -> Self {
-        Self { asked, to }
-    }
-
-    pub(super) fn tell(self, decision: Result<Decision, NoReply>) {
-        let Self { asked, to } = self;
-        to.do_send(StoreReply { asked, decision });
-    }
-}
-
-/// An actor that expects an answer always gets one.
-impl Drop for Ask {
-    fn drop(&mut self) {
-        self.tell(Err(NoReply));
-    }
-}
-
-impl Retuning {
-    pub(super) fn new(key: SharedKey, reply_to: Recipient<Retuned>) -> Self {
-        Self {
-            key,
-            reply_to: Some(reply_to),
-        }
-    }
-
-    pub(super) fn tell(mut self, in_force: Result<InForce, NoReply>) {
-        self.answer(in_force);
-    }
-
-    fn answer(&mut self, in_force: Result<InForce, NoReply>) {
-        if let Some(reply_to) = self.reply_to.take() {
-            reply_to.do_send(Retuned(in_force));
-        }
-    }
-}
-
-/// As for [`Ask`].
-impl Drop for Retuning {
-    fn drop(&mut self) {
-        self.answer(Err(NoReply));
     }
 }

@@ -1,3 +1,5 @@
+//! Carries the operations of a worker's zones to the store, in batches.
+
 use std::cell::{Cell, RefCell};
 use std::iter;
 use std::panic::AssertUnwindSafe;
@@ -6,7 +8,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::Recipient;
 use futures_util::FutureExt;
 use futures_util::future::join;
 use limit::Moment;
@@ -14,11 +15,11 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::ask::{Ask, Retuning};
+use super::ask::{Ask, Reply};
 use super::carried::Carried;
 use super::key_places::{PlacesAsk, PlacesCalls};
-use super::refill::{LeasedDecision, Refilled};
-use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, store_result};
+use super::refill::Refilled;
+use super::{Decision, InForce, NoReply, SharedKey, StoreHealth, StoreLink, store_result};
 use crate::observe::metrics::StoreResult;
 use crate::store::{Charge, Error, Link, LinkUser, StoreAnswer, StoreClock, Trip, within};
 use crate::time::pacer::Pacer;
@@ -48,7 +49,7 @@ pub(super) struct Batcher {
     carried: Carried,
     places: PlacesCalls,
     refunds: RefCell<Vec<(SharedKey, Charge)>>,
-    retunes: RefCell<Vec<Retuning>>,
+    retunes: RefCell<Vec<(SharedKey, Reply<InForce>)>>,
     /// Whether refunds or retunes are under way.
     tidying: Cell<bool>,
     /// Whether the next batch is about to be sent.
@@ -113,9 +114,9 @@ impl Batcher {
         self.add(&self.refunds, (key, charge), &zone);
     }
 
-    pub(super) fn retune(self: &Rc<Self>, key: SharedKey, reply_to: Recipient<Retuned>) {
+    pub(super) fn retune(self: &Rc<Self>, key: SharedKey, reply: Reply<InForce>) {
         let zone = Rc::clone(&key.zone);
-        self.add(&self.retunes, Retuning::new(key, reply_to), &zone);
+        self.add(&self.retunes, (key, reply), &zone);
     }
 
     /// Gathers an operation that no request waits for.
@@ -196,7 +197,7 @@ impl Batcher {
         // Before the decisions: then a request knows at once whether it has a place.
         for (ask, reply) in places.into_iter().zip(of_places) {
             self.count(&ask.zone, reply.as_ref().err());
-            ask.tell(reply.map_err(|_| NoReply));
+            ask.reply.send(reply.map_err(|_| NoReply));
         }
         let mut rest = &answers[..];
         let of_asks = batch.iter().map(|ask| {
@@ -234,7 +235,7 @@ impl Batcher {
         let refill = ask.take_refill();
         let refilled = refill.as_ref().and_then(|_| {
             let told = answers.iter().map_while(|it| it.as_ref().ok());
-            let told = told.map(|answer| self.told(&ask.key, answer, trip));
+            let told = told.map(|answer| self.decision(&ask.key, answer, trip));
             decision.is_ok().then(|| Refilled {
                 asked: trip.sent,
                 decisions: told.collect(),
@@ -243,17 +244,6 @@ impl Batcher {
         ask.tell(decision);
         if let Some(refill) = refill {
             refill.tell(refilled);
-        }
-    }
-
-    /// A decision about a place.
-    ///
-    /// The store decided after it was asked, so its place is not over before what this counts with.
-    fn told(&self, key: &SharedKey, answer: &StoreAnswer, trip: Trip) -> LeasedDecision {
-        let until = answer.usable_until;
-        LeasedDecision {
-            decision: self.decision(key, answer, trip),
-            usable_until: until.map(|until| trip.sent + until.since(answer.now)),
         }
     }
 
@@ -303,16 +293,16 @@ impl Batcher {
         if batch.is_empty() {
             return false;
         }
-        let asked: Vec<_> = batch.iter().map(|it| it.key.retune()).collect();
+        let asked: Vec<_> = batch.iter().map(|(key, _)| key.retune()).collect();
         let (answers, trip) = self.link.run(self.link.store().retune(&asked)).await;
         drop(asked);
-        for (retuning, answer) in batch.into_iter().zip(answers) {
-            self.tell_of(&retuning.key.zone, answer.as_ref().err());
+        for ((key, reply), answer) in batch.into_iter().zip(answers) {
+            self.tell_of(&key.zone, answer.as_ref().err());
             let in_force = answer.map(|answer| {
                 let at = self.at(answer.now, trip);
-                retuning.key.follows(answer.in_force, answer.now, at)
+                key.follows(answer.in_force, answer.now, at)
             });
-            retuning.tell(in_force.map_err(|_| NoReply));
+            reply.send(in_force.map_err(|_| NoReply));
         }
         true
     }
@@ -330,6 +320,8 @@ impl Batcher {
             account: answer.account(at),
             charge: answer.charge,
             in_force: key.follows(answer.in_force, answer.now, at),
+            // The store decided after it was asked, so the place is not over before that.
+            usable_until: (answer.usable_until).map(|until| trip.sent + until.since(answer.now)),
         }
     }
 
@@ -368,7 +360,7 @@ impl LinkUser for Batcher {
         let refunds = self.refunds.take().into_iter();
         refunds.for_each(|(key, _)| key.zone.count(StoreResult::Skipped));
         let retunes = self.retunes.take().into_iter();
-        retunes.for_each(|it| it.key.zone.count(StoreResult::Skipped));
+        retunes.for_each(|(key, _)| key.zone.count(StoreResult::Skipped));
     }
 }
 

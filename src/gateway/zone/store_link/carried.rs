@@ -1,3 +1,5 @@
+//! The batches that are under way, and the order of their answers.
+
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::{Rc, Weak};

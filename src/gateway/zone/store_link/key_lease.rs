@@ -1,11 +1,13 @@
+//! The lease of one key, and who waits for it.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use limit::{Algorithm, FromLease, Lease, Leased, Limit, Moment, Rate, Refusal, Verdict};
 
 use super::Decision;
-use super::pending_join::PendingJoin;
-use super::refill::{LeasedDecision, Refill, Refilled};
+use super::leases::LeasingJoin;
+use super::refill::{Refill, Refilled};
 
 /// What is kept of a key.
 pub(super) struct KeyLease {
@@ -17,7 +19,7 @@ pub(super) struct KeyLease {
     pub(super) under_way: usize,
     /// Whether places are on their way with one of them.
     pub(super) is_refilled: bool,
-    pub(super) waiting: VecDeque<PendingJoin>,
+    pub(super) waiting: VecDeque<LeasingJoin>,
     /// Counts how often all places were taken from here.
     pub(super) version: u64,
     /// The version since which what was charged before is forgotten.
@@ -68,13 +70,9 @@ impl KeyLease {
     pub(super) fn take_in(&mut self, refill: &Refill, told: Refilled) -> Vec<Leased<Decision>> {
         let (link, mut stale) = (&refill.link, Vec::new());
         let is_stale = refill.version != self.version;
-        for (nth, told_of) in told.decisions.into_iter().enumerate() {
-            let LeasedDecision {
-                decision,
-                usable_until,
-            } = told_of;
+        for (nth, decision) in told.decisions.into_iter().enumerate() {
             self.rate = Some(decision.in_force.rate);
-            let Some(usable_until) = usable_until else {
+            let Some(usable_until) = decision.usable_until else {
                 if let Verdict::Reject(_) = decision.verdict
                     && !is_stale
                 {

@@ -5,19 +5,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::time::Duration;
 
-use actix::{Message, Recipient};
 use limit::{KEY_PLACES_LEASE, KeyPlacesCall, KeyPlacesReply};
 
-use super::{NoReply, StoreLink};
+use super::StoreLink;
+use super::ask::Reply;
 use crate::store::{Error, InFlightCalls, Store};
-
-/// The reply to the call with this number.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "()")]
-pub(in crate::zone) struct PlacesAnswer {
-    pub(in crate::zone) number: u64,
-    pub(in crate::zone) reply: Result<KeyPlacesReply, NoReply>,
-}
 
 /// A call for the places of a key.
 pub(super) struct PlacesAsk {
@@ -25,8 +17,7 @@ pub(super) struct PlacesAsk {
     /// The key's name in the store.
     pub(super) name: Vec<u8>,
     pub(super) call: KeyPlacesCall,
-    /// `None` once it is answered.
-    reply_to: Option<Recipient<PlacesAnswer>>,
+    pub(super) reply: Reply<KeyPlacesReply>,
 }
 
 /// The calls of a worker for the places of keys.
@@ -101,18 +92,18 @@ impl Drop for Counted<'_> {
 }
 
 impl StoreLink {
-    /// Makes a call for the places of a key. `reply_to` receives the answer.
+    /// Makes a call for the places of a key.
     pub(in crate::zone) fn call_for_places(
         self: &Rc<Self>,
         key: &[u8],
         call: KeyPlacesCall,
-        reply_to: Recipient<PlacesAnswer>,
+        reply: Reply<KeyPlacesReply>,
     ) {
         self.batcher.call_for_places(PlacesAsk {
             zone: Rc::clone(self),
             name: [&self.places_name, key].concat(),
             call,
-            reply_to: Some(reply_to),
+            reply,
         });
     }
 
@@ -125,25 +116,5 @@ impl StoreLink {
     /// For how long the store counts places that are not confirmed.
     pub(in crate::zone) fn places_kept(&self) -> Duration {
         KEY_PLACES_LEASE + self.orphan
-    }
-}
-
-impl PlacesAsk {
-    pub(super) fn tell(mut self, reply: Result<KeyPlacesReply, NoReply>) {
-        self.answer(reply);
-    }
-
-    fn answer(&mut self, reply: Result<KeyPlacesReply, NoReply>) {
-        if let Some(reply_to) = self.reply_to.take() {
-            let number = self.call.number;
-            reply_to.do_send(PlacesAnswer { number, reply });
-        }
-    }
-}
-
-/// An actor that expects an answer always gets one.
-impl Drop for PlacesAsk {
-    fn drop(&mut self) {
-        self.answer(Err(NoReply));
     }
 }

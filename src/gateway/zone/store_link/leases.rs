@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use limit::{Algorithm, LeaseTerms, Leased, Moment, Rate};
+use limit::{Algorithm, LeaseTerms, Leased, Limit, Moment, Rate};
 use tokio::time::sleep;
 
+use super::ask::Reply;
 use super::key_lease::KeyLease;
-use super::pending_join::PendingJoin;
 use super::refill::{Refill, Refilled};
 use super::{Decision, StoreLink};
 use crate::observe::metrics::StoreResult;
@@ -40,11 +40,20 @@ pub(super) struct Leases {
     settings: Cell<u64>,
 }
 
+/// A join of a zone that takes leases.
+pub(super) struct LeasingJoin {
+    pub(super) key: Key,
+    pub(super) limit: Limit,
+    /// When the request joined.
+    pub(super) since: Moment,
+    pub(super) reply: Reply<Decision>,
+}
+
 /// What is to be done once the leases are not borrowed any more.
 #[derive(Default)]
 struct Next {
-    decided: Vec<(PendingJoin, Decision)>,
-    asks: Vec<(PendingJoin, Refill)>,
+    decided: Vec<(LeasingJoin, Decision)>,
+    asks: Vec<(LeasingJoin, Refill)>,
     given_back: Vec<Leased<Decision>>,
 }
 
@@ -61,16 +70,15 @@ impl Leases {
     }
 
     /// Decides a join by a lease, lets it wait for one, or asks the store.
-    pub(super) fn join(&self, link: &Rc<StoreLink>, pending: PendingJoin) {
-        let (now, limit) = (pending.since, pending.join.limit);
+    pub(super) fn join(&self, link: &Rc<StoreLink>, pending: LeasingJoin) {
+        let (now, limit) = (pending.since, pending.limit);
         let mut keys = self.keys.borrow_mut();
         self.forget_unused(link, &mut keys, now);
-        if !link.lease().is_zero() && keys.len() < MAX_KEYS && !keys.contains_key(&pending.join.key)
-        {
-            let key = Key::clone(&pending.join.key);
+        if !link.lease().is_zero() && keys.len() < MAX_KEYS && !keys.contains_key(&pending.key) {
+            let key = Key::clone(&pending.key);
             keys.insert(key, KeyLease::new(limit, now));
         }
-        let Some(leased) = keys.get_mut(&pending.join.key) else {
+        let Some(leased) = keys.get_mut(&pending.key) else {
             drop(keys);
             return link.charge_join(pending, None);
         };
@@ -87,7 +95,7 @@ impl Leases {
         if let Some(decision) = decision {
             drop(keys);
             link.count(StoreResult::Leased);
-            return pending.into_reply().tell(Ok(decision));
+            return pending.reply.send(Ok(decision));
         }
         let refill = self.refill(link, leased, &pending, now);
         drop(keys);
@@ -99,10 +107,10 @@ impl Leases {
         &self,
         link: &Rc<StoreLink>,
         leased: &mut KeyLease,
-        pending: &PendingJoin,
+        pending: &LeasingJoin,
         now: Moment,
     ) -> Refill {
-        let (key, limit) = (&pending.join.key, pending.join.limit);
+        let (key, limit) = (&pending.key, pending.limit);
         let ahead = leased
             .lease
             .ahead(&link.terms(key, leased.rate), limit, now);
@@ -142,7 +150,7 @@ impl Leases {
         }
         if !leased.is_refilled {
             while let Some(first) = leased.waiting.pop_front() {
-                if let Some(decision) = leased.take(first.join.limit, now) {
+                if let Some(decision) = leased.take(first.limit, now) {
                     next.decided.push((first, decision));
                     continue;
                 }
@@ -163,7 +171,7 @@ impl Leases {
         drop(keys);
         for (pending, decision) in next.decided {
             link.count(StoreResult::Leased);
-            pending.into_reply().tell(Ok(decision));
+            pending.reply.send(Ok(decision));
         }
         for (pending, refill) in next.asks {
             link.charge_join(pending, Some(refill));

@@ -3,7 +3,7 @@
 //! ```text
 //! KeyActor, ZoneSupervisor ──Ask──▶ Batcher (one a worker) ──a batch──▶ the worker's store::Link
 //!            ▲                          │
-//!            └────────StoreReply────────┘
+//!            └───────────Reply──────────┘
 //! ```
 //!
 //! Before a join is asked for, [`leases`] may decide it.
@@ -18,7 +18,6 @@ mod key_lease;
 mod key_places;
 mod leases;
 mod paces;
-mod pending_join;
 mod rate_divergence;
 mod refill;
 mod shared_by;
@@ -30,21 +29,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Message, Recipient};
 use config::OnStoreFailure;
 use limit::{Account, Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
 
 use super::answer::{Charge, Key};
-use super::messages::Join;
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
 use crate::store;
 use crate::time::pacer::Pacer;
-use ask::{Ask, ReplyTo};
+use ask::Ask;
+pub(super) use ask::Reply;
 use batcher::Batcher;
-pub(super) use key_places::PlacesAnswer;
-use leases::Leases;
+use leases::{Leases, LeasingJoin};
 pub(super) use paces::Paces;
-use pending_join::PendingJoin;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
@@ -96,6 +92,9 @@ pub(super) struct Decision {
     /// The charge; `None` if the request was rejected.
     pub(super) charge: Option<store::Charge>,
     pub(super) in_force: InForce,
+    /// Requests before this moment may use its place; `None` if the request was rejected, and where
+    /// the store does not tell.
+    pub(super) usable_until: Option<Moment>,
 }
 
 impl Decision {
@@ -121,26 +120,6 @@ pub(super) struct InForce {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoReply;
 
-/// The answer to a charge.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub(super) struct StoreReply {
-    pub(super) asked: StoreRequest,
-    pub(super) decision: Result<Decision, NoReply>,
-}
-
-/// What a charge was asked for.
-#[derive(Debug)]
-pub(super) enum StoreRequest {
-    /// A request, which joined at this moment.
-    Join(Join, Moment),
-    /// A time on the store's schedule for a waiter with this `delay`, which was accepted without
-    /// the store.
-    Place(u32),
-    /// What a used turn cost more.
-    Bill(Bill),
-}
-
 /// What a used turn cost more than it was charged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bill {
@@ -158,11 +137,6 @@ impl Bill {
         Limit::unlimited(Delay::Above(self.delay), self.more)
     }
 }
-
-/// The answer to a retune: the rate that the key now has.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "()")]
-pub(super) struct Retuned(pub(super) Result<InForce, NoReply>);
 
 /// A shared zone, as its actors on one worker see it.
 pub(super) struct StoreLink {
@@ -223,13 +197,13 @@ impl StoreLink {
         })
     }
 
-    /// Has a join decided, by a lease or by the store. `reply_to` receives the answer.
-    pub(super) fn ask(self: &Rc<Self>, join: Join, reply_to: Recipient<StoreReply>) {
-        let since = self.batcher.now();
-        let pending = PendingJoin {
-            join,
-            since,
-            reply_to,
+    /// Has a join decided, by a lease or by the store.
+    pub(super) fn join(self: &Rc<Self>, key: &Key, limit: Limit, reply: Reply<Decision>) {
+        let pending = LeasingJoin {
+            key: Key::clone(key),
+            limit,
+            since: self.batcher.now(),
+            reply,
         };
         if self.lease().is_zero() && self.leases.are_none() {
             self.charge_join(pending, None);
@@ -239,44 +213,21 @@ impl StoreLink {
     }
 
     /// Asks the store to decide a join, and for places behind it.
-    fn charge_join(self: &Rc<Self>, pending: PendingJoin, refill: Option<Refill>) {
-        let (since, limit) = (pending.since, pending.join.limit);
-        let key = SharedKey::new(self, &pending.join.key);
-        let ask = Ask::new(key, limit, since, Some(pending.into_reply()));
-        self.batcher.ask(ask.with(refill));
+    fn charge_join(self: &Rc<Self>, pending: LeasingJoin, refill: Option<Refill>) {
+        let LeasingJoin {
+            key,
+            limit,
+            since,
+            reply,
+        } = pending;
+        let key = SharedKey::new(self, &key);
+        self.batcher
+            .ask(Ask::join(key, limit, since, reply, refill));
     }
 
     /// Whether the store is unavailable and is not asked at present.
     pub(super) fn is_out(&self) -> bool {
         self.batcher.is_out()
-    }
-
-    /// Asks the store for a time for a waiter that was accepted without it.
-    ///
-    /// `reply_to` receives the answer.
-    pub(super) fn place(
-        self: &Rc<Self>,
-        key: &Key,
-        delay: u32,
-        cost: Cost,
-        reply_to: Recipient<StoreReply>,
-    ) {
-        // The request was accepted already, so nothing may reject it.
-        let limit = Limit::unlimited(Delay::Above(delay), cost);
-        self.charge(
-            key,
-            limit,
-            Some(ReplyTo::new(StoreRequest::Place(delay), reply_to)),
-        );
-    }
-
-    /// Charges what a used turn cost more. `reply_to` receives the answer.
-    pub(super) fn bill(self: &Rc<Self>, key: &Key, bill: Bill, reply_to: Recipient<StoreReply>) {
-        self.charge(
-            key,
-            bill.limit(),
-            Some(ReplyTo::new(StoreRequest::Bill(bill), reply_to)),
-        );
     }
 
     /// Changes what a used turn of a key without waiters was charged.
@@ -290,9 +241,10 @@ impl StoreLink {
         }
     }
 
-    fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply_to: Option<ReplyTo>) {
+    /// Charges what no request waits for. Without a `reply` it stays whatever is told.
+    pub(super) fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply: Option<Reply<Decision>>) {
         let (key, since) = (SharedKey::new(self, key), self.batcher.now());
-        self.batcher.ask(Ask::new(key, limit, since, reply_to));
+        self.batcher.ask(Ask::charge(key, limit, since, reply));
     }
 
     /// Gives back a charge or a part of it.
@@ -301,8 +253,8 @@ impl StoreLink {
     }
 
     /// Puts the rate that this gateway's file has for a key into force. The key has waiters.
-    pub(super) fn retune(self: &Rc<Self>, key: &Key, reply_to: Recipient<Retuned>) {
-        self.batcher.retune(SharedKey::new(self, key), reply_to);
+    pub(super) fn retune(self: &Rc<Self>, key: &Key, reply: Reply<InForce>) {
+        self.batcher.retune(SharedKey::new(self, key), reply);
     }
 
     /// Forgets what any gateway has charged to a key.

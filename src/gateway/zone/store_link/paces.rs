@@ -1,3 +1,5 @@
+//! The paces of a shared zone.
+
 use std::sync::Arc;
 
 use config::{Plans, Zone};

@@ -1,3 +1,5 @@
+//! Whether gateways have different rates for a zone.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

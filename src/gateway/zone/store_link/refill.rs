@@ -1,3 +1,5 @@
+//! Places that a lease takes ahead with a join.
+
 use std::rc::Rc;
 
 use limit::{Limit, Moment};
@@ -20,13 +22,7 @@ pub(super) struct Refill {
 pub(super) struct Refilled {
     /// When it was asked.
     pub(super) asked: Moment,
-    pub(super) decisions: Vec<LeasedDecision>,
-}
-
-/// A decision, and until when its place may be used.
-pub(super) struct LeasedDecision {
-    pub(super) decision: Decision,
-    pub(super) usable_until: Option<Moment>,
+    pub(super) decisions: Vec<Decision>,
 }
 
 impl Refill {

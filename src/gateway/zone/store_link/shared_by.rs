@@ -1,3 +1,5 @@
+//! What gateways share through a store.
+
 use config::{Origin, Settings, StoreKind};
 use limit::WithoutPool;
 

@@ -1,3 +1,5 @@
+//! A key of a shared zone, as the store knows it.
+
 use std::rc::Rc;
 
 use limit::{Limit, Moment};

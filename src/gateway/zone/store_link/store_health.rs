@@ -1,3 +1,5 @@
+//! Whether the store is out, and what it refused.
+
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

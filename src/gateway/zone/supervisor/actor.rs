@@ -9,16 +9,19 @@ use actix::{
     Actor, ActorContext, AsyncContext, Context, Handler, Message, StreamHandler, Supervised,
 };
 
-use super::super::messages::Join;
 #[cfg(test)]
 use super::super::restart;
 use super::super::restart::Restart;
-use super::super::store_link::StoreReply;
 #[cfg(test)]
 use super::address::SupervisorAddress;
-use super::here::{self, Handle, Here, Panicked, SupervisorId};
+use super::here::{self, Here, Panicked, SupervisorId};
 use super::{ZoneSupervisor, shard, sweep};
 use crate::observe::metrics::ActorKind;
+
+/// A message to a supervisor: what it does.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Call<F>(pub(super) F);
 
 /// Hands a [`ZoneSupervisor`] what is sent to it.
 pub(in crate::zone) struct SupervisorActor {
@@ -35,14 +38,6 @@ impl SupervisorActor {
         });
         here::add(id, Rc::clone(&here));
         Self { id, here }
-    }
-
-    /// Has the supervisor handle a message.
-    pub(super) fn pass<M: Message>(&mut self, message: M)
-    where
-        ZoneSupervisor: Handle<M>,
-    {
-        self.here.supervisor.borrow_mut().handle(message);
     }
 }
 
@@ -72,7 +67,7 @@ impl Actor for SupervisorActor {
         }
         let next = supervisor.shard.pacer.now() + sweep::EVERY;
         supervisor.alarm.set(Some(next));
-        supervisor.replies = Some(ctx.address().recipient());
+        supervisor.actor = Some(ctx.address());
         self.here.is_open.set(true);
     }
 }
@@ -88,19 +83,11 @@ impl Restart for SupervisorActor {
     const KIND: ActorKind = ActorKind::Supervisor;
 }
 
-impl Handler<Join> for SupervisorActor {
+impl<F: FnOnce(&mut ZoneSupervisor) + Send + 'static> Handler<Call<F>> for SupervisorActor {
     type Result = ();
 
-    fn handle(&mut self, join: Join, _: &mut Context<Self>) {
-        self.pass(join);
-    }
-}
-
-impl Handler<StoreReply> for SupervisorActor {
-    type Result = ();
-
-    fn handle(&mut self, reply: StoreReply, _: &mut Context<Self>) {
-        self.pass(reply);
+    fn handle(&mut self, Call(call): Call<F>, _: &mut Context<Self>) {
+        call(&mut self.here.supervisor.borrow_mut());
     }
 }
 

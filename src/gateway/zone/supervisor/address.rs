@@ -1,15 +1,17 @@
 //! Where a supervisor is reached, from any thread.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use actix::{Addr, Context, Handler, Message};
+use actix::Addr;
 use tokio::sync::oneshot;
 
-use super::super::answer::Answer;
-use super::actor::SupervisorActor;
-use super::here::{self, Handle, SupervisorId};
-use super::{JoinRequest, ZoneSupervisor};
+use super::ZoneSupervisor;
+use super::actor::{Call, SupervisorActor};
+use super::here::{self, Here, SupervisorId};
+use crate::zone::answer::{Answer, Key};
+use crate::zone::join::Join;
 
 /// The address of a supervisor.
 ///
@@ -24,31 +26,11 @@ pub(in crate::zone) struct SupervisorAddress {
 }
 
 /// A message that counts as unhandled until this is dropped.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub(super) struct Posted<M> {
-    message: M,
-    unhandled: Unhandled,
-}
-
-#[derive(Debug)]
 struct Unhandled(Arc<AtomicUsize>);
 
 impl Drop for Unhandled {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
-    }
-}
-
-impl<M: Message<Result = ()>> Handler<Posted<M>> for SupervisorActor
-where
-    ZoneSupervisor: Handle<M>,
-{
-    type Result = ();
-
-    fn handle(&mut self, Posted { message, unhandled }: Posted<M>, _: &mut Context<Self>) {
-        drop(unhandled);
-        self.pass(message);
     }
 }
 
@@ -67,48 +49,59 @@ impl SupervisorAddress {
     }
 
     /// Asks for a turn. Returns the answer, or where it will come.
-    pub(in crate::zone) fn ask(
-        &self,
-        request: &JoinRequest<'_>,
-    ) -> Result<Answer, oneshot::Receiver<Answer>> {
-        let here = self
-            .is_idle()
-            .then(|| here::ask(self.id, &self.actor, request));
-        here.flatten().unwrap_or_else(|| {
-            let (join, answer) = request.message();
-            self.actor.do_send(join);
-            Err(answer)
-        })
+    pub(in crate::zone) fn join(&self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
+        if let Some(here) = self.here() {
+            let answer = here.call(&self.actor, |it| it.join(join));
+            // After a panic nobody answers.
+            return answer.unwrap_or_else(|| Err(oneshot::channel().1));
+        }
+        let (pending, answer) = join.clone().pending();
+        let call = move |it: &mut ZoneSupervisor| it.join_pending(pending);
+        self.actor.do_send(Call(call));
+        Err(answer)
     }
 
-    /// Has a message handled: at once if the supervisor is on this thread.
-    pub(in crate::zone) fn send<M>(&self, message: M)
-    where
-        M: Message<Result = ()> + Send + 'static,
-        ZoneSupervisor: Handle<M>,
-    {
-        let left = if self.is_idle() {
-            here::handle(self.id, &self.actor, message)
+    /// Has the supervisor do something for a key: at once if it is on this thread.
+    pub(in crate::zone) fn send(
+        &self,
+        key: &Key,
+        call: impl FnOnce(&mut ZoneSupervisor, &Key) + Send + 'static,
+    ) {
+        if let Some(here) = self.here() {
+            // As a message whose handler panics, it is lost then.
+            let _lost = here.call(&self.actor, |it| call(it, key));
         } else {
-            Some(message)
-        };
-        if let Some(message) = left {
-            self.post(message);
+            let key = Key::clone(key);
+            self.post(move |it| call(it, &key));
         }
     }
 
-    /// Sends a message.
-    pub(in crate::zone) fn post<M>(&self, message: M)
-    where
-        M: Message<Result = ()> + Send + 'static,
-        ZoneSupervisor: Handle<M>,
-    {
+    /// Has the supervisor do something.
+    pub(in crate::zone) fn post(&self, call: impl FnOnce(&mut ZoneSupervisor) + Send + 'static) {
         self.unhandled.fetch_add(1, Ordering::Relaxed);
         let unhandled = Unhandled(Arc::clone(&self.unhandled));
-        self.actor.do_send(Posted { message, unhandled });
+        self.actor.do_send(Call(move |it: &mut ZoneSupervisor| {
+            drop(unhandled);
+            call(it);
+        }));
     }
 
-    fn is_idle(&self) -> bool {
-        self.unhandled.load(Ordering::Acquire) == 0
+    /// As [`post`](Self::post), with an answer. None comes if the supervisor panics or has ended.
+    pub(in crate::zone) fn ask<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&mut ZoneSupervisor) -> T + Send + 'static,
+    ) -> oneshot::Receiver<T> {
+        let (reply, answer) = oneshot::channel();
+        self.post(move |it| {
+            // The caller may have gone.
+            let _gone = reply.send(call(it));
+        });
+        answer
+    }
+
+    /// Returns the supervisor, if it is on this thread and nothing is sent that comes first.
+    fn here(&self) -> Option<Rc<Here>> {
+        let is_idle = self.unhandled.load(Ordering::Acquire) == 0;
+        is_idle.then(|| here::find(self.id)).flatten()
     }
 }

@@ -1,15 +1,10 @@
 //! Panics on demand, for the tests of supervision.
 
-use actix::Message;
-
-use super::super::answer::Key;
-use super::super::key::CrashKey;
 use super::ZoneSupervisor;
-use super::here::Handle;
+use crate::zone::answer::Key;
 
 /// What panics.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+#[derive(Debug)]
 pub(crate) enum Crash {
     /// The actor of this key, if it has one.
     Key(Key),
@@ -17,18 +12,10 @@ pub(crate) enum Crash {
     Supervisor,
 }
 
-impl Handle<Crash> for ZoneSupervisor {
-    fn handle(&mut self, crash: Crash) {
+impl ZoneSupervisor {
+    pub(in crate::zone) fn crash(&self, crash: Crash) {
         match crash {
-            Crash::Key(key) => {
-                if let Some(active) = self
-                    .keys
-                    .find(&key)
-                    .and_then(|index| self.keys[index].active())
-                {
-                    active.tell(CrashKey);
-                }
-            }
+            Crash::Key(key) => self.if_active(&key, |_, _, _| panic!("a test crashes the key")),
             Crash::Supervisor => panic!("a test crashes the supervisor"),
         }
     }

@@ -1,31 +1,30 @@
 //! The end of a process whose successor continues from its keys.
 
 use limit::{Account, Moment};
+use tokio::sync::{mpsc, oneshot};
 
-use super::here::Handle;
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
-use crate::zone::messages::{
-    GiveBackLeases, HandOver, ListTurnsToCome, RestoreKeys, SaveKeys, SavedKeys,
-};
-use crate::zone::saved_key::SavedKey;
+use crate::zone::saved_key::{SavedKey, TurnToCome};
 
 /// How many keys one step of saving visits: a fraction of a millisecond.
 const STEP: usize = 1000;
 
-impl Handle<HandOver> for ZoneSupervisor {
-    fn handle(&mut self, HandOver { done }: HandOver) {
+impl ZoneSupervisor {
+    /// The next process takes over: no request is accepted any more, and those that wait leave.
+    ///
+    /// All earlier requests are decided then, or with their key's actor.
+    pub(in crate::zone) fn hand_over(&mut self) {
         if self.phase == Phase::Open {
             self.phase = Phase::HandedOver;
             self.release_leases();
         }
-        // The caller may have gone.
-        let _gone = done.send(());
     }
-}
 
-impl Handle<GiveBackLeases> for ZoneSupervisor {
-    fn handle(&mut self, GiveBackLeases { done }: GiveBackLeases) {
+    /// The gateway ends: the places that it took ahead go back.
+    ///
+    /// `done` is told when the store has them, or does not answer.
+    pub(in crate::zone) fn give_back_leases(&self, done: oneshot::Sender<()>) {
         self.release_leases();
         let link = self.shard.sharing();
         actix_rt::spawn(async move {
@@ -36,21 +35,22 @@ impl Handle<GiveBackLeases> for ZoneSupervisor {
             let _gone = done.send(());
         });
     }
-}
 
-impl Handle<ListTurnsToCome> for ZoneSupervisor {
-    fn handle(&mut self, list: ListTurnsToCome) {
+    /// Sends those that wait and go on to where that matters, in a part for each key that has such.
+    pub(in crate::zone) fn list_turns_to_come(&self, to: &mpsc::UnboundedSender<Vec<TurnToCome>>) {
         for active in self.keys.each_active() {
             let snapshot = &active.snapshot;
             if snapshot.pending.get() > 0 || snapshot.depth.get() > 0 {
-                active.tell(list.clone());
+                let to = to.clone();
+                active.send(move |actor, _, _| actor.list_turns_to_come(&to));
             }
         }
     }
-}
 
-impl Handle<SaveKeys> for ZoneSupervisor {
-    fn handle(&mut self, SaveKeys { before, at, reply }: SaveKeys) {
+    /// A step of saving all keys as they are at `at`, from just before an index to the front.
+    ///
+    /// Returns also the index to continue from; 0 at the end.
+    pub(in crate::zone) fn save(&mut self, before: usize, at: Moment) -> (Vec<SavedKey>, usize) {
         let (end, at) = (before.min(self.keys.len()), self.counted_at(at));
         let (keys, mut next) = self.keys.walk(end, STEP);
         let mut saved = Vec::new();
@@ -77,27 +77,19 @@ impl Handle<SaveKeys> for ZoneSupervisor {
                 });
             }
         }
-        // The caller may have gone.
-        let _gone = reply.send(SavedKeys {
-            is_behind: next == end && next > 0,
-            keys: saved,
-            before: next,
-        });
+        (saved, next)
     }
-}
 
-impl Handle<RestoreKeys> for ZoneSupervisor {
-    fn handle(&mut self, RestoreKeys { keys, at }: RestoreKeys) {
+    /// Remembers keys that an earlier process saved at `at`.
+    pub(in crate::zone) fn restore(&mut self, keys: Vec<SavedKey>, at: Moment) {
         let now = self.shard.pacer.now();
         for key in keys {
-            self.restore(key, at, now);
+            self.restore_key(key, at, now);
         }
     }
-}
 
-impl ZoneSupervisor {
     /// Remembers a key that an earlier process saved at `at`, while there is room.
-    fn restore(&mut self, saved: SavedKey, at: Moment, now: Moment) {
+    fn restore_key(&mut self, saved: SavedKey, at: Moment, now: Moment) {
         let SavedKey { key, rate, account } = saved;
         let (at, counted) = (self.counted_at(at), self.counted_at(now));
         if !self.has_room() || self.keys.find(&key).is_some() {

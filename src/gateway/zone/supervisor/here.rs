@@ -13,18 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix::{Addr, Message};
 use foldhash::fast::RandomState;
-use tokio::sync::oneshot;
 
-use super::super::answer::Answer;
+use super::ZoneSupervisor;
 use super::actor::SupervisorActor;
-use super::{JoinRequest, ZoneSupervisor};
-
-/// What a supervisor does with a message.
-///
-/// Either its actor hands it the message, or whoever sends it is on the same thread.
-pub(in crate::zone) trait Handle<M: Message> {
-    fn handle(&mut self, message: M);
-}
 
 /// What tells a supervisor from all others of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,40 +54,8 @@ pub(super) fn remove(id: SupervisorId) {
     let _ended = HERE.try_with(|all| all.borrow_mut().remove(&id));
 }
 
-/// Answers a request, if its supervisor is on this thread.
-///
-/// Without an answer yet, returns where it will come. `None` if the supervisor takes messages
-/// only.
-pub(super) fn ask(
-    id: SupervisorId,
-    actor: &Addr<SupervisorActor>,
-    request: &JoinRequest<'_>,
-) -> Option<Result<Answer, oneshot::Receiver<Answer>>> {
-    let here = find(id)?;
-    // After a panic nobody answers.
-    let answer = here.call(actor, |supervisor| supervisor.join(request));
-    Some(answer.unwrap_or_else(|| Err(oneshot::channel().1)))
-}
-
-/// Handles a message at once, if the supervisor is on this thread; returns it otherwise.
-pub(super) fn handle<M: Message>(
-    id: SupervisorId,
-    actor: &Addr<SupervisorActor>,
-    message: M,
-) -> Option<M>
-where
-    ZoneSupervisor: Handle<M>,
-{
-    let Some(here) = find(id) else {
-        return Some(message);
-    };
-    // As a message whose handler panics, it is lost then.
-    let _lost = here.call(actor, |supervisor| supervisor.handle(message));
-    None
-}
-
 /// Returns the supervisor, if it is on this thread and may be asked.
-fn find(id: SupervisorId) -> Option<Rc<Here>> {
+pub(super) fn find(id: SupervisorId) -> Option<Rc<Here>> {
     let here = HERE.with_borrow(|all| all.get(&id).map(Rc::clone))?;
     let is_free = here.is_open.get() && here.supervisor.try_borrow_mut().is_ok();
     is_free.then_some(here)
@@ -106,7 +65,7 @@ impl Here {
     /// Calls the supervisor, which is free.
     ///
     /// If it panics, its actor panics in turn, so that it starts again as after any other panic.
-    fn call<T>(
+    pub(super) fn call<T>(
         &self,
         actor: &Addr<SupervisorActor>,
         call: impl FnOnce(&mut ZoneSupervisor) -> T,

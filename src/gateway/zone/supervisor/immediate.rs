@@ -3,39 +3,24 @@
 use std::rc::Rc;
 
 use config::OnStoreFailure;
-use limit::{self, Account, Excess, Limit, Moment, Rate, Verdict};
+use limit::{self, Account, Cost, Excess, Limit, Moment, Rate, Verdict};
 
-use super::super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
-use super::super::messages::{Join, Refund, Settle};
-use super::super::store_link::{Decision, NoReply, StoreLink, StoreReply, StoreRequest};
-use super::here::Handle;
+use super::actor::Call;
 use super::keys::{Known, State};
-use super::{JoinRequest, ZoneSupervisor};
+use super::{Phase, ZoneSupervisor};
 use crate::observe::metrics::Rejected;
 use crate::time::clock;
-
-impl Handle<StoreReply> for ZoneSupervisor {
-    fn handle(&mut self, StoreReply { asked, decision }: StoreReply) {
-        self.asked = self.asked.saturating_sub(1);
-        let now = self.shard.pacer.now();
-        // Nothing waits here: only joins expect a reply.
-        if let StoreRequest::Join(join, _) = asked {
-            self.apply(join, decision, now);
-        }
-    }
-}
+use crate::zone::answer::{Charge, Grant, Key, Outlook, Rejection};
+use crate::zone::join::{Join, PendingJoin};
+use crate::zone::store_link::{Decision, NoReply, Reply, StoreLink};
 
 impl ZoneSupervisor {
     /// Decides a request.
-    pub(super) fn decide(
-        &mut self,
-        request: &JoinRequest<'_>,
-        now: Moment,
-    ) -> Result<Grant, Rejection> {
-        let (key, limit) = (request.key, request.limit);
+    pub(super) fn decide(&mut self, join: &Join, now: Moment) -> Result<Grant, Rejection> {
+        let (key, limit) = (&join.key, join.limit);
         // Nothing can wait here for the end of a pause.
         if let Some(until) = self.tuning.overrides.paused_until(key)
-            && !request.dry_run
+            && !join.dry_run
         {
             return Err(Rejection {
                 retry_after: until.since(now),
@@ -52,85 +37,61 @@ impl ZoneSupervisor {
     }
 
     /// Asks the store to decide a join.
-    pub(super) fn ask_store(&mut self, zone: &Rc<StoreLink>, join: Join) {
-        if let Some(replies) = &self.replies {
-            self.asked += 1;
-            zone.ask(join, replies.clone());
-        }
+    pub(super) fn ask_store(&mut self, zone: &Rc<StoreLink>, pending: PendingJoin) {
+        let Some(actor) = self.actor.clone() else {
+            return;
+        };
+        self.asked += 1;
+        let (key, limit) = (Key::clone(&pending.join.key), pending.join.limit);
+        let reply = Reply::new(move |decision| {
+            let apply = move |it: &mut Self| it.apply(pending, decision);
+            actor.do_send(Call(apply));
+        });
+        zone.join(&key, limit, reply);
     }
 
     /// Applies the store's decision, or the zone's fallback if there is none.
-    fn apply(&mut self, join: Join, decision: Result<Decision, NoReply>, now: Moment) {
+    fn apply(&mut self, pending: PendingJoin, decision: Result<Decision, NoReply>) {
+        self.asked = self.asked.saturating_sub(1);
+        let (join, now) = (&pending.join, self.shard.pacer.now());
         let on_store_failure = self.shard.sharing().map(|zone| zone.on_store_failure);
         // The settings may have changed since it was asked.
         self.follow_plan(&join.key, now);
         let own = self.rates.wanted(&join.key);
-        match (decision, on_store_failure.unwrap_or_default()) {
+        let answer = match (decision, on_store_failure.unwrap_or_default()) {
             (Ok(decision), _) => {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
                 let (mut account, in_force) = (decision.account, decision.in_force.rate);
                 if in_force != own {
                     account.retune(in_force, own, now);
                 }
-                let answer = answer(
-                    &account,
-                    own,
-                    join.limit,
-                    decision.verdict,
-                    charge,
-                    (now, now),
-                );
+                let (verdict, at) = (decision.verdict, (now, now));
+                let answer = answer(&account, own, join.limit, verdict, charge, at);
                 if let Some(known) = self.account(&join.key, now) {
                     *known = account;
                 }
-                self.answer(join, answer, now);
+                answer
             }
-            (Err(NoReply), OnStoreFailure::Local) => {
-                let decided = self.decide(&join.request(), now);
-                self.answer(join, decided, now);
-            }
+            (Err(NoReply), OnStoreFailure::Local) => self.decide(join, now),
             (Err(NoReply), OnStoreFailure::Open) => {
                 let excess = Excess::default();
                 let (verdict, charge) = (Verdict::Pass { excess }, Charge::Nothing);
                 let new = Account::new(self.tuning.algorithm);
                 let known = self.keys.get(&join.key).and_then(Known::parked);
-                let account = known.unwrap_or(&new);
                 let at = (self.counted_at(now), now);
-                let answer = answer(account, own, join.limit, verdict, charge, at);
-                self.answer(join, answer, now);
+                answer(known.unwrap_or(&new), own, join.limit, verdict, charge, at)
             }
-            (Err(NoReply), OnStoreFailure::Closed) => {
-                self.answer(join, Err(Rejection::without_store()), now);
-            }
-        }
+            (Err(NoReply), OnStoreFailure::Closed) => Err(Rejection::without_store()),
+        };
+        self.answer(pending, answer.into(), now);
     }
 
-    /// Answers a join. If the receiver of a turn has gone, gives the charge back.
-    pub(super) fn answer(&mut self, join: Join, answer: Result<Grant, Rejection>, now: Moment) {
-        match answer {
-            Ok(grant) => {
-                if join.reply.send(Answer::Turn(grant)).is_err() {
-                    self.refund(join.key, grant.charge, now);
-                }
-            }
-            Err(rejection) => {
-                let (key, dry_run) = (&join.key, join.dry_run);
-                self.shard.reject(key, join.reply, rejection, dry_run, now);
-            }
-        }
-    }
-
-    /// Gives back the charge of an unused turn.
-    pub(super) fn refund(&mut self, key: Key, charge: Charge, now: Moment) {
+    /// Gives back the charge of a turn that was not used, or is not to count.
+    pub(in crate::zone) fn refund(&mut self, key: &Key, charge: Charge) {
+        let now = self.shard.pacer.now();
         if self.tuning.algorithm.queues() {
-            self.tell_known(&key.clone(), Refund { key, charge }, now);
-        } else {
-            self.take_back(&key, charge, now);
+            return self.if_known(key, now, move |actor, now, _| actor.refund(charge, now));
         }
-    }
-
-    /// Gives back the charge of an unused turn to a key that has no actor.
-    fn take_back(&mut self, key: &Key, charge: Charge, now: Moment) {
         match charge {
             Charge::Own(charge) => {
                 let (rate, now) = (self.rates.of(key), self.counted_at(now));
@@ -147,21 +108,33 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Changes what a used turn was charged.
-    pub(super) fn settle(&mut self, Settle { key, charge, cost }: &Settle, now: Moment) {
+    /// Changes what a used turn was charged to what its request turned out to cost.
+    pub(in crate::zone) fn settle(&mut self, key: &Key, charge: Charge, cost: Cost) {
+        let now = self.shard.pacer.now();
+        if self.phase == Phase::HandedOver && cost > charge.cost() {
+            // The next process counts on the times of those who wait.
+            return;
+        }
+        let queues = self.tuning.algorithm.queues();
         match charge {
+            // The store may still know a key that is not known here, where nothing waits.
+            Charge::Store(charge) if !queues || self.keys.find(key).is_none() => {
+                if let Some(zone) = self.shard.sharing() {
+                    zone.settle(key, charge, cost);
+                }
+            }
+            charge if queues => {
+                self.if_known(key, now, move |actor, now, ctx| {
+                    actor.settle(charge, cost, now, ctx);
+                });
+            }
             Charge::Own(charge) => {
                 let (rate, now) = (self.rates.of(key), self.counted_at(now));
                 if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
-                    account.settle(rate, *charge, *cost, now);
+                    account.settle(rate, charge, cost, now);
                 }
             }
-            Charge::Store(charge) => {
-                if let Some(zone) = self.shard.sharing() {
-                    zone.settle(key, *charge, *cost);
-                }
-            }
-            Charge::Alone(_) | Charge::Nothing => {}
+            _ => {}
         }
     }
 

@@ -1,144 +1,108 @@
 //! Requests that ask for a turn.
 
-use limit::{Limit, Moment, Onward, Refusal, Ticket};
+use limit::{Limit, Moment, Refusal};
 use tokio::sync::oneshot;
 
-use super::super::answer::{Answer, Key, Rejection};
-use super::super::arrivals::Arrival;
-use super::super::messages::Join;
-use super::here::Handle;
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
 use crate::observe::metrics::Rejected;
-
-/// A request that asks for a turn. The fields are those of [`Join`].
-#[derive(Clone, Copy, Debug)]
-pub(in crate::zone) struct JoinRequest<'k> {
-    pub(in crate::zone) key: &'k Key,
-    pub(in crate::zone) limit: Limit,
-    pub(in crate::zone) dry_run: bool,
-    pub(in crate::zone) ticket: Ticket,
-    pub(in crate::zone) onward: Option<Onward>,
-    pub(in crate::zone) places_later: bool,
-}
-
-impl JoinRequest<'_> {
-    /// Makes a message of the request. Its answer comes to the receiver.
-    pub(in crate::zone) fn message(&self) -> (Join, oneshot::Receiver<Answer>) {
-        let (reply, answer) = oneshot::channel();
-        let join = Join {
-            key: Key::clone(self.key),
-            limit: self.limit,
-            dry_run: self.dry_run,
-            ticket: self.ticket,
-            onward: self.onward,
-            places_later: self.places_later,
-            reply,
-        };
-        (join, answer)
-    }
-}
-
-impl Join {
-    pub(super) fn request(&self) -> JoinRequest<'_> {
-        JoinRequest {
-            key: &self.key,
-            limit: self.limit,
-            dry_run: self.dry_run,
-            ticket: self.ticket,
-            onward: self.onward,
-            places_later: self.places_later,
-        }
-    }
-}
-
-impl Handle<Join> for ZoneSupervisor {
-    fn handle(&mut self, join: Join) {
-        let now = self.shard.pacer.now();
-        match self.decide_at_once(&join.request(), now) {
-            Some(Answer::Turn(grant)) => self.answer(join, Ok(grant), now),
-            Some(Answer::Rejected(rejection)) => self.answer(join, Err(rejection), now),
-            Some(answer @ (Answer::OneTooMany(_) | Answer::NoPlace)) => {
-                // The caller may have gone.
-                let _gone = join.reply.send(answer);
-            }
-            None => self.pass_on(join, now),
-        }
-    }
-}
+use crate::zone::answer::{Answer, Key, Rejection};
+use crate::zone::join::{Join, PendingJoin};
 
 impl ZoneSupervisor {
     /// Answers a request of this worker, or has it answered later.
-    pub(super) fn join(
-        &mut self,
-        request: &JoinRequest<'_>,
-    ) -> Result<Answer, oneshot::Receiver<Answer>> {
+    pub(super) fn join(&mut self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
         let now = self.shard.pacer.now();
-        if let Some(answer) = self.decide_at_once(request, now) {
+        if let Some(answer) = self.decide_at_once(join, now) {
             if let Answer::Rejected(rejection) = &answer {
                 self.shard
-                    .count_rejection(request.key, rejection, request.dry_run, now);
+                    .count_rejection(&join.key, rejection, join.dry_run, now);
             }
             return Ok(answer);
         }
-        let (join, answer) = request.message();
-        self.pass_on(join, now);
+        let (pending, answer) = join.clone().pending();
+        self.pass_on(pending, now);
         Err(answer)
     }
 
+    /// Answers a request of another worker, or has it answered later.
+    pub(super) fn join_pending(&mut self, pending: PendingJoin) {
+        let now = self.shard.pacer.now();
+        match self.decide_at_once(&pending.join, now) {
+            Some(answer) => self.answer(pending, answer, now),
+            None => self.pass_on(pending, now),
+        }
+    }
+
     /// Decides a request that needs neither an actor nor the store; `None` if it does.
-    fn decide_at_once(&mut self, request: &JoinRequest<'_>, now: Moment) -> Option<Answer> {
-        let JoinRequest {
-            key,
-            limit,
-            dry_run,
-            ..
-        } = *request;
-        if self.takes_no_more(dry_run) {
+    fn decide_at_once(&mut self, join: &Join, now: Moment) -> Option<Answer> {
+        let key = &join.key;
+        if self.takes_no_more(join.dry_run) {
             self.shard.count_request(key, now);
             return Some(Answer::Rejected(Rejection::soon(Rejected::Stopping)));
         }
         if self.is_one_too_many(key, now) {
-            return Some(Answer::OneTooMany(limit));
+            return Some(Answer::OneTooMany(join.clone()));
         }
         self.shard.count_request(key, now);
-        self.shard.record(Arrival {
-            time: now,
-            key,
-            limit,
-            dry_run,
-        });
+        self.shard.record(join.arrival(now));
         self.follow_plan(key, now);
         if !self.tuning.algorithm.queues() {
             let is_shared = self.shard.is_shared();
-            return (!is_shared).then(|| self.decide(request, now).into());
+            return (!is_shared).then(|| self.decide(join, now).into());
         }
         let known = self.keys.find(key);
-        if let Some(grant) = self.pass_at_once(request, known, now) {
+        if let Some(grant) = self.pass_at_once(join, known, now) {
             return Some(Answer::Turn(grant));
         }
         let index = known?;
-        let refusal = self.refuses(key, index, limit, now)?;
+        let refusal = self.refuses(key, index, join.limit, now)?;
         self.keys.touch(index, now);
         Some(Answer::Rejected(Rejection::of(refusal, now)))
     }
 
     /// Hands a join that is recorded to the actor of its key, or to the store.
-    fn pass_on(&mut self, join: Join, now: Moment) {
+    fn pass_on(&mut self, pending: PendingJoin, now: Moment) {
         if !self.tuning.algorithm.queues()
             && let Some(zone) = self.shard.sharing()
         {
-            return self.ask_store(&zone, join);
+            return self.ask_store(&zone, pending);
         }
-        if let Some(index) = self.keys.find(&join.key)
-            && let Some(active) = self.keys[index].active()
-        {
-            active.tell(join);
-            return self.keys.touch(index, now);
+        let key = Key::clone(&pending.join.key);
+        let is_active = |index: &u32| self.keys[*index].active().is_some();
+        let active = match self.keys.find(&key).filter(is_active) {
+            Some(index) => {
+                self.keys.touch(index, now);
+                self.keys[index].active()
+            }
+            None => self.wake(&key, now),
+        };
+        match active {
+            Some(active) => active.send(move |actor, now, ctx| actor.join(pending, now, ctx)),
+            None => {
+                let rejection = Rejection::soon(Rejected::Keys);
+                self.answer(pending, Answer::Rejected(rejection), now);
+            }
         }
-        match self.wake(&Key::clone(&join.key), now) {
-            Some(active) => active.tell(join),
-            None => self.reject(join, Rejected::Keys, now),
+    }
+
+    /// Answers a join. If the receiver of a turn has gone, gives the charge back.
+    pub(super) fn answer(&mut self, pending: PendingJoin, answer: Answer, now: Moment) {
+        let PendingJoin { join, reply } = pending;
+        match answer {
+            Answer::Turn(grant) => {
+                if reply.send(Answer::Turn(grant)).is_err() {
+                    self.refund(&join.key, grant.charge);
+                }
+            }
+            Answer::Rejected(rejection) => {
+                self.shard
+                    .reject(&join.key, reply, rejection, join.dry_run, now);
+            }
+            other => {
+                // The caller may have gone.
+                let _gone = reply.send(other);
+            }
         }
     }
 
@@ -173,11 +137,5 @@ impl ZoneSupervisor {
             }
             State::Active(_) => None,
         }
-    }
-
-    pub(super) fn reject(&self, join: Join, reason: Rejected, now: Moment) {
-        let (key, dry_run) = (&join.key, join.dry_run);
-        let rejection = Rejection::soon(reason);
-        self.shard.reject(key, join.reply, rejection, dry_run, now);
     }
 }

@@ -2,94 +2,66 @@
 
 use std::time::Duration;
 
-use limit::Moment;
+use limit::{Measure, Moment, Window};
+use tokio::sync::oneshot;
 
-use super::super::answer::Key;
-use super::super::heavy::{CollectHeavy, HeavyKey, HeavyKeys, HeavyName};
-use super::super::messages::{
-    CollectArrivals, CollectStats, FROM_THE_END, FindMasked, Forget, ForgetKey, ListKeys,
-};
-use super::super::stats::KeyState;
-use super::here::Handle;
 use super::keys::{Known, State};
 use super::{Active, ZoneSupervisor};
+use crate::zone::answer::Key;
+use crate::zone::heavy::{HeavyKey, HeavyKeys, HeavyName};
+use crate::zone::join::Waiters;
+use crate::zone::stats::{KeyState, ZoneStats};
 
 /// How many keys one step of a query visits: a fraction of a millisecond.
 const WALK_MOST: usize = 500;
 
-impl Handle<CollectStats> for ZoneSupervisor {
-    fn handle(&mut self, request: CollectStats) {
-        let CollectStats {
-            mut count,
-            before,
-            reply,
-        } = request;
+impl ZoneSupervisor {
+    /// A step of collecting statistics: the sums, which come with the first step, and the states of
+    /// keys with waiters from just before an index to the front.
+    ///
+    /// Each step returns also the index to continue from; 0 at the end.
+    pub(in crate::zone) fn stats(&mut self, before: usize) -> ((ZoneStats, Vec<KeyState>), usize) {
         let now = self.shard.pacer.now();
-        if before == FROM_THE_END {
-            count.depth += self.shard.depth();
-            count.in_flight += self.shard.running();
-            count.active += self.keys.active();
-            count.parked += self.keys.parked();
+        let mut stats = ZoneStats::default();
+        if before == usize::MAX {
+            (stats.depth, stats.in_flight) = (self.shard.depth(), self.shard.running());
+            (stats.active, stats.parked) = (self.keys.active(), self.keys.parked());
         }
-        let before = self.shard.walk(before, WALK_MOST, |snapshot| {
-            let state = snapshot.state(self.rates.of(&snapshot.key), now);
-            count.depth_max = count.depth_max.max(state.depth);
-            count.oldest_wait = count.oldest_wait.max(state.oldest_wait);
-            count.top.show(state);
+        let mut states = Vec::new();
+        let next = self.shard.walk(before, WALK_MOST, |snapshot| {
+            states.push(snapshot.state(self.rates.of(&snapshot.key), now));
         });
-        // The caller may have gone.
-        let _gone = reply.send((count, before));
+        ((stats, states), next)
     }
-}
 
-impl Handle<ListKeys> for ZoneSupervisor {
-    fn handle(&mut self, request: ListKeys) {
-        let ListKeys {
-            mut top,
-            before,
-            reply,
-        } = request;
+    /// A step of listing all keys.
+    pub(in crate::zone) fn list(&mut self, before: usize) -> (Vec<KeyState>, usize) {
         let now = self.shard.pacer.now();
-        let (keys, before) = self.keys.walk(before, WALK_MOST);
-        for (key, known) in keys {
-            top.show(self.state_of(key, known, now));
-        }
-        // The caller may have gone.
-        let _gone = reply.send((top, before));
+        let (keys, next) = self.keys.walk(before, WALK_MOST);
+        let states = keys.map(|(key, known)| self.state_of(key, known, now));
+        (states.collect(), next)
     }
-}
 
-impl Handle<FindMasked> for ZoneSupervisor {
-    fn handle(&mut self, request: FindMasked) {
-        let FindMasked {
-            zone,
-            name,
-            before,
-            reply,
-        } = request;
-        let (keys, before) = self.keys.walk(before, WALK_MOST);
-        let has_name = |key: &&[u8]| zone.masked(key).as_deref() == Some(&*name);
+    /// A step of a search for the keys with a masked name.
+    pub(in crate::zone) fn find_masked(
+        &mut self,
+        before: usize,
+        zone: &config::Zone,
+        name: &str,
+    ) -> (Vec<Key>, usize) {
+        let (keys, next) = self.keys.walk(before, WALK_MOST);
+        let has_name = |key: &&[u8]| zone.masked(key).as_deref() == Some(name);
         let found = keys.map(|(key, _)| key).filter(has_name);
-        // The caller may have gone.
-        let _gone = reply.send((found.map(Key::from).collect(), before));
+        (found.map(Key::from).collect(), next)
     }
-}
 
-impl Handle<CollectArrivals> for ZoneSupervisor {
-    fn handle(&mut self, request: CollectArrivals) {
-        // The caller may have gone.
-        let _gone = request.reply.send(self.shard.arrivals());
-    }
-}
-
-impl Handle<CollectHeavy> for ZoneSupervisor {
-    fn handle(&mut self, request: CollectHeavy) {
-        let CollectHeavy {
-            measure,
-            window,
-            limit,
-            reply,
-        } = request;
+    /// The first `limit` keys of a window by a measure.
+    pub(in crate::zone) fn heaviest(
+        &self,
+        measure: Measure,
+        window: Window,
+        limit: usize,
+    ) -> HeavyKeys {
         let now = self.shard.pacer.now();
         let heaviest = self.shard.heaviest(measure, window, limit, now);
         let keys = heaviest.keys.into_iter().map(|heavy| HeavyKey {
@@ -99,16 +71,32 @@ impl Handle<CollectHeavy> for ZoneSupervisor {
             rejections: heavy.rejections,
             wait: heavy.wait,
         });
-        // The caller may have gone.
-        let _gone = reply.send(HeavyKeys {
+        HeavyKeys {
             keys: keys.collect(),
             total: heaviest.total,
             error: heaviest.error,
-        });
+        }
     }
-}
 
-impl ZoneSupervisor {
+    /// Forgets what a key was charged.
+    ///
+    /// `reply` is told the number of rejected waiters; `None` if the key is not known.
+    pub(in crate::zone) fn forget(
+        &mut self,
+        key: &Key,
+        waiters: Waiters,
+        reply: oneshot::Sender<Option<usize>>,
+    ) {
+        let known = self.keys.find(key);
+        if let Some(active) = known.and_then(|index| self.keys[index].active()) {
+            return active.send(move |actor, now, _| actor.forget(waiters, reply, now));
+        }
+        let elsewhere = self.shard.sharing().map(|zone| zone.forget(key, None));
+        let parked = known.and_then(|index| self.remove(index));
+        // The caller may have gone.
+        let _gone = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
+    }
+
     /// The present state of a key, if it is known and its whole name too.
     fn state(&self, name: &HeavyName, now: Moment) -> Option<KeyState> {
         let key = name.whole()?;
@@ -133,23 +121,5 @@ impl ZoneSupervisor {
         let lately = || self.shard.lately_elsewhere(key, now);
         state.elsewhere = state.elsewhere.or_else(lately);
         state
-    }
-}
-
-impl Handle<Forget> for ZoneSupervisor {
-    fn handle(&mut self, forget: Forget) {
-        let Forget {
-            key,
-            waiters,
-            reply,
-        } = forget;
-        let known = self.keys.find(&key);
-        if let Some(active) = known.and_then(|index| self.keys[index].active()) {
-            return active.tell(ForgetKey { waiters, reply });
-        }
-        let elsewhere = self.shard.sharing().map(|zone| zone.forget(&key, None));
-        let parked = known.and_then(|index| self.remove(index));
-        // The caller may have gone.
-        let _gone = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
     }
 }

@@ -20,28 +20,27 @@ mod tuning;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix::dev::ToEnvelope;
-use actix::{Addr, Context, Handler, Message, Recipient};
-use limit::{Account, Bucket, Moment};
+use actix::{Addr, Context};
+use limit::{Account, Bucket, Moment, Ticket};
+use tokio::sync::oneshot;
 
-use super::answer::{Charge, Key, Outcome};
-use super::arrivals::ArrivalLog;
-use super::key::KeyActor;
-use super::messages::{AskPlace, End, FreePlace, Leave, Probe, Refund, RejectAll, Retire, Settle};
+use super::answer::{Answer, Key};
+use super::arrivals::{ArrivalLog, Arrivals};
+use super::join::{AskPlace, Join};
+use super::key::{End, KeyActor, KeyCall};
 use super::restart;
 use super::snapshot::{Shard, Snapshot};
-use super::store_link::{StoreLink, StoreReply};
+use super::store_link::StoreLink;
 use crate::observe::metrics::ZoneMetrics;
 use crate::time::pacer::{Alarm, Bell, Pacer};
 pub(super) use actor::SupervisorActor;
 pub(super) use address::SupervisorAddress;
 #[cfg(test)]
 pub(crate) use crash::Crash;
-pub(super) use here::{Handle, SupervisorId};
-pub(super) use join::JoinRequest;
+pub(super) use here::SupervisorId;
 use keys::{Keys, Known, State};
 use rates::Rates;
-pub(super) use tuning::{NewKeys, Retune, Tuning};
+pub(super) use tuning::{NewKeys, Tuning};
 
 /// Owns a zone's keys on one worker.
 ///
@@ -53,7 +52,7 @@ pub(super) use tuning::{NewKeys, Retune, Tuning};
 pub(super) struct ZoneSupervisor {
     zone: String,
     /// Takes the replies of the store. `None` before the actor starts.
-    replies: Option<Recipient<StoreReply>>,
+    actor: Option<Addr<SupervisorActor>>,
     tuning: Tuning,
     shard: Rc<Shard>,
     keys: Keys<Active>,
@@ -97,7 +96,7 @@ impl ZoneSupervisor {
         let shard = shard(&zone, &tuning, pacer, metrics, Moment::default());
         Self {
             zone,
-            replies: None,
+            actor: None,
             rates: Rates::new(
                 tuning.rate,
                 tuning.plans.clone(),
@@ -149,22 +148,32 @@ impl ZoneSupervisor {
         self.keys[index].active()
     }
 
-    /// Tells the actor of a key that is known, and wakes it if it is parked.
-    fn tell_known<M>(&mut self, key: &Key, message: M, now: Moment)
-    where
-        M: Message + Send + 'static,
-        M::Result: Send,
-        KeyActor: Handler<M>,
-        Context<KeyActor>: ToEnvelope<KeyActor, M>,
-    {
-        match self.keys.get(key).map(Known::active) {
-            Some(Some(active)) => active.tell(message),
-            Some(None) => {
-                if let Some(active) = self.wake(key, now) {
-                    active.tell(message);
-                }
-            }
-            None => {}
+    /// Has the actor of a key do something, if the key has one.
+    fn if_active(
+        &self,
+        key: &[u8],
+        call: impl FnOnce(&mut KeyActor, Moment, &mut Context<KeyActor>) + Send + 'static,
+    ) {
+        if let Some(active) = self.keys.get(key).and_then(Known::active) {
+            active.send(call);
+        }
+    }
+
+    /// Has the actor of a key do something, if the key is known. Wakes it if it is parked.
+    fn if_known(
+        &mut self,
+        key: &Key,
+        now: Moment,
+        call: impl FnOnce(&mut KeyActor, Moment, &mut Context<KeyActor>) + Send + 'static,
+    ) {
+        let is_parked = |known: &Known<Active>| known.active().is_none();
+        let active = if self.keys.get(key).is_some_and(is_parked) {
+            self.wake(key, now)
+        } else {
+            self.keys.get(key).and_then(Known::active)
+        };
+        if let Some(active) = active {
+            active.send(call);
         }
     }
 
@@ -210,15 +219,13 @@ fn shared(zone: &str, tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
 }
 
 impl Active {
-    fn tell<M>(&self, message: M)
-    where
-        M: Message + Send + 'static,
-        M::Result: Send,
-        KeyActor: Handler<M>,
-        Context<KeyActor>: ToEnvelope<KeyActor, M>,
-    {
+    /// Has the actor do something at its present moment.
+    fn send(
+        &self,
+        call: impl FnOnce(&mut KeyActor, Moment, &mut Context<KeyActor>) + Send + 'static,
+    ) {
         self.snapshot.pending.set(self.snapshot.pending.get() + 1);
-        self.actor.do_send(message);
+        self.actor.do_send(KeyCall(call));
     }
 
     /// Ends the actor. Its bucket is in its snapshot.
@@ -227,103 +234,75 @@ impl Active {
     }
 }
 
-impl Handle<Probe> for ZoneSupervisor {
-    fn handle(&mut self, probe: Probe) {
+/// What requests ask besides a turn, and what is said to the whole zone.
+impl ZoneSupervisor {
+    /// Answers whether a join would be accepted now. Nothing is charged.
+    pub(super) fn probe(&mut self, join: Join, reply: oneshot::Sender<Option<Answer>>) {
         let now = self.shard.pacer.now();
-        if self.shard.sharing().is_some() {
+        if self.shard.is_shared() {
             // Local state of a shared zone may be out of date and reject what the store accepts.
-            let _gone = probe.reply.send(Outcome::Accepted);
+            let _gone = reply.send(None);
             return;
         }
-        if self.would_be_one_too_many(&probe.key, now) {
-            let _gone = probe.reply.send(Outcome::OneTooMany(probe.limit));
+        if self.would_be_one_too_many(&join.key, now) {
+            let _gone = reply.send(Some(Answer::OneTooMany(join)));
             return;
         }
-        self.follow_plan(&probe.key, now);
-        let known = self.keys.find(&probe.key);
-        let rate = self.rates.wanted(&probe.key);
+        self.follow_plan(&join.key, now);
+        let known = self.keys.find(&join.key);
+        let rate = self.rates.wanted(&join.key);
         let counted = self.counted_at(now);
-        let refuses = |account: &Account| account.refuses(rate, probe.limit, counted);
+        let refuses = |account: &Account| account.refuses(rate, join.limit, counted);
         let refusal = match known.map(|index| (index, &self.keys[index].state)) {
             Some((index, State::Active(active))) => {
-                active.tell(probe);
+                active.send(move |actor, now, _| actor.probe(&join, reply, now));
                 return self.keys.touch(index, now);
             }
             Some((_, State::Parked(account) | State::Passing(account))) => refuses(account),
-            _ => refuses(&Account::new(self.tuning.algorithm)),
+            None => refuses(&Account::new(self.tuning.algorithm)),
         };
-        self.shard.answer_probe(probe, refusal, counted);
+        self.shard.answer_probe(&join, reply, refusal, counted);
     }
-}
 
-impl Handle<Leave> for ZoneSupervisor {
-    fn handle(&mut self, leave: Leave) {
-        // A request that leaves is waiting or was answered just before. A key that is not active
-        // has no waiters.
-        if let Some(active) = self.keys.get(&leave.key).and_then(Known::active) {
-            active.tell(leave);
-        }
+    /// The request that joined with this ticket has gone.
+    ///
+    /// It was waiting or was answered just before. A key that is not active has no waiters.
+    pub(super) fn leave(&self, key: &Key, ticket: Ticket) {
+        self.if_active(key, move |actor, now, _| actor.leave(ticket, now));
     }
-}
 
-impl Handle<AskPlace> for ZoneSupervisor {
-    fn handle(&mut self, ask: AskPlace) {
-        // A key at which a request is asleep is active. If it is not, it was forgotten in a panic.
-        if let Some(active) = self.keys.get(&ask.key).and_then(Known::active) {
-            active.tell(ask);
-        }
+    /// Gives a place to a request that has its turn.
+    ///
+    /// A key at which a request is asleep is active. If it is not, it was forgotten in a panic.
+    pub(super) fn offer_place(&self, key: &Key, ask: AskPlace) {
+        self.if_active(key, move |actor, now, ctx| actor.offer_place(ask, now, ctx));
     }
-}
 
-impl Handle<FreePlace> for ZoneSupervisor {
-    fn handle(&mut self, free: FreePlace) {
+    /// A request that was given a place, or asks for one later, has ended, or never used it.
+    ///
+    /// `stays`: it still needs the place, but waits for one of another key first.
+    pub(super) fn free_place(&self, key: &Key, ticket: Ticket, stays: bool) {
         // A key that is not active has no running requests.
-        if let Some(active) = self.keys.get(&free.key).and_then(Known::active) {
-            active.tell(free);
-        }
+        self.if_active(key, move |actor, _, _| actor.give_place_back(ticket, stays));
     }
-}
 
-impl Handle<Refund> for ZoneSupervisor {
-    fn handle(&mut self, refund: Refund) {
-        self.refund(refund.key, refund.charge, self.shard.pacer.now());
+    /// The arrivals of the last ten minutes.
+    pub(super) fn arrivals(&self) -> Arrivals {
+        self.shard.arrivals()
     }
-}
 
-impl Handle<Settle> for ZoneSupervisor {
-    fn handle(&mut self, settle: Settle) {
-        let now = self.shard.pacer.now();
-        if self.phase == Phase::HandedOver && settle.cost > settle.charge.cost() {
-            // The next process counts on the times of those who wait.
-            return;
-        }
-        if !self.tuning.algorithm.queues() {
-            return self.settle(&settle, now);
-        }
-        let key = Key::clone(&settle.key);
-        if self.keys.find(&key).is_none()
-            && let (Charge::Store(charge), Some(zone)) = (settle.charge, self.shard.sharing())
-        {
-            // The store may still know the key, and nothing waits here.
-            return zone.settle(&key, charge, settle.cost);
-        }
-        self.tell_known(&key, settle, now);
-    }
-}
-
-impl Handle<Retire> for ZoneSupervisor {
-    fn handle(&mut self, _: Retire) {
+    /// The zone has left the file: the supervisor ends once nothing waits.
+    pub(super) fn retire(&mut self) {
         self.phase = Phase::Retiring;
         self.release_leases();
     }
-}
 
-impl Handle<RejectAll> for ZoneSupervisor {
-    fn handle(&mut self, _: RejectAll) {
+    /// The gateway stops: all waiters and all later requests are rejected.
+    pub(super) fn reject_all(&mut self) {
         self.phase = Phase::Stopping;
         self.release_leases();
         for active in self.keys.each_active() {
-            active.tell(RejectAll);
+            active.send(|actor, now, _| actor.stop(now));
         }
     }
 }

@@ -3,8 +3,9 @@
 use limit::{self, Account, Bucket, Cost, Moment, Verdict};
 
 use super::super::answer::{Charge, Grant, Outlook};
+use super::ZoneSupervisor;
 use super::keys::State;
-use super::{JoinRequest, ZoneSupervisor};
+use crate::zone::join::Join;
 
 impl ZoneSupervisor {
     /// Lets a request pass that finds the bucket of a key without an actor empty.
@@ -16,11 +17,11 @@ impl ZoneSupervisor {
     /// Returns `None` if it is for an actor.
     pub(super) fn pass_at_once(
         &mut self,
-        request: &JoinRequest<'_>,
+        join: &Join,
         known: Option<u32>,
         now: Moment,
     ) -> Option<Grant> {
-        let (key, limit) = (request.key, request.limit);
+        let (key, limit) = (&join.key, join.limit);
         let is_plain = limit.cost == Cost::ONE && limit.in_flight.is_none();
         let is_paused = || self.tuning.overrides.paused_until(key).is_some();
         if !is_plain || self.shard.is_shared() || is_paused() {

@@ -1,18 +1,24 @@
 //! New settings, and the rates that plans give to keys.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use limit::{Moment, Rate};
 
-use super::here::Handle;
-use super::keys::{Known, State};
-use super::{Active, Retune, ZoneSupervisor, shared};
+use super::keys::State;
+use super::{Active, Tuning, ZoneSupervisor, shared};
 use crate::zone::answer::{Key, NEW_KEYS};
-use crate::zone::messages::{ChangeInFlight, PauseKey, RetuneKey};
 use crate::zone::overrides::Overrides;
 
-impl Handle<Retune> for ZoneSupervisor {
-    fn handle(&mut self, Retune { tuning, in_flight }: Retune) {
+impl ZoneSupervisor {
+    /// Adopts new settings.
+    ///
+    /// `in_flight` pairs what a limit in this zone had with what it has now, where it has changed.
+    pub(in crate::zone) fn retune(
+        &mut self,
+        tuning: Tuning,
+        in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>,
+    ) {
         let now = self.counted_at(self.shard.pacer.now());
         self.shard.share(shared(&self.zone, &tuning, &self.shard));
         let before = std::mem::replace(&mut self.tuning, tuning);
@@ -33,8 +39,10 @@ impl Handle<Retune> for ZoneSupervisor {
         let overrides = Arc::clone(&self.tuning.overrides);
         self.rates.adopt(rate, self.tuning.plans.clone(), overrides);
         if !in_flight.is_empty() {
-            let busy = self.keys.each_active();
-            busy.for_each(|active| active.tell(ChangeInFlight(Arc::clone(&in_flight))));
+            for active in self.keys.each_active() {
+                let in_flight = Arc::clone(in_flight);
+                active.send(move |actor, _, _| actor.change_in_flight(&in_flight));
+            }
         }
         for (had, key) in active {
             let wanted = self.rates.wanted(&key);
@@ -44,15 +52,11 @@ impl Handle<Retune> for ZoneSupervisor {
             if had == wanted && self.tuning.sharing.is_none() {
                 continue;
             }
-            if let Some(active) = self.keys.get(&key).and_then(Known::active) {
-                active.tell(RetuneKey(wanted));
-            }
+            self.if_active(&key, move |actor, now, ctx| actor.retune(wanted, now, ctx));
         }
         while self.keys.len() > max_keys && self.evict() {}
     }
-}
 
-impl ZoneSupervisor {
     /// Adds an unknown key, at the rate of its plan.
     pub(super) fn add(&mut self, key: &Key, state: State<Active>, now: Moment) -> u32 {
         if !self.rates.are_all_the_same() {
@@ -68,11 +72,8 @@ impl ZoneSupervisor {
     /// Pauses the actor of a key, or ends its pause, if its overrides have changed that.
     fn pause_or_resume(&self, before: &Overrides, key: &Key) {
         let until = self.tuning.overrides.paused_until(key);
-        if before.paused_until(key) == until {
-            return;
-        }
-        if let Some(active) = self.keys.get(key).and_then(Known::active) {
-            active.tell(PauseKey(until));
+        if before.paused_until(key) != until {
+            self.if_active(key, move |actor, now, ctx| actor.pause(until, now, ctx));
         }
     }
 
@@ -102,7 +103,9 @@ impl ZoneSupervisor {
             State::Parked(account) | State::Passing(account) => {
                 account.retune(had, wanted, now);
             }
-            State::Active(active) => active.tell(RetuneKey(wanted)),
+            State::Active(active) => {
+                active.send(move |actor, now, ctx| actor.retune(wanted, now, ctx));
+            }
         }
         self.rates.set(key, wanted);
     }

@@ -1,8 +1,9 @@
-use std::num::{NonZeroU32, NonZeroUsize};
+//! What a supervisor knows of its zone's settings.
+
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::Message;
 use config::Plans;
 use limit::{Algorithm, NewKeyBudget, Rate};
 
@@ -39,14 +40,4 @@ pub struct NewKeys {
     pub rate: Rate,
     /// One for all supervisors of the zone.
     pub budget: Arc<NewKeyBudget>,
-}
-
-/// The zone's settings have changed.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "()")]
-pub struct Retune {
-    /// The settings from now on.
-    pub tuning: Tuning,
-    /// What `in_flight` was in a limit in this zone, and what it is now, where it has changed.
-    pub in_flight: Arc<[(NonZeroU32, NonZeroU32)]>,
 }

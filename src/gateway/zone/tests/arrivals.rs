@@ -15,7 +15,12 @@ async fn recorded(bench: &Bench) -> Vec<(Duration, String, u32, bool)> {
 fn each_join_and_each_probe_that_is_rejected_is_recorded_once() {
     run(async {
         let bench = Bench::new("1r/s", 100);
-        let key = |name: &str| Key::from(name.as_bytes());
+        let probe = |key: &str, limit, dry_run| {
+            bench.zone.probe(Join {
+                dry_run,
+                ..bench.request(key, limit)
+            })
+        };
         let second = Duration::from_secs(1);
         let dear = Limit {
             delay: Delay::Never,
@@ -25,13 +30,13 @@ fn each_join_and_each_probe_that_is_rejected_is_recorded_once() {
         let _passed = bench.join("a", dear).await.unwrap().take();
         bench.advance(second).await;
         // The key has an actor: it would reject this one and accept the other one.
-        assert!(bench.zone.probe(&key("a"), burst(0), true).await.is_some());
-        assert!(bench.zone.probe(&key("a"), burst(99), true).await.is_none());
+        assert!(probe("a", burst(0), true).await.is_some());
+        assert!(probe("a", burst(99), true).await.is_none());
         assert!(bench.join("a", burst(0)).await.is_err());
         bench.advance(3 * second).await;
         // Its actor has gone.
-        assert!(bench.zone.probe(&key("a"), burst(0), false).await.is_some());
-        assert!(bench.zone.probe(&key("b"), burst(0), false).await.is_none());
+        assert!(probe("a", burst(0), false).await.is_some());
+        assert!(probe("b", burst(0), false).await.is_none());
         let expected = [(0, 7, false), (1, 1, true), (1, 1, false), (4, 1, false)];
         let expected = expected.map(|(at, cost, dry)| (at * second, "a".to_owned(), cost, dry));
         assert_eq!(recorded(&bench).await, expected);

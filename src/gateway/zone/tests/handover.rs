@@ -1,7 +1,7 @@
 use limit::{Onward, ToCome};
 
 use super::*;
-use crate::zone::{RequestTicket, SavedKey};
+use crate::zone::SavedKey;
 
 /// What the zone of `bench` leaves now.
 async fn saved(bench: &Bench) -> (Vec<SavedKey>, Moment) {
@@ -75,7 +75,7 @@ fn after_the_handover_nobody_is_accepted_and_those_who_wait_leave() {
             assert_eq!(late.unwrap_err().reason, Rejected::Stopping, "{key}");
         }
         // A dry run lets everybody pass.
-        let dry = bench.zone.join(Key::from(&b"a"[..]), None, burst(9), true);
+        let dry = bench.zone.join(bench.dry_run("a", burst(9)));
         assert!(dry.await.is_ok());
         assert_eq!((before.len(), at), (1, bench.pacer.now()));
         bench.advance(Duration::from_secs(1)).await;
@@ -132,10 +132,8 @@ fn those_who_wait_and_go_on_to_a_gate_are_listed_with_their_times() {
         let bench = Bench::new("1r/s", 10);
         let onward = Onward(std::num::NonZeroU16::MIN);
         let join = |key: &str, onward, limit| {
-            let request = RequestTicket::new(onward);
-            bench
-                .zone
-                .join_as(request, Key::from(key.as_bytes()), None, limit, false)
+            let request = bench.request(key, limit);
+            bench.zone.join(Join { onward, ..request })
         };
         let late = Limit {
             delay: Delay::Above(2),

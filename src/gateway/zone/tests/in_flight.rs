@@ -224,10 +224,7 @@ fn places_of_a_supervisor_that_panicked_free_nobody_elses() {
 fn a_dry_run_counts_what_would_wait_and_what_would_be_rejected() {
     run(async {
         let bench = without_rate();
-        let join = || {
-            let key = Key::from(&b"a"[..]);
-            bench.zone.join(key, None, at_most(1, 1), true)
-        };
+        let join = || bench.zone.join(bench.dry_run("a", at_most(1, 1)));
         let runs = join().await.expect("a turn");
         let waits = join().await.expect("a turn");
         assert!(runs.grant().due.is_none());

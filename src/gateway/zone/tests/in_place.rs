@@ -2,14 +2,11 @@
 
 use super::super::joining::Joined;
 use super::super::supervisor::Crash;
-use super::super::ticket::RequestTicket;
 use super::*;
 
 impl Bench {
     fn ask(&self, key: &str, limit: Limit) -> Joined<'static> {
-        let key = Key::from(key.as_bytes());
-        let request = RequestTicket::new(None);
-        self.zone.ask(request, key, None, limit, false)
+        self.zone.ask(self.request(key, limit))
     }
 }
 

@@ -30,7 +30,7 @@ use proptest::prelude::*;
 use super::answer::Rejection;
 
 use super::supervisor::{SupervisorActor, Tuning, ZoneSupervisor};
-use super::{Joining, Key, Order, Turn, Waiters, Zone};
+use super::{Join, Joining, Key, Order, Turn, Waiters, Zone};
 use crate::observe::metrics::{Rejected, ZoneMetrics};
 use crate::time::pacer::Pacer;
 
@@ -72,9 +72,21 @@ impl Bench {
     }
 
     fn join(&self, key: &str, limit: Limit) -> Joining<'static> {
+        self.zone.join(self.request(key, limit))
+    }
+
+    /// A request of this key and limit.
+    fn request(&self, key: &str, limit: Limit) -> Join {
         let plan = self.zone.settings().plans.index_of(key.as_bytes());
-        self.zone
-            .join(Key::from(key.as_bytes()), plan, limit, false)
+        Join::new(Key::from(key.as_bytes()), plan, limit)
+    }
+
+    /// A request that passes whatever its limit says.
+    fn dry_run(&self, key: &str, limit: Limit) -> Join {
+        Join {
+            dry_run: true,
+            ..self.request(key, limit)
+        }
     }
 
     /// Lets the actors handle all pending messages.

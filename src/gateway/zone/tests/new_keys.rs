@@ -140,7 +140,7 @@ fn a_probe_asks_the_shared_bucket_and_takes_no_new_key() {
         let mut bench = Bench::new("1r/m", 1_000);
         bench.bound("2r/m");
         let zone = bench.zone;
-        let probe = |key: &str| zone.probe(&Key::from(key.as_bytes()), burst(0), false);
+        let probe = |key: &str| zone.probe(bench.request(key, burst(0)));
         assert!(probe("one").await.is_none());
         assert!(probe("one").await.is_none());
         bench.join("one", burst(0)).await.unwrap().take();

@@ -2,7 +2,7 @@
 
 use limit::{Account, Onward};
 
-use super::super::{Override, Overrides, RequestTicket, SavedKey};
+use super::super::{Override, Overrides, SavedKey};
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);
@@ -94,9 +94,8 @@ fn a_key_that_is_saved_in_a_pause_has_lost_nothing_and_its_requests_come_after_i
         let onward = Some(Onward(std::num::NonZeroU16::MIN));
         let mut joins: Vec<_> = (0..4)
             .map(|_| {
-                let key = Key::from(&b"a"[..]);
-                let request = RequestTicket::new(onward);
-                bench.zone.join_as(request, key, None, burst(9), false)
+                let request = bench.request("a", burst(9));
+                bench.zone.join(Join { onward, ..request })
             })
             .collect();
         Bench::settle().await;

@@ -6,7 +6,6 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use redis::RedisResult;
 
-use super::super::messages::Retire;
 use super::super::restart::{Paused, start_on};
 use super::super::store_link::{Paces, Sharing, StoreHealth};
 use super::super::supervisor::Crash;
@@ -208,18 +207,20 @@ fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
         });
         let supervisor = SupervisorAddress::new(id, supervisor);
         let zone = Zone::on_this_thread(settings, supervisor.clone());
-        supervisor.post(Crash::Supervisor);
+        supervisor.post(|zone| zone.crash(Crash::Supervisor));
         Bench::settle().await;
         assert!(!paused.any(), "the first time it starts again at once");
-        supervisor.post(Crash::Supervisor);
+        supervisor.post(|zone| zone.crash(Crash::Supervisor));
         Bench::settle().await;
         assert!(paused.any());
         let began = clock::now();
-        let joined = zone.join(Key::from(&b"a"[..]), None, burst(5), false).await;
+        let joined = zone
+            .join(Join::new(Key::from(&b"a"[..]), None, burst(5)))
+            .await;
         let _used = joined.unwrap().take();
         let took = clock::now().since(began);
         assert!(took >= Duration::from_millis(400), "{took:?}");
         assert!(!paused.any());
-        supervisor.post(Retire);
+        supervisor.post(ZoneSupervisor::retire);
     });
 }

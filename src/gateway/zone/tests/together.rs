@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use tokio::task::JoinHandle;
 
-use super::super::{OccupiedPlace, RequestTicket, take_places};
+use super::super::{OccupiedPlace, next_ticket, take_places};
 use super::*;
 
 const KEY: &str = "k";
@@ -40,11 +40,15 @@ type Places = Vec<OccupiedPlace<'static>>;
 fn start(zones: &[(&Bench, Limit)]) -> JoinHandle<Result<Places, Rejected>> {
     let zones: Vec<_> = zones.iter().map(|(it, limit)| (it.zone, *limit)).collect();
     actix_rt::spawn(async move {
-        let request = RequestTicket::new(None).with_places_later();
+        let ticket = next_ticket();
         let (mut turns, mut limits) = (Vec::new(), Vec::new());
         for (zone, limit) in zones {
-            let key = Key::from(KEY.as_bytes());
-            let joined = zone.join_as(request, key, None, limit, false).await;
+            let joined = zone.join(Join {
+                ticket,
+                places_later: true,
+                ..Join::new(Key::from(KEY.as_bytes()), None, limit)
+            });
+            let joined = joined.await;
             turns.push(joined.map_err(|rejection| rejection.reason)?);
             limits.push(limit);
         }

@@ -1,25 +1,21 @@
 //! A limit that counts a request, before its zone has decided.
 
 use config::{Route, RouteLimit};
-use limit::Cost;
+use limit::{Cost, Limit};
 
 use super::super::key::{self, NotLimited};
 use super::super::request_info::RequestInfo;
 use super::verdict::{AppliedLimit, LimitVerdict};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::LimitStatus;
-use crate::zone::{Joined, Joining, Key, Probing, Rejection, RequestTicket, Turn};
+use crate::zone::{Join, Joined, Joining, Rejection, Turn, next_ticket};
 
-/// A limit that counts the request, with its key there.
+/// A limit that counts the request.
 pub(super) struct PendingLimit {
-    /// The limit as it applies to this request.
-    pub(super) wanted: RouteLimit,
-    pub(super) key: Key,
-    /// The index of the plan of the key, if it has one.
-    pub(super) plan: Option<usize>,
-    /// Decide, charge and count, but let it pass.
-    pub(super) dry_run: bool,
-    request: RequestTicket,
+    /// The index of its zone.
+    pub(super) zone: usize,
+    /// What the request asks there.
+    pub(super) join: Join,
 }
 
 /// A limit whose zone was asked for a turn.
@@ -41,7 +37,7 @@ pub(super) fn pending<'p>(
 ) -> impl Iterator<Item = PendingLimit> + use<'p> {
     let above_burst = info.above_burst(&gateway.settings().server);
     let gate = route.origin().and_then(|it| gateway.origin(it).gate());
-    let request = RequestTicket::new(gate.and_then(|gate| gate.onward()));
+    let (ticket, onward) = (next_ticket(), gate.and_then(|gate| gate.onward()));
     route.limits.iter().filter_map(move |wanted| {
         let zone = gateway.zone(wanted.zone).settings();
         let key = match key::take(zone, info, route) {
@@ -53,23 +49,31 @@ pub(super) fn pending<'p>(
                 return None;
             }
         };
-        let mut wanted = wanted.costing(Some(cost));
         let plan = zone.plans.index_of(&key);
-        wanted.limit = zone.limit_in(plan, wanted.limit);
+        let costing = Limit {
+            cost,
+            ..wanted.limit
+        };
+        let mut limit = zone.limit_in(plan, costing);
         if zone.algorithm.queues() {
-            wanted.limit = wanted.limit.with_above_burst(above_burst);
+            limit = limit.with_above_burst(above_burst);
         }
         // Places for running requests keep a lane for each time in use, so clients must not set it.
-        if wanted.limit.max_wait.is_none() && wanted.limit.in_flight.is_none() {
-            wanted.limit.max_wait = info.call_timeout();
+        if limit.max_wait.is_none() && limit.in_flight.is_none() {
+            limit.max_wait = info.call_timeout();
         }
         let dry_run = gateway.zone(wanted.zone).dry_run(&key, route.dry_run);
         Some(PendingLimit {
-            wanted,
-            key,
-            plan,
-            dry_run,
-            request,
+            zone: wanted.zone,
+            join: Join {
+                key,
+                plan,
+                limit,
+                dry_run,
+                ticket,
+                onward,
+                places_later: false,
+            },
         })
     })
 }
@@ -88,12 +92,8 @@ impl JoinedLimit<'_> {
 impl PendingLimit {
     /// Asks the zone for a turn. Returns its decision, or the limit at which the request waits.
     pub(super) fn ask(self, gateway: &Gateway) -> Result<DecidedLimit<'_>, JoinedLimit<'_>> {
-        let (zone, limit) = (
-            gateway.zone(self.wanted.zone),
-            AppliedLimit::from(&self.wanted),
-        );
-        let (plan, dry_run) = (self.plan, self.dry_run);
-        match zone.ask(self.request, self.key, plan, self.wanted.limit, dry_run) {
+        let (limit, dry_run) = (self.applied(), self.join.dry_run);
+        match gateway.zone(self.zone).ask(self.join) {
             Joined::Turn(turn) => Ok(Ok((LimitVerdict::granted(limit, &turn, dry_run), turn))),
             Joined::Rejected(key, rejection) => {
                 let verdict = LimitVerdict::rejected(limit, key, &rejection, dry_run);
@@ -105,32 +105,22 @@ impl PendingLimit {
 
     /// Asks the zone for a turn, and keeps what the verdict needs.
     pub(super) fn join<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
-        self.join_as(self.request, gateway)
-    }
-
-    /// Asks the zone for a turn without its place, which the request asks for later.
-    pub(super) fn join_without_place<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
-        self.join_as(self.request.with_places_later(), gateway)
-    }
-
-    fn join_as<'r>(&self, request: RequestTicket, gateway: &'r Gateway) -> Joining<'r> {
-        let (zone, limit) = (gateway.zone(self.wanted.zone), self.wanted.limit);
-        let key = Key::clone(&self.key);
-        zone.join_as(request, key, self.plan, limit, self.dry_run)
-    }
-
-    /// Asks the zone whether it would reject the request, which it does not charge.
-    pub(super) fn probe<'r>(&self, gateway: &'r Gateway) -> Probing<'r> {
-        let zone = gateway.zone(self.wanted.zone);
-        zone.probe(&self.key, self.wanted.limit, self.dry_run)
+        gateway.zone(self.zone).join(self.join.clone())
     }
 
     pub(super) fn rejected(self, rejection: &Rejection) -> LimitVerdict {
-        let limit = AppliedLimit::from(&self.wanted);
-        LimitVerdict::rejected(limit, self.key, rejection, self.dry_run)
+        let (limit, dry_run) = (self.applied(), self.join.dry_run);
+        LimitVerdict::rejected(limit, self.join.key, rejection, dry_run)
     }
 
     pub(super) fn granted(self, turn: &Turn) -> LimitVerdict {
-        LimitVerdict::granted(AppliedLimit::from(&self.wanted), turn, self.dry_run)
+        LimitVerdict::granted(self.applied(), turn, self.join.dry_run)
+    }
+
+    fn applied(&self) -> AppliedLimit {
+        AppliedLimit::from(&RouteLimit {
+            zone: self.zone,
+            limit: self.join.limit,
+        })
     }
 }

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::future;
 use limit::Limit;
 use smallvec::SmallVec;
 
@@ -12,7 +13,7 @@ use super::pending::PendingLimit;
 use super::turns::Turns;
 use super::verdict::Verdicts;
 use crate::http::gateway::Gateway;
-use crate::zone::{Joining, Probing, Rejection, Turn, take_places};
+use crate::zone::{Joining, Rejection, Turn, take_places};
 
 /// Returns the verdicts of several limits when all have given a turn, or the first rejection.
 pub(super) async fn join_all(
@@ -21,9 +22,9 @@ pub(super) async fn join_all(
     waited: impl Fn() -> Duration,
 ) -> Result<(Verdicts, Turns<'_>), (PendingLimit, Rejection)> {
     // Those without `in_flight` come first, in their order.
-    let turn_order = |PendingLimit { wanted, .. }: &PendingLimit| {
-        let zone = gateway.zone(wanted.zone).settings();
-        wanted.limit.in_flight.map(|_| zone.name.as_str())
+    let turn_order = |PendingLimit { zone, join }: &PendingLimit| {
+        let zone = gateway.zone(*zone).settings();
+        join.limit.in_flight.map(|_| zone.name.as_str())
     };
     pending.sort_by_key(turn_order);
     let at_once = pending.partition_point(|asked| turn_order(asked).is_none());
@@ -40,7 +41,7 @@ pub(super) async fn join_all(
     };
     let bounded = &mut pending[at_once..];
     for asked in &mut *bounded {
-        if let Some(max) = &mut asked.wanted.limit.max_wait {
+        if let Some(max) = &mut asked.join.limit.max_wait {
             *max = max.saturating_sub(waited());
         }
     }
@@ -68,52 +69,42 @@ pub(super) async fn join_all(
 /// rejection and its index in `bounded`.
 async fn with_places<'r>(
     gateway: &'r Gateway,
-    bounded: &[PendingLimit],
+    bounded: &mut [PendingLimit],
 ) -> Result<Turns<'r>, (usize, Rejection)> {
-    match bounded {
-        [] => Ok(Turns::default()),
-        // In a dry run nothing waits for places.
-        [first, ..] if bounded.len() == 1 || first.dry_run => {
-            turns(bounded.iter().map(|asked| asked.join(gateway)).collect()).await
-        }
-        _ => {
-            let joining = bounded.iter().map(|it| it.join_without_place(gateway));
-            let turns = turns(joining.collect()).await?.into_iter().collect();
-            let limits: Vec<Limit> = bounded.iter().map(|it| it.wanted.limit).collect();
-            Ok(take_places(turns, &limits).await?.into_iter().collect())
-        }
+    let Some(first) = bounded.first() else {
+        return Ok(Turns::default());
+    };
+    // In a dry run nothing waits for places.
+    let places_later = bounded.len() > 1 && !first.join.dry_run;
+    let joining = bounded.iter_mut().map(|it| {
+        it.join.places_later = places_later;
+        it.join(gateway)
+    });
+    let turns = turns(joining.collect()).await?;
+    if !places_later {
+        return Ok(turns);
     }
+    let limits: Vec<Limit> = bounded.iter().map(|it| it.join.limit).collect();
+    let taken = take_places(turns.into_iter().collect(), &limits).await?;
+    Ok(taken.into_iter().collect())
 }
 
 /// Returns the first rejection by any of the zones, and its index in `asked`.
 ///
 /// No zone charges the request for this.
 async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Rejection)> {
-    let probing = asked.iter().map(|asked| Some(asked.probe(gateway)));
-    let mut probes: Vec<Option<Probing>> = probing.collect();
-    let (index, rejection) = poll_fn(|cx| {
-        let mut pending = false;
-        for (index, slot) in probes.iter_mut().enumerate() {
-            let Some(probe) = slot else { continue };
-            match Pin::new(probe).poll(cx) {
-                Poll::Pending => pending = true,
-                Poll::Ready(None) => *slot = None,
-                Poll::Ready(Some(rejection)) => return Poll::Ready(Some((index, rejection))),
-            }
-        }
-        if pending {
-            Poll::Pending
-        } else {
-            Poll::Ready(None)
-        }
-    })
-    .await?;
+    let probes = asked
+        .iter()
+        .map(|asked| gateway.zone(asked.zone).probe(asked.join.clone()));
+    let probed = future::join_all(probes).await.into_iter().enumerate();
+    let mut rejected = probed.filter_map(|(index, rejection)| Some((index, rejection?)));
+    let (index, rejection) = rejected.next()?;
     for (other, asked) in asked.iter().enumerate() {
-        let zone = gateway.zone(asked.wanted.zone);
+        let zone = gateway.zone(asked.zone);
         if other == index {
-            zone.count_rejection(asked.plan, &rejection, asked.dry_run);
+            zone.count_rejection(&asked.join, &rejection);
         } else {
-            zone.count_rejected_elsewhere(asked.plan);
+            zone.count_rejected_elsewhere(&asked.join);
         }
     }
     Some((index, rejection))

@@ -10,7 +10,7 @@ use crate::http::gateway::Gateway;
 /// Sets the limits in dry run apart from the others, if there are both: an override may be for one
 /// of several zones, and must not let the request past the others.
 pub(super) fn set_apart(pending: Vec<PendingLimit>) -> (Vec<PendingLimit>, Vec<PendingLimit>) {
-    let (dry, enforced): (Vec<_>, Vec<_>) = pending.into_iter().partition(|it| it.dry_run);
+    let (dry, enforced): (Vec<_>, Vec<_>) = pending.into_iter().partition(|it| it.join.dry_run);
     if enforced.is_empty() {
         (dry, enforced)
     } else {

@@ -72,7 +72,7 @@ pub(in super::super) fn begin<'i, 'r>(
             }
         },
         (Some(first), Some(second)) => {
-            record.limited = Limited::WaitingAtSeveral(first.wanted.zone, Key::clone(&first.key));
+            record.limited = Limited::WaitingAtSeveral(first.zone, Key::clone(&first.join.key));
             let all = [first, second].into_iter().chain(pending).collect();
             // Boxed: most routes have one limit.
             let several = all_of(pacer, gateway, route, info, all, began);

@@ -3,22 +3,17 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
-use actix::{Actor, Context, Handler};
 use config;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use limit::{Cost, Delay, Limit, Moment, Ticket};
+use limit::{Cost, Delay, Limit, Moment};
 use redis::RedisResult;
-use tokio::sync::oneshot;
 
-use super::super::ask::ReplyTo;
-use super::super::{Paces, SharedKey, Sharing, StoreHealth, StoreLink, StoreReply, StoreRequest};
+use super::super::{Paces, Reply, SharedKey, Sharing, StoreHealth, StoreLink};
 use super::*;
 use crate::observe::metrics::ZoneMetrics;
 use crate::store::{Url, simulated};
 use crate::time::pacer::Pacer;
-use crate::zone::Key;
-use crate::zone::messages::Join;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
@@ -30,19 +25,6 @@ impl simulated::Network for NoStore {
         let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
         std::future::ready(Err(refused.into())).boxed_local()
     }
-}
-
-/// Receives the answers.
-struct Receiver;
-
-impl Actor for Receiver {
-    type Context = Context<Self>;
-}
-
-impl Handler<StoreReply> for Receiver {
-    type Result = ();
-
-    fn handle(&mut self, _: StoreReply, _: &mut Context<Self>) {}
 }
 
 fn link() -> Rc<StoreLink> {
@@ -68,19 +50,8 @@ fn link() -> Rc<StoreLink> {
 fn batch(link: &Rc<StoreLink>, keys: [&str; 2]) -> Rc<[Ask]> {
     let ask = |key: &str| {
         let limit = Limit::unlimited(Delay::Above(0), Cost::ONE);
-        let join = Join {
-            key: Key::from(key.as_bytes()),
-            limit,
-            dry_run: false,
-            ticket: Ticket(0),
-            onward: None,
-            places_later: false,
-            reply: oneshot::channel().0,
-        };
-        let asked = StoreRequest::Join(join, START);
-        let reply_to = ReplyTo::new(asked, Receiver.start().recipient());
         let key = SharedKey::new(link, key.as_bytes());
-        Ask::new(key, limit, START, Some(reply_to))
+        Ask::join(key, limit, START, Reply::new(drop), None)
     };
     keys.map(ask).into()
 }
