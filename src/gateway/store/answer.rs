@@ -1,3 +1,5 @@
+//! What a script found of a key, and the verdict that follows from it.
+
 use config::redis::{ticks, whole_micros};
 use limit::{
     Account, Algorithm, Allowance, Bucket, Cost, Delay, Excess, FixedWindow, Limit, Meter, Moment,

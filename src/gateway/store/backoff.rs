@@ -8,8 +8,10 @@ use limit::{
     Percent, Token,
 };
 
+use super::Error;
 use super::operation::micros;
 use super::reply::Packed;
+use super::script::{Script, ScriptCall};
 
 /// How long what is stored counts at least, in milliseconds: all has grown back before.
 const LIFETIME: f64 = 600_000.0;
@@ -27,16 +29,15 @@ pub struct BackoffCall<'a> {
     pub at: Option<Moment>,
 }
 
-/// What the script replies.
-#[derive(Debug)]
-pub(super) enum BackoffReply {
-    /// Something else has the key, and nothing was done.
-    Taken,
-    Learned(Box<LearnedReply>),
-}
+impl ScriptCall for BackoffCall<'_> {
+    const SCRIPT: Script = Script::Backoff;
+    type Reply = LearnedReply;
 
-impl BackoffCall<'_> {
-    pub(super) fn packed(&self) -> Vec<u8> {
+    fn keys(&self) -> Vec<Vec<u8>> {
+        vec![self.key.to_vec()]
+    }
+
+    fn packed(&self) -> Vec<u8> {
         let (name, content) = match &self.ask.tell {
             Some((token, learned)) => (*token, packed(learned)),
             None => (Token::default(), Vec::new()),
@@ -54,40 +55,37 @@ impl BackoffCall<'_> {
         call.extend(content);
         call
     }
+
+    fn read(&self, packed: &[u8]) -> Option<Result<LearnedReply, Error>> {
+        read(packed)
+    }
 }
 
-impl BackoffReply {
-    /// Reads a reply; `None` if it is not one of the script.
-    pub(super) fn read(packed: &[u8]) -> Option<Self> {
-        let mut rest = Packed(packed);
-        let now = rest.moment()?;
-        match rest.take()? {
-            [0] => return Some(Self::Taken),
-            [1] => {}
-            _ => return None,
-        }
-        let stored = rest.moment()?;
-        let token = rest.take()?;
-        let answers = Some(f64::from_le_bytes(rest.take()?));
-        let answers = answers.filter(|it| it.is_finite() && *it >= 0.0)?;
-        let counted_since = rest.moment()?;
-        let length = rest.length()?;
-        let learned = if length > 0 {
-            Some(learned(&mut rest)?)
-        } else {
-            None
-        };
-        rest.0
-            .is_empty()
-            .then_some(Self::Learned(Box::new(LearnedReply {
-                token,
-                learned,
-                ago: BackoffExchange::ago(stored, now),
-                now,
-                answers,
-                counted_since,
-            })))
+fn read(packed: &[u8]) -> Option<Result<LearnedReply, Error>> {
+    let mut rest = Packed(packed);
+    let now = rest.moment()?;
+    match rest.take()? {
+        [0] => return Some(Err(Error::taken())),
+        [1] => {}
+        _ => return None,
     }
+    let stored = rest.moment()?;
+    let token = rest.take()?;
+    let answers = Some(f64::from_le_bytes(rest.take()?));
+    let answers = answers.filter(|it| it.is_finite() && *it >= 0.0)?;
+    let counted_since = rest.moment()?;
+    let learned = match rest.length()? {
+        0 => None,
+        _ => Some(learned(&mut rest)?),
+    };
+    rest.0.is_empty().then_some(Ok(LearnedReply {
+        token,
+        learned,
+        ago: BackoffExchange::ago(stored, now),
+        now,
+        answers,
+        counted_since,
+    }))
 }
 
 /// What was learned, little-endian: spans in seconds, parts in millionths, -1 for what is not there.
@@ -239,11 +237,11 @@ mod tests {
 
         #[test]
         fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..220)) {
-            let _read = BackoffReply::read(&packed);
+            let _read = read(&packed);
             let mut told: Vec<u8> = 1e15_f64.to_le_bytes().to_vec();
             told.push(1);
             told.extend(packed);
-            let _read = BackoffReply::read(&told);
+            let _read = read(&told);
         }
     }
 }

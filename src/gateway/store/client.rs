@@ -1,3 +1,5 @@
+//! The connection of one thread, and what is asked over it.
+
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
 use std::rc::Rc;
@@ -9,16 +11,13 @@ use tokio::sync::Mutex;
 
 use redis::{Cmd, RedisError, RedisResult, Value};
 
-use super::backoff::BackoffReply;
 use super::calls::{Calls, MAX_KEYS, Place};
 use super::connection::RedisConnection;
-use super::grid::GridReply;
 use super::operation::{ForgetBehind, Operation};
 use super::patience::within;
-use super::places::PlacesReply;
 use super::refusal::{is_across_nodes, is_forgotten, refusal, unreachable};
-use super::reply::{Done, KeyReply, Reply};
-use super::script::SentScripts;
+use super::reply::{Done, Reply};
+use super::script::{Script, ScriptCall, SentScripts};
 use super::unanswered::UnansweredKey;
 use super::{
     BackoffCall, Claim, Error, Grant, Join, PlacesCall, Refund, Retune, Retuned, RoomCall,
@@ -68,11 +67,6 @@ const TRY_EVERY: Duration = Duration::from_millis(250);
 
 /// How often that time doubles while what answers is no Redis: up to 8 seconds.
 const MAX_DOUBLINGS: u32 = 5;
-
-/// In Redis' own words where it tells.
-pub(super) const TAKEN: &str = "WRONGTYPE: something else has this key";
-/// Why a pool of places did nothing.
-pub(super) const TOO_LATE: &str = "a later call came before, or the pool has too many gateways";
 
 impl Store {
     /// The Redis at `url`. Does not connect.
@@ -180,18 +174,7 @@ impl Store {
     /// Returns an error in the same cases as [`forget`](Self::forget). Slots of a claim that was
     /// [late](Error::Late) may be lost.
     pub async fn claim(&self, claim: &Claim<'_>) -> Result<Grant, Error> {
-        let command = |_, sent: Option<&_>| script::claim(claim, &self.prefix, sent);
-        let reply = self.run(1, command).await.pop();
-        let read = match reply.ok_or(Error::InvalidReply)?? {
-            Value::BulkString(packed) => Grant::read(&packed, claim.pace.rate()),
-            _ => None,
-        };
-        self.note_validity(read.is_some());
-        match read {
-            Some(GridReply::Granted(grant)) => Ok(grant),
-            Some(GridReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
-            None => Err(Error::InvalidReply),
-        }
+        self.call(claim).await
     }
 
     /// Tells a pool of places what this gateway holds, and borrows more, in one round trip.
@@ -200,19 +183,7 @@ impl Store {
     ///
     /// Returns an error in the same cases as [`forget`](Self::forget).
     pub async fn places(&self, call: &PlacesCall<'_>) -> Result<PoolReply, Error> {
-        let command = |_, sent: Option<&_>| script::places(call, &self.prefix, sent);
-        let reply = self.run(1, command).await.pop();
-        let read = match reply.ok_or(Error::InvalidReply)?? {
-            Value::BulkString(packed) => PlacesReply::read(&packed),
-            _ => None,
-        };
-        self.note_validity(read.is_some());
-        match read {
-            Some(PlacesReply::Done(reply)) => Ok(reply),
-            Some(PlacesReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
-            Some(PlacesReply::Refused) => Err(Error::Refused(TOO_LATE.to_owned())),
-            None => Err(Error::InvalidReply),
-        }
+        self.call(call).await
     }
 
     /// Asks what gateways have learned of an origin, and tells what this one has.
@@ -222,18 +193,7 @@ impl Store {
     /// Returns an error in the same cases as [`forget`](Self::forget). What was told may be stored
     /// all the same.
     pub async fn exchange_backoff(&self, call: &BackoffCall<'_>) -> Result<LearnedReply, Error> {
-        let command = |_, sent: Option<&_>| script::backoff(call, &self.prefix, sent);
-        let reply = self.run(1, command).await.pop();
-        let read = match reply.ok_or(Error::InvalidReply)?? {
-            Value::BulkString(packed) => BackoffReply::read(&packed),
-            _ => None,
-        };
-        self.note_validity(read.is_some());
-        match read {
-            Some(BackoffReply::Learned(told)) => Ok(*told),
-            Some(BackoffReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
-            None => Err(Error::InvalidReply),
-        }
+        self.call(call).await
     }
 
     /// Asks a waiting room for all that happened since the last time.
@@ -242,10 +202,26 @@ impl Store {
     ///
     /// Returns an error if Redis was not reached in time or refused.
     pub async fn room(&self, call: &RoomCall<'_>) -> Result<RoomReply, Error> {
-        let command = |_, sent: Option<&_>| script::room(call, &self.prefix, sent);
+        self.call(call).await
+    }
+
+    async fn call<C: ScriptCall>(&self, call: &C) -> Result<C::Reply, Error> {
+        let command = |_, sent: Option<&_>| {
+            let (keys, packed) = (call.keys(), call.packed());
+            script::command(C::SCRIPT, keys.iter(), &packed, &self.prefix, sent)
+        };
         let reply = self.run(1, command).await.pop();
-        let read = match reply.ok_or(Error::InvalidReply)?? {
-            Value::BulkString(text) => RoomReply::read(&text, call.ops),
+        self.read(&reply.ok_or(Error::InvalidReply)??, |it| call.read(it))?
+    }
+
+    /// Reads a script's reply, and notes whether it is one.
+    pub(super) fn read<T>(
+        &self,
+        reply: &Value,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<T, Error> {
+        let read = match reply {
+            Value::BulkString(packed) => read(packed),
             _ => None,
         };
         self.note_validity(read.is_some());
@@ -290,16 +266,10 @@ impl Store {
     async fn probe_script(&self) -> Result<(), Error> {
         let command = script::probe_script(&self.prefix);
         let reply = self.run(1, |_, _| command.clone()).await.pop();
-        match reply.ok_or(Error::InvalidReply)?? {
-            Value::BulkString(echo) if echo == script::ECHO => {
-                self.is_suspect.set(false);
-                Ok(())
-            }
-            _ => {
-                self.note_validity(false);
-                Err(Error::InvalidReply)
-            }
-        }
+        let is_echo = |it: &[u8]| (it == script::ECHO).then_some(());
+        self.read(&reply.ok_or(Error::InvalidReply)??, is_echo)?;
+        self.is_suspect.set(false);
+        Ok(())
     }
 
     /// Time until a store that is out is worth a [probe](Self::probe).
@@ -311,7 +281,7 @@ impl Store {
     }
 
     /// Notes whether a script's reply was one.
-    pub(super) fn note_validity(&self, is_valid: bool) {
+    fn note_validity(&self, is_valid: bool) {
         if is_valid {
             self.foreign.set(0);
         } else {
@@ -357,33 +327,29 @@ impl Store {
             calls = Calls::of(operations, self.most_keys.get());
             replies = self.run_calls(&calls).await;
         }
-        let read = replies.into_iter().zip(calls.calls()).map(|(reply, call)| {
-            let read = match reply? {
-                Value::BulkString(packed) => Reply::read(call, &packed),
-                _ => None,
-            };
-            self.note_validity(read.is_some());
-            read.ok_or(Error::InvalidReply)
-        });
-        let read: Vec<Result<Reply, Error>> = read.collect();
+        let read = replies.into_iter().zip(calls.calls());
+        let read: Vec<Result<Reply, Error>> = read
+            .map(|(reply, call)| self.read(&reply?, |packed| Reply::read(call, packed)))
+            .collect();
         let placed = operations.iter().zip(calls.places());
         placed
-            .map(|(operation, place)| match read.get(place.call) {
-                Some(Ok(reply)) => match reply.keys.get(place.key) {
-                    Some(KeyReply::Done(done)) => answer(operation, reply.now, done, *place),
-                    Some(KeyReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
-                    None => Err(Error::InvalidReply),
-                },
-                Some(Err(error)) => Err(error.clone()),
-                None => Err(Error::InvalidReply),
+            .map(|(operation, place)| {
+                let reply = read.get(place.call).ok_or(Error::InvalidReply)?;
+                let reply = reply.as_ref().map_err(Error::clone)?;
+                let done = reply.keys.get(place.key).ok_or(Error::InvalidReply)?;
+                let done = done.as_ref().map_err(Error::clone)?;
+                answer(operation, reply.now, done, *place)
             })
             .collect()
     }
 
     async fn run_calls(&self, calls: &Calls<'_>) -> Vec<Result<Value, Error>> {
         let calls = calls.calls();
-        let command =
-            |index: usize, sent: Option<&_>| script::command(&calls[index], &self.prefix, sent);
+        let command = |index: usize, sent: Option<&_>| {
+            let call = &calls[index];
+            let (script, keys) = (Script::of(call.algorithm()), call.keys().iter());
+            script::command(script, keys, &call.packed(), &self.prefix, sent)
+        };
         self.run(calls.len(), command).await
     }
 

@@ -1,3 +1,5 @@
+//! How the clock of the store stands to that of this gateway.
+
 use std::cell::Cell;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! A connection to a server, or to the nodes of a cluster.
+
 use config::redis::{Servers, Url};
 use config::tls::Authorities;
 use futures_util::future::join_all;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use config::redis::double;
 use limit::{ClassDemand, KeyNews, KeyReport, Moment, Rate};
 
-use super::Pace;
 use super::operation::micros;
 use super::reply::Packed;
+use super::script::{Script, ScriptCall};
+use super::{Error, Pace};
 
 /// Most slots of the rate in one of the script: the fastest rate has 200.
 const MAX_PIECES: u32 = 1000;
@@ -59,16 +60,15 @@ pub struct Grant {
     pub slots: Vec<Moment>,
 }
 
-/// What the script replies to a claim.
-#[derive(Debug)]
-pub(super) enum GridReply {
-    /// Something else has the key, and nothing was done.
-    Taken,
-    Granted(Grant),
-}
+impl ScriptCall for Claim<'_> {
+    const SCRIPT: Script = Script::Grid;
+    type Reply = Grant;
 
-impl Claim<'_> {
-    pub(super) fn packed(&self) -> Vec<u8> {
+    fn keys(&self) -> Vec<Vec<u8>> {
+        vec![self.grid.to_vec()]
+    }
+
+    fn packed(&self) -> Vec<u8> {
         let rate = self.pace.packed();
         let changes = self.keys.map_or(&[][..], |keys| &keys.changes);
         let room = 90 + rate.len() + 20 * self.classes.len() + 13 * changes.len();
@@ -102,11 +102,15 @@ impl Claim<'_> {
         }
         packed
     }
+
+    fn read(&self, packed: &[u8]) -> Option<Result<Grant, Error>> {
+        Grant::read(packed, self.pace.rate())
+    }
 }
 
 impl Grant {
     /// Reads a reply; `None` if it is not one of the script. `own`: the rate of the claim.
-    pub(super) fn read(packed: &[u8], own: Rate) -> Option<GridReply> {
+    fn read(packed: &[u8], own: Rate) -> Option<Result<Self, Error>> {
         let mut rest = Packed(packed);
         let now = rest.moment()?;
         let gateways = number(&mut rest)?.max(1.0);
@@ -114,7 +118,7 @@ impl Grant {
         let (free, again) = (moment(&mut rest)?, moment(&mut rest)?);
         let [state] = rest.take()?;
         let rate = match state {
-            0 => return Some(GridReply::Taken),
+            0 => return Some(Err(Error::taken())),
             1 => own,
             2 => rest.text()?.parse().ok()?,
             _ => return None,
@@ -138,7 +142,7 @@ impl Grant {
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let gateways = NonZeroU32::new(gateways as u32)?;
-        Some(GridReply::Granted(Self {
+        Some(Ok(Self {
             now,
             gateways,
             part,

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use config::redis::double;
 use limit::{KeyPlacesCall, KeyPlacesReply, Moment};
-use redis::Value;
 
-use super::client::{Store, TAKEN, TOO_LATE};
 use super::operation::micros;
 use super::reply::Packed;
-use super::{Error, script};
+use super::script::{self, Script};
+use super::{Error, Store};
 
 /// What one gateway tells of its places, and asks for.
 #[derive(Clone, Debug)]
@@ -21,14 +20,6 @@ pub struct InFlightCalls<'a> {
     pub calls: &'a [(&'a [u8], Duration, KeyPlacesCall)],
     /// When it asks. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
-}
-
-/// What a script says of one key.
-#[derive(Debug, PartialEq)]
-enum KeyReply {
-    Taken,
-    Late,
-    Done(KeyPlacesReply),
 }
 
 impl Store {
@@ -56,24 +47,13 @@ impl Store {
         let packed: Vec<_> = parts.iter().map(|part| asked.packed(part)).collect();
         let command = |index: usize, sent: Option<&_>| {
             let keys = parts[index].iter().map(|(key, ..)| *key);
-            script::in_flight(keys, &packed[index], self.prefix(), sent)
+            script::command(Script::InFlight, keys, &packed[index], self.prefix(), sent)
         };
         let replies = self.run(parts.len(), command).await;
         let mut all = Vec::with_capacity(asked.calls.len());
         for (part, reply) in parts.iter().zip(replies) {
-            match reply {
-                Ok(Value::BulkString(packed)) => {
-                    let read = read(&packed, part.len());
-                    self.note_validity(read.is_some());
-                    match read {
-                        Some(keys) => all.extend(keys.into_iter().map(KeyReply::result)),
-                        None => all.extend(part.iter().map(|_| Err(Error::InvalidReply))),
-                    }
-                }
-                Ok(_) => {
-                    self.note_validity(false);
-                    all.extend(part.iter().map(|_| Err(Error::InvalidReply)));
-                }
+            match reply.and_then(|it| self.read(&it, |packed| read(packed, part.len()))) {
+                Ok(keys) => all.extend(keys),
                 Err(error) => all.extend(part.iter().map(|_| Err(error.clone()))),
             }
         }
@@ -112,36 +92,26 @@ impl InFlightCalls<'_> {
 }
 
 /// Reads a reply about so many keys; `None` if it is not one of the script.
-fn read(packed: &[u8], keys: usize) -> Option<Vec<KeyReply>> {
+fn read(packed: &[u8], keys: usize) -> Option<Vec<Result<KeyPlacesReply, Error>>> {
     let mut rest = Packed(packed);
     let _now = rest.moment()?;
-    let read = (0..keys).map(|_| KeyReply::read(&mut rest));
+    let read = (0..keys).map(|_| read_key(&mut rest));
     let read = read.collect::<Option<Vec<_>>>()?;
     rest.0.is_empty().then_some(read)
 }
 
-impl KeyReply {
-    fn read(rest: &mut Packed<'_>) -> Option<Self> {
-        let count = |whole: u64| usize::try_from(whole).ok();
-        Some(match rest.take()? {
-            [0] => Self::Taken,
-            [1] => Self::Done(KeyPlacesReply {
-                granted: count(rest.whole()?)?,
-                others: count(rest.whole()?)?,
-                withheld: count(rest.whole()?)?,
-                others_wait: rest.take()? == [1],
-            }),
-            [2] => Self::Late,
-            _ => return None,
-        })
-    }
-
-    fn result(self) -> Result<KeyPlacesReply, Error> {
-        match self {
-            Self::Taken => Err(Error::Refused(TAKEN.to_owned())),
-            Self::Late => Err(Error::Refused(TOO_LATE.to_owned())),
-            Self::Done(reply) => Ok(reply),
-        }
+fn read_key(rest: &mut Packed<'_>) -> Option<Result<KeyPlacesReply, Error>> {
+    let count = |whole: u64| usize::try_from(whole).ok();
+    match rest.take()? {
+        [0] => Some(Err(Error::taken())),
+        [1] => Some(Ok(KeyPlacesReply {
+            granted: count(rest.whole()?)?,
+            others: count(rest.whole()?)?,
+            withheld: count(rest.whole()?)?,
+            others_wait: rest.take()? == [1],
+        })),
+        [2] => Some(Err(Error::too_late())),
+        _ => None,
     }
 }
 

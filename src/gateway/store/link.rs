@@ -1,3 +1,5 @@
+//! A thread's link to the store: its connection, outages and clock.
+
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;

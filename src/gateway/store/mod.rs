@@ -179,6 +179,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// Something else has the key. In Redis' own words where it tells.
+    fn taken() -> Self {
+        Self::Refused("WRONGTYPE: something else has this key".to_owned())
+    }
+
+    /// A pool of places did nothing.
+    fn too_late() -> Self {
+        Self::Refused("a later call came before, or the pool has too many gateways".to_owned())
+    }
+
     /// Whether the store as a whole is unavailable, rather than one of its keys or scripts.
     ///
     /// What is not allowed is no outage: a write without a script may be allowed, and so may the

@@ -1,3 +1,5 @@
+//! What scripts do to one key, as they read it.
+
 use config::redis::double;
 use limit::{Algorithm, Delay, Moment};
 

@@ -1,3 +1,5 @@
+//! Waits for an answer of the store.
+
 use std::pin::Pin;
 use std::time::Duration;
 

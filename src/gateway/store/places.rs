@@ -5,8 +5,10 @@ use std::time::Duration;
 use config::redis::double;
 use limit::{KnownMembers, Moment, PoolCall, PoolCounts, PoolReply};
 
+use super::Error;
 use super::operation::micros;
 use super::reply::Packed;
+use super::script::{Script, ScriptCall};
 
 /// A gateway tells a pool what it holds and wants, and borrows places.
 #[derive(Clone, Debug)]
@@ -25,18 +27,15 @@ pub struct PlacesCall<'a> {
     pub at: Option<Moment>,
 }
 
-/// What the script replies.
-#[derive(Debug, PartialEq)]
-pub(super) enum PlacesReply {
-    /// Something else has the key, and nothing was done.
-    Taken,
-    /// A later call of the gateway came before, or the pool has too many gateways: nothing was done.
-    Refused,
-    Done(PoolReply),
-}
+impl ScriptCall for PlacesCall<'_> {
+    const SCRIPT: Script = Script::Places;
+    type Reply = PoolReply;
 
-impl PlacesCall<'_> {
-    pub(super) fn packed(&self) -> Vec<u8> {
+    fn keys(&self) -> Vec<Vec<u8>> {
+        vec![self.pool.to_vec()]
+    }
+
+    fn packed(&self) -> Vec<u8> {
         let call = &self.call;
         let count = |count: usize| double(count as u64);
         let mut packed = Vec::with_capacity(113);
@@ -61,50 +60,50 @@ impl PlacesCall<'_> {
         packed.push(u8::from(call.leaves));
         packed
     }
-}
 
-impl PlacesReply {
-    /// Reads a reply; `None` if it is not one of the script.
-    pub(super) fn read(packed: &[u8]) -> Option<Self> {
-        let mut rest = Packed(packed);
-        let _now = rest.moment()?;
-        let read = match rest.take()? {
-            [0] => Self::Taken,
-            [1] => {
-                let lent = count(&mut rest)?;
-                let keeps = count(&mut rest)?;
-                let [flags] = rest.take()?;
-                let of = count(&mut rest)?;
-                let gateways = u32::try_from(count(&mut rest)?).ok()?;
-                let (held, in_use) = (count(&mut rest)?, count(&mut rest)?);
-                let (withheld, free) = (count(&mut rest)?, count(&mut rest)?);
-                Self::Done(PoolReply {
-                    lent,
-                    keeps,
-                    others_wait: flags & 1 > 0,
-                    is_scarce: flags & 2 > 0,
-                    counts: PoolCounts {
-                        of,
-                        gateways,
-                        held,
-                        in_use,
-                        withheld,
-                        is_recovering: flags & 4 > 0,
-                        free,
-                    },
-                    members: KnownMembers {
-                        registrations: rest.whole()?,
-                        members: rest.whole()?,
-                    },
-                })
-            }
-            [2] => Self::Refused,
-            _ => return None,
-        };
-        rest.0.is_empty().then_some(read)
+    fn read(&self, packed: &[u8]) -> Option<Result<PoolReply, Error>> {
+        read(packed)
     }
 }
 
+fn read(packed: &[u8]) -> Option<Result<PoolReply, Error>> {
+    let mut rest = Packed(packed);
+    let _now = rest.moment()?;
+    let read = match rest.take()? {
+        [0] => Err(Error::taken()),
+        [1] => {
+            let lent = count(&mut rest)?;
+            let keeps = count(&mut rest)?;
+            let [flags] = rest.take()?;
+            let of = count(&mut rest)?;
+            let gateways = u32::try_from(count(&mut rest)?).ok()?;
+            let (held, in_use) = (count(&mut rest)?, count(&mut rest)?);
+            let (withheld, free) = (count(&mut rest)?, count(&mut rest)?);
+            Ok(PoolReply {
+                lent,
+                keeps,
+                others_wait: flags & 1 > 0,
+                is_scarce: flags & 2 > 0,
+                counts: PoolCounts {
+                    of,
+                    gateways,
+                    held,
+                    in_use,
+                    withheld,
+                    is_recovering: flags & 4 > 0,
+                    free,
+                },
+                members: KnownMembers {
+                    registrations: rest.whole()?,
+                    members: rest.whole()?,
+                },
+            })
+        }
+        [2] => Err(Error::too_late()),
+        _ => return None,
+    };
+    rest.0.is_empty().then_some(read)
+}
 fn count(rest: &mut Packed<'_>) -> Option<usize> {
     usize::try_from(rest.whole()?).ok()
 }
@@ -120,11 +119,11 @@ mod tests {
 
         #[test]
         fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..130)) {
-            let _read = PlacesReply::read(&packed);
+            let _read = read(&packed);
             let mut told = 1e15_f64.to_le_bytes().to_vec();
             told.push(1);
             told.extend(packed);
-            let _read = PlacesReply::read(&told);
+            let _read = read(&told);
         }
     }
 }

@@ -3,6 +3,7 @@
 use limit::Moment;
 use smallvec::SmallVec;
 
+use super::Error;
 use super::calls::Call;
 use super::operation::ScriptCommand;
 
@@ -11,16 +12,8 @@ use super::operation::ScriptCommand;
 pub(super) struct Reply {
     /// When the script ran, on its clock.
     pub(super) now: Moment,
-    /// For each key.
-    pub(super) keys: Vec<KeyReply>,
-}
-
-/// What a reply says of one key.
-#[derive(Debug, PartialEq)]
-pub(super) enum KeyReply {
-    /// Something else has the key, and nothing was done.
-    Taken,
-    Done(Done),
+    /// For each key what was done; an error if something else has the key, and nothing was.
+    pub(super) keys: Vec<Result<Done, Error>>,
 }
 
 /// What was done to one key.
@@ -92,10 +85,10 @@ impl Packed<'_> {
         String::from_utf8(text.to_vec()).ok()
     }
 
-    fn key(&mut self, asked: ScriptCommand, entries: usize) -> Option<KeyReply> {
+    fn key(&mut self, asked: ScriptCommand, entries: usize) -> Option<Result<Done, Error>> {
         let [state] = self.take()?;
         if state == 0 {
-            return Some(KeyReply::Taken);
+            return Some(Err(Error::taken()));
         }
         let since = self.moment()?;
         let other_rate = match state {
@@ -104,7 +97,7 @@ impl Packed<'_> {
             _ => return None,
         };
         let read = (0..entries).map(|_| self.entry(asked));
-        Some(KeyReply::Done(Done {
+        Some(Ok(Done {
             entries: read.collect::<Option<_>>()?,
             other_rate,
             since: Some(since).filter(|since| *since > Moment::default()),

@@ -5,6 +5,8 @@ use std::time::Duration;
 use limit::{Lottery, LotteryKeys, Moment, RoomCounts, RoomLimits, RoomSnapshot};
 use serde::{Deserialize, Serialize};
 
+use super::Error;
+use super::script::{Script, ScriptCall};
 use crate::time::clock;
 
 /// What a gateway asks of a room since its last call.
@@ -135,14 +137,17 @@ struct Reply {
     done: bool,
 }
 
-impl RoomCall<'_> {
-    /// The names of its keys in the store, all in one slot of a cluster.
-    pub(super) fn keys(&self) -> [String; 4] {
-        ["counters", "inside", "called", "polls"]
-            .map(|part| format!("room:{{{}}}.{ROOM_FORM}:{part}", self.room))
+impl ScriptCall for RoomCall<'_> {
+    const SCRIPT: Script = Script::Room;
+    type Reply = RoomReply;
+
+    /// All in one slot of a cluster.
+    fn keys(&self) -> Vec<Vec<u8>> {
+        let name = |part| format!("room:{{{}}}.{ROOM_FORM}:{part}", self.room).into_bytes();
+        ["counters", "inside", "called", "polls"].map(name).into()
     }
 
-    pub(super) fn packed(&self) -> Vec<u8> {
+    fn packed(&self) -> Vec<u8> {
         let (limits, since) = self.limits;
         let argument = Argument {
             at: self.at.map(millis),
@@ -163,6 +168,10 @@ impl RoomCall<'_> {
             ops: self.ops.iter().map(RoomOp::packed).collect(),
         };
         serde_json::to_vec(&argument).unwrap_or_default()
+    }
+
+    fn read(&self, text: &[u8]) -> Option<Result<RoomReply, Error>> {
+        RoomReply::read(text, self.ops).map(Ok)
     }
 }
 
@@ -211,7 +220,7 @@ impl RoomOp {
 
 impl RoomReply {
     /// Reads a reply; `None` if it is not one of the script to these ops.
-    pub(super) fn read(text: &[u8], ops: &[RoomOp]) -> Option<Self> {
+    fn read(text: &[u8], ops: &[RoomOp]) -> Option<Self> {
         let reply: Reply = serde_json::from_slice(text).ok()?;
         let [walked_in, drew, called, came, lost, left, sent_away] = reply.counts;
         let done = if reply.done {

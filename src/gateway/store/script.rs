@@ -1,11 +1,57 @@
+//! The scripts, and the commands that call them.
+
 use std::cell::Cell;
 use std::sync::LazyLock;
 
 use limit::Algorithm;
-use redis::{Cmd, Script};
+use redis::{Cmd, Script as Hashed};
 
-use super::calls::Call;
-use super::{BackoffCall, Claim, PlacesCall, RoomCall};
+/// A script, by its place in [`SOURCES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Script {
+    /// Decides by a leaky bucket or a token bucket.
+    Bucket,
+    FixedWindow,
+    SlidingWindowLog,
+    SlidingWindowCounter,
+    /// The slots of an origin.
+    Grid,
+    /// A waiting room.
+    Room,
+    /// A pool of places at an origin.
+    Places,
+    /// What gateways have learned of an origin.
+    Backoff,
+    /// The places of keys.
+    InFlight,
+}
+
+impl Script {
+    /// The one that decides by an algorithm.
+    pub(super) fn of(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::LeakyBucket | Algorithm::TokenBucket => Self::Bucket,
+            Algorithm::FixedWindow => Self::FixedWindow,
+            Algorithm::SlidingWindowLog => Self::SlidingWindowLog,
+            Algorithm::SlidingWindowCounter => Self::SlidingWindowCounter,
+        }
+    }
+}
+
+/// A call to a script about one thing: what it is sent, and how its reply is read.
+pub(super) trait ScriptCall {
+    const SCRIPT: Script;
+    type Reply;
+
+    /// The names of its keys in Redis after the store's prefix.
+    fn keys(&self) -> Vec<Vec<u8>>;
+
+    /// What the script is sent.
+    fn packed(&self) -> Vec<u8>;
+
+    /// Reads a reply, which may be a refusal; `None` if it is not one of the script.
+    fn read(&self, packed: &[u8]) -> Option<Result<Self::Reply, super::Error>>;
+}
 
 /// A script's source code, and the hash by which it is called.
 struct Source {
@@ -25,33 +71,12 @@ macro_rules! source {
 
 impl Source {
     fn new(code: &'static str) -> Self {
-        let hash = Script::new(code).get_hash().to_owned();
+        let hash = Hashed::new(code).get_hash().to_owned();
         Self { code, hash }
     }
 }
 
-/// Which of [`SOURCES`] is the grid's.
-const GRID: usize = 4;
-/// As [`GRID`], for waiting rooms.
-const ROOM: usize = 5;
-/// As [`GRID`], for pools of places.
-const PLACES: usize = 6;
-/// As [`GRID`], for what gateways have learned of an origin.
-const BACKOFF: usize = 7;
-
-/// As [`GRID`], for the places of keys.
-const IN_FLIGHT: usize = 8;
-
-/// Which of [`SOURCES`] decides by an algorithm.
-fn index_of(algorithm: Algorithm) -> usize {
-    match algorithm {
-        Algorithm::LeakyBucket | Algorithm::TokenBucket => 0,
-        Algorithm::FixedWindow => 1,
-        Algorithm::SlidingWindowLog => 2,
-        Algorithm::SlidingWindowCounter => 3,
-    }
-}
-
+/// The sources, in the order of [`Script`].
 static SOURCES: LazyLock<[Source; 9]> = LazyLock::new(|| {
     [
         source!("scripts/bucket.lua", "scripts/strings.lua"),
@@ -98,81 +123,32 @@ pub const BACKOFF_FORM: u8 = 1;
 #[derive(Debug, Default)]
 pub(super) struct SentScripts([Cell<bool>; 9]);
 
-/// The command that makes a claim; `sent` as for a [`command`].
-pub(super) fn claim(claim: &Claim<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
-    let mut command = called(GRID, sent);
-    command.arg(1).arg([prefix, claim.grid].concat());
-    command.arg(claim.packed());
-    command
-}
-
-/// The command that asks what gateways have learned of an origin; `sent` as for a [`command`].
-pub(super) fn backoff(call: &BackoffCall<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
-    let mut command = called(BACKOFF, sent);
-    command.arg(1).arg([prefix, call.key].concat());
-    command.arg(call.packed());
-    command
-}
-
-/// The command that asks a waiting room; `sent` as for a [`command`].
-pub(super) fn room(call: &RoomCall<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
-    let (mut command, keys) = (called(ROOM, sent), call.keys());
-    command.arg(keys.len());
-    for key in keys {
-        command.arg([prefix, key.as_bytes()].concat());
-    }
-    command.arg(call.packed());
-    command
-}
-
-/// The command that a gateway calls a pool of places with; `sent` as for a [`command`].
-pub(super) fn places(call: &PlacesCall<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
-    let mut command = called(PLACES, sent);
-    command.arg(1).arg([prefix, call.pool].concat());
-    command.arg(call.packed());
-    command
-}
-
-/// The command that a gateway calls for the places of keys with; `sent` as for a [`command`].
-pub(super) fn in_flight<'k>(
-    keys: impl ExactSizeIterator<Item = &'k [u8]>,
+/// The command that calls a script for these keys.
+///
+/// The script goes by its hash if its source code was `sent` before. `None`: the server has
+/// forgotten it since.
+pub(super) fn command<K: AsRef<[u8]>>(
+    script: Script,
+    keys: impl ExactSizeIterator<Item = K>,
     packed: &[u8],
     prefix: &[u8],
     sent: Option<&SentScripts>,
 ) -> Cmd {
-    let mut command = called(IN_FLIGHT, sent);
-    command.arg(keys.len());
-    for key in keys {
-        command.arg([prefix, key].concat());
-    }
-    command.arg(packed);
-    command
-}
-
-fn called(index: usize, sent: Option<&SentScripts>) -> Cmd {
-    let source = &SOURCES[index];
+    let index = script as usize;
     let is_known = sent.is_some_and(|SentScripts(sent)| sent[index].replace(true));
-    if is_known {
-        redis::cmd("EVALSHA").arg(&source.hash).take()
+    let mut command = if is_known {
+        redis::cmd("EVALSHA").arg(&SOURCES[index].hash).take()
     } else {
-        redis::cmd("EVAL").arg(source.code).take()
-    }
-}
-
-/// The command that makes a call.
-///
-/// The script goes by its hash if its source code was sent before. `None`: the server has forgotten
-/// it since.
-pub(super) fn command(call: &Call<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
-    let mut command = called(index_of(call.algorithm()), sent);
-    command.arg(call.keys().len());
+        redis::cmd("EVAL").arg(SOURCES[index].code).take()
+    };
+    command.arg(keys.len());
     let mut name = prefix.to_vec();
-    for key in call.keys() {
+    for key in keys {
         name.truncate(prefix.len());
-        name.extend_from_slice(key);
+        name.extend_from_slice(key.as_ref());
         command.arg(name.as_slice());
     }
-    command.arg(call.packed());
+    command.arg(packed);
     command
 }
 

@@ -1,3 +1,5 @@
+//! A key's state in the store.
+
 use limit::{Account, Bucket, Meter, Moment, Rate, SlidingWindowLog, TokenBucket};
 
 /// A key's state in the store.
