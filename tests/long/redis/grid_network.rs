@@ -52,21 +52,6 @@ fn measure(away: [u64; 2], most: f64) {
 }
 
 #[test]
-fn a_tenth_of_a_millisecond_away() {
-    measure([100, 100], 0.25);
-}
-
-#[test]
-fn a_millisecond_away() {
-    measure([1000, 1000], 0.3);
-}
-
-#[test]
-fn ten_milliseconds_away() {
-    measure([10_000, 10_000], 0.4);
-}
-
-#[test]
 fn each_at_another_distance() {
     measure([100, 10_000], 0.4);
 }

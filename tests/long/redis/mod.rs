@@ -12,7 +12,6 @@ mod grid_cluster;
 mod grid_fairness;
 mod grid_keys;
 mod grid_network;
-mod grid_settings;
 mod grid_stream;
 mod grid_table;
 mod in_flight;

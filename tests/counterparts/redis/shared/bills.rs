@@ -1,11 +1,10 @@
 //! Answers that tell what their requests cost, in zones that gateways share.
 
 use std::thread;
-use std::time::Duration;
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
-use crate::support::{Client, Exchange, Gateway, MS, Origin, best_of_three, fetch};
+use crate::support::{Exchange, Gateway, MS, Origin, fetch};
 
 /// Answers after 50 ms, and says that the request has cost what its target says in `says=`.
 pub fn billing() -> Origin {
@@ -32,98 +31,6 @@ pub fn two(
     let text = file(origin, &redis.url(), rate, more, limit);
     let text = text.replace("path = \"/\"\n", &format!("path = \"/\"\n{cost}\n"));
     [Gateway::start(&text), Gateway::start(&text)]
-}
-
-/// Fails unless these requests came so many milliseconds after the first one, give or take 25.
-fn check(origin: &Origin, wanted: &[(&str, u32)]) -> Result<(), String> {
-    let first = origin.moments(wanted[0].0)[0];
-    let came = wanted
-        .iter()
-        .map(|(who, _)| origin.moments(who)[0].saturating_duration_since(first));
-    let came: Vec<_> = came.collect();
-    let is_near =
-        |(came, (_, wanted)): (&Duration, &(&str, u32))| came.abs_diff(*wanted * MS) < 25 * MS;
-    if came.iter().zip(wanted).all(is_near) {
-        Ok(())
-    } else {
-        Err(format!("they came after {came:?}"))
-    }
-}
-
-#[test]
-fn a_bill_moves_those_who_wait_here_back_and_comes_before_all_who_join_later() {
-    let (origin, redis) = (billing(), Redis::start());
-    let [one, other] = two(&origin, &redis, "10r/s", "", ", burst = 20", 1);
-    best_of_three(|attempt| {
-        let ask = |gateway: &Gateway, who: &str, says: u32| {
-            let target = format!("/?key={attempt}&{who}{attempt}&says={says}");
-            let client = Client::ask(gateway.address(), &target);
-            thread::sleep(10 * MS);
-            client
-        };
-        let mut clients = vec![ask(&one, "first", 5), ask(&one, "second", 1)];
-        // It has a time of the schedule already, which no other gateway takes.
-        clients.push(ask(&other, "third", 1));
-        thread::sleep(60 * MS);
-        clients.push(ask(&other, "fourth", 1));
-        assert!(clients.iter_mut().all(|it| it.answer().status == 200));
-        let who = ["first", "second", "third", "fourth"].map(|who| format!("{who}{attempt}"));
-        // The bill of four takes the places at 300 to 600 ms, and that at 100 ms stays unused.
-        let wanted = [
-            (&*who[0], 0),
-            (&*who[1], 600),
-            (&*who[2], 200),
-            (&*who[3], 700),
-        ];
-        check(&origin, &wanted)
-    });
-}
-
-#[test]
-fn what_an_answer_costs_less_moves_those_who_wait_here_up() {
-    let (origin, redis) = (billing(), Redis::start());
-    let [one, other] = two(&origin, &redis, "10r/s", "", ", burst = 30", 5);
-    best_of_three(|attempt| {
-        let mut clients: Vec<Client> = ["first", "second", "third"]
-            .iter()
-            .map(|who| {
-                let target = format!("/?key={attempt}&{who}{attempt}&says=1");
-                let client = Client::ask(one.address(), &target);
-                thread::sleep(5 * MS);
-                client
-            })
-            .collect();
-        assert!(clients.iter_mut().all(|it| it.answer().status == 200));
-        // The last part is given back about now.
-        thread::sleep(20 * MS);
-        let last = format!("/?key={attempt}&last{attempt}&says=1");
-        assert_eq!(fetch(other.address(), &last).status, 200);
-        let who = ["first", "second", "third", "last"].map(|who| format!("{who}{attempt}"));
-        let wanted = [
-            (&*who[0], 0),
-            (&*who[1], 100),
-            (&*who[2], 200),
-            (&*who[3], 300),
-        ];
-        check(&origin, &wanted)
-    });
-}
-
-#[test]
-fn without_redis_a_gateway_bills_its_own_level() {
-    let origin = billing();
-    for (algorithm, limit) in [
-        ("leaky_bucket", ", burst = 9, nodelay = true"),
-        ("token_bucket", ", burst = 10"),
-    ] {
-        let mut redis = Redis::start();
-        let more = format!("algorithm = \"{algorithm}\"");
-        let [gateway, _] = two(&origin, &redis, "1r/h", &more, limit, 1);
-        redis.kill();
-        let answers = (0..9).map(|_| fetch(gateway.address(), "/?key=a&says=3").status);
-        let passed = answers.filter(|status| *status == 200).count();
-        assert_eq!(passed, 4, "{algorithm}");
-    }
 }
 
 /// Algorithms, each with its rate and the rest of its limit: ten requests pass at once.

@@ -242,22 +242,6 @@ fn slower_than_its_timeout_it_is_not_waited_for() {
 }
 
 #[test]
-fn a_redis_that_stands_still_is_not_waited_for() {
-    let _machine = quarter_alone();
-    best_of_three(|_| {
-        let mut scene = Scene::new("local");
-        let seen = scene.watch(
-            Duration::ZERO,
-            |redis, _, _| redis.signal(Signal::STOP),
-            |redis, _, _| redis.signal(Signal::CONT),
-        );
-        seen.tell("stopped", "local");
-        seen.check(&[200, 429])?;
-        seen.check_rates([SHARED, RATE..=2 * RATE, SHARED])
-    });
-}
-
-#[test]
 fn failing_over_to_another_the_pace_goes_on_there() {
     let _machine = quarter_alone();
     best_of_three(|_| {

@@ -8,10 +8,7 @@ use rustix::process::Signal;
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
 use crate::support::night::day_or_night;
-use crate::support::{
-    Client, Exchange, Gateway, MS, Origin, PATIENCE, best_of_three, eventually, fetch, half_alone,
-    now,
-};
+use crate::support::{Client, Gateway, MS, Origin, best_of_three, half_alone, now};
 
 /// The longest lease. Whatever is back sooner was given back for another reason.
 const LEASE: Duration = Duration::from_secs(1);
@@ -36,40 +33,24 @@ fn limits() -> [(&'static str, &'static str, &'static str); 3] {
 
 /// One gateway takes places ahead, and the other one asks Redis each time.
 struct Pair {
-    origin: Origin,
-    redis: Redis,
+    _origin: Origin,
+    _redis: Redis,
     with: Gateway,
     without: Gateway,
 }
 
-/// The length of leases where nothing must be over before one is.
-fn short() -> Duration {
-    day_or_night(LEASE / 4, LEASE)
-}
-
 impl Pair {
     fn new((algorithm, rate, limit): (&str, &str, &str), lease: Duration) -> Self {
-        Self::of(Origin::start(), rate, algorithm, limit, lease, |text| text)
-    }
-
-    fn of(
-        origin: Origin,
-        rate: &str,
-        algorithm: &str,
-        limit: &str,
-        lease: Duration,
-        change: impl Fn(String) -> String,
-    ) -> Self {
-        let redis = Redis::start();
+        let (origin, redis) = (Origin::start(), Redis::start());
         let start = |lease: Duration| {
             let millis = lease.as_millis();
             let more = format!("algorithm = \"{algorithm}\"\nlease = \"{millis}ms\"");
-            Gateway::start(&change(file(&origin, &redis.url(), rate, &more, limit)))
+            Gateway::start(&file(&origin, &redis.url(), rate, &more, limit))
         };
         let (with, without) = (start(lease), start(Duration::ZERO));
         Self {
-            origin,
-            redis,
+            _origin: origin,
+            _redis: redis,
             with,
             without,
         }
@@ -120,26 +101,6 @@ fn drain(gateway: &Gateway, target: &str) -> usize {
             }
         }
     }
-}
-
-/// How many requests pass until `all` have, or none has for long; more would pass too.
-fn drain_all(gateway: &Gateway, target: &str, all: usize) -> usize {
-    // The places that are left go back at the end of the lease, late on a busy machine.
-    let deadline = now() + PATIENCE;
-    let mut count = drain(gateway, target);
-    while count < all && now() < deadline {
-        thread::sleep(50 * MS);
-        count += drain(gateway, target);
-    }
-    thread::sleep(short());
-    count + drain(gateway, target)
-}
-
-fn forget(gateway: &Gateway, key: &str) {
-    let mut api = Client::connect(gateway.site.admin);
-    let line = format!("DELETE /api/zones/z/keys/{key} HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    api.send(line.as_bytes());
-    assert_eq!(api.answer().status, 200);
 }
 
 /// How many requests pass at both gateways if the lease of the first one ends by `end`, and the other one has the rest
@@ -232,128 +193,5 @@ fn a_zone_that_leaves_the_file_gives_its_places_back() {
             }
             Ok(())
         })
-    });
-}
-
-/// The key begins anew, and neither what was held nor giving it back makes it more than that.
-#[test]
-fn a_key_that_is_forgotten_has_its_whole_limit_once() {
-    thread::scope(|scope| {
-        for limit in limits() {
-            scope.spawn(move || {
-                let pair = Pair::new(limit, short());
-                use_until_places_are_held(&pair.with, "/?key=a", short());
-                forget(&pair.with, "a");
-                eventually("it is forgotten", || pair.redis.ask("DBSIZE") == ":0");
-                assert_eq!(drain(&pair.with, "/?key=a"), all(), "{}", limit.0);
-                for _ in 0..2 {
-                    assert_eq!(drain(&pair.without, "/?key=a"), 0, "{}", limit.0);
-                    thread::sleep(short() + 100 * MS);
-                }
-            });
-        }
-    });
-}
-
-/// Answers say what they cost, and some are not charged at all. What is left in the end is exactly the rest.
-#[test]
-fn requests_by_places_that_were_held_are_billed_and_refunded() {
-    let says = |exchange: &mut Exchange| {
-        let (status, cost) = match exchange.target() {
-            target if target.contains("free") => ("404 Not Found", 1),
-            target if target.contains("dear") => ("200 OK", 3),
-            _ => ("200 OK", 1),
-        };
-        let head =
-            format!("HTTP/1.1 {status}\r\nX-Drip-Cost: {cost}\r\nContent-Length: 2\r\n\r\nok");
-        exchange.send(head.as_bytes())
-    };
-    let costs = "path = \"/\"\nrefund = [\"404\"]\n\
-                 cost = { response_header = \"x-drip-cost\", estimate = 1, max = 9 }\n";
-    let (all, burst, window) = day_or_night(
-        (400, ", burst = 399, nodelay = true", "400r/24h"),
-        (1000, ", burst = 999, nodelay = true", "1000r/24h"),
-    );
-    thread::scope(|scope| {
-        for (algorithm, rate, limit) in [
-            ("leaky_bucket", "1r/h", burst),
-            ("fixed_window", window, ""),
-            ("sliding_window_counter", window, ""),
-        ] {
-            scope.spawn(move || {
-                let pair = Pair::of(
-                    Origin::answering(says),
-                    rate,
-                    algorithm,
-                    limit,
-                    short(),
-                    |text| text.replacen("path = \"/\"\n", costs, 1),
-                );
-                let dear = use_until_places_are_held(&pair.with, "/dear?key=a", short());
-                let free = use_until_places_are_held(&pair.with, "/free?key=a", short());
-                let rest = all - 3 * dear;
-                let left = drain_all(&pair.without, "/?key=a", rest);
-                assert_eq!(left, rest, "{algorithm}: {dear} dear, {free} free");
-            });
-        }
-    });
-}
-
-/// Keys with a plan and keys without one have their own limits, and places are held of both.
-#[test]
-fn the_limit_of_a_plan_holds_with_places_that_were_held() {
-    thread::scope(|scope| {
-        for (algorithm, rate, limit, plan) in [
-            (
-                "leaky_bucket",
-                "1r/h",
-                ", burst = 149, nodelay = true",
-                "rate = \"2r/h\"\nburst = 449",
-            ),
-            ("fixed_window", "150r/24h", "", "rate = \"450r/24h\""),
-        ] {
-            scope.spawn(move || {
-                let plan = format!("[zones.z.plans.gold]\nkeys = [\"gold\"]\n{plan}\n\n[[routes]]");
-                let pair = Pair::of(Origin::start(), rate, algorithm, limit, short(), |text| {
-                    text.replacen("[[routes]]", &plan, 1)
-                });
-                let [gold, other] = ["/?key=gold", "/?key=other"];
-                thread::scope(|scope| {
-                    let used = [gold, other].map(|target| {
-                        (
-                            target,
-                            scope.spawn(|| use_until_places_are_held(&pair.with, target, short())),
-                        )
-                    });
-                    for ((target, used), all) in used.into_iter().zip([450, 150]) {
-                        let used = used.join().expect("no panic");
-                        let left = drain_all(&pair.without, target, all - used);
-                        assert_eq!(used + left, all, "{algorithm} {target}");
-                    }
-                });
-            });
-        }
-    });
-}
-
-/// Redis dies while places are held: they count for what they were charged, and the gateway goes on at the level that Redis
-/// told last.
-#[test]
-fn without_redis_what_was_held_is_not_let_through_twice() {
-    thread::scope(|scope| {
-        for limit in limits() {
-            scope.spawn(move || {
-                let mut pair = Pair::new(limit, short());
-                let used = use_until_places_are_held(&pair.with, "/?key=a", short());
-                pair.redis.kill();
-                let left = drain(&pair.with, "/?key=a");
-                let passed = used + left;
-                // What was held and lapses meanwhile may be lost.
-                let least = all() - day_or_night(30, 60);
-                assert!((least..=all()).contains(&passed), "{}: {passed}", limit.0);
-                assert_eq!(pair.origin.moments("key=a").len(), passed);
-                assert_eq!(fetch(pair.with.address(), "/?key=a").status, 429);
-            });
-        }
     });
 }

@@ -139,27 +139,3 @@ fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
         "{line}"
     );
 }
-
-#[test]
-fn without_redis_a_gateway_goes_on_at_the_rate_of_the_plan() {
-    let (origin, mut redis) = (Origin::start(), Redis::start());
-    let more = "[zones.z.plans.gold]\nkeys = [\"alice\"]\nrate = \"10r/s\"";
-    let text = file(&origin, &redis.url(), "1r/h", more, ", burst = 20");
-    let gateway = Gateway::start(&text);
-    assert_eq!(fetch(gateway.address(), "/?key=alice").status, 200);
-    redis.kill();
-    eventually("it is noticed", || {
-        fetch(gateway.address(), "/?key=alice");
-        gateway.metrics().count("drip_store_up", &[]) == 0
-    });
-    let targets = ["/?key=eve"; 2].into_iter();
-    let targets = targets.chain(["/?key=alice&late"; 6]);
-    let mut clients: Vec<Client> = targets
-        .map(|target| Client::ask(gateway.address(), target))
-        .collect();
-    for client in &mut clients[2..] {
-        assert_eq!(client.answer().status, 200);
-    }
-    check_pace(&origin.moments("late"), 100 * MS).unwrap_or_else(|told| panic!("{told}"));
-    gateway.wait_for_depth(1);
-}

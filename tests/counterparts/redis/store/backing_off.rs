@@ -10,25 +10,6 @@ use super::{at, pace};
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
 
 #[test]
-fn who_backs_off_takes_only_a_part_of_its_turns() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("1000r/s", LEAKY, 0));
-        let waits = [class(1, 1, 1)];
-        let mut slots = 0;
-        for millis in (0..2000).step_by(10) {
-            let claim = Claim {
-                part: 0.25,
-                ..claim(&grid, 1, &pace, 1000, &waits, millis)
-            };
-            slots += store.claim(&claim).await.unwrap().slots.len();
-        }
-        assert!((490..=520).contains(&slots), "{slots} of 500");
-    });
-}
-
-#[test]
 fn a_part_that_has_changed_counts_from_the_last_turn_on() {
     let server = Server::start();
     let grid = server.key();

@@ -238,26 +238,6 @@ fn a_held_request_has_its_place_by_the_rate_of_its_own_gateway() {
     });
 }
 
-#[test]
-fn one_call_is_as_many_in_a_token_bucket() {
-    one_call_is_as_many(Algorithm::TokenBucket);
-}
-
-#[test]
-fn one_call_is_as_many_in_fixed_windows() {
-    one_call_is_as_many(Algorithm::FixedWindow);
-}
-
-#[test]
-fn one_call_is_as_many_in_a_sliding_log() {
-    one_call_is_as_many(Algorithm::SlidingWindowLog);
-}
-
-#[test]
-fn one_call_is_as_many_in_a_sliding_counter() {
-    one_call_is_as_many(Algorithm::SlidingWindowCounter);
-}
-
 /// How often Redis did each command since `CONFIG RESETSTAT`.
 fn commands(server: &Server) -> BTreeMap<String, u64> {
     let info: String = server.ask("INFO commandstats", &[]);

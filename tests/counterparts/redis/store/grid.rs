@@ -11,29 +11,15 @@ use super::{at, pace};
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
 
-/// A gateway that waits with so many keys in class 1, for so many slots at each claim.
-#[derive(Clone)]
+/// A gateway that waits with so many keys in class 1, and claims slots every 10 ms.
 struct Waiting {
     gateway: u64,
     keys: u64,
-    wants: u64,
-    /// Between two claims, in milliseconds.
-    every: u64,
-    /// When it begins and ends, in milliseconds.
-    from: u64,
-    until: u64,
 }
 
 impl Waiting {
     fn with(gateway: u64, keys: u64) -> Self {
-        Self {
-            gateway,
-            keys,
-            wants: 1000,
-            every: 10,
-            from: 0,
-            until: u64::MAX,
-        }
+        Self { gateway, keys }
     }
 }
 
@@ -75,13 +61,12 @@ fn simulate(rate: &str, all: &[Waiting], end: u64) -> BTreeMap<u128, u64> {
         let mut slots = BTreeMap::new();
         for millis in 0..end {
             for one in all {
-                let claims = (one.from..one.until).contains(&millis);
                 // They do not all claim in the same millisecond.
-                if !claims || !(millis + 3 * one.gateway).is_multiple_of(one.every) {
+                if !(millis + 3 * one.gateway).is_multiple_of(10) {
                     continue;
                 }
                 let classes = [class(1, 1, one.keys)];
-                let claim = claim(&grid, one.gateway, &pace, one.wants, &classes, millis);
+                let claim = claim(&grid, one.gateway, &pace, 1000, &classes, millis);
                 let granted = store.claim(&claim).await.expect("it answers");
                 for slot in granted.slots {
                     let micros = slot.since(at(0)).as_micros();
@@ -142,60 +127,6 @@ fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
 }
 
 #[test]
-fn ten_gateways_that_wait_at_a_slow_pace_take_turns() {
-    let all: Vec<_> = (0..10)
-        .map(|nth| Waiting {
-            every: 25,
-            ..Waiting::with(nth, 1)
-        })
-        .collect();
-    let slots = simulate("10r/s", &all, 10_000);
-    assert_even(&slots, 100_000);
-    for one in &all {
-        let got = count(&slots, one.gateway, 1000, 10_000);
-        assert!((8..=10).contains(&got), "{got} of 90: {slots:?}");
-    }
-}
-
-#[test]
-fn one_who_comes_gets_its_part_within_two_spans_and_one_who_ends_leaves_no_hole() {
-    let all = [
-        Waiting::with(1, 1),
-        Waiting {
-            from: 1000,
-            until: 2000,
-            ..Waiting::with(2, 1)
-        },
-    ];
-    let slots = simulate("400r/s", &all, 3000);
-    assert_even(&slots, 2500);
-    assert_eq!(count(&slots, 2, 0, 1000), 0);
-    let got = count(&slots, 2, 1100, 2000);
-    assert!((178..=182).contains(&got), "{got} of 360");
-    let first = slots.iter().find(|(_, of)| **of == 2).expect("some");
-    assert!(*first.0 <= 1_060_000, "{first:?}");
-    // It died with slots ahead that it does not use; then the other one has all.
-    assert_eq!(count(&slots, 2, 2060, 3000), 0);
-}
-
-#[test]
-fn what_one_does_not_want_goes_to_the_other() {
-    let all = [
-        Waiting::with(1, 1),
-        // Half of the rate is its part; it wants a tenth.
-        Waiting {
-            wants: 1,
-            every: 50,
-            ..Waiting::with(2, 1)
-        },
-    ];
-    let slots = simulate("200r/s", &all, 3000);
-    assert_even(&slots, 5000);
-    let got = count(&slots, 2, 1000, 3000);
-    assert!((38..=41).contains(&got), "{got} of 40");
-}
-
-#[test]
 fn classes_have_their_parts_first_and_keys_within_them() {
     let server = Server::start();
     let grid = server.key();
@@ -227,28 +158,6 @@ fn classes_have_their_parts_first_and_keys_within_them() {
 }
 
 #[test]
-fn an_idle_grid_grants_at_once_and_never_closer_than_an_interval() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("10r/s", LEAKY, 0));
-        let ask = async |gateway, millis| -> Vec<u128> {
-            let waits = [class(1, 1, 1)];
-            let claim = claim(&grid, gateway, &pace, 1, &waits, millis);
-            let granted: Grant = store.claim(&claim).await.unwrap();
-            let slots = granted.slots.iter();
-            slots.map(|slot| slot.since(at(0)).as_millis()).collect()
-        };
-        assert_eq!(ask(1, 0).await, [0]);
-        // Too far ahead: whose turn it is then shows when it is near.
-        assert_eq!(ask(2, 10).await, []);
-        assert_eq!(ask(2, 60).await, [100]);
-        assert_eq!(ask(1, 250).await, [250]);
-        assert_eq!(ask(1, 5000).await, [5000]);
-    });
-}
-
-#[test]
 fn the_rate_of_the_newest_file_is_in_force() {
     let server = Server::start();
     let grid = server.key();
@@ -270,27 +179,6 @@ fn the_rate_of_the_newest_file_is_in_force() {
         assert_eq!(second.slots.len(), 5);
         let third = ask(&old, 21).await;
         assert_eq!(third.rate, new.rate());
-    });
-}
-
-#[test]
-fn who_is_silent_counts_no_more() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("100r/s", LEAKY, 0));
-        let waits = [class(1, 1, 1)];
-        let ask = async |gateway, millis| {
-            let claim = claim(&grid, gateway, &pace, 1, &waits, millis);
-            store.claim(&claim).await.unwrap()
-        };
-        ask(1, 0).await;
-        let both = ask(2, 100).await;
-        assert_eq!((both.gateways.get(), both.part), (2, 0.5));
-        let waits_alone = ask(2, 250).await;
-        assert_eq!((waits_alone.gateways.get(), waits_alone.part), (2, 1.0));
-        let alone = ask(2, 5100).await;
-        assert_eq!((alone.gateways.get(), alone.part), (1, 1.0));
     });
 }
 

@@ -215,49 +215,6 @@ fn failures_are_told_in_time_and_end_with_their_cause() {
 }
 
 #[test]
-fn what_meters_give_back_can_be_taken_again() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
-        for (_, algorithm) in Algorithm::NAMED {
-            let key = server.key();
-            let pace = pace("2r/366d", algorithm, 0);
-            let join = Join {
-                key: &key,
-                algorithm,
-                pace: &pace,
-                limit: nodelay(1),
-                at: None,
-            };
-            let answers = store.decide(&[join; 3]).await;
-            let charge = answers[1].as_ref().unwrap().charge.unwrap();
-            assert_eq!(answers[2].as_ref().unwrap().charge, None);
-            let refund = Refund {
-                key: &key,
-                algorithm,
-                pace: &pace,
-                charge,
-                at: None,
-            };
-            assert_eq!(store.refund(&[refund]).await, [Ok(true)], "{algorithm}");
-            assert!(
-                passes(ask(&store, join).await.unwrap().verdict),
-                "{algorithm}"
-            );
-            assert!(
-                !passes(ask(&store, join).await.unwrap().verdict),
-                "{algorithm}"
-            );
-            store.forget(&key).await.unwrap();
-            assert!(
-                passes(ask(&store, join).await.unwrap().verdict),
-                "{algorithm}"
-            );
-        }
-    });
-}
-
-#[test]
 fn a_redis_that_is_too_small_drops_keys_and_goes_on_deciding() {
     const MANY: usize = 40_000;
     let server = Server::start();

@@ -5,7 +5,6 @@ mod batches;
 pub mod grid;
 mod grid_keys;
 mod learned;
-mod leases;
 mod live;
 mod places;
 mod places_failover;
@@ -14,7 +13,6 @@ mod room;
 mod schedule;
 pub mod server;
 mod settling;
-mod suite;
 mod traces;
 
 use gateway::store::{Error, Join, Pace, Store, StoreAnswer};

@@ -37,45 +37,6 @@ fn millis(answer: &StoreAnswer) -> u128 {
 }
 
 #[test]
-fn ten_gateways_get_one_evenly_spaced_stream() {
-    let server = Server::start();
-    let (key, url) = (server.key(), server.url());
-    let gateway = |batches: &[usize]| {
-        run(async {
-            let store = Store::new(url.parse().unwrap(), "drip:", Duration::from_secs(20));
-            let pace = pace("300r/s", LEAKY, 0);
-            let mut dues = Vec::new();
-            for &batch in batches {
-                let joins = vec![join(&key, &pace, 10_000, None); batch];
-                let answers = store.decide(&joins).await;
-                dues.extend(answers.iter().map(|it| due(it.as_ref().unwrap())));
-            }
-            dues
-        })
-    };
-    // So many wait already that there is no gap while a busy machine starts the others.
-    let mut dues = gateway(&[900]);
-    dues.extend(std::thread::scope(|threads| {
-        let start = |_| threads.spawn(|| gateway(&[1, 20, 3, 76]));
-        let gateways: Vec<_> = (0..10).map(start).collect();
-        let all = gateways.into_iter().map(|it| it.join().unwrap());
-        let sorted = all.inspect(|own| assert!(own.is_sorted()));
-        sorted.flatten().collect::<Vec<_>>()
-    }));
-    dues.sort();
-    assert_eq!(dues.len(), 1900);
-    let interval = "300r/s".parse::<Rate>().unwrap().interval();
-    for pair in dues.windows(2) {
-        // Each is the first nanosecond of its time.
-        let gap = pair[1].since(pair[0]);
-        assert!(
-            gap <= interval && gap + Duration::from_nanos(1) >= interval,
-            "{gap:?}"
-        );
-    }
-}
-
-#[test]
 fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
     let server = Server::start();
     run(async {
@@ -277,36 +238,4 @@ fn no_time_is_handed_out_twice_whoever_gives_back() {
         })
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
-}
-
-#[test]
-fn a_cost_takes_as_many_places_and_gives_them_all_back() {
-    let server = Server::start();
-    run(async {
-        let (store, key) = (server.store(), server.key());
-        let pace = pace("10r/s", LEAKY, 0);
-        let now = Some(at(0));
-        let costing = |cost| {
-            let mut join = join(&key, &pace, 10, now);
-            join.limit.cost = Cost::new(cost).expect("small");
-            join
-        };
-        let answers = store.decide(&[1, 5, 1, 1, 5].map(costing)).await;
-        let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
-        let dues: Vec<_> = answers[..4].iter().map(millis).collect();
-        assert_eq!(dues, [0, 100, 600, 700]);
-        assert!(answers[4].charge.is_none(), "only two are left");
-        let refund = Refund {
-            key: &key,
-            algorithm: LEAKY,
-            pace: &pace,
-            charge: answers[1].charge.expect("accepted"),
-            at: now,
-        };
-        assert_eq!(store.refund(&[refund, refund]).await, [Ok(true), Ok(false)]);
-        // Its five places are free, for requests that cost one.
-        let next = store.decide(&[1, 1, 1, 1, 1, 1].map(costing)).await;
-        let dues: Vec<_> = next.iter().map(|it| millis(it.as_ref().unwrap())).collect();
-        assert_eq!(dues, [100, 200, 300, 400, 500, 800]);
-    });
 }
