@@ -1,3 +1,7 @@
+//! Hashes without a secret.
+
+use std::hash::Hasher;
+
 /// A hash of bytes that is the same in each process and version: several gateways agree on it
 /// (FNV-1a).
 #[must_use]
@@ -12,4 +16,24 @@ pub fn mixed(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)
+}
+
+/// Hashes numbers that no client chooses, so it needs no secret.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MixingHasher(u64);
+
+impl Hasher for MixingHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = mixed(self.0 ^ number);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }

@@ -36,30 +36,6 @@ fn wait_long_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_full_zone_forgets_the_key_that_was_used_least_recently() {
-    let origin = Origin::start();
-    let gateway = gateway(&origin, "1r/m", "burst = 0", "max_keys = 2");
-    assert_eq!(ask(&gateway, "a").status, 200);
-    assert_eq!(ask(&gateway, "b").status, 200);
-    assert_eq!(
-        ask(&gateway, "a").status,
-        429,
-        "a rejected request counts as a use"
-    );
-    assert_eq!(ask(&gateway, "c").status, 200, "c takes the room of b");
-    assert_eq!(ask(&gateway, "a").status, 429, "a is remembered");
-    assert_eq!(evictions(&gateway, "lru"), 1);
-    assert_eq!(
-        ask(&gateway, "b").status,
-        200,
-        "b was forgotten, and takes the room of c"
-    );
-    assert_eq!(ask(&gateway, "a").status, 429, "a is still remembered");
-    assert_eq!(ask(&gateway, "c").status, 200, "c was forgotten");
-    assert_eq!(evictions(&gateway, "lru"), 3);
-}
-
-#[test]
 fn a_key_with_waiters_is_never_forgotten() {
     let origin = Origin::start();
     let gateway = gateway(&origin, "1r/s", "burst = 2", "max_keys = 2");

@@ -53,26 +53,6 @@ fn a_pause_holds_all_until_it_is_undone_and_then_they_leave_at_their_pace() {
 }
 
 #[test]
-fn a_key_that_is_paused_holds_nobody_else() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "20r/s", "burst = 20"));
-    // A key may look like the path.
-    let path = "/api/zones/z/keys/a%2Foverride/override";
-    put(&gateway, path, r#"{"pause": true, "for": "1h"}"#);
-    let mut held = Client::ask(gateway.address(), "/?key=a/override");
-    gateway.wait_for_depth(1);
-    assert_eq!(fetch(gateway.address(), "/?key=b").status, 200);
-    assert_eq!(origin.arrivals().len(), 1);
-    let listed = json(&gateway, "/api/zones/z/overrides");
-    assert_eq!(listed["keys"][0]["key"], "a/override");
-    assert_eq!(listed["zone"], Value::Null);
-    let key = &keys(&gateway, "")[0];
-    assert_eq!(key["override"]["pause"], true, "{key}");
-    undo(&gateway, path);
-    assert_eq!(held.answer().status, 200);
-}
-
-#[test]
 fn a_rate_counts_at_once_for_those_who_wait_and_expires() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 100"));

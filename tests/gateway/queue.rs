@@ -44,36 +44,6 @@ fn waiting_requests_leave_in_the_order_of_their_arrival() {
 }
 
 #[test]
-fn two_keys_do_not_wait_for_each_other() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "5r/s", "burst = 5"));
-    let target = |nth: usize| {
-        if nth.is_multiple_of(2) {
-            "/?key=a"
-        } else {
-            "/?key=b"
-        }
-    };
-    let mut clients: Vec<_> = (0..10)
-        .map(|nth| Client::ask(gateway.address(), target(nth)))
-        .collect();
-    assert!(
-        clients
-            .iter_mut()
-            .all(|client| client.answer().status == 200)
-    );
-    let (a, b) = (origin.moments("key=a"), origin.moments("key=b"));
-    assert_eq!((a.len(), b.len()), (5, 5));
-    for moments in [&a, &b] {
-        check_pace(moments, Duration::from_millis(200)).expect("each at its own pace");
-    }
-    assert!(
-        a[0].max(b[0]) - a[0].min(b[0]) < Duration::from_millis(190),
-        "both begin at once"
-    );
-}
-
-#[test]
 fn a_request_without_a_key_is_not_limited() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/d", "burst = 0"));
@@ -113,23 +83,6 @@ fn an_excess_above_the_burst_is_told_when_a_retry_is_accepted_and_then_it_is() {
         4,
         "the origin never saw the rejected one"
     );
-}
-
-#[test]
-fn retry_after_counts_those_who_wait_ahead() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "30r/m", "burst = 1"));
-    let mut passed = Client::ask(gateway.address(), "/?key=a");
-    assert_eq!(passed.answer().status, 200);
-    let mut waiting = Client::ask(gateway.address(), "/?key=a");
-    gateway.wait_for_depth(1);
-    let rejected = fetch(gateway.address(), "/?key=a");
-    assert_eq!(rejected.status, 429);
-    assert_eq!(rejected.number("retry-after"), 2, "one in two seconds");
-    thread::sleep(Duration::from_secs(2));
-    let mut retried = Client::ask(gateway.address(), "/?key=a");
-    assert_eq!(waiting.answer().status, 200);
-    assert_eq!(retried.answer().status, 200);
 }
 
 #[test]

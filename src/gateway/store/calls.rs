@@ -7,7 +7,7 @@ use limit::{Algorithm, Moment};
 use smallvec::SmallVec;
 
 use super::Pace;
-use super::operation::{Entry, Operation, ScriptCommand, Subject, micros};
+use super::operation::{Entry, Operation, ScriptCommand, micros};
 
 /// Most keys in a call to a script: Redis does nothing else meanwhile.
 pub(super) const MAX_KEYS: usize = 64;
@@ -48,7 +48,11 @@ impl<'a> Calls<'a> {
     /// The calls for `operations`, with at most `most_keys` keys in each.
     ///
     /// Those on the same key keep their order.
-    pub(super) fn of<O: Operation>(operations: &'a [O], most_keys: usize) -> Self {
+    pub(super) fn of(
+        asked: ScriptCommand,
+        operations: impl ExactSizeIterator<Item = Operation<'a>>,
+        most_keys: usize,
+    ) -> Self {
         let mut this = Self {
             calls: Vec::new(),
             places: Vec::with_capacity(operations.len()),
@@ -57,9 +61,9 @@ impl<'a> Calls<'a> {
         let mut known: HashMap<&[u8], Place, RandomState> =
             HashMap::with_capacity_and_hasher(operations.len(), RandomState::default());
         for operation in operations {
-            let key = operation.subject().key;
-            let place = this.add(operation, known.get(key).copied(), most_keys);
-            known.insert(key, place);
+            let last = known.get(operation.key).copied();
+            let place = this.add(asked, operation, last, most_keys);
+            known.insert(operation.key, place);
             this.places.push(place);
         }
         this
@@ -74,29 +78,30 @@ impl<'a> Calls<'a> {
         &self.places
     }
 
-    fn add<O: Operation>(
+    fn add(
         &mut self,
-        operation: &'a O,
+        asked: ScriptCommand,
+        operation: Operation<'a>,
         last: Option<Place>,
         most_keys: usize,
     ) -> Place {
         if let Some(last) = last {
             let call = &mut self.calls[last.call];
-            if call.is_for(operation)
-                && let Some((entry, nth)) = call.add_to(last.key, operation.entry())
+            if call.is_for(&operation)
+                && let Some((entry, nth)) = call.add_to(last.key, operation.entry)
             {
                 return Place { entry, nth, ..last };
             }
         }
         // Never before the key's last call: its operations would change places.
         let from = last.map_or(0, |last| last.call + 1);
-        let has_room = |call: &Call<'_>| call.keys.len() < most_keys && call.is_for(operation);
+        let has_room = |call: &Call<'_>| call.keys.len() < most_keys && call.is_for(&operation);
         let open = self.calls[from..].iter().rposition(has_room);
         let call = open.map_or(self.calls.len(), |index| from + index);
         if open.is_none() {
-            self.calls.push(Call::new(operation));
+            self.calls.push(Call::new(asked, &operation));
         }
-        let key = self.calls[call].add_key(operation);
+        let key = self.calls[call].add_key(&operation);
         Place {
             call,
             key,
@@ -107,33 +112,26 @@ impl<'a> Calls<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn new<O: Operation>(operation: &'a O) -> Self {
-        let Subject {
-            algorithm,
-            pace,
-            at,
-            ..
-        } = operation.subject();
+    fn new(asked: ScriptCommand, operation: &Operation<'a>) -> Self {
         Self {
-            asked: O::COMMAND,
-            algorithm,
-            pace,
-            at,
+            asked,
+            algorithm: operation.algorithm,
+            pace: operation.pace,
+            at: operation.at,
             keys: Vec::new(),
             entries: Vec::new(),
         }
     }
 
-    fn is_for<O: Operation>(&self, operation: &O) -> bool {
-        let other = operation.subject();
+    fn is_for(&self, other: &Operation<'_>) -> bool {
         (self.algorithm, self.at) == (other.algorithm, other.at)
             && (std::ptr::eq(self.pace, other.pace) || self.pace == other.pace)
     }
 
-    fn add_key<O: Operation>(&mut self, operation: &'a O) -> usize {
-        self.keys.push(operation.subject().key);
+    fn add_key(&mut self, operation: &Operation<'a>) -> usize {
+        self.keys.push(operation.key);
         self.entries
-            .push(SmallVec::from_buf([(1, operation.entry())]));
+            .push(SmallVec::from_buf([(1, operation.entry)]));
         self.keys.len() - 1
     }
 
@@ -232,7 +230,7 @@ mod tests {
                     at: None,
                 })
                 .collect();
-            let calls = Calls::of(&joins, most_keys);
+            let calls = Calls::of(ScriptCommand::Join, joins.iter().map(Operation::from), most_keys);
             prop_assert_eq!(calls.places().len(), joins.len());
             for call in calls.calls() {
                 let mut keys = call.keys().to_vec();
@@ -247,9 +245,9 @@ mod tests {
                 for (join, place) in own {
                     let call = &calls.calls()[place.call];
                     prop_assert_eq!(call.keys()[place.key], key);
-                    prop_assert!(call.is_for(join));
+                    prop_assert!(call.is_for(&join.into()));
                     let (count, entry) = call.entries[place.key][place.entry];
-                    prop_assert_eq!(entry, join.entry());
+                    prop_assert_eq!(entry, Operation::from(join).entry);
                     prop_assert!(place.nth < count);
                     let order = Some((place.call, place.entry, place.nth));
                     prop_assert!(last < order, "{:?} {:?}", last, order);

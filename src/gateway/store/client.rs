@@ -13,7 +13,7 @@ use redis::{Cmd, RedisError, RedisResult, Value};
 
 use super::calls::{Calls, MAX_KEYS, Place};
 use super::connection::RedisConnection;
-use super::operation::{ForgetBehind, Operation};
+use super::operation::{Operation, ScriptCommand};
 use super::patience::within;
 use super::refusal::{is_across_nodes, is_forgotten, refusal, unreachable};
 use super::reply::{Done, Reply};
@@ -114,7 +114,7 @@ impl Store {
 
     /// Decides all joins, in order and in one round trip. Returns an answer for each.
     pub async fn decide(&self, joins: &[Join<'_>]) -> Vec<Result<StoreAnswer, Error>> {
-        self.operate(joins, |join, now, done, place| {
+        self.operate(ScriptCommand::Join, joins, |join, now, done, place| {
             let entry = done.entries.get(place.entry).ok_or(Error::InvalidReply)?;
             answer::answer(join, now, done, entry, place.nth)
         })
@@ -126,7 +126,7 @@ impl Store {
     /// For a leaky bucket, pass the charge that belongs to the **last** of the gateway's times for
     /// the key. Before that, each waiter must have taken the time before its own.
     pub async fn refund(&self, refunds: &[Refund<'_>]) -> Vec<Result<bool, Error>> {
-        self.operate(refunds, |_, _, done, place| {
+        self.operate(ScriptCommand::Refund, refunds, |_, _, done, place| {
             let entry = done.entries.get(place.entry).ok_or(Error::InvalidReply)?;
             Ok(entry.done > 0)
         })
@@ -137,7 +137,7 @@ impl Store {
     ///
     /// Returns the rate in force for each key.
     pub async fn retune(&self, retunes: &[Retune<'_>]) -> Vec<Result<Retuned, Error>> {
-        self.operate(retunes, |retune, now, done, _| {
+        self.operate(ScriptCommand::Retune, retunes, |retune, now, done, _| {
             answer::retuned(retune, now, done)
         })
         .await
@@ -162,7 +162,11 @@ impl Store {
     /// Returns an error in the same cases as [`forget`](Self::forget).
     pub async fn forget_behind(&self, last: &Refund<'_>) -> Result<(), Error> {
         let done = self
-            .operate(&[ForgetBehind(last)], |_, _, _, _| Ok(()))
+            .operate(
+                ScriptCommand::Forget,
+                std::slice::from_ref(last),
+                |_, _, _, _| Ok(()),
+            )
             .await;
         done.into_iter().collect()
     }
@@ -312,19 +316,24 @@ impl Store {
     /// Has scripts do all operations, in order and in one round trip.
     ///
     /// `answer` makes the answer to each from the reply on its key, and where it is in there.
-    async fn operate<O: Operation, T>(
+    async fn operate<'o, O, T>(
         &self,
-        operations: &[O],
+        asked: ScriptCommand,
+        operations: &'o [O],
         answer: impl Fn(&O, Moment, &Done, Place) -> Result<T, Error>,
-    ) -> Vec<Result<T, Error>> {
+    ) -> Vec<Result<T, Error>>
+    where
+        Operation<'o>: From<&'o O>,
+    {
         let most_keys = self.most_keys.get();
-        let mut calls = Calls::of(operations, most_keys);
+        let calls_of = |most| Calls::of(asked, operations.iter().map(Operation::from), most);
+        let mut calls = calls_of(most_keys);
         let mut replies = self.run_calls(&calls).await;
         let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
         if self.most_keys.get() < most_keys && replies.iter().any(is_refused) {
             // A call for several keys did nothing. Others are done again, which charges their keys
             // once more: only the first batches on a connection meet this.
-            calls = Calls::of(operations, self.most_keys.get());
+            calls = calls_of(self.most_keys.get());
             replies = self.run_calls(&calls).await;
         }
         let read = replies.into_iter().zip(calls.calls());

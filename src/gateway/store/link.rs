@@ -3,17 +3,15 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
-use std::ptr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
-use super::{Error, Store, StoreClock, Trip};
+use super::{Error, Store, StoreClock, StoreHealth, Trip};
 use crate::time::clock;
 
 /// One thread's link to the store: a connection, an outage, and an estimate of the store's clock.
@@ -33,28 +31,12 @@ use crate::time::clock;
 /// departures and those of other gateways have to be evenly apart.
 pub struct Link {
     store: Store,
-    watch: Arc<dyn StoreWatch>,
+    health: Arc<StoreHealth>,
     clock: Rc<StoreClock>,
     users: RefCell<Vec<Weak<dyn LinkUser>>>,
     is_out: Cell<bool>,
     /// Tells that a store that is out was tried.
     tried: Notify,
-}
-
-/// A store, and what its links on all threads tell of it.
-pub trait StoreWatch: Send + Sync {
-    /// A connection for one thread.
-    fn store(&self) -> Store;
-    /// A thread can no longer reach the store.
-    fn lost(&self, error: &Error);
-    /// A thread still cannot reach the store. `error`: why its last try failed.
-    fn still_lost(&self, error: &Error);
-    /// The outage of a thread ends.
-    ///
-    /// `is_back`: it reaches the store again. If not, it does not use it any more.
-    fn found(&self, is_back: bool);
-    /// What was run was answered or given up after this time.
-    fn asked(&self, span: Duration);
 }
 
 /// One who has to know at once that an outage begins.
@@ -65,13 +47,13 @@ pub trait LinkUser: Any {
 
 /// A thread's part in an outage. It ends when this is dropped.
 struct Outage {
-    watch: Arc<dyn StoreWatch>,
+    health: Arc<StoreHealth>,
     is_back: bool,
 }
 
 impl Drop for Outage {
     fn drop(&mut self) {
-        self.watch.found(self.is_back);
+        self.health.found(self.is_back);
     }
 }
 
@@ -82,17 +64,16 @@ thread_local! {
 impl Link {
     /// This thread's link to a store. Does not connect.
     #[must_use]
-    pub fn here(watch: &Arc<impl StoreWatch + 'static>) -> Rc<Self> {
+    pub fn here(health: &Arc<StoreHealth>) -> Rc<Self> {
         HERE.with_borrow_mut(|here| {
             here.retain(|link| link.strong_count() > 0);
-            let is_its =
-                |link: &Rc<Self>| ptr::addr_eq(Arc::as_ptr(&link.watch), Arc::as_ptr(watch));
+            let is_its = |link: &Rc<Self>| Arc::ptr_eq(&link.health, health);
             if let Some(known) = here.iter().filter_map(Weak::upgrade).find(is_its) {
                 return known;
             }
             let new = Rc::new(Self {
-                store: watch.store(),
-                watch: Arc::clone(watch) as _,
+                store: health.store(),
+                health: Arc::clone(health),
                 clock: Rc::default(),
                 users: RefCell::default(),
                 is_out: Cell::default(),
@@ -151,7 +132,7 @@ impl Link {
         let sent = clock::now();
         let replies = asked.await;
         let received = clock::now();
-        self.watch.asked(received.since(sent));
+        self.health.asked(received.since(sent));
         (replies, Trip { sent, received })
     }
 
@@ -164,12 +145,12 @@ impl Link {
     /// The store is out, until it takes a write.
     pub fn lose(self: &Rc<Self>, error: &Error) {
         if self.is_out.replace(true) {
-            self.watch.still_lost(error);
+            self.health.still_lost(error);
             return;
         }
-        self.watch.lost(error);
+        self.health.lost(error);
         let outage = Outage {
-            watch: Arc::clone(&self.watch),
+            health: Arc::clone(&self.health),
             is_back: false,
         };
         let users = self.users.borrow().clone();
@@ -191,7 +172,7 @@ impl Link {
                 let probed = AssertUnwindSafe(link.store.probe()).catch_unwind().await;
                 outage.is_back = matches!(probed, Ok(Ok(())));
                 if let Ok(Err(error)) = &probed {
-                    link.watch.still_lost(error);
+                    link.health.still_lost(error);
                 }
                 link.is_out.set(!outage.is_back);
                 next_try = link.store.next_try();

@@ -65,6 +65,7 @@ mod client;
 mod clock;
 mod connection;
 mod grid;
+mod health;
 mod key_places;
 mod link;
 mod operation;
@@ -74,6 +75,7 @@ mod refusal;
 mod reply;
 mod room;
 mod script;
+mod shared_by;
 #[cfg(test)]
 pub(crate) mod simulated;
 mod socket;
@@ -86,12 +88,14 @@ pub use client::Store;
 pub use clock::{StoreClock, Trip};
 pub use config::redis::{BadUrl, Pace, UnsupportedRate, Url};
 pub use grid::{Claim, Grant};
+pub use health::{StoreHealth, StoreRefusal, store_result};
 pub use key_places::InFlightCalls;
-pub use link::{Link, LinkUser, StoreWatch};
+pub use link::{Link, LinkUser};
 pub use patience::within;
 pub use places::PlacesCall;
 pub use room::{RoomCall, RoomDone, RoomOp, RoomReply};
 pub use script::{BACKOFF_FORM, GRID_FORM, IN_FLIGHT_FORM, PLACES_FORM, form};
+pub use shared_by::SharedBy;
 
 use limit::{Algorithm, Limit, Moment};
 

@@ -10,26 +10,20 @@ use super::{Join, Pace, Refund, Retune};
 pub(super) enum ScriptCommand {
     Join = 1,
     Refund = 2,
+    /// Of a leaky bucket: what is charged behind the charge of the last who waits.
     Forget = 3,
     Retune = 4,
 }
 
 /// Something that a script does to one key.
-pub(super) trait Operation {
-    const COMMAND: ScriptCommand;
-
-    fn subject(&self) -> Subject<'_>;
-    fn entry(&self) -> Entry;
-}
-
-/// The key of an operation, and what the operations of one call have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Subject<'a> {
+pub(super) struct Operation<'a> {
     pub(super) key: &'a [u8],
     pub(super) algorithm: Algorithm,
     pub(super) pace: &'a Pace,
     /// `None` means now, on Redis's clock.
     pub(super) at: Option<Moment>,
+    pub(super) entry: Entry,
 }
 
 /// How a script reads an operation: equal ones in a row are one entry.
@@ -40,23 +34,12 @@ pub(super) struct Entry {
     pub(super) numbers: [f64; 3],
 }
 
-impl Operation for Join<'_> {
-    const COMMAND: ScriptCommand = ScriptCommand::Join;
-
-    fn subject(&self) -> Subject<'_> {
-        Subject {
-            key: self.key,
-            algorithm: self.algorithm,
-            pace: self.pace,
-            at: self.at,
-        }
-    }
-
-    fn entry(&self) -> Entry {
-        let limit = self.sent_limit();
+impl<'a> From<&'a Join<'_>> for Operation<'a> {
+    fn from(join: &'a Join<'_>) -> Self {
+        let limit = join.sent_limit();
         let burst = f64::from(limit.burst);
-        let numbers = match (self.algorithm, limit.delay) {
-            (it, _) if it.has_windows() => [f64::from(self.limit.burst) + 1.0, 0.0, 0.0],
+        let numbers = match (join.algorithm, limit.delay) {
+            (it, _) if it.has_windows() => [f64::from(join.limit.burst) + 1.0, 0.0, 0.0],
             (Algorithm::LeakyBucket, Delay::Above(delay)) => {
                 // A longer wait counts as unlimited: the scripts' numbers cannot hold it.
                 let patience = limit.max_wait.map(|span| span.as_micros());
@@ -67,69 +50,51 @@ impl Operation for Join<'_> {
             }
             _ => [burst, NONE, NONE],
         };
-        Entry {
-            cost: limit.cost.get(),
-            numbers,
+        Self {
+            key: join.key,
+            algorithm: join.algorithm,
+            pace: join.pace,
+            at: join.at,
+            entry: Entry {
+                cost: limit.cost.get(),
+                numbers,
+            },
         }
     }
 }
 
-impl Operation for Refund<'_> {
-    const COMMAND: ScriptCommand = ScriptCommand::Refund;
-
-    fn subject(&self) -> Subject<'_> {
-        Subject {
-            key: self.key,
-            algorithm: self.algorithm,
-            pace: self.pace,
-            at: self.at,
-        }
-    }
-
-    fn entry(&self) -> Entry {
-        let charged = match self.algorithm {
-            Algorithm::LeakyBucket => double(self.charge.place),
+/// Gives a charge back, or forgets what is behind it.
+impl<'a> From<&'a Refund<'_>> for Operation<'a> {
+    fn from(refund: &'a Refund<'_>) -> Self {
+        let charged = match refund.algorithm {
+            Algorithm::LeakyBucket => double(refund.charge.place),
             Algorithm::TokenBucket => NONE,
-            _ => micros(self.charge.at),
+            _ => micros(refund.charge.at),
         };
-        Entry {
-            cost: self.charge.cost.get(),
-            numbers: [charged, 0.0, 0.0],
+        Self {
+            key: refund.key,
+            algorithm: refund.algorithm,
+            pace: refund.pace,
+            at: refund.at,
+            entry: Entry {
+                cost: refund.charge.cost.get(),
+                numbers: [charged, 0.0, 0.0],
+            },
         }
     }
 }
 
-/// Forgets what is charged behind the charge of the last who waits. For leaky buckets only.
-pub(super) struct ForgetBehind<'a>(pub(super) &'a Refund<'a>);
-
-impl Operation for ForgetBehind<'_> {
-    const COMMAND: ScriptCommand = ScriptCommand::Forget;
-
-    fn subject(&self) -> Subject<'_> {
-        self.0.subject()
-    }
-
-    fn entry(&self) -> Entry {
-        self.0.entry()
-    }
-}
-
-impl Operation for Retune<'_> {
-    const COMMAND: ScriptCommand = ScriptCommand::Retune;
-
-    fn subject(&self) -> Subject<'_> {
-        Subject {
-            key: self.key,
+impl<'a> From<&'a Retune<'_>> for Operation<'a> {
+    fn from(retune: &'a Retune<'_>) -> Self {
+        Self {
+            key: retune.key,
             algorithm: Algorithm::LeakyBucket,
-            pace: self.pace,
+            pace: retune.pace,
             at: None,
-        }
-    }
-
-    fn entry(&self) -> Entry {
-        Entry {
-            cost: 1,
-            numbers: [0.0; 3],
+            entry: Entry {
+                cost: 1,
+                numbers: [0.0; 3],
+            },
         }
     }
 }

@@ -125,6 +125,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::calls::Calls;
+    use super::super::operation::Operation;
     use super::super::{Join, Pace};
     use super::*;
     use limit::{Algorithm, Cost, Delay, Limit};
@@ -144,7 +145,8 @@ mod tests {
                 at: None,
             };
             let joins = [join];
-            let calls = Calls::of(&joins, 1);
+            let joins = joins.iter().map(Operation::from);
+            let calls = Calls::of(ScriptCommand::Join, joins, 1);
             let _read = Reply::read(&calls.calls()[0], &packed);
             // A reply that says little, with what follows at random.
             let mut told = 1e15_f64.to_le_bytes().to_vec();

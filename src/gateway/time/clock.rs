@@ -3,9 +3,11 @@
 //! tokio's clock, which tests pause, is read in two more places: for the age of DNS answers
 //! (`origin/dns.rs`) and for how long the watched file has been quiet (`config/watch`).
 
+#[cfg(test)]
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
+#[cfg(test)]
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -28,6 +30,7 @@ pub enum Clock {
     /// The machine's clock.
     Machine,
     /// A clock that stands still until it is set.
+    #[cfg(test)]
     Virtual(Rc<Cell<Moment>>),
     /// A gateway's clock in a simulation.
     #[cfg(test)]
@@ -36,17 +39,12 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// A clock that stands at `moment`.
-    #[must_use]
-    pub fn standing_at(moment: Moment) -> Self {
-        Self::Virtual(Rc::new(Cell::new(moment)))
-    }
-
     /// The present moment.
     #[must_use]
     pub fn now(&self) -> Moment {
         match self {
             Self::Machine => Moment::from_nanos(epoch_nanos() + monotonic_nanos()),
+            #[cfg(test)]
             Self::Virtual(moment) => moment.get(),
             #[cfg(test)]
             Self::Simulated(time) => time.now(),

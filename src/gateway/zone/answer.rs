@@ -144,18 +144,6 @@ pub struct Rejection {
     pub is_flood: bool,
 }
 
-impl Rejection {
-    /// What a bucket refused at `now`.
-    pub(super) fn of(refusal: Refusal, now: Moment) -> Self {
-        Self {
-            reason: refusal.reason.into(),
-            excess: refusal.excess,
-            retry_after: refusal.retry_at.since(now),
-            is_flood: false,
-        }
-    }
-}
-
 impl Grant {
     /// The grant of a request that passes at once, without a place.
     pub(super) fn at_once(charge: Charge, excess: Excess, outlook: Outlook, at: Moment) -> Self {
@@ -191,6 +179,16 @@ impl Grant {
 }
 
 impl Rejection {
+    /// What a bucket refused at `now`.
+    pub(super) fn of(refusal: Refusal, now: Moment) -> Self {
+        Self {
+            reason: refusal.reason.into(),
+            excess: refusal.excess,
+            retry_after: refusal.retry_at.since(now),
+            is_flood: false,
+        }
+    }
+
     /// A rejection for which no exact time is known.
     #[must_use]
     pub(super) fn soon(reason: Rejected) -> Self {
@@ -202,20 +200,12 @@ impl Rejection {
         }
     }
 
-    /// The rejection for a zone that is closed while its store is unavailable.
-    #[must_use]
-    pub(super) fn without_store() -> Self {
-        Self::soon(Rejected::Store)
-    }
-
     /// The rejection in a pause, if no more requests may wait for its end.
     #[must_use]
     pub(super) fn in_pause() -> Self {
         Self {
-            reason: Rejected::Paused,
-            excess: Excess::default(),
             retry_after: Duration::ZERO,
-            is_flood: false,
+            ..Self::soon(Rejected::Paused)
         }
     }
 

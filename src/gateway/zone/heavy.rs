@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use config::{Plans, short_key};
 use foldhash::fast::RandomState;
-use limit::{Heaviest, HeavyHitters, Measure, Moment, Window};
+use limit::{HeavyHitters, Measure, Moment};
 
 use super::answer::Key;
 use super::stats::KeyState;
@@ -48,7 +48,7 @@ pub struct HeavyKeys {
 /// Counts what the keys of one supervisor ask for and get.
 #[derive(Debug, Default)]
 pub(super) struct HeavyCount {
-    hitters: HeavyHitters<HeavyName>,
+    pub(super) hitters: HeavyHitters<HeavyName>,
     hasher: RandomState,
 }
 
@@ -111,20 +111,6 @@ impl HeavyCount {
         let hash = self.hasher.hash_one(&key[..]);
         let name = || HeavyName::of(key);
         self.hitters.record(measure, hash, name, weight, now);
-    }
-
-    pub(super) fn forget_old(&mut self, now: Moment) {
-        self.hitters.forget_old(now);
-    }
-
-    pub(super) fn heaviest(
-        &self,
-        measure: Measure,
-        window: Window,
-        limit: usize,
-        now: Moment,
-    ) -> Heaviest<HeavyName> {
-        self.hitters.heaviest(measure, window, limit, now)
     }
 }
 

@@ -40,6 +40,7 @@ mod tests;
 mod together;
 mod turn;
 
+pub use crate::store::{SharedBy, StoreHealth, StoreRefusal, store_result};
 pub use answer::{Charge, Grant, Key, NEW_KEYS, Outlook, Rejection};
 pub use arrivals::{Arrival, Arrivals};
 pub use handle::Zone;
@@ -49,7 +50,6 @@ pub use joining::{Joined, Joining};
 pub use overrides::{MAX_KEYS, Override, Overrides};
 pub use saved_key::{SavedKey, TurnToCome};
 pub use stats::{KeyState, Order, PlacesElsewhere, Top, ZoneStats};
-pub use store_link::{SharedBy, StoreHealth, StoreRefusal, store_result};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
 pub use together::take_places;

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use limit::{Bucket, Heaviest, Measure, Moment, Rate, Refusal, Window};
+use limit::{Bucket, Measure, Moment, Rate, Refusal};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Key, Rejection};
-use super::arrivals::{Arrival, ArrivalLog, Arrivals};
-use super::heavy::{HeavyCount, HeavyName};
+use super::arrivals::ArrivalLog;
+use super::heavy::HeavyCount;
 use super::join::Join;
 use super::stats::{KeyState, PlacesElsewhere};
 use super::store_link::StoreLink;
@@ -32,18 +32,19 @@ pub(super) struct Shard {
     /// deepest key walks only these.
     waiting: RefCell<Vec<Rc<Snapshot>>>,
     /// Number of waiters of all keys together.
-    depth: Cell<usize>,
+    pub(super) depth: Cell<usize>,
     /// Number of running requests of all keys together, of those that a limit bounds.
-    running: Cell<usize>,
+    pub(super) running: Cell<usize>,
     /// Number of keys that have waiters or running requests.
-    busy: Cell<usize>,
+    pub(super) busy: Cell<usize>,
     /// Set for a zone that is kept in a store.
     sharing: RefCell<Option<Rc<StoreLink>>>,
     /// The key that last had no place here while gateways that vanished had some, and when.
     withheld: RefCell<Option<(Key, PlacesElsewhere, Moment)>>,
     /// What the keys ask for and get, in the last minutes.
-    heavy: RefCell<HeavyCount>,
-    arrivals: RefCell<ArrivalLog>,
+    pub(super) heavy: RefCell<HeavyCount>,
+    /// The arrivals of the last minutes, to be replayed with other numbers.
+    pub(super) arrivals: RefCell<ArrivalLog>,
 }
 
 impl Shard {
@@ -60,21 +61,6 @@ impl Shard {
             withheld: RefCell::default(),
             heavy: RefCell::default(),
         }
-    }
-
-    /// Records an arrival, to be replayed with other numbers.
-    pub(super) fn record(&self, arrival: Arrival) {
-        self.arrivals.borrow_mut().record(arrival);
-    }
-
-    /// The arrivals of the last ten minutes.
-    pub(super) fn arrivals(&self) -> Arrivals {
-        self.arrivals.borrow().arrivals(self.pacer.now())
-    }
-
-    /// Forgets arrivals that are too old.
-    pub(super) fn forget_old_arrivals(&self, now: Moment) {
-        self.arrivals.borrow_mut().forget_old(now);
     }
 
     /// How the zone is shared now, if it is.
@@ -105,21 +91,6 @@ impl Shard {
         let withheld = self.withheld.borrow();
         let (last, elsewhere, at) = withheld.as_ref()?;
         (**last == *key && now.since(*at) < KEPT_ELSEWHERE).then_some(*elsewhere)
-    }
-
-    /// Number of keys that have waiters or running requests.
-    pub(super) fn busy(&self) -> usize {
-        self.busy.get()
-    }
-
-    /// Number of waiters of all keys together.
-    pub(super) fn depth(&self) -> usize {
-        self.depth.get()
-    }
-
-    /// Number of running requests of all keys together, of those that a limit bounds.
-    pub(super) fn running(&self) -> usize {
-        self.running.get()
     }
 
     /// Counts a request of a key.
@@ -185,7 +156,7 @@ impl Shard {
         // The key's own clock may stand.
         let real = self.pacer.now();
         if refusal.is_some() {
-            self.record(join.arrival(real));
+            self.arrivals.borrow_mut().record(join.arrival(real));
         }
         let rejection = refusal.map(|refusal| Rejection::of(refusal, now));
         let is_there = reply.send(rejection.map(Answer::Rejected)).is_ok();
@@ -193,22 +164,6 @@ impl Shard {
             self.count_request(&join.key, real);
             self.count_rejection(&join.key, &rejection, join.dry_run, real);
         }
-    }
-
-    /// The heaviest keys by a measure.
-    pub(super) fn heaviest(
-        &self,
-        measure: Measure,
-        window: Window,
-        limit: usize,
-        now: Moment,
-    ) -> Heaviest<HeavyName> {
-        self.heavy.borrow().heaviest(measure, window, limit, now)
-    }
-
-    /// Forgets what keys asked for longer ago than anybody asks about.
-    pub(super) fn forget_old(&self, now: Moment) {
-        self.heavy.borrow_mut().forget_old(now);
     }
 
     /// Shows up to `most` keys that have waiters, from just before index `end` towards the front.

@@ -1,7 +1,7 @@
 //! Statistics of a zone's keys, collected in small steps so that no drain is delayed.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use super::answer::Key;
@@ -50,55 +50,45 @@ pub enum Order {
 pub struct Top {
     order: Order,
     limit: usize,
-    /// The lowest-ranked key is on top: a higher-ranked key replaces it.
-    kept: BinaryHeap<Reverse<Ranked>>,
+    /// By rank, the lowest first. Of keys of equal rank the last by their bytes comes first.
+    kept: BTreeMap<((u64, u64), Reverse<Key>), KeyState>,
     /// The keys in `kept`. Needed because a key may be shown twice.
     keys: HashSet<Key>,
 }
 
-#[derive(Debug)]
-struct Ranked {
-    rank: (u64, u64),
-    state: KeyState,
-}
-
 impl Top {
-    /// An empty collection for the first `limit` keys. `limit` must not be zero.
+    /// An empty collection for the first `limit` keys.
     #[must_use]
     pub fn new(order: Order, limit: usize) -> Self {
         Self {
             order,
             limit,
-            kept: BinaryHeap::new(),
+            kept: BTreeMap::new(),
             keys: HashSet::new(),
         }
     }
 
     /// Keeps a key if it is among the first.
     pub fn show(&mut self, state: KeyState) {
-        let rank = self.rank(&state);
-        let full = self.kept.len() >= self.limit;
-        if full && self.kept.peek().is_none_or(|last| last.0.rank >= rank) {
+        let rank = (self.rank(&state), Reverse(Key::clone(&state.key)));
+        let is_full = self.kept.len() >= self.limit;
+        if is_full && self.kept.keys().next().is_none_or(|last| *last >= rank) {
             return;
         }
-        if !self.keys.insert(Key::clone(&state.key)) {
-            return;
+        if self.keys.insert(Key::clone(&state.key)) {
+            self.kept.insert(rank, state);
         }
-        if full && let Some(Reverse(last)) = self.kept.pop() {
-            self.keys.remove(&last.state.key);
+        if self.kept.len() > self.limit
+            && let Some((_, last)) = self.kept.pop_first()
+        {
+            self.keys.remove(&last.key);
         }
-        self.kept.push(Reverse(Ranked { rank, state }));
     }
 
     /// The keys in order. Keys of equal rank are ordered by their bytes.
     #[must_use]
     pub fn into_sorted(self) -> Vec<KeyState> {
-        let mut sorted: Vec<_> = self.kept.into_iter().map(|ranked| ranked.0).collect();
-        sorted.sort_by(|a, b| {
-            let by_rank = b.rank.cmp(&a.rank);
-            by_rank.then_with(|| a.state.key.cmp(&b.state.key))
-        });
-        sorted.into_iter().map(|ranked| ranked.state).collect()
+        self.kept.into_values().rev().collect()
     }
 
     fn rank(&self, state: &KeyState) -> (u64, u64) {
@@ -112,26 +102,6 @@ impl Top {
                 (nanos, 0)
             }
         }
-    }
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank == other.rank
-    }
-}
-
-impl Eq for Ranked {}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank.cmp(&other.rank)
     }
 }
 

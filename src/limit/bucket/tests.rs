@@ -134,25 +134,6 @@ fn the_extremes_do_not_overflow() {
 }
 
 #[test]
-fn an_untouched_bucket_is_empty() {
-    let (rate, bucket) = (rate("10r/s"), Bucket::new());
-    for now in [0, 1, u64::MAX] {
-        assert!(bucket.excess(rate, at(now)).requests().abs() < f64::EPSILON);
-        assert_eq!(bucket.remaining(rate, limit(0, Delay::Never), at(now)), 1);
-        assert_eq!(bucket.remaining(rate, limit(20, Delay::Never), at(now)), 21);
-        assert_eq!(
-            bucket.remaining(rate, limit(u32::MAX, Delay::Never), at(now)),
-            u32::MAX
-        );
-    }
-    assert_eq!(
-        bucket.accepts_at(rate, limit(0, Delay::Never), 0, at(0)),
-        at(0)
-    );
-    assert_eq!(bucket.drained_at(rate), at(0));
-}
-
-#[test]
 fn a_refusal_for_burst_still_knows_of_max_wait() {
     let (rate, now) = (rate("1r/s"), at(100 * SECOND));
     let mut bucket = Bucket::new();
@@ -171,32 +152,6 @@ fn a_refusal_for_burst_still_knows_of_max_wait() {
     // At 101 s the level has room, but the wait would be 20 s; at 116 s it is 5 s.
     assert_eq!(refusal.retry_at, at(116 * SECOND));
     assert!(accepted(bucket.decide(rate, patient, refusal.retry_at)));
-}
-
-#[test]
-fn max_wait_is_the_longest_wait_that_is_accepted() {
-    let (rate, now) = (rate("10r/s"), at(SECOND));
-    for (max_wait, accepts) in [
-        (Duration::ZERO, 4),
-        (Duration::from_nanos(99_999_999), 4),
-        (Duration::from_millis(100), 5),
-        (Duration::from_millis(250), 6),
-        (Duration::from_secs(5), 11),
-    ] {
-        let limit = Limit {
-            max_wait: Some(max_wait),
-            ..limit(10, Delay::Above(3))
-        };
-        let mut bucket = Bucket::new();
-        let verdicts = (0..20).map(|_| bucket.decide(rate, limit, now));
-        assert_eq!(verdicts.filter(|v| accepted(*v)).count(), accepts);
-    }
-    let hasty = Limit {
-        max_wait: Some(Duration::ZERO),
-        ..limit(10, Delay::Never)
-    };
-    let mut bucket = Bucket::new();
-    assert!((0..11).all(|_| accepted(bucket.decide(rate, hasty, now))));
 }
 
 const RATES: [&str; 9] = [

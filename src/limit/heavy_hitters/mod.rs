@@ -1,6 +1,5 @@
 //! The keys with the most requests, rejections and waiting time of the last minutes.
 
-mod index;
 #[cfg(test)]
 mod properties;
 mod space_saving;

@@ -1,4 +1,9 @@
-use super::index::Index;
+//! The heaviest keys of one stream.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use crate::stable_hash::MixingHasher;
 
 /// Counters of one summary.
 pub(super) const COUNTERS: usize = 64;
@@ -13,7 +18,8 @@ pub(super) const COUNTERS: usize = 64;
 /// A key is known by its hash: two keys with the same 64 bits count as one.
 #[derive(Debug)]
 pub(super) struct SpaceSaving<K> {
-    index: Index,
+    /// Where in `counters` each hash is, while events are recorded here. The hashes have a secret.
+    index: HashMap<u64, usize, BuildHasherDefault<MixingHasher>>,
     counters: Vec<Counter<K>>,
     /// The sum of all weights.
     total: u64,
@@ -33,7 +39,7 @@ struct Counter<K> {
 impl<K> Default for SpaceSaving<K> {
     fn default() -> Self {
         Self {
-            index: Index::default(),
+            index: HashMap::default(),
             counters: Vec::new(),
             total: 0,
             floor: 0,
@@ -48,14 +54,14 @@ impl<K> SpaceSaving<K> {
     /// Returns the key as it is kept.
     pub(super) fn record(&mut self, hash: u64, key: impl FnOnce() -> K, weight: u64) -> &K {
         self.total = self.total.saturating_add(weight);
-        let index = match self.find(hash) {
+        let index = match self.index.get(&hash).copied() {
             Some(index) => {
                 let count = &mut self.counters[index].count;
                 *count = count.saturating_add(weight);
                 index
             }
             None if self.counters.len() < COUNTERS => {
-                self.index.add(hash, self.counters.len());
+                self.index.insert(hash, self.counters.len());
                 self.counters.push(Counter {
                     hash,
                     count: weight,
@@ -66,9 +72,8 @@ impl<K> SpaceSaving<K> {
             None => {
                 let index = self.least();
                 let old = &self.counters[index];
-                let hash_of = |index: usize| self.counters[index].hash;
-                self.index.remove(old.hash, index, hash_of);
-                self.index.add(hash, index);
+                self.index.remove(&old.hash);
+                self.index.insert(hash, index);
                 self.floor = old.count;
                 self.next = index + 1;
                 self.counters[index] = Counter {
@@ -92,12 +97,9 @@ impl<K> SpaceSaving<K> {
             let light = light.filter(|count| *count <= bound).max();
             self.floor = self.floor.max(light.unwrap_or_default());
             self.counters.retain(|counter| counter.count > bound);
-            self.index = Index::default();
-            for (index, counter) in self.counters.iter().enumerate() {
-                self.index.add(counter.hash, index);
-            }
         }
         self.counters.shrink_to_fit();
+        self.index = HashMap::default();
     }
 
     /// All counters: hash, key and count.
@@ -108,8 +110,8 @@ impl<K> SpaceSaving<K> {
 
     /// The count of a key, or the most that it may have.
     pub(super) fn count(&self, hash: u64) -> u64 {
-        self.find(hash)
-            .map_or(self.floor, |index| self.counters[index].count)
+        let counter = self.counters.iter().find(|it| it.hash == hash);
+        counter.map_or(self.floor, |it| it.count)
     }
 
     /// The sum of all weights.
@@ -120,10 +122,6 @@ impl<K> SpaceSaving<K> {
     /// The most by which a count may be too high, and the most that a key without a counter has.
     pub(super) fn floor(&self) -> u64 {
         self.floor
-    }
-
-    fn find(&self, hash: u64) -> Option<usize> {
-        self.index.find(hash, |index| self.counters[index].hash)
     }
 
     /// A counter with the lowest count.

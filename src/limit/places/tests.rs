@@ -27,67 +27,6 @@ fn running(count: u64) -> Places<&'static str> {
 }
 
 #[test]
-fn a_place_is_free_until_as_many_run_as_may() {
-    let places = running(2);
-    assert!(places.is_free(most(3)));
-    assert!(!places.is_free(most(2)));
-}
-
-#[test]
-fn waiters_get_places_in_the_order_in_which_they_joined() {
-    let mut places = running(2);
-    places.wait(terms(2), Ticket(11), at(20), "second");
-    places.wait(terms(2), Ticket(10), at(10), "first");
-    assert_eq!(places.take_next(), None);
-    places.free(Ticket(0));
-    assert_eq!(places.take_next(), Some("first"));
-    places.take(Ticket(10));
-    assert_eq!(places.take_next(), None);
-    places.free(Ticket(1));
-    assert_eq!(places.take_next(), Some("second"));
-}
-
-#[test]
-fn a_waiter_with_higher_terms_does_not_wait_behind_one_with_lower_terms() {
-    let mut places = running(2);
-    places.wait(terms(2), Ticket(10), at(10), "at most two");
-    places.wait(terms(3), Ticket(11), at(20), "at most three");
-    assert_eq!(places.take_next(), Some("at most three"));
-    places.take(Ticket(11));
-    places.free(Ticket(0));
-    assert_eq!(places.take_next(), None, "two still run");
-    places.free(Ticket(1));
-    assert_eq!(places.take_next(), Some("at most two"));
-}
-
-#[test]
-fn a_waiter_that_leaves_makes_room_for_those_behind_it() {
-    let mut places = running(1);
-    places.wait(terms(1), Ticket(10), at(10), "leaves");
-    places.wait(terms(1), Ticket(11), at(20), "stays");
-    assert_eq!(places.leave(Ticket(10)), Some("leaves"));
-    assert_eq!(places.leave(Ticket(10)), None);
-    assert_eq!(places.depth(), 1);
-    places.free(Ticket(0));
-    assert_eq!(places.take_next(), Some("stays"));
-}
-
-#[test]
-fn a_waiter_expires_once_it_has_waited_for_max_wait() {
-    let mut places = running(1);
-    let brief = Terms {
-        max_wait: Some(Duration::from_millis(50)),
-        ..terms(1)
-    };
-    places.wait(terms(1), Ticket(10), at(0), "patient");
-    places.wait(brief, Ticket(11), at(20), "brief");
-    assert_eq!(places.expires(), Some(at(70)));
-    assert_eq!(places.take_expired(at(69)), None);
-    assert_eq!(places.take_expired(at(70)), Some("brief"));
-    assert_eq!(places.expires(), None);
-}
-
-#[test]
 fn a_place_is_freed_once() {
     let mut places = running(2);
     places.free(Ticket(0));

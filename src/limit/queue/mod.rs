@@ -1,3 +1,5 @@
+//! A key's bucket and its waiters, in order of departure.
+
 mod charge;
 #[cfg(test)]
 mod cost_tests;
@@ -12,10 +14,11 @@ mod settle;
 mod tests;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 use super::bucket::{Bucket, line, moment};
-use super::{Cost, Delay, Limit, Moment, Rate, Verdict, mixed};
+use super::stable_hash::MixingHasher;
+use super::{Cost, Delay, Limit, Moment, Rate, Verdict};
 pub use charge::Charge;
 use lane::Lane;
 use ledger::Ledger;
@@ -25,26 +28,6 @@ use ledger::Ledger;
 /// The caller chooses it. No two requests that wait at the same time have the same ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
-
-/// Hashes tickets. No client chooses one, so it needs no secret.
-#[derive(Clone, Debug, Default)]
-struct TicketHasher(u64);
-
-impl Hasher for TicketHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = mixed(self.0 ^ number);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
 
 /// A waiter that is taken from the queue because its turn has come.
 #[derive(Debug)]
@@ -68,8 +51,8 @@ pub struct Queue<W> {
     rate: Rate,
     bucket: Bucket,
     lanes: Vec<Lane<W>>,
-    /// The place of each waiter.
-    seats: HashMap<Ticket, u64, BuildHasherDefault<TicketHasher>>,
+    /// The place of each waiter. No client chooses a ticket.
+    seats: HashMap<Ticket, u64, BuildHasherDefault<MixingHasher>>,
     /// The place of the next accepted request. Places count up in order of arrival.
     next: u64,
     /// What the waiters were charged together.

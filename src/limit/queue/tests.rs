@@ -127,78 +127,6 @@ fn the_published_vectors() {
 }
 
 #[test]
-fn a_saturated_queue_keeps_its_pace_to_the_nanosecond() {
-    let (text, start) = ("3r/s", Moment::from_nanos(1_700_000_000 * SECOND + 1));
-    let mut queue = Queue::new(rate(text), Bucket::new(), start);
-    let mut now = start;
-    for ticket in 0..=30_000 {
-        while queue.depth() > 100 {
-            now = queue.due().expect("they wait");
-            queue.take_due(now);
-        }
-        join(&mut queue, limit(200, Delay::Above(0)), ticket, now);
-    }
-    let (last, due) = drain(&mut queue).pop().expect("they wait");
-    assert_eq!(last, 30_000);
-    assert_eq!(due.since(start), Duration::from_secs(10_000));
-}
-
-#[test]
-fn one_who_leaves_moves_those_behind_up() {
-    let mut queue = queue("1r/s");
-    for ticket in 0..5 {
-        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
-    }
-    assert_eq!(queue.depth(), 4);
-    assert_eq!(queue.leave(Ticket(2)), Some(2));
-    assert_eq!(queue.leave(Ticket(2)), None, "it has left");
-    assert_eq!(queue.leave(Ticket(0)), None, "it has passed");
-    assert_eq!(queue.depth(), 3);
-    let expected = [(1, at("1")), (3, at("2")), (4, at("3"))];
-    assert_eq!(drain(&mut queue), expected);
-}
-
-#[test]
-fn lanes_of_different_delays_share_one_bucket() {
-    let mut queue = queue("1r/s");
-    let (patient, hasty) = (limit(9, Delay::Above(0)), limit(9, Delay::Above(3)));
-    for ticket in 0..4 {
-        join(&mut queue, patient, ticket, at("0"));
-    }
-    join(&mut queue, hasty, 4, at("0"));
-    join(&mut queue, limit(9, NODELAY), 5, at("0"));
-    join(&mut queue, patient, 6, at("0"));
-    join(&mut queue, hasty, 7, at("0"));
-    assert_eq!(
-        queue.waiters().copied().collect::<Vec<_>>(),
-        [1, 2, 3, 6, 4, 7]
-    );
-    // Waiter 4 made level 4: one more than its delay. At the same moment the first to join leaves
-    // first.
-    let due: Vec<_> = [(1, "1"), (4, "1"), (2, "2"), (3, "3"), (7, "4"), (6, "6")]
-        .map(|(who, when)| (who, at(when)))
-        .into();
-    assert_eq!(drain(&mut queue), due);
-}
-
-#[test]
-fn one_who_leaves_moves_up_those_behind_it_in_every_lane() {
-    let mut queue = queue("1r/s");
-    let (patient, hasty) = (limit(9, Delay::Above(0)), limit(9, Delay::Above(1)));
-    for ticket in 0..4 {
-        let limit = if ticket % 2 == 0 { hasty } else { patient };
-        join(&mut queue, limit, ticket, at("0"));
-    }
-    join(&mut queue, patient, 4, at("0"));
-    // 1, 3 and 4 wait for levels 1, 3 and 4 to leak away; 2 waits for level 2 to leak to 1.
-    queue.leave(Ticket(3));
-    let due: Vec<_> = [(1, "1"), (2, "1"), (4, "3")]
-        .map(|(who, when)| (who, at(when)))
-        .into();
-    assert_eq!(drain(&mut queue), due);
-}
-
-#[test]
 fn dismissed_are_all_who_wait_in_their_order_and_their_charges_stay() {
     let mut queue = queue("1r/s");
     for ticket in 0..4 {
@@ -213,33 +141,6 @@ fn dismissed_are_all_who_wait_in_their_order_and_their_charges_stay() {
     assert_eq!(queue.reject_all(), [0; 0]);
     join(&mut queue, limit(9, Delay::Above(0)), 5, at("0"));
     assert_eq!(drain(&mut queue), [(5, at("5"))]);
-}
-
-#[test]
-fn a_turn_given_back_at_once_was_never_there() {
-    let mut queue = queue("1r/s");
-    let limit = limit(3, Delay::Above(0));
-    let first = join(&mut queue, limit, 0, at("10")).expect("accepted");
-    queue.refund(first, at("10"));
-    assert_eq!(queue.bucket().remaining(queue.rate(), limit, at("10")), 4);
-    let (verdict, _) = queue.join(limit, Ticket(1), at("10"), || 1);
-    assert!(matches!(verdict, Verdict::Pass { .. }));
-}
-
-#[test]
-fn a_turn_given_back_late_moves_up_those_who_came_after() {
-    let mut queue = queue("1r/s");
-    let charges: Vec<_> = (0..4)
-        .filter_map(|ticket| join(&mut queue, limit(9, NODELAY), ticket, at("0")))
-        .collect();
-    for ticket in 4..7 {
-        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
-    }
-    queue.refund(charges[2], at("2"));
-    assert_eq!(queue.due(), Some(at("3")));
-    queue.refund(charges[0], at("2"));
-    let expected = [(4, at("2")), (5, at("3")), (6, at("4"))];
-    assert_eq!(drain(&mut queue), expected);
 }
 
 #[test]
@@ -293,23 +194,6 @@ fn a_queue_gives_back_nothing_of_what_an_earlier_one_charged() {
     assert_eq!(queue.bucket(), bucket);
 }
 
-#[test]
-fn ten_times_the_rate_is_a_tenth_of_the_wait() {
-    let mut queue = queue("1r/s");
-    for ticket in 0..5 {
-        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
-    }
-    queue.retune(rate("10r/s"), at("0.5"));
-    assert_eq!(queue.due(), Some(at("0.55")));
-    queue.retune(rate("1r/m"), at("0.51"));
-    // The head still had to wait for half a request. A tenth has leaked since: 0.4 minutes are
-    // left.
-    let due: Vec<_> = [(1, "24.51"), (2, "84.51"), (3, "144.51"), (4, "204.51")]
-        .map(|(who, when)| (who, at(when)))
-        .into();
-    assert_eq!(drain(&mut queue), due);
-}
-
 /// The lane's start is in the past if its first waiter joined after a request that passed.
 ///
 /// The waiters are in the future.
@@ -331,23 +215,6 @@ fn retuning_between_rates_that_do_not_divide_keeps_waiters_whole_requests_apart(
         let gap = pair[1].1.since(pair[0].1).as_nanos();
         assert!((142_857_142..=142_857_143).contains(&gap), "{gap}");
     }
-}
-
-#[test]
-fn a_lower_burst_drops_nobody_who_waits() {
-    let mut queue = queue("1r/s");
-    for ticket in 0..10 {
-        join(&mut queue, limit(20, Delay::Above(0)), ticket, at("0"));
-    }
-    let (verdict, _) = queue.join(limit(2, Delay::Above(0)), Ticket(10), at("0"), || 10);
-    let Verdict::Reject(Refusal {
-        reason, retry_at, ..
-    }) = verdict
-    else {
-        panic!("{verdict:?}");
-    };
-    assert_eq!((reason, retry_at), (Reason::Burst, at("8")));
-    assert_eq!(queue.depth(), 9);
 }
 
 #[cfg(debug_assertions)]
@@ -479,18 +346,6 @@ fn what_others_were_charged_is_forgotten_and_those_who_wait_keep_their_pace() {
     join(&mut queue, waits, 17, at("100.5"));
     let order = [(10, at("101")), (15, at("102")), (16, at("103"))];
     assert_eq!(drain(&mut queue)[..3], order);
-}
-
-#[test]
-fn forgetting_a_queue_that_only_waits_changes_nothing() {
-    let (mut queue, waits) = (queue("10r/s"), limit(20, Delay::Above(0)));
-    for ticket in 0..6 {
-        join(&mut queue, waits, ticket, at("100"));
-    }
-    let untouched = queue.clone();
-    queue.forget(at("100.05"));
-    assert_eq!(queue.bucket(), untouched.bucket());
-    assert_eq!(drain(&mut queue), drain(&mut untouched.clone()));
 }
 
 #[test]

@@ -101,21 +101,6 @@ fn says_what_is_wrong() {
 }
 
 #[test]
-fn every_error_says_what_would_be_right() {
-    use RateError::{Count, Form, Period, TooFast, Zero};
-    for (error, example) in [
-        (Form, "10r/s"),
-        (Count, "0.5"),
-        (Zero, "1r/d"),
-        (Period, "250ms"),
-        (TooFast, "1000000r/s"),
-    ] {
-        let message = error.to_string();
-        assert!(message.contains(example), "{message}");
-    }
-}
-
-#[test]
 fn prints_what_it_read() {
     for (text, printed) in [
         ("10r/s", "10r/s"),
@@ -197,11 +182,5 @@ proptest! {
         if let Ok(rate) = text.parse::<Rate>() {
             prop_assert_eq!(rate.to_string().parse(), Ok(rate));
         }
-    }
-
-    #[test]
-    fn no_text_is_too_strange(text in "\\PC{0,12}", count in "[0-9.]{0,12}", period in "\\PC{0,6}") {
-        let _ = text.parse::<Rate>();
-        let _ = format!("{count}r/{period}").parse::<Rate>();
     }
 }

@@ -141,9 +141,10 @@ impl Pacer {
     }
 
     /// A pacer whose time stands still at `moment` until [`Pacer::advance`] moves it.
+    #[cfg(test)]
     #[must_use]
-    pub fn standing_at(moment: Moment) -> Rc<Self> {
-        Rc::new(Self::new(Clock::standing_at(moment), None))
+    pub(crate) fn standing_at(moment: Moment) -> Rc<Self> {
+        Rc::new(Self::new(Clock::Virtual(Rc::new(Cell::new(moment))), None))
     }
 
     fn new(clock: Clock, timer: Option<Timer>) -> Self {
@@ -172,7 +173,8 @@ impl Pacer {
     /// Moves a virtual clock to `moment` and rings all alarms due by then.
     ///
     /// Does nothing on the machine's clock.
-    pub fn advance(&self, moment: Moment) {
+    #[cfg(test)]
+    pub(crate) fn advance(&self, moment: Moment) {
         if let Clock::Virtual(time) = &self.clock {
             time.set(moment.max(time.get()));
             self.ring();

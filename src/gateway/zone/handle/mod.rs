@@ -22,11 +22,12 @@ use super::overrides::Overrides;
 use super::restart::{self, Paused};
 use super::shards::Shards;
 use super::steering::{CurrentNumbers, Steering};
-use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
+use super::store_link::{Paces, RateDivergence, Sharing};
 #[cfg(test)]
 use super::supervisor::Crash;
 use super::supervisor::{SupervisorActor, SupervisorAddress, SupervisorId, ZoneSupervisor};
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
+use crate::store::StoreHealth;
 use crate::time::clock;
 use crate::time::pacer::Pacer;
 

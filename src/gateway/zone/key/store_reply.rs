@@ -10,6 +10,7 @@ use super::KeyActor;
 use super::handlers::KeyCall;
 use super::queue::KeyQueue;
 use super::waiter::Waiter;
+use crate::observe::metrics::Rejected;
 use crate::zone::answer::{Charge, Rejection};
 use crate::zone::join::PendingJoin;
 use crate::zone::store_link::{Decision, InForce, NoReply, Reply, StoreLink};
@@ -146,7 +147,7 @@ impl KeyActor {
                 (Verdict::Pass { excess }, Charge::Nothing)
             }
             (Err(NoReply), OnStoreFailure::Closed) => {
-                let rejection = Rejection::without_store();
+                let rejection = Rejection::soon(Rejected::Store);
                 return self.reject(pending.reply, rejection, dry_run);
             }
         };

@@ -19,9 +19,11 @@ use super::ask::{Ask, Reply};
 use super::carried::Carried;
 use super::key_places::{PlacesAsk, PlacesCalls};
 use super::refill::Refilled;
-use super::{Decision, InForce, NoReply, SharedKey, StoreHealth, StoreLink, store_result};
+use super::{Decision, InForce, NoReply, SharedKey, StoreLink};
 use crate::observe::metrics::StoreResult;
-use crate::store::{Charge, Error, Link, LinkUser, StoreAnswer, StoreClock, Trip, within};
+use crate::store::{
+    Charge, Error, Link, LinkUser, StoreAnswer, StoreClock, StoreHealth, Trip, store_result, within,
+};
 use crate::time::pacer::Pacer;
 
 /// With this many batches under way, the next one gathers until one returns or `GATHERED` is over.

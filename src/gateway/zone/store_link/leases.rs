@@ -49,14 +49,6 @@ pub(super) struct LeasingJoin {
     pub(super) reply: Reply<Decision>,
 }
 
-/// What is to be done once the leases are not borrowed any more.
-#[derive(Default)]
-struct Next {
-    decided: Vec<(LeasingJoin, Decision)>,
-    asks: Vec<(LeasingJoin, Refill)>,
-    given_back: Vec<Leased<Decision>>,
-}
-
 impl Leases {
     /// The number of the settings that are in force from now on.
     pub(super) fn next_settings(&self) -> u64 {
@@ -140,18 +132,21 @@ impl Leases {
         let Some(leased) = keys.get_mut(key) else {
             return;
         };
-        let (before, mut next) = (leased.lease.places(), Next::default());
+        let before = leased.lease.places();
+        // What is to be done once the leases are not borrowed any more.
+        let (mut decided, mut given_back) = (Vec::new(), Vec::new());
+        let mut asks: Vec<(LeasingJoin, Refill)> = Vec::new();
         leased.under_way = leased.under_way.saturating_sub(1);
         if refill.ahead > 0 {
             leased.is_refilled = false;
         }
         if let Some(told) = told {
-            next.given_back = leased.take_in(refill, told);
+            given_back = leased.take_in(refill, told);
         }
         if !leased.is_refilled {
             while let Some(first) = leased.waiting.pop_front() {
                 if let Some(decision) = leased.take(first.limit, now) {
-                    next.decided.push((first, decision));
+                    decided.push((first, decision));
                     continue;
                 }
                 leased.waiting.push_front(first);
@@ -159,24 +154,24 @@ impl Leases {
             }
             // The last of them takes places ahead for all who come next.
             for pending in std::mem::take(&mut leased.waiting) {
-                if let Some((_, last)) = next.asks.last_mut() {
+                if let Some((_, last)) = asks.last_mut() {
                     last.ahead = 0;
                 }
                 let refill = self.refill(link, leased, &pending, now);
-                next.asks.push((pending, refill));
+                asks.push((pending, refill));
             }
-            leased.is_refilled = next.asks.last().is_some_and(|(_, it)| it.ahead > 0);
+            leased.is_refilled = asks.last().is_some_and(|(_, it)| it.ahead > 0);
         }
         self.counted(before, leased.lease.places());
         drop(keys);
-        for (pending, decision) in next.decided {
+        for (pending, decision) in decided {
             link.count(StoreResult::Leased);
             pending.reply.send(Ok(decision));
         }
-        for (pending, refill) in next.asks {
+        for (pending, refill) in asks {
             link.charge_join(pending, Some(refill));
         }
-        link.give_back(key, next.given_back, now);
+        link.give_back(key, given_back, now);
         link.watch_leases();
     }
 
@@ -263,7 +258,7 @@ impl Leases {
 impl StoreLink {
     /// How a key's leases are taken, at the rate that is in force for it.
     pub(super) fn terms(&self, key: &Key, rate: Option<Rate>) -> LeaseTerms {
-        let of_file = || self.paces.get(self.paces.index_of(key)).rate();
+        let of_file = || self.paces.of(key).rate();
         LeaseTerms {
             length: self.lease(),
             rate: rate.unwrap_or_else(of_file),

@@ -20,9 +20,7 @@ mod leases;
 mod paces;
 mod rate_divergence;
 mod refill;
-mod shared_by;
 mod shared_key;
-mod store_health;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -34,7 +32,7 @@ use limit::{Account, Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
 
 use super::answer::{Charge, Key};
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
-use crate::store;
+use crate::store::{self, StoreHealth};
 use crate::time::pacer::Pacer;
 use ask::Ask;
 pub(super) use ask::Reply;
@@ -44,9 +42,7 @@ pub(super) use paces::Paces;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
-pub use shared_by::SharedBy;
 use shared_key::SharedKey;
-pub use store_health::{StoreHealth, StoreRefusal, store_result};
 
 /// How a zone is shared, from its settings.
 #[derive(Clone, Debug)]

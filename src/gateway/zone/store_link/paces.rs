@@ -15,10 +15,6 @@ pub(in crate::zone) struct Paces {
     plans: Plans,
 }
 
-/// Which of a zone's paces a key has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PaceIndex(usize);
-
 impl Paces {
     /// The paces of a zone whose file has had these rates since `since`.
     ///
@@ -48,13 +44,8 @@ impl Paces {
         self.paces[0].rate()
     }
 
-    /// Which pace a key has.
-    pub(super) fn index_of(&self, key: &[u8]) -> PaceIndex {
-        PaceIndex(self.plans.index_of(key).map_or(0, |plan| plan + 1))
-    }
-
-    /// The pace with this index.
-    pub(super) fn get(&self, PaceIndex(index): PaceIndex) -> &Pace {
-        &self.paces[index]
+    /// The pace of a key.
+    pub(super) fn of(&self, key: &[u8]) -> &Pace {
+        &self.paces[self.plans.index_of(key).map_or(0, |plan| plan + 1)]
     }
 }

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use limit::{Limit, Moment};
 
-use super::paces::PaceIndex;
 use super::{InForce, StoreLink};
 use crate::store::{self, Charge, Join, Pace, Refund, Retune};
 
@@ -13,7 +12,6 @@ pub(super) struct SharedKey {
     pub(super) zone: Rc<StoreLink>,
     /// Its name in the store.
     pub(super) name: Vec<u8>,
-    pace: PaceIndex,
 }
 
 impl SharedKey {
@@ -21,7 +19,6 @@ impl SharedKey {
         Self {
             zone: Rc::clone(zone),
             name: [&zone.name, key].concat(),
-            pace: zone.paces.index_of(key),
         }
     }
 
@@ -32,7 +29,7 @@ impl SharedKey {
 
     /// The rate that this gateway's file has for the key.
     pub(super) fn pace(&self) -> &Pace {
-        self.zone.paces.get(self.pace)
+        self.zone.paces.of(self.key())
     }
 
     /// A join of a request with this limit.

@@ -81,7 +81,7 @@ impl ZoneSupervisor {
                 let at = (self.counted_at(now), now);
                 answer(known.unwrap_or(&new), own, join.limit, verdict, charge, at)
             }
-            (Err(NoReply), OnStoreFailure::Closed) => Err(Rejection::without_store()),
+            (Err(NoReply), OnStoreFailure::Closed) => Err(Rejection::soon(Rejected::Store)),
         };
         self.answer(pending, answer.into(), now);
     }

@@ -45,7 +45,7 @@ impl ZoneSupervisor {
             return Some(Answer::OneTooMany(join.clone()));
         }
         self.shard.count_request(key, now);
-        self.shard.record(join.arrival(now));
+        self.shard.arrivals.borrow_mut().record(join.arrival(now));
         self.follow_plan(key, now);
         if !self.tuning.algorithm.queues() {
             let is_shared = self.shard.is_shared();

@@ -24,7 +24,7 @@ impl ZoneSupervisor {
         let now = self.shard.pacer.now();
         let mut stats = ZoneStats::default();
         if before == usize::MAX {
-            (stats.depth, stats.in_flight) = (self.shard.depth(), self.shard.running());
+            (stats.depth, stats.in_flight) = (self.shard.depth.get(), self.shard.running.get());
             (stats.active, stats.parked) = (self.keys.active(), self.keys.parked());
         }
         let mut states = Vec::new();
@@ -63,7 +63,8 @@ impl ZoneSupervisor {
         limit: usize,
     ) -> HeavyKeys {
         let now = self.shard.pacer.now();
-        let heaviest = self.shard.heaviest(measure, window, limit, now);
+        let heavy = self.shard.heavy.borrow();
+        let heaviest = heavy.hitters.heaviest(measure, window, limit, now);
         let keys = heaviest.keys.into_iter().map(|heavy| HeavyKey {
             state: self.state(&heavy.key, now),
             name: heavy.key,

@@ -288,7 +288,8 @@ impl ZoneSupervisor {
 
     /// The arrivals of the last ten minutes.
     pub(super) fn arrivals(&self) -> Arrivals {
-        self.shard.arrivals()
+        let arrivals = self.shard.arrivals.borrow();
+        arrivals.arrivals(self.shard.pacer.now())
     }
 
     /// The zone has left the file: the supervisor ends once nothing waits.

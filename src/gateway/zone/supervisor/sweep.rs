@@ -63,7 +63,7 @@ impl ZoneSupervisor {
         let active = self.keys.active();
         // Do not look at each actor: a flood of new keys in a zone full of waiters must stay
         // cheap.
-        if self.shard.busy() >= active {
+        if self.shard.busy.get() >= active {
             return None;
         }
         for _ in 0..active {
@@ -166,9 +166,9 @@ impl ZoneSupervisor {
         let now = self.shard.pacer.now();
         let all_parked = self.park_idle(now);
         let all_forgotten = self.forget_drained(now) && self.shrink();
-        self.shard.forget_old_arrivals(now);
+        self.shard.arrivals.borrow_mut().forget_old(now);
         self.show_keys();
-        self.shard.forget_old(now);
+        self.shard.heavy.borrow_mut().hitters.forget_old(now);
         let is_over = self.phase == Phase::Retiring && self.is_quiet();
         if is_over {
             self.release_leases();

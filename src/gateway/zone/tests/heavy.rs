@@ -105,17 +105,3 @@ fn of_a_long_key_the_beginning_is_kept_and_others_count_apart() {
         );
     });
 }
-
-#[test]
-fn the_last_minute_is_forgotten_before_the_last_ten() {
-    run(async {
-        let bench = Bench::new("1r/s", 10);
-        bench.join("a", burst(0)).await.unwrap().take();
-        bench.advance(70 * SECOND).await;
-        assert_eq!(bench.told().await, []);
-        let long = bench
-            .zone
-            .heavy_keys(Measure::Requests, Window::TenMinutes, 9);
-        assert_eq!(long.await.keys[0].requests, 1);
-    });
-}

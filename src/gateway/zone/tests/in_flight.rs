@@ -139,26 +139,6 @@ fn a_waiter_that_leaves_and_a_turn_that_is_not_used_give_their_places_back() {
 }
 
 #[test]
-fn nobody_waits_for_a_place_longer_than_max_wait() {
-    run(async {
-        let bench = without_rate();
-        let limit = Limit {
-            max_wait: Some(Duration::from_secs(2)),
-            ..at_most(1, 5)
-        };
-        let mut joins: Vec<_> = (0..2).map(|_| bench.join("a", limit)).collect();
-        Bench::settle().await;
-        let _first = now(&mut joins[0]).await.expect("runs").expect("a turn");
-        bench.advance(Duration::from_millis(1_999)).await;
-        assert!(now(&mut joins[1]).await.is_none());
-        bench.advance(Duration::from_millis(1)).await;
-        let rejected = now(&mut joins[1]).await.expect("an answer");
-        assert_eq!(rejected.err(), Some(Rejected::MaxWait));
-        assert_eq!(bench.state("a").await, (1, 0));
-    });
-}
-
-#[test]
 fn a_key_is_neither_parked_nor_evicted_while_its_requests_run() {
     run(async {
         let mut bench = Bench::new("1r/s", 1);

@@ -7,12 +7,12 @@ use futures_util::future::LocalBoxFuture;
 use redis::RedisResult;
 
 use super::super::restart::{Paused, start_on};
-use super::super::store_link::{Paces, Sharing, StoreHealth};
+use super::super::store_link::{Paces, Sharing};
 use super::super::supervisor::Crash;
 use super::super::supervisor::{SupervisorAddress, SupervisorId};
 use super::*;
 use crate::observe::metrics::count_alone;
-use crate::store::{Url, simulated};
+use crate::store::{StoreHealth, Url, simulated};
 use crate::time::clock;
 
 /// A network on which nobody answers.

@@ -9,10 +9,10 @@ use futures_util::future::LocalBoxFuture;
 use limit::{Cost, Delay, Limit, Moment};
 use redis::RedisResult;
 
-use super::super::{Paces, Reply, SharedKey, Sharing, StoreHealth, StoreLink};
+use super::super::{Paces, Reply, SharedKey, Sharing, StoreLink};
 use super::*;
 use crate::observe::metrics::ZoneMetrics;
-use crate::store::{Url, simulated};
+use crate::store::{StoreHealth, Url, simulated};
 use crate::time::pacer::Pacer;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);

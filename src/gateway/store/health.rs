@@ -7,9 +7,8 @@ use std::time::Duration;
 use config::Redis;
 use limit::Moment;
 
-use super::SharedBy;
+use super::{Error, SharedBy, Store};
 use crate::observe::metrics::{Durations, StoreResult};
-use crate::store::{Error, Store, StoreWatch};
 use crate::time::clock;
 
 /// How often a refusal by the store is logged.
@@ -126,7 +125,7 @@ impl StoreHealth {
     /// Logs that the store refused an operation of `zone`, although it is available.
     ///
     /// The first refusal is logged, then one a minute while it goes on.
-    pub(super) fn refused(&self, zone: &str, error: &Error) {
+    pub(crate) fn refused(&self, zone: &str, error: &Error) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let now = clock::now();
         refused.last = Some(error.into());
@@ -153,16 +152,16 @@ impl StoreHealth {
     pub fn round_trips(&self) -> &Durations {
         &self.round_trips
     }
-}
 
-impl StoreWatch for StoreHealth {
-    fn store(&self) -> Store {
+    /// A connection for one thread.
+    pub(super) fn store(&self) -> Store {
         let redis = &self.settings;
         Store::new(redis.url.clone(), &redis.prefix, redis.timeout)
             .with_authorities(redis.ca.clone())
     }
 
-    fn lost(&self, error: &Error) {
+    /// A thread can no longer reach the store.
+    pub(super) fn lost(&self, error: &Error) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         outage.workers += 1;
         if outage.workers == 1 {
@@ -174,7 +173,8 @@ impl StoreWatch for StoreHealth {
         }
     }
 
-    fn still_lost(&self, error: &Error) {
+    /// A thread still cannot reach the store. `error`: why its last try failed.
+    pub(super) fn still_lost(&self, error: &Error) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         outage.reason = error.to_string();
         if outage.logged.len() < MAX_REASONS && !outage.logged.contains(&outage.reason) {
@@ -184,7 +184,10 @@ impl StoreWatch for StoreHealth {
         }
     }
 
-    fn found(&self, is_back: bool) {
+    /// The outage of a thread ends.
+    ///
+    /// `is_back`: it reaches the store again. If not, it does not use it any more.
+    pub(super) fn found(&self, is_back: bool) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         outage.workers = outage.workers.saturating_sub(1);
         // If the worker uses another store by now, the state of this one is unknown.
@@ -194,7 +197,8 @@ impl StoreWatch for StoreHealth {
         }
     }
 
-    fn asked(&self, span: Duration) {
+    /// What was run was answered or given up after this time.
+    pub(super) fn asked(&self, span: Duration) {
         self.round_trips.record(span);
     }
 }
