@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::operator::{json, keys, parse, send_with};
+use crate::support::operator::{json, parse, send_with};
 use crate::support::{Client, Gateway, Origin, eventually, fetch, now, one_zone};
 
 const ZONE: &str = "/api/zones/z/override";

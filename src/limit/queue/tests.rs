@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::{Cost, Reason, Refusal};
+use crate::Cost;
 
 const SECOND: u64 = 1_000_000_000;
 
