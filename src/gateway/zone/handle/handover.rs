@@ -24,7 +24,7 @@ impl Zone {
     pub fn hand_over(&self) -> impl Future<Output = ()> + use<> {
         // One that has ended takes no requests either.
         let living = self.shards.living();
-        all_done(living.map(|it| it.ask(|zone| zone.hand_over())).collect())
+        all_done(living.map(|it| it.ask(ZoneSupervisor::hand_over)).collect())
     }
 
     /// Gives back the places that were taken ahead from the store, and waits until it knows which

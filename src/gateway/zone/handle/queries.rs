@@ -49,7 +49,9 @@ impl Zone {
         let mut top = Top::new(order, limit);
         let step = |zone: &mut _, before| ZoneSupervisor::list(zone, before);
         self.walk(step, async |keys: Vec<KeyState>| {
-            keys.into_iter().for_each(|state| top.show(state));
+            for state in keys {
+                top.show(state);
+            }
             true
         })
         .await;

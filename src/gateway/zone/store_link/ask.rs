@@ -8,7 +8,9 @@ use super::refill::Refill;
 use super::{Decision, NoReply, SharedKey};
 
 /// Receives the store's answer to an operation: exactly once, and [`NoReply`] if it is dropped.
-pub(in crate::zone) struct Reply<T>(Option<Box<dyn FnOnce(Result<T, NoReply>)>>);
+pub(in crate::zone) struct Reply<T>(Option<Receive<T>>);
+
+type Receive<T> = Box<dyn FnOnce(Result<T, NoReply>)>;
 
 impl<T> Reply<T> {
     pub(in crate::zone) fn new(receive: impl FnOnce(Result<T, NoReply>) + 'static) -> Self {

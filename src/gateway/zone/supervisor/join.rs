@@ -77,12 +77,11 @@ impl ZoneSupervisor {
             }
             None => self.wake(&key, now),
         };
-        match active {
-            Some(active) => active.send(move |actor, now, ctx| actor.join(pending, now, ctx)),
-            None => {
-                let rejection = Rejection::soon(Rejected::Keys);
-                self.answer(pending, Answer::Rejected(rejection), now);
-            }
+        if let Some(active) = active {
+            active.send(move |actor, now, ctx| actor.join(pending, now, ctx));
+        } else {
+            let rejection = Rejection::soon(Rejected::Keys);
+            self.answer(pending, Answer::Rejected(rejection), now);
         }
     }
 

@@ -27,11 +27,11 @@ impl ZoneSupervisor {
             (stats.depth, stats.in_flight) = (self.shard.depth.get(), self.shard.running.get());
             (stats.active, stats.parked) = (self.keys.active(), self.keys.parked());
         }
-        let mut states = Vec::new();
+        let mut waiting = Vec::new();
         let next = self.shard.walk(before, WALK_MOST, |snapshot| {
-            states.push(snapshot.state(self.rates.of(&snapshot.key), now));
+            waiting.push(snapshot.state(self.rates.of(&snapshot.key), now));
         });
-        ((stats, states), next)
+        ((stats, waiting), next)
     }
 
     /// A step of listing all keys.

@@ -93,10 +93,10 @@ async fn with_places<'r>(
 ///
 /// No zone charges the request for this.
 async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Rejection)> {
-    let probes = asked
+    let asking = asked
         .iter()
         .map(|asked| gateway.zone(asked.zone).probe(asked.join.clone()));
-    let probed = future::join_all(probes).await.into_iter().enumerate();
+    let probed = future::join_all(asking).await.into_iter().enumerate();
     let mut rejected = probed.filter_map(|(index, rejection)| Some((index, rejection?)));
     let (index, rejection) = rejected.next()?;
     for (other, asked) in asked.iter().enumerate() {
