@@ -1,8 +1,8 @@
 //! Requests that share answers.
 
-use super::count::{CountBy, Level};
+use super::count::Level;
 use super::durations::Durations;
-use super::label::labels;
+use super::label::{CountBy, labels};
 
 labels! {
     /// Where the answer to a request of a route that collapses came from.

@@ -1,10 +1,7 @@
 //! Counts that all threads add to.
 
-use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
-
-use super::label::Label;
 
 /// Number of shards. With more workers than this, some share a shard.
 const SHARDS: usize = 8;
@@ -65,39 +62,6 @@ impl Count {
     pub fn get(&self) -> u64 {
         let counts = self.0.iter();
         counts.map(|count| count.load(Ordering::Relaxed)).sum()
-    }
-}
-
-/// A count for each value of a label.
-pub struct CountBy<L: Label>(L::Counts);
-
-impl<L: Label> Default for CountBy<L> {
-    fn default() -> Self {
-        Self(L::Counts::default())
-    }
-}
-
-impl<L: Label> CountBy<L> {
-    /// Adds to the count of one value.
-    pub fn add(&self, of: L, more: u64) {
-        self.0.as_ref()[of.index()].add(more);
-    }
-
-    /// The count of one value so far.
-    #[must_use]
-    pub fn get(&self, of: L) -> u64 {
-        self.0.as_ref()[of.index()].get()
-    }
-
-    /// The values, each with its count so far.
-    pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        L::texts().zip(self.0.as_ref().iter().map(Count::get))
-    }
-}
-
-impl<L: Label> fmt::Debug for CountBy<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.each()).finish()
     }
 }
 

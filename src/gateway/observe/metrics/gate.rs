@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 use limit::Cuts;
 
 use super::atomic_histogram::AtomicHistogram;
-use super::count::{Count, CountBy};
+use super::count::Count;
 use super::durations::Durations;
-use super::label::labels;
+use super::label::{CountBy, labels};
 use super::registry::Registry;
 use super::store_result::StoreResult;
 

@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::count::CountBy;
-use super::label::labels;
+use super::label::{CountBy, labels};
 
 labels! {
     /// Why a TLS handshake with a client failed.

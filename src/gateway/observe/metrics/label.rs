@@ -1,4 +1,6 @@
-//! The values of a metric's label.
+//! The values of a metric's label, and a count for each.
+
+use std::fmt;
 
 use super::count::Count;
 
@@ -12,6 +14,39 @@ pub trait Label: Copy + 'static {
 
     /// The index of its count.
     fn index(self) -> usize;
+}
+
+/// A count for each value of a label.
+pub struct CountBy<L: Label>(L::Counts);
+
+impl<L: Label> Default for CountBy<L> {
+    fn default() -> Self {
+        Self(L::Counts::default())
+    }
+}
+
+impl<L: Label> CountBy<L> {
+    /// Adds to the count of one value.
+    pub fn add(&self, of: L, more: u64) {
+        self.0.as_ref()[of.index()].add(more);
+    }
+
+    /// The count of one value so far.
+    #[must_use]
+    pub fn get(&self, of: L) -> u64 {
+        self.0.as_ref()[of.index()].get()
+    }
+
+    /// The values, each with its count so far.
+    pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        L::texts().zip(self.0.as_ref().iter().map(Count::get))
+    }
+}
+
+impl<L: Label> fmt::Debug for CountBy<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.each()).finish()
+    }
 }
 
 /// Defines an enum that is a [`Label`]: each variant with its value in the metric.

@@ -35,13 +35,13 @@ pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use code_class::CodeClass;
 pub use collapse::{CollapseMetrics, SharedOutcome, SharedWait};
 pub use config::ConfigMetrics;
-pub use count::{Count, CountBy, Level, Sharded};
+pub use count::{Count, Level, Sharded};
 pub use durations::{DurationHistogram, Durations};
 pub use gate::{BackoffReason, GateMetrics, GateRejected};
 pub use handshakes::{
     HandshakeFailure, count_handshake, count_handshake_failure, handshake_failures, handshakes,
 };
-pub use label::Label;
+pub use label::{CountBy, Label};
 pub use limit_status::LimitStatus;
 pub use log::{count_dropped_line, count_dropped_stderr_line};
 pub use registry::Registry;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::count::CountBy;
 use super::durations::DurationHistogram;
-use super::label::labels;
+use super::label::{CountBy, labels};
 
 labels! {
     /// What a request is to the waiting room.

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::code_class::CodeClass;
-use super::count::CountBy;
 use super::durations::DurationHistogram;
-use super::label::labels;
+use super::label::{CountBy, labels};
 
 labels! {
     /// Result of a request at a server of an origin.

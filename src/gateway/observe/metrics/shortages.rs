@@ -2,8 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::count::CountBy;
-use super::label::labels;
+use super::label::{CountBy, labels};
 
 labels! {
     /// Who waited for a file descriptor.

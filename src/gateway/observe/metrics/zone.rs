@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use limit::{Rate, Reason};
 
-use super::count::{Count, CountBy, Level};
+use super::count::{Count, Level};
 use super::durations::{DurationHistogram, Durations};
-use super::label::labels;
+use super::label::{CountBy, labels};
 use super::limit_status::LimitStatus;
 use super::registry::Registry;
 use super::store_result::StoreResult;
