@@ -2,7 +2,6 @@
 
 #[cfg(test)]
 mod access_log;
-mod gated;
 mod key;
 mod line;
 mod lines;
@@ -14,11 +13,11 @@ mod timeline;
 mod trace;
 mod zone_keys;
 
-pub use gated::{GatedSimulator, ReplayAdmission};
 pub use key::add as add_to_key;
 pub use line::{Form, Line, LineError, Recorded, UnknownForm};
 pub use outcome::{AtGate, Outcome};
-pub use simulator::Simulator;
+pub use simulator::{ReplayAdmission, Simulator};
 pub use spread::Spread;
 pub use timeline::{Join, Timeline};
 pub use trace::Trace;
+pub(crate) use zone_keys::ZoneKeys;

@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use config::Route;
 use limit::{Excess, Moment, Verdict};
 
 use crate::observe::metrics::{GateRejected, LimitStatus};
@@ -46,8 +45,8 @@ impl Outcome {
     }
 
     /// The outcome of a request that a zone rejects.
-    pub(super) fn rejected(route: &Route, excess: Excess, now: Moment) -> Self {
-        let (status, departure) = if route.dry_run {
+    pub(crate) fn rejected(dry_run: bool, excess: Excess, now: Moment) -> Self {
+        let (status, departure) = if dry_run {
             (LimitStatus::RejectedDryRun, Some(now))
         } else {
             (LimitStatus::Rejected, None)
@@ -62,7 +61,7 @@ impl Outcome {
     }
 
     /// The outcome of a request that the zones accept, with these verdicts.
-    pub(super) fn accepted(route: &Route, verdicts: &[Verdict], now: Moment) -> Self {
+    pub(crate) fn accepted(dry_run: bool, verdicts: &[Verdict], now: Moment) -> Self {
         let told = verdicts.iter().map(|verdict| match *verdict {
             Verdict::Delay { until, excess } => (Some(until), excess),
             Verdict::Pass { excess } => (None, excess),
@@ -73,7 +72,7 @@ impl Outcome {
         let (until, excess) = decisive.unwrap_or((None, Excess::default()));
         let (status, departure) = match until {
             None => (LimitStatus::Passed, now),
-            Some(_) if route.dry_run => (LimitStatus::DelayedDryRun, now),
+            Some(_) if dry_run => (LimitStatus::DelayedDryRun, now),
             Some(until) => (LimitStatus::Delayed, until),
         };
         Self {

@@ -3,31 +3,31 @@ use foldhash::fast::RandomState;
 use lru::LruCache;
 
 /// The keys that a zone remembers: at most `max_keys`, of which long ones are kept short.
-pub(super) struct ZoneKeys<S> {
+pub(crate) struct ZoneKeys<S> {
     known: LruCache<Box<[u8]>, S, RandomState>,
     most: usize,
 }
 
 impl<S> ZoneKeys<S> {
-    pub(super) fn new(zone: &Zone) -> Self {
+    pub(crate) fn new(zone: &Zone) -> Self {
         Self {
             known: LruCache::unbounded_with_hasher(RandomState::default()),
             most: zone.max_keys.get(),
         }
     }
 
-    pub(super) fn peek(&self, key: &[u8]) -> Option<&S> {
+    pub(crate) fn peek(&self, key: &[u8]) -> Option<&S> {
         self.known.peek(&*short_key(key))
     }
 
-    pub(super) fn peek_mut(&mut self, key: &[u8]) -> Option<&mut S> {
+    pub(crate) fn peek_mut(&mut self, key: &[u8]) -> Option<&mut S> {
         self.known.peek_mut(&*short_key(key))
     }
 
     /// Marks a key as used. `false` if all keys of the full zone are busy.
     ///
     /// `is_busy` says whether requests of a key wait. Such a key is not evicted.
-    pub(super) fn remember(
+    pub(crate) fn remember(
         &mut self,
         key: &[u8],
         is_busy: impl Fn(&S) -> bool,

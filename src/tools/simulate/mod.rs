@@ -4,7 +4,6 @@ mod chart;
 mod flow;
 mod pending;
 mod rows;
-mod run;
 mod summary;
 
 use std::fs;
@@ -13,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use gateway::replay::{Form, Line, Trace};
+use config::Settings;
+use gateway::replay::{Form, Line, Simulator, Trace};
 
 use self::flow::Flow;
 use self::pending::{NamedRequest, Pending};
 use self::rows::Rows;
-use self::run::{Run, has_gate};
 use self::summary::Summary;
 use super::trace::{SHOWN, form, length, open, progress, svg};
 use crate::complain::{complain, print};
@@ -65,7 +64,7 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
     }
     let has_rows = wanted.rows || !(wanted.summary || io::stdout().is_terminal());
     let mut replay = Replay {
-        run: Run::new(&settings),
+        simulator: Simulator::new(&settings),
         summary: Summary::default(),
         rows: has_rows.then(|| Rows::new(has_gate(&settings))),
         pending: Pending::new(),
@@ -104,8 +103,14 @@ fn name_of(file: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// Whether an origin has a gate.
+fn has_gate(settings: &Settings) -> bool {
+    let mut origins = settings.origins.iter();
+    origins.any(|origin| origin.gate_limits().is_some())
+}
+
 struct Replay<'a> {
-    run: Run<'a>,
+    simulator: Simulator<'a>,
     summary: Summary,
     /// Set if each request is printed.
     rows: Option<Rows>,
@@ -141,7 +146,7 @@ impl Replay<'_> {
                 }
             }
         }
-        self.run.end();
+        self.simulator.end();
         self.settle()?;
         if let Some(flow) = &mut self.flow {
             flow.end();
@@ -151,16 +156,16 @@ impl Replay<'_> {
 
     fn judge(&mut self, line: &Line) -> io::Result<()> {
         self.read += 1;
-        let judged = self.run.judge(self.pending.next_number(), line);
+        let judged = self.simulator.judge(self.pending.next_number(), line);
         self.pending.add(NamedRequest::of(line), judged)?;
         self.settle()
     }
 
     /// Counts and prints the requests whose outcomes are known, in the order of the lines.
     fn settle(&mut self) -> io::Result<()> {
-        let pending = &mut self.pending;
-        self.run
-            .take_known(|(number, outcome)| pending.set(number, outcome));
+        for (number, outcome) in self.simulator.take_known() {
+            self.pending.set(number, outcome);
+        }
         while let Some((request, outcome)) = self.pending.take() {
             let outcome = outcome.as_ref();
             self.summary.add(outcome);
@@ -193,7 +198,7 @@ impl Replay<'_> {
                 "requests stood behind later ones, and were judged at the time of those",
             ),
             (
-                self.run.untimed(),
+                self.simulator.untimed(),
                 "requests have no time at the origin in the trace: they hold no place of max_in_flight or in_flight",
             ),
         ] {
@@ -201,7 +206,7 @@ impl Replay<'_> {
                 complain(format_args!("{count} {what}"));
             }
         }
-        for variable in self.run.untold() {
+        for variable in self.simulator.untold() {
             complain(format_args!(
                 "the trace does not have ${variable}; keys were made without it"
             ));

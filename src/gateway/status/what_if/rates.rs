@@ -9,7 +9,7 @@ use limit::{Moment, Rate};
 
 use super::each;
 use super::other_numbers::OtherNumbers;
-use super::replayed::{Side, alone};
+use super::replayed::Side;
 use crate::status::views::{RateAdvice, Replayed};
 use crate::zone::{Arrival, Arrivals};
 
@@ -66,8 +66,8 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
     }
     let tried = |rate: Rate| {
         let wanted = OtherNumbers::of_rate(rate);
-        let settings = alone(settings, wanted.zone(asked));
-        let mut side = Side::new(&settings, &wanted)?;
+        let zone = wanted.zone(asked);
+        let mut side = Side::new(&zone, &wanted);
         let mut keys: HashMap<&[u8], KeyDemand, RandomState> = HashMap::default();
         let requests = each(arrivals(), deadline, |arrival| {
             let is_limited = side.is_limited(&arrival);

@@ -1,19 +1,18 @@
 //! The replay itself: pure arithmetic over recorded arrivals.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use config::{Route, RouteLimit, Settings, StoreKind, Zone};
+use config::{Route, Settings, StoreKind, Zone};
 use foldhash::fast::RandomState;
-use limit::{Limit, Moment};
+use limit::{Account, Excess, Limit, Moment};
 
 use super::each;
 use super::other_numbers::OtherNumbers;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::LimitStatus;
-use crate::replay::{Line, Outcome, Simulator, Spread};
+use crate::replay::{Outcome, Spread, ZoneKeys};
 use crate::status::views::{ChangedKey, Plain, Replayed, WhatIf};
 use crate::zone::Arrival;
 
@@ -33,10 +32,8 @@ pub(crate) fn replay<'a>(
 ) -> Option<WhatIf> {
     let asked = &settings.zones[zone];
     let same = OtherNumbers::default();
-    let settings_now = alone(settings, asked.clone());
-    let settings_then = alone(settings, wanted.zone(asked));
-    let mut now = Side::new(&settings_now, &same)?;
-    let mut then = Side::new(&settings_then, wanted)?;
+    let then = wanted.zone(asked);
+    let (mut now, mut then) = (Side::new(asked, &same), Side::new(&then, wanted));
     let mut keys: HashMap<&[u8], Fate, RandomState> = HashMap::default();
     let mut has_in_flight = false;
     let requests = each(arrivals, deadline, |arrival| {
@@ -57,24 +54,20 @@ pub(crate) fn replay<'a>(
     })
 }
 
-/// The settings with this zone only. Its routes are made up arrival by arrival.
-pub(crate) fn alone(settings: &Settings, zone: Zone) -> Settings {
-    Settings {
-        zones: vec![zone],
-        ..settings.clone()
-    }
-}
-
 /// The replay with one set of numbers.
 pub(crate) struct Side<'a> {
-    simulator: Simulator<'a>,
     zone: &'a Zone,
     wanted: &'a OtherNumbers,
-    /// The route of the present arrival, with its limit in this zone.
-    route: Route,
+    keys: ZoneKeys<KeyState>,
     counts: Replayed,
     waits: Spread,
     departures: Vec<u64>,
+}
+
+/// What a key was charged, and when the last of its requests leaves: it is not evicted before.
+struct KeyState {
+    account: Account,
+    busy_until: Moment,
 }
 
 /// The requests of a key, and how many of them are rejected with either numbers.
@@ -86,21 +79,18 @@ struct Fate {
 }
 
 impl<'a> Side<'a> {
-    /// `None` if the settings have no zone or no route, which a file always has.
-    pub(crate) fn new(settings: &'a Settings, wanted: &'a OtherNumbers) -> Option<Self> {
-        let zone = settings.zones.first()?;
-        Some(Self {
-            simulator: Simulator::new(settings),
+    pub(crate) fn new(zone: &'a Zone, wanted: &'a OtherNumbers) -> Self {
+        Self {
             zone,
             wanted,
-            route: settings.routes.first()?.clone(),
+            keys: ZoneKeys::new(zone),
             counts: Replayed {
                 rate: Plain::new(&zone.rate.to_string()),
                 ..Replayed::default()
             },
             waits: Spread::default(),
             departures: Vec::new(),
-        })
+        }
     }
 
     /// Decides on the next arrival. Whether it is delayed or rejected.
@@ -112,23 +102,38 @@ impl<'a> Side<'a> {
 
     /// Decides on the next arrival. Whether it is rejected.
     fn judge(&mut self, arrival: &Arrival) -> bool {
+        let outcome = self.outcome(arrival);
+        self.count(&outcome)
+    }
+
+    fn outcome(&mut self, arrival: &Arrival) -> Outcome {
+        let Arrival {
+            time, key, dry_run, ..
+        } = *arrival;
         let limit = self.wanted.limit(self.zone, arrival.limit);
         let limit = Limit {
             in_flight: None,
-            ..limit
+            ..self.zone.limit_of(key, limit)
         };
-        self.route.limits.clear();
-        self.route.limits.push(RouteLimit { zone: 0, limit });
-        self.route.dry_run = arrival.dry_run;
-        let line = Line {
-            time: arrival.time,
-            key: Some(Cow::Borrowed(arrival.key)),
-            path: Cow::Borrowed("/"),
-            cost: Some(limit.cost),
-            recorded: None,
+        let algorithm = self.zone.algorithm;
+        let new = || KeyState {
+            account: Account::new(algorithm),
+            busy_until: time,
         };
-        let outcome = self.simulator.judge_on(&self.route, &line);
-        self.count(&outcome)
+        self.keys
+            .remember(key, |oldest| oldest.busy_until > time, new);
+        let Some(known) = self.keys.peek_mut(key) else {
+            return Outcome::rejected(dry_run, Excess::default(), time);
+        };
+        let rate = self.zone.rate_of(key);
+        if let Some(refusal) = known.account.refuses(rate, limit, time) {
+            return Outcome::rejected(dry_run, refusal.excess, time);
+        }
+        let verdict = known.account.decide(rate, limit, time);
+        let outcome = Outcome::accepted(dry_run, &[verdict], time);
+        let departure = outcome.departure.unwrap_or_default();
+        known.busy_until = known.busy_until.max(departure);
+        outcome
     }
 
     fn count(&mut self, outcome: &Outcome) -> bool {

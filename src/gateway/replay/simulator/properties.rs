@@ -1,4 +1,4 @@
-//! The replay compared with one that looks at every millisecond, and with one that has no gate.
+//! The replay compared with one that looks at every millisecond, and with and without a gate.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,9 +9,9 @@ use limit::Moment;
 use proptest::prelude::*;
 use testing::config;
 
-use super::{GatedSimulator, ReplayAdmission};
+use super::{ReplayAdmission, Simulator};
 use crate::observe::metrics::GateRejected;
-use crate::replay::{Line, Outcome, Recorded, Simulator};
+use crate::replay::{Line, Outcome, Recorded};
 
 /// A request: when it comes, whose it is, and how long it is at the origin, in milliseconds.
 type Request = (u64, u8, u64);
@@ -43,7 +43,7 @@ fn line((at, key, holds): Request, path: &'static str) -> Line<'static> {
 
 /// The outcomes in the order of the lines.
 fn replay(settings: &Settings, lines: &[Line]) -> Vec<Option<Outcome>> {
-    let mut simulator = GatedSimulator::new(settings);
+    let mut simulator = Simulator::new(settings);
     let mut outcomes = vec![None; lines.len()];
     for (number, line) in lines.iter().enumerate() {
         if let ReplayAdmission::Known(outcome) = simulator.judge(number as u64, line) {
@@ -272,9 +272,12 @@ proptest! {
         let open = settings("max_in_flight = 1000000", &routes);
         let free = settings("", &routes);
         let mut simulator = Simulator::new(&free);
-        for (line, outcome) in lines.iter().zip(replay(&open, &lines)) {
+        for ((number, line), outcome) in (0..).zip(&lines).zip(replay(&open, &lines)) {
             let gated = outcome.map(|outcome| Outcome { at_gate: None, ..outcome });
-            prop_assert_eq!(gated, simulator.judge(line));
+            // Without a gate it is known at once.
+            prop_assert_eq!(gated, simulator.judge(number, line).outcome());
         }
+        simulator.end();
+        prop_assert_eq!(simulator.take_known().count(), 0);
     }
 }

@@ -31,7 +31,7 @@ use super::request_keys::RequestKeys;
 use crate::observe::metrics::{GateRejected, LimitStatus};
 
 /// The gateway's zones and its origins' gates, deciding on one request after the other.
-pub struct GatedSimulator<'a> {
+pub struct Simulator<'a> {
     requests: RequestKeys<'a>,
     zones: ZoneQueues<'a>,
     places: KeyPlaces,
@@ -84,7 +84,7 @@ struct Waiting<'a> {
     since: Moment,
 }
 
-impl<'a> GatedSimulator<'a> {
+impl<'a> Simulator<'a> {
     /// Creates the zones and gates of `settings`, all empty.
     #[must_use]
     pub fn new(settings: &'a Settings) -> Self {
@@ -130,7 +130,7 @@ impl<'a> GatedSimulator<'a> {
         };
         let share = self.share(route, line);
         if let Err(reason) = self.predict(route, &share, Duration::ZERO) {
-            let outcome = Outcome::accepted(route, &[], self.now);
+            let outcome = Outcome::accepted(route.dry_run, &[], self.now);
             return ReplayAdmission::Known(rejected(outcome, self.now, reason, self.now));
         }
         let (outcome, joined) = self.join_zones(number, route, line);
@@ -204,7 +204,7 @@ impl<'a> GatedSimulator<'a> {
     fn join_zones(&mut self, number: u64, route: &Route, line: &Line) -> (Outcome, ZonesJoined) {
         let now = self.now;
         let rejected = |excess| {
-            let outcome = Outcome::rejected(route, excess, now);
+            let outcome = Outcome::rejected(route.dry_run, excess, now);
             (outcome, ZonesJoined::default())
         };
         let (mut asked, mut places) = (Vec::with_capacity(route.limits.len()), Vec::new());
@@ -252,7 +252,7 @@ impl<'a> GatedSimulator<'a> {
             turns: if route.dry_run { 0 } else { turns },
             wanted: places,
         };
-        (Outcome::accepted(route, &verdicts, now), joined)
+        (Outcome::accepted(route.dry_run, &verdicts, now), joined)
     }
 
     /// Everything happens that is due by `until`, in order of time.
@@ -286,7 +286,7 @@ impl<'a> GatedSimulator<'a> {
                 if let Some(request) = self.waiting.remove(&number) {
                     self.give_back(number, &request);
                     let Outcome { time, excess, .. } = request.outcome;
-                    let outcome = Outcome::rejected(request.route, excess, time);
+                    let outcome = Outcome::rejected(request.route.dry_run, excess, time);
                     self.known.push((number, outcome));
                 }
             }

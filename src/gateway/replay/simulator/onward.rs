@@ -7,11 +7,11 @@ use config::Route;
 use limit::{Moment, Share};
 
 use super::origin_gates::Joined;
-use super::{GatedSimulator, Waiting};
+use super::{Simulator, Waiting};
 use crate::observe::metrics::{GateRejected, LimitStatus};
 use crate::replay::outcome::{AtGate, Outcome};
 
-impl<'a> GatedSimulator<'a> {
+impl<'a> Simulator<'a> {
     /// A zone gives a request its turn. With the last one it goes on to the gate.
     pub(super) fn turn(&mut self, number: u64) {
         let Some(request) = self.waiting.get_mut(&number) else {
