@@ -12,8 +12,8 @@ use crate::support::files_below;
 /// The last one is for unit tests alone.
 const LAYERS: [&str; 20] = [
     "time",
-    "store",
     "observe",
+    "store",
     "replay",
     "zone",
     "room",

@@ -115,6 +115,12 @@ fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
         (Some(Value::Table(old)), Some(Value::Table(new))) => {
             compare_tables(path, old, new, found);
         }
+        (Some(Value::String(old)), Some(Value::Table(new))) if new.contains_key("url") => {
+            compare_tables(path, &server(old), new, found);
+        }
+        (Some(Value::Table(old)), Some(Value::String(new))) if old.contains_key("url") => {
+            compare_tables(path, old, &server(new), found);
+        }
         (Some(Value::Array(old)), Some(Value::Array(new))) => {
             compare_lists(path, old, new, found);
         }
@@ -123,6 +129,20 @@ fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
             found.push(format!("{path} {} -> {}", text(old), text(new)));
         }
     }
+}
+
+/// A server of an origin that is written as its URL alone, as the table that says the same.
+fn server(url: &str) -> Table {
+    let fields = [
+        ("url", Value::from(url)),
+        ("weight", Value::from(1)),
+        ("backup", Value::from(false)),
+        ("max_in_flight", Value::from(0)),
+    ];
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
 }
 
 /// Compares lists by the names of their items: a place says nothing once others have moved.

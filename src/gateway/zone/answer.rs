@@ -1,6 +1,5 @@
 //! What an actor answers: a turn or a rejection, and what the client may do next.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use limit::{self, Account, Cost, Excess, Limit, Moment, Rate, Refusal, Ticket};
@@ -8,14 +7,6 @@ use limit::{self, Account, Cost, Excess, Limit, Moment, Rate, Refusal, Ticket};
 use super::join::Join;
 use crate::observe::metrics::{LimitStatus, Rejected};
 use crate::store;
-
-/// A client's key: the bytes that the zone's key template makes of a request.
-pub type Key = Arc<[u8]>;
-
-/// The key of the bucket that requests of unknown keys share while a zone takes no more new keys.
-///
-/// No client has it: a request whose own key is empty is not limited.
-pub const NEW_KEYS: &[u8] = b"";
 
 /// How long a client is told to wait if no exact time is known.
 pub(super) const RETRY_SOON: Duration = Duration::from_secs(1);
@@ -73,7 +64,7 @@ pub enum Answer {
     /// The key is unknown, and the zone takes no more new keys now: the request is to join the
     /// bucket of [`NEW_KEYS`].
     OneTooMany(Join),
-    /// The answer to an [`AskPlace`](super::join::AskPlace) that does not wait: no place is free.
+    /// The answer to an [`AskPlace`](super::pending::AskPlace) that does not wait: no place is free.
     NoPlace,
 }
 

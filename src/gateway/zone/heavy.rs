@@ -7,7 +7,7 @@ use config::{Plans, short_key};
 use foldhash::fast::RandomState;
 use limit::{HeavyHitters, Measure, Moment};
 
-use super::answer::Key;
+use super::join::Key;
 use super::stats::KeyState;
 use crate::observe::key_names::KeyNames;
 

@@ -1,13 +1,20 @@
-//! What a request asks of a zone, and how it goes to whoever decides.
+//! What a request asks of a zone.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use limit::{Limit, Moment, Onward, Ticket};
-use tokio::sync::oneshot;
 
-use super::answer::{Answer, Key, NEW_KEYS};
 use super::arrivals::Arrival;
+
+/// A client's key: the bytes that the zone's key template makes of a request.
+pub type Key = Arc<[u8]>;
+
+/// The key of the bucket that requests of unknown keys share while a zone takes no more new keys.
+///
+/// No client has it: a request whose own key is empty is not limited.
+pub const NEW_KEYS: &[u8] = b"";
 
 /// A request that asks a zone for a turn.
 #[derive(Clone, Debug)]
@@ -26,28 +33,6 @@ pub struct Join {
     pub onward: Option<Onward>,
     /// Whether it takes its places in all zones together, once it has its turns.
     pub places_later: bool,
-}
-
-/// A join on its way to an actor. It is answered exactly once, unless the caller has gone before.
-#[derive(Debug)]
-pub(super) struct PendingJoin {
-    pub(super) join: Join,
-    pub(super) reply: oneshot::Sender<Answer>,
-}
-
-/// Asks for a place for a request that has its turn. Answered exactly once, unless the caller has
-/// gone before.
-#[derive(Debug)]
-pub(super) struct AskPlace {
-    /// The ticket of the join.
-    pub(super) ticket: Ticket,
-    /// The route's limit.
-    pub(super) limit: Limit,
-    /// When it joined. Whoever joined first has the next place.
-    pub(super) joined: Moment,
-    /// Whether it waits until a place is free.
-    pub(super) waits: bool,
-    pub(super) reply: oneshot::Sender<Answer>,
 }
 
 /// What happens to the waiters of a key whose charges are forgotten.
@@ -90,12 +75,6 @@ impl Join {
             limit: self.limit,
             dry_run: self.dry_run,
         }
-    }
-
-    /// Makes it pending. Its answer comes to the receiver.
-    pub(super) fn pending(self) -> (PendingJoin, oneshot::Receiver<Answer>) {
-        let (reply, answer) = oneshot::channel();
-        (PendingJoin { join: self, reply }, answer)
     }
 }
 

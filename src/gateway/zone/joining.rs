@@ -7,8 +7,8 @@ use std::task::{Context, Poll, ready};
 use limit::Ticket;
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Grant, Key, Rejection};
-use super::join::Join;
+use super::answer::{Answer, Grant, Rejection};
+use super::join::{Join, Key};
 use super::shards::Shards;
 use super::turn::{Turn, bucket_key, give_back};
 use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use limit::{Moment, Rate};
 
-use super::answer::Key;
+use super::join::Key;
 
 /// The most keys of a zone that have an override of their own.
 pub const MAX_KEYS: usize = 1_000;

@@ -1,6 +1,6 @@
 use limit::{Onward, Rate, SavedAccount, Ticket, ToCome};
 
-use super::answer::Key;
+use super::join::Key;
 
 /// What a zone keeps of a key when its process ends.
 #[derive(Clone, Debug, PartialEq, Eq)]

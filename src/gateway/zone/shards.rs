@@ -8,8 +8,8 @@ use foldhash::fast::RandomState;
 use limit::Moment;
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Key, Rejection};
-use super::join::Join;
+use super::answer::{Answer, Rejection};
+use super::join::{Join, Key};
 use super::restart::Paused;
 use super::supervisor::{SupervisorAddress, ZoneSupervisor};
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};

@@ -8,10 +8,10 @@ use std::time::Duration;
 use limit::{Bucket, Measure, Moment, Rate, Refusal};
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Key, Rejection};
+use super::answer::{Answer, Rejection};
 use super::arrivals::ArrivalLog;
 use super::heavy::HeavyCount;
-use super::join::Join;
+use super::join::{Join, Key};
 use super::stats::{KeyState, PlacesElsewhere};
 use super::store_link::StoreLink;
 use crate::observe::metrics::{Level, LimitStatus, ZoneMetrics};

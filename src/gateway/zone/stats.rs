@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use super::answer::Key;
+use super::join::Key;
 
 /// The state of one key.
 #[derive(Clone, Debug, PartialEq)]

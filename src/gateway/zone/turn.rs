@@ -3,8 +3,9 @@
 use limit::{Cost, Limit, Ticket};
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Charge, Grant, Key, NEW_KEYS, Rejection};
-use super::join::AskPlace;
+use super::answer::{Answer, Charge, Grant, Rejection};
+use super::join::{Key, NEW_KEYS};
+use super::pending::AskPlace;
 use super::shards::Shards;
 use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 

@@ -70,6 +70,7 @@ impl Redis {
     }
 
     /// Sends its process a signal.
+    #[allow(dead_code, reason = "only the tests by night call it")]
     pub fn signal(&self, signal: Signal) {
         let process = self.process.as_ref().expect("it runs");
         let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);

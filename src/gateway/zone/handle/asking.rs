@@ -4,8 +4,8 @@ use tokio::sync::oneshot;
 
 use super::Zone;
 use crate::observe::metrics::LimitStatus;
-use crate::zone::answer::{Answer, Key, Rejection};
-use crate::zone::join::Join;
+use crate::zone::answer::{Answer, Rejection};
+use crate::zone::join::{Join, Key};
 use crate::zone::joining::{Joined, Joining};
 
 impl Zone {

@@ -16,8 +16,7 @@ use limit::{Moment, NewKeyBudget};
 use tokio::sync::oneshot;
 
 use self::tuning::tuning;
-use super::answer::Key;
-use super::join::Waiters;
+use super::join::{Key, Waiters};
 use super::overrides::Overrides;
 use super::restart::{self, Paused};
 use super::shards::Shards;

@@ -9,9 +9,9 @@ use tokio::time::sleep;
 
 use super::Zone;
 use crate::time::clock;
-use crate::zone::answer::Key;
 use crate::zone::arrivals::Arrivals;
 use crate::zone::heavy::HeavyKeys;
+use crate::zone::join::Key;
 use crate::zone::stats::{KeyState, Order, Top, ZoneStats};
 use crate::zone::supervisor::ZoneSupervisor;
 

@@ -15,8 +15,9 @@ use actix::{Actor, Context, StreamHandler, Supervised};
 use limit::{Delay, Departure, Moment, Places, Queue, Rate, Verdict};
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Charge, Grant, Key, Rejection};
-use super::join::PendingJoin;
+use super::answer::{Answer, Charge, Grant, Rejection};
+use super::join::Key;
+use super::pending::PendingJoin;
 use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
 use crate::observe::metrics::{ActorKind, Rejected};

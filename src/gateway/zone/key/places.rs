@@ -9,7 +9,7 @@ use super::super::answer::{Answer, Charge, Outlook, RETRY_SOON};
 use super::KeyActor;
 use super::waiter::{Waiter, WaitsFor};
 use crate::zone::Rejection;
-use crate::zone::join::AskPlace;
+use crate::zone::pending::AskPlace;
 
 /// A request whose time has come, but that must wait until fewer of its key run.
 pub(super) struct DueWaiter {

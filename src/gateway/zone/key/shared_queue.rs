@@ -8,7 +8,8 @@ use limit::{
     Account, Bucket, Cost, Departure, ExternalSchedule, Limit, Moment, Rate, Ticket, Verdict,
 };
 
-use super::super::answer::{Charge, Key};
+use super::super::answer::Charge;
+use super::super::join::Key;
 use super::super::store_link::{Bill, Decision, InForce, StoreLink};
 use super::waiter::Waiter;
 use crate::store;

@@ -12,7 +12,7 @@ use super::queue::KeyQueue;
 use super::waiter::Waiter;
 use crate::observe::metrics::Rejected;
 use crate::zone::answer::{Charge, Rejection};
-use crate::zone::join::PendingJoin;
+use crate::zone::pending::PendingJoin;
 use crate::zone::store_link::{Decision, InForce, NoReply, Reply, StoreLink};
 
 impl KeyActor {

@@ -6,7 +6,7 @@ use limit::{self, Excess, Limit, Moment, Onward, Ticket};
 use tokio::sync::oneshot;
 
 use crate::zone::answer::Answer;
-use crate::zone::join::PendingJoin;
+use crate::zone::pending::PendingJoin;
 
 /// A request that waits for its turn.
 pub(super) struct Waiter {

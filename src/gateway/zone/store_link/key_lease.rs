@@ -6,8 +6,18 @@ use std::time::Duration;
 use limit::{Algorithm, FromLease, Lease, Leased, Limit, Moment, Rate, Refusal, Verdict};
 
 use super::Decision;
-use super::leases::LeasingJoin;
+use super::ask::Reply;
 use super::refill::{Refill, Refilled};
+use crate::zone::join::Key;
+
+/// A join of a zone that takes leases.
+pub(super) struct LeasingJoin {
+    pub(super) key: Key,
+    pub(super) limit: Limit,
+    /// When the request joined.
+    pub(super) since: Moment,
+    pub(super) reply: Reply<Decision>,
+}
 
 /// What is kept of a key.
 pub(super) struct KeyLease {

@@ -6,15 +6,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use limit::{Algorithm, LeaseTerms, Leased, Limit, Moment, Rate};
+use limit::{Algorithm, LeaseTerms, Leased, Moment, Rate};
 use tokio::time::sleep;
 
-use super::ask::Reply;
-use super::key_lease::KeyLease;
+use super::key_lease::{KeyLease, LeasingJoin};
 use super::refill::{Refill, Refilled};
 use super::{Decision, StoreLink};
 use crate::observe::metrics::StoreResult;
-use crate::zone::answer::Key;
+use crate::zone::join::Key;
 
 /// Most keys of a zone on one worker whose requests are counted.
 ///
@@ -38,15 +37,6 @@ pub(super) struct Leases {
     swept: Cell<Moment>,
     /// Which settings of the zone are in force.
     settings: Cell<u64>,
-}
-
-/// A join of a zone that takes leases.
-pub(super) struct LeasingJoin {
-    pub(super) key: Key,
-    pub(super) limit: Limit,
-    /// When the request joined.
-    pub(super) since: Moment,
-    pub(super) reply: Reply<Decision>,
 }
 
 impl Leases {

@@ -30,14 +30,16 @@ use std::time::Duration;
 use config::OnStoreFailure;
 use limit::{Account, Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
 
-use super::answer::{Charge, Key};
+use super::answer::Charge;
+use super::join::Key;
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
 use crate::store::{self, StoreHealth};
 use crate::time::pacer::Pacer;
 use ask::Ask;
 pub(super) use ask::Reply;
 use batcher::Batcher;
-use leases::{Leases, LeasingJoin};
+use key_lease::LeasingJoin;
+use leases::Leases;
 pub(super) use paces::Paces;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;

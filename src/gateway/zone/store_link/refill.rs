@@ -5,7 +5,7 @@ use std::rc::Rc;
 use limit::{Limit, Moment};
 
 use super::{Decision, StoreLink};
-use crate::zone::answer::Key;
+use crate::zone::join::Key;
 
 /// What goes with an ask whose key has a lease: the places to take ahead, and where they go.
 pub(super) struct Refill {

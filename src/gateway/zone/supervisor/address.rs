@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use super::ZoneSupervisor;
 use super::actor::{Call, SupervisorActor};
 use super::here::{self, Here, SupervisorId};
-use crate::zone::answer::{Answer, Key};
-use crate::zone::join::Join;
+use crate::zone::answer::Answer;
+use crate::zone::join::{Join, Key};
 
 /// The address of a supervisor.
 ///

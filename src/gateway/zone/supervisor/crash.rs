@@ -1,7 +1,7 @@
 //! Panics on demand, for the tests of supervision.
 
 use super::ZoneSupervisor;
-use crate::zone::answer::Key;
+use crate::zone::join::Key;
 
 /// What panics.
 #[derive(Debug)]

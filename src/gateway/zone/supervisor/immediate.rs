@@ -10,8 +10,9 @@ use super::keys::{Known, State};
 use super::{Phase, ZoneSupervisor};
 use crate::observe::metrics::Rejected;
 use crate::time::clock;
-use crate::zone::answer::{Charge, Grant, Key, Outlook, Rejection};
-use crate::zone::join::{Join, PendingJoin};
+use crate::zone::answer::{Charge, Grant, Outlook, Rejection};
+use crate::zone::join::{Join, Key};
+use crate::zone::pending::PendingJoin;
 use crate::zone::store_link::{Decision, NoReply, Reply, StoreLink};
 
 impl ZoneSupervisor {

@@ -6,8 +6,9 @@ use tokio::sync::oneshot;
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
 use crate::observe::metrics::Rejected;
-use crate::zone::answer::{Answer, Key, Rejection};
-use crate::zone::join::{Join, PendingJoin};
+use crate::zone::answer::{Answer, Rejection};
+use crate::zone::join::{Join, Key};
+use crate::zone::pending::PendingJoin;
 
 impl ZoneSupervisor {
     /// Answers a request of this worker, or has it answered later.

@@ -7,9 +7,8 @@ use tokio::sync::oneshot;
 
 use super::keys::{Known, State};
 use super::{Active, ZoneSupervisor};
-use crate::zone::answer::Key;
 use crate::zone::heavy::{HeavyKey, HeavyKeys, HeavyName};
-use crate::zone::join::Waiters;
+use crate::zone::join::{Key, Waiters};
 use crate::zone::stats::{KeyState, ZoneStats};
 
 /// How many keys one step of a query visits: a fraction of a millisecond.

@@ -24,10 +24,11 @@ use actix::{Addr, Context};
 use limit::{Account, Bucket, Moment, Ticket};
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Key};
+use super::answer::Answer;
 use super::arrivals::{ArrivalLog, Arrivals};
-use super::join::{AskPlace, Join};
+use super::join::{Join, Key};
 use super::key::{End, KeyActor, KeyCall};
+use super::pending::AskPlace;
 use super::restart;
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;

@@ -2,7 +2,7 @@
 
 use limit::Moment;
 
-use super::super::answer::NEW_KEYS;
+use super::super::join::NEW_KEYS;
 use super::ZoneSupervisor;
 use crate::zone::supervisor::tuning::NewKeys;
 

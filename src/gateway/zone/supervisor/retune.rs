@@ -7,7 +7,7 @@ use limit::{Moment, Rate};
 
 use super::keys::State;
 use super::{Active, Tuning, ZoneSupervisor, shared};
-use crate::zone::answer::{Key, NEW_KEYS};
+use crate::zone::join::{Key, NEW_KEYS};
 use crate::zone::overrides::Overrides;
 
 impl ZoneSupervisor {

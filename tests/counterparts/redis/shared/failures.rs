@@ -4,8 +4,6 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::Signal;
-
 use crate::programs::redis::Redis;
 use crate::redis::shared::relay::Relay;
 use crate::redis::shared::{Fates, count_within, file, under_load};

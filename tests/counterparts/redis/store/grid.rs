@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gateway::store::{Claim, Error, GRID_FORM, Grant, Pace, Store};
+use gateway::store::{Claim, Error, GRID_FORM, Pace, Store};
 use limit::{Algorithm, ClassDemand};
 
 use super::server::{Server, run};

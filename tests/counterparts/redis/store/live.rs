@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gateway::store::{Error, Join, Refund, Store};
+use gateway::store::{Error, Join, Store};
 use limit::{Algorithm, Verdict};
 
 use super::server::{Server, run, timed};

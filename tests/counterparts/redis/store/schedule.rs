@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use gateway::store::{Join, Pace, Refund, Store, StoreAnswer};
-use limit::{Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
+use gateway::store::{Join, Pace, Refund, StoreAnswer};
+use limit::{Algorithm, Cost, Delay, Limit, Moment, Verdict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gateway::store::{self, Join, Pace, Refund, Store};
+use gateway::store::{self, Join, Pace, Store};
 use limit::{
     self, Algorithm, Bucket, Cost, Delay, ExternalSchedule, Limit, Moment, Queue, Ticket, Verdict,
 };
