@@ -45,7 +45,6 @@ pub struct AdviseArguments {
 }
 
 /// Reads the logs and prints the settings that they suggest.
-#[must_use]
 pub fn advise(wanted: &AdviseArguments) -> ExitCode {
     match read(wanted) {
         Ok(Some(advice)) => print(&advise::report(&advice)),

@@ -18,7 +18,6 @@ pub struct CheckArguments {
 }
 
 /// Prints the settings that `file` makes, or every problem with it.
-#[must_use]
 pub fn check(file: &Path, wanted: &CheckArguments) -> ExitCode {
     let loaded = server::load(file);
     let is_valid = loaded.is_ok();

@@ -43,7 +43,6 @@ const LIVENESS: Probe = Probe {
 /// Prints what `/readyz`, or with `is_live` `/healthz`, says at `address`, or at the admin port in `file`.
 ///
 /// Succeeds if the gateway is ready, or with `is_live` if it runs.
-#[must_use]
 pub fn health(address: Option<&AdminAddress>, file: &Path, is_live: bool) -> ExitCode {
     let probe = if is_live { LIVENESS } else { READINESS };
     match find(address, file).and_then(|address| ask(address, &probe)) {

@@ -22,7 +22,6 @@ const SHOWN_OF_OTHERS: usize = 10;
 /// Prints the settings that come closest to those of nginx.
 ///
 /// Reports on standard error what the user must check.
-#[must_use]
 pub fn import(file: &Path) -> ExitCode {
     translated(file).map_or(ExitCode::FAILURE, |settings| print(&settings))
 }

@@ -37,7 +37,6 @@ const ADMIN: &str =
     "admin = \"127.0.0.1:9090\"    # the live page, metrics and API; \"off\" for none";
 
 /// Writes the file. One that is there already is not overwritten.
-#[must_use]
 pub fn init(wanted: &InitArguments) -> ExitCode {
     let saved = text(wanted).and_then(|text| save(&wanted.file, &text));
     ended("drip", saved)

@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use tools::complain::complain;
 
 /// Runs the gateway on `file` until it is told to stop.
-#[must_use]
 pub fn run(file: &Path) -> ExitCode {
     let loaded = match server::load_to_start(file) {
         Ok(loaded) => loaded,

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use tools::complain::print;
 
 /// Prints the schema.
-#[must_use]
 pub fn schema() -> ExitCode {
     print(&format!("{:#}\n", config::schema()))
 }

@@ -14,7 +14,6 @@ pub fn complain(what: impl Display) {
 }
 
 /// Prints the result of a command on standard output.
-#[must_use]
 pub fn print(text: &str) -> ExitCode {
     ended("drip", io::stdout().write_all(text.as_bytes()))
 }
@@ -22,7 +21,6 @@ pub fn print(text: &str) -> ExitCode {
 /// The exit code of a command. Complains about an error in its name.
 ///
 /// A reader that closes the pipe has read enough, which is no error.
-#[must_use]
 pub fn ended(command: &str, result: io::Result<()>) -> ExitCode {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

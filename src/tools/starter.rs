@@ -11,13 +11,11 @@ const ADMIN: &str = "127.0.0.1:9090";
 const ORIGIN: &str = "http://127.0.0.1:9000";
 
 /// Its text.
-#[must_use]
 pub fn plain() -> String {
     TEXT.to_owned()
 }
 
 /// Its text, with another origin.
-#[must_use]
 pub fn with_origin(origin: &str) -> String {
     TEXT.replacen(&toml_string(ORIGIN), &toml_string(origin), 1)
 }

@@ -38,13 +38,11 @@ pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 /// Parses the name of a format. Completions and help list the names.
-#[must_use]
 pub fn form() -> impl TypedValueParser<Value = Form> {
     PossibleValuesParser::new(Form::names()).try_map(|name| name.parse::<Form>())
 }
 
 /// The size of a file in bytes; `None` for standard input (`-`) and for non-files.
-#[must_use]
 pub fn length(path: &Path) -> Option<u64> {
     if path == Path::new("-") {
         return None;

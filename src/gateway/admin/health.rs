@@ -17,7 +17,6 @@ pub struct Health {
 
 impl Health {
     /// The health of the gateway in `gateway`, which does not accept traffic yet.
-    #[must_use]
     pub fn of(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Self {
         Self {
             accepting: Arc::default(),
@@ -33,7 +32,6 @@ impl Health {
     /// Why the gateway can do nothing useful for clients now; `None` if it can.
     ///
     /// It can while no server is in use, if it lets requests or visitors wait or has stale responses.
-    #[must_use]
     pub fn trouble(&self) -> Option<String> {
         let gateway = self.gateway.borrow().as_ref().map(Arc::clone);
         let Some(gateway) = gateway.filter(|_| self.accepting.load(Ordering::Relaxed)) else {

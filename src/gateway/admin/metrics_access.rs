@@ -13,7 +13,6 @@ pub struct CurrentMetricsAccess {
 
 impl CurrentMetricsAccess {
     /// What the file says at the start.
-    #[must_use]
     pub fn new(access: MetricsAccess) -> Self {
         Self {
             needs_token: AtomicBool::new(access == MetricsAccess::Token),

@@ -42,7 +42,6 @@ impl AnswerFields {
     }
 
     /// The first value of a field.
-    #[must_use]
     pub fn first(&self, name: &str) -> Option<&[u8]> {
         let mut fields = self.iter();
         let is_named = |found: &[u8]| found.eq_ignore_ascii_case(name.as_bytes());
@@ -100,7 +99,6 @@ impl SharedAnswer {
     }
 
     /// Its body.
-    #[must_use]
     pub fn body(&self) -> &Arc<AnswerBody> {
         &self.body
     }
@@ -113,7 +111,6 @@ impl SharedAnswer {
     }
 
     /// How old it is, as `Age` says it.
-    #[must_use]
     pub fn age(&self, now: Moment) -> Duration {
         self.head.terms.age(now.since(self.head.arrived))
     }

@@ -81,7 +81,6 @@ impl Follower {
     }
 
     /// When the leader left for the origin; `None` while it waits before.
-    #[must_use]
     pub fn departed(&self) -> Option<Moment> {
         self.flight.departed()
     }
@@ -89,7 +88,6 @@ impl Follower {
     /// It has waited for too long. If the answer had no end within `limit`, nobody waits for it any more.
     ///
     /// Returns whether that is so: then all who follow go on in order, and this is told its turn.
-    #[must_use]
     pub fn give_up(&self, limit: Duration, now: Moment) -> bool {
         self.shared.abandon(&self.key, &self.flight, limit, now)
     }

@@ -281,13 +281,11 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     }
 
     /// Returns the bytes that the entries take beside their answers.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns the number of answers that are kept.
-    #[must_use]
     pub fn answers(&self) -> usize {
         self.answers
     }
@@ -295,7 +293,6 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     /// Returns whether an answer may serve at `now`, also as a stale one.
     ///
     /// It may be the one that was to serve for the longest time, and was evicted.
-    #[must_use]
     pub fn may_serve(&self, now: Moment) -> bool {
         self.answers > 0 && now < self.until
     }

@@ -38,14 +38,12 @@ pub struct Gathered {
 
 impl Gathered {
     /// The bytes of the body so far.
-    #[must_use]
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
     /// The bytes behind the first `read` ones, for a single client that has those; `None` if there
     /// are none.
-    #[must_use]
     pub fn into_rest(self, read: usize) -> Option<Arc<AnswerBody>> {
         let Self {
             mut body,
@@ -90,7 +88,6 @@ impl Leader {
     }
 
     /// What the route says of its kind.
-    #[must_use]
     pub fn collapse(&self) -> &Arc<Collapse> {
         &self.collapse
     }
@@ -118,7 +115,6 @@ impl Leader {
 
     /// The origin cannot be reached. Returns what this one gets if a stale answer serves, which those
     /// who follow get, too. Then this is over, unless it goes on for no client.
-    #[must_use]
     pub fn stand_in(&mut self, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
         let answer = self.shared.stand_in(self, goes_on, now)?;
         self.is_over = !goes_on;
@@ -136,7 +132,6 @@ impl Leader {
     }
 
     /// Begins to gather an answer. `has_length`: whether its head says how long it is.
-    #[must_use]
     pub fn gather(&self, head: AnswerHead, has_length: bool) -> Gathered {
         if !has_length {
             self.flight.open(head.arrived);
@@ -173,7 +168,6 @@ impl Leader {
     }
 
     /// The answer is complete: all who follow get it.
-    #[must_use]
     pub fn complete(mut self, gathered: Gathered, now: Moment) -> Arc<SharedAnswer> {
         let Gathered { head, body, charge } = gathered;
         let answer = Arc::new(SharedAnswer::new(head, body, charge, now));
@@ -198,7 +192,6 @@ impl Leader {
     /// There is no answer, or one that says that the origin fails.
     ///
     /// Returns what this one gets, too, if a stale answer serves.
-    #[must_use]
     pub fn failed(mut self, now: Moment) -> Option<Arc<SharedAnswer>> {
         self.is_over = true;
         self.shared.failed(&self, Cause::Failed, now)

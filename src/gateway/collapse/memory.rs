@@ -148,7 +148,6 @@ impl AnswerBody {
     }
 
     /// The number of its bytes.
-    #[must_use]
     pub fn length(&self) -> usize {
         self.length
     }
@@ -163,7 +162,6 @@ impl AnswerBody {
     }
 
     /// Whether it is cut off.
-    #[must_use]
     pub fn is_cut_off(&self) -> bool {
         let content = self.content.read().unwrap_or_else(PoisonError::into_inner);
         content.is_none()

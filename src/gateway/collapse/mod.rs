@@ -95,7 +95,6 @@ pub struct Kept {
 
 impl SharedAnswers {
     /// `limit`: the most bytes that answers may take.
-    #[must_use]
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             kinds: Mutex::default(),
@@ -129,13 +128,11 @@ impl SharedAnswers {
 
     /// How many answers were forgotten while they still served, or were cut off while clients read
     /// them, because others needed their memory.
-    #[must_use]
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
     }
 
     /// What is kept now.
-    #[must_use]
     pub fn kept(&self) -> Kept {
         let kinds = self.lock();
         Kept {
@@ -145,7 +142,6 @@ impl SharedAnswers {
     }
 
     /// Whether a kept answer may serve at `now`, also as a stale one.
-    #[must_use]
     pub fn may_serve(&self, now: Moment) -> bool {
         self.lock().may_serve(now)
     }
@@ -153,7 +149,6 @@ impl SharedAnswers {
     /// A request of the kind that `key` names comes.
     ///
     /// `may_lead`: whether its answer could be that of others.
-    #[must_use]
     pub fn ask(
         self: &Arc<Self>,
         key: &[u8],

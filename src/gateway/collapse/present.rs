@@ -35,7 +35,6 @@ pub enum Presented {
 
 impl Preconditions<'_> {
     /// Decides what a request of `GET` gets of an answer with a body of `length` bytes.
-    #[must_use]
     pub fn present(&self, head: &AnswerHead, length: usize) -> Presented {
         // Preconditions count only for what would be a success (RFC 9110, section 13.2.1).
         if head.status != 200 {

@@ -48,7 +48,6 @@ pub struct Windows {
 
 impl Windows {
     /// When the answer is good for nothing any more.
-    #[must_use]
     pub fn end(&self) -> Moment {
         self.fresh.max(self.revalidate).max(self.error)
     }
@@ -147,7 +146,6 @@ impl Head<'_> {
     }
 
     /// Decides whom the answer serves.
-    #[must_use]
     pub fn judge(&self, collapse: &Collapse) -> Verdict {
         if self.status >= 500 && self.status != 501 {
             return Verdict::Failed;
@@ -194,13 +192,11 @@ impl Head<'_> {
 
 impl Terms {
     /// How old the answer is `since` it arrived.
-    #[must_use]
     pub fn age(&self, since: Duration) -> Duration {
         self.age + since
     }
 
     /// The same `span` later.
-    #[must_use]
     pub fn later(self, span: Duration) -> Self {
         Self {
             age: self.age + span,
@@ -209,7 +205,6 @@ impl Terms {
     }
 
     /// Until when an answer that arrived at `arrived` serves, by what the route says.
-    #[must_use]
     pub fn windows(&self, collapse: &Collapse, arrived: Moment) -> Windows {
         let own = self
             .lifetime

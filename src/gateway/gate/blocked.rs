@@ -21,7 +21,6 @@ impl BlockedBy {
     pub const ALL: [Self; 4] = [Self::Pace, Self::InFlight, Self::Pause, Self::Outage];
 
     /// The value of the label `by`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Pace => "pace",

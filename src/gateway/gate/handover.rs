@@ -31,7 +31,6 @@ pub(super) fn next_onward() -> Option<Onward> {
 
 impl OriginGate {
     /// What those are told by who go on to this gate.
-    #[must_use]
     pub fn onward(&self) -> Option<Onward> {
         self.onward
     }

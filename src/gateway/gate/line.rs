@@ -41,7 +41,6 @@ impl Line {
     }
 
     /// Reserves a place ahead of the queue. `None`: the gateway stops, or too many wait there.
-    #[must_use]
     pub fn reserve(&self) -> Option<Reserved> {
         let mut state = self.gate.lock();
         let now = clock::now();
@@ -65,7 +64,6 @@ impl Reserved {
     /// Lets a request of this thread wait at the place.
     ///
     /// Until then the alarms of other threads grant its turn.
-    #[must_use]
     pub fn take(mut self) -> Option<Waiting> {
         let turn = self.turn.take()?;
         let mut state = self.gate.lock();

@@ -165,13 +165,11 @@ impl OriginGate {
     }
 
     /// The gate's metrics.
-    #[must_use]
     pub fn metrics(&self) -> &GateMetrics {
         &self.metrics
     }
 
     /// The gate's log events.
-    #[must_use]
     pub fn events(&self) -> &GateEvents {
         &self.events
     }

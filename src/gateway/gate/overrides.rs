@@ -59,7 +59,6 @@ impl Unfit {
 
 impl GateOverride {
     /// Whether it sets the same values, whoever set it and however long it lasts.
-    #[must_use]
     pub fn has_values_of(&self, other: &Self) -> bool {
         let values = |it: &Self| (it.rate, it.max_in_flight, it.is_paused);
         values(self) == values(other)

@@ -89,13 +89,11 @@ impl Place {
     }
 
     /// The line of the request, for another one that takes over from it.
-    #[must_use]
     pub fn line(&self) -> Line {
         Line::new(&self.gate, self.number, self.cost)
     }
 
     /// Whether its request may still be sent: the gateway may have stood still for too long.
-    #[must_use]
     pub fn may_start(&self) -> bool {
         self.gate.may_start()
     }

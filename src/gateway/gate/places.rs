@@ -234,7 +234,6 @@ impl OriginGate {
     }
 
     /// How it shares its places now.
-    #[must_use]
     pub fn place_sharing(&self) -> Option<PlaceSharing> {
         self.lock().place_sharing()
     }

@@ -188,7 +188,6 @@ impl OriginGate {
     }
 
     /// What is not as in the file.
-    #[must_use]
     pub fn overridden(&self) -> Option<GateOverride> {
         self.lock().overridden.as_deref().cloned()
     }

@@ -43,7 +43,6 @@ pub struct GateState {
 
 impl OriginGate {
     /// Its present state, with so many of the deepest keys.
-    #[must_use]
     pub fn state(&self, keys: usize) -> GateState {
         let mut state = self.lock();
         let now = clock::now();

@@ -47,7 +47,6 @@ impl From<GateRejection> for NoTurn {
 
 impl Waiting {
     /// When the request began to wait here: its limits count from then.
-    #[must_use]
     pub fn since(&self) -> Moment {
         self.since
     }

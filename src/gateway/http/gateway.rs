@@ -170,7 +170,6 @@ fn classes(origin: &Origin) -> Vec<(Box<str>, Arc<Count>)> {
 
 impl Gateway {
     /// Starts the zones' supervisors on `workers`. `since` is when the file was last changed.
-    #[must_use]
     pub fn start(
         settings: Settings,
         workers: &[ArbiterHandle],
@@ -280,13 +279,11 @@ impl Gateway {
     }
 
     /// The settings in force.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// The route that takes a request, and its index, as [`RouteIndex::find`] finds it.
-    #[must_use]
     pub fn route(
         &self,
         path: &[u8],
@@ -300,7 +297,6 @@ impl Gateway {
     }
 
     /// The zone with the index that a route holds.
-    #[must_use]
     pub fn zone(&self, index: usize) -> &Arc<Zone> {
         &self.zones[index]
     }
@@ -311,7 +307,6 @@ impl Gateway {
     }
 
     /// All zones, in the order of the file.
-    #[must_use]
     pub fn zones(&self) -> &[Arc<Zone>] {
         &self.zones
     }
@@ -323,25 +318,21 @@ impl Gateway {
     }
 
     /// Sends the spans of sampled requests, if there is a collector.
-    #[must_use]
     pub fn spans(&self) -> Option<&Spans> {
         self.lifecycle.spans.as_ref()
     }
 
     /// The log events of the zone with the index that a route holds.
-    #[must_use]
     pub fn events(&self, index: usize) -> &Events {
         &self.events[index]
     }
 
     /// The origin with the index that a route holds.
-    #[must_use]
     pub fn origin(&self, index: usize) -> &Origin {
         &self.origins[index]
     }
 
     /// The waiting room of the origin with the index that a route holds, if it has one.
-    #[must_use]
     pub fn room(&self, origin: usize) -> Option<&Arc<OriginRoom>> {
         self.rooms.get(origin)?.as_ref()
     }
@@ -379,7 +370,6 @@ impl Gateway {
     }
 
     /// All origins.
-    #[must_use]
     pub fn origins(&self) -> &[Origin] {
         &self.origins
     }
@@ -391,7 +381,6 @@ impl Gateway {
     }
 
     /// Whether any origin that a route leads to has a server that is in use, or none leads to one.
-    #[must_use]
     pub fn has_origin(&self) -> bool {
         let now = clock::now();
         let mut routes = self.forwarding();

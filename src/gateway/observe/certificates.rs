@@ -23,7 +23,6 @@ pub enum CertificateOf {
 
 impl CertificateOf {
     /// The value of the label `of`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -87,7 +86,6 @@ pub fn note_problem(of: CertificateOf, name: &str, problem: Option<&str>) {
 }
 
 /// The certificates in force, in the order in which they came.
-#[must_use]
 pub fn known_certificates() -> Vec<KnownCertificate> {
     known().clone()
 }

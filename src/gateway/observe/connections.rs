@@ -131,7 +131,6 @@ impl ClientConnections {
     }
 
     /// Takes a place if one is free.
-    #[must_use]
     pub fn place_now(&self) -> Option<ConnectionPlace> {
         let permit = Arc::clone(&self.0.capacity).try_acquire_owned();
         permit.ok().map(|permit| self.taken(permit))
@@ -156,7 +155,6 @@ impl ClientConnections {
     }
 
     /// Whether a client has waited for a place since this was last asked, or waits now.
-    #[must_use]
     pub fn take_blocked(&self) -> bool {
         let was_blocked = self.0.was_blocked.swap(false, Ordering::Relaxed);
         was_blocked || self.0.blocked.load(Ordering::Relaxed) > 0
@@ -170,7 +168,6 @@ impl ClientConnections {
     }
 
     /// The connections now.
-    #[must_use]
     pub fn counts(&self) -> ConnectionCounts {
         let waiting = self.0.waiting.load(Ordering::Relaxed);
         ConnectionCounts {
@@ -184,7 +181,6 @@ impl ClientConnections {
     }
 
     /// The connections without a request. Looks at each: to be called seldom.
-    #[must_use]
     pub fn idle(&self) -> IdleConnections {
         let mut busy = 0;
         // Of each address: idle ones, and all.

@@ -8,7 +8,6 @@ use config::{is_printable, put_escaped};
 ///
 /// As in nginx: each byte that is not printable becomes `\xNN`, a backslash `\\`, and a quote
 /// `\x22`.
-#[must_use]
 pub fn escape(bytes: &[u8]) -> String {
     escape_but(bytes, |c| c != '"')
 }
@@ -16,7 +15,6 @@ pub fn escape(bytes: &[u8]) -> String {
 /// Escapes like [`escape`], but leaves quotes unchanged.
 ///
 /// For places where a quote does not end the text.
-#[must_use]
 pub fn escape_unquoted(bytes: &[u8]) -> String {
     escape_but(bytes, |_| true)
 }
@@ -29,7 +27,6 @@ const MAX_NAME: usize = 128;
 /// Bytes from outside as text for people, escaped like [`escape_unquoted`] and of bounded length.
 ///
 /// Keys are shown by [`KeyNames`](super::key_names::KeyNames).
-#[must_use]
 pub fn cut(bytes: &[u8]) -> String {
     // A character comes from at most four bytes, so the rest of a long text is not needed.
     let begin = &bytes[..bytes.len().min(4 * MAX_NAME)];
@@ -42,7 +39,6 @@ pub fn cut(bytes: &[u8]) -> String {
 }
 
 /// As [`cut`], escaped like [`escape`]: for a text between quotes.
-#[must_use]
 pub fn cut_quoted(bytes: &[u8]) -> String {
     in_quotes(&cut(bytes))
 }
@@ -55,7 +51,6 @@ pub(super) fn in_quotes(text: &str) -> String {
 /// The bytes of a text that [`escape`] or [`escape_unquoted`] wrote.
 ///
 /// Returns `None` if the text contains an escape that they never write.
-#[must_use]
 pub fn unescape(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     loop {
@@ -100,7 +95,6 @@ fn escape_but(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
 ///
 /// Programs that write JSON leave those as they are that do not break it. In JSON on one line only
 /// strings have such characters.
-#[must_use]
 pub(super) fn in_json(json: String) -> String {
     with_escapes(json, |text, c| {
         for unit in c.encode_utf16(&mut [0; 2]) {
@@ -110,7 +104,6 @@ pub(super) fn in_json(json: String) -> String {
 }
 
 /// Lines in which characters are escaped that are not printable, all but line feeds.
-#[must_use]
 pub fn in_lines(lines: String) -> String {
     with_escapes(lines, |text, c| match c {
         '\n' => text.push(c),

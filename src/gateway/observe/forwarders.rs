@@ -83,7 +83,6 @@ impl Forwarders {
     }
 
     /// The peers that named different clients in the last seconds.
-    #[must_use]
     pub fn several(&self, now: Moment) -> Vec<Option<IpAddr>> {
         let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = |at: Moment| now.since(at) < FORWARDER_FOR;

@@ -26,7 +26,6 @@ enum Of<'z> {
 
 impl<'z> KeyNames<'z> {
     /// The names of the keys of this zone.
-    #[must_use]
     pub fn of(zone: &'z Zone) -> Self {
         Self(Of::Zone(zone))
     }
@@ -34,14 +33,12 @@ impl<'z> KeyNames<'z> {
     /// The names of the keys at a gate, which are those of the zone that shares it.
     ///
     /// Without such a zone, all requests have the empty key there.
-    #[must_use]
     pub fn at_gate(share: Option<&'z Zone>) -> Self {
         Self(share.map_or(Of::None, Of::Zone))
     }
 
     /// The names of the keys of a zone that has left the file: they are masked, because nothing
     /// says any more whether they are secret.
-    #[must_use]
     pub fn of_former_zone(name: &'z str) -> Self {
         Self(Of::Former(name))
     }
@@ -49,14 +46,12 @@ impl<'z> KeyNames<'z> {
     /// A key, escaped like [`escape_unquoted`], or its masked name.
     ///
     /// The empty key is the bucket that requests of unknown keys share.
-    #[must_use]
     pub fn full(self, key: &[u8]) -> String {
         self.shared_or_masked(key)
             .unwrap_or_else(|| escape_unquoted(key))
     }
 
     /// As [`full`](Self::full), for a text between quotes.
-    #[must_use]
     pub fn full_quoted(self, key: &[u8]) -> String {
         match self.masked(key) {
             Some(name) => name,
@@ -65,19 +60,16 @@ impl<'z> KeyNames<'z> {
     }
 
     /// As [`full`](Self::full), of bounded length.
-    #[must_use]
     pub fn short(self, key: &[u8]) -> String {
         self.shared_or_masked(key).unwrap_or_else(|| cut(key))
     }
 
     /// As [`short`](Self::short), for a text between quotes.
-    #[must_use]
     pub fn short_quoted(self, key: &[u8]) -> String {
         in_quotes(&self.short(key))
     }
 
     /// The masked name of a key, if the zone masks its keys.
-    #[must_use]
     pub fn masked(self, key: &[u8]) -> Option<String> {
         match self.0 {
             Of::None => None,

@@ -59,7 +59,6 @@ impl Networks {
     }
 
     /// The network that crowds the gate, if one does.
-    #[must_use]
     pub fn crowd(&self, now: Moment) -> Option<Crowd> {
         let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = clients.iter().filter(|(_, at)| now.since(*at) < KEPT_FOR);

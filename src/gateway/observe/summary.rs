@@ -33,7 +33,6 @@ struct State<T> {
 
 impl<T: Send + 'static> Summary<T> {
     /// Lines that `write` writes, of an event and how many there were.
-    #[must_use]
     pub fn new(write: fn(&T, u64)) -> Self {
         Self(Arc::new(Shared {
             count: AtomicU64::new(0),

@@ -18,13 +18,11 @@ pub struct Throttle {
 
 impl Throttle {
     /// A throttle that has shown nothing yet.
-    #[must_use]
     pub const fn new() -> Self {
         Self::every(NonZeroU64::MIN)
     }
 
     /// The same that lets one event through in so many seconds.
-    #[must_use]
     pub const fn every(seconds: NonZeroU64) -> Self {
         Self {
             period: seconds.get(),

@@ -82,13 +82,11 @@ impl Connection {
     /// Returns whether it has carried a request before.
     ///
     /// If so, the server may just be closing it.
-    #[must_use]
     pub fn is_reused(&self) -> bool {
         of_both!(self, it => it.is_reused())
     }
 
     /// Returns whether the server has told that it did nothing with the request.
-    #[must_use]
     pub fn is_refused(&self) -> bool {
         match self {
             Self::Http1(_) => false,
@@ -97,7 +95,6 @@ impl Connection {
     }
 
     /// Returns whether the whole connection has ended, and not only one stream of it.
-    #[must_use]
     pub fn is_down(&self) -> bool {
         match self {
             Self::Http1(_) => true,
@@ -171,7 +168,6 @@ impl Connection {
     }
 
     /// Returns whether anything of a response, or of the next head of one, is here.
-    #[must_use]
     pub fn has_received(&self) -> bool {
         match self {
             Self::Http1(connection) => !connection.received().is_empty(),
@@ -239,13 +235,11 @@ impl Connection {
     }
 
     /// Returns whether the whole body of the response was taken.
-    #[must_use]
     pub fn body_is_over(&self) -> bool {
         of_both!(self, it => it.body_is_over())
     }
 
     /// Returns the trailer fields of the response.
-    #[must_use]
     pub fn trailers(&self) -> Option<&Trailers> {
         of_both!(self, it => it.trailers())
     }
@@ -283,7 +277,6 @@ impl Connection {
     /// Returns the received bytes and the stream of a connection that has switched protocols.
     ///
     /// Returns `None` over HTTP/2, which does not switch.
-    #[must_use]
     pub fn into_tunnel(self) -> Option<(Option<Buffer>, OriginStream)> {
         match self {
             Self::Http1(connection) => Some(connection.into_tunnel()),

@@ -48,7 +48,6 @@ impl Dialer {
     }
 
     /// The same dialer with this TLS. If that is what it has, sessions of TLS go on.
-    #[must_use]
     pub(super) fn with_tls(&self, tls: &OriginTls) -> Self {
         let mut dialer = self.clone();
         if self.tls.settings() != tls {

@@ -94,7 +94,6 @@ impl OriginError {
     /// Returns the status for the client.
     ///
     /// 504 if time ran out, 502 if the origin failed, 503 if it was not asked.
-    #[must_use]
     pub fn status(&self) -> u16 {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
@@ -108,7 +107,6 @@ impl OriginError {
     }
 
     /// Returns when the client may try again, if the origin was not asked.
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::AllOut { retry_after, .. } => Some(*retry_after),
@@ -120,7 +118,6 @@ impl OriginError {
     }
 
     /// Returns whether the gateway is at fault, and not a server.
-    #[must_use]
     pub fn is_own(&self) -> bool {
         matches!(
             self,
@@ -130,13 +127,11 @@ impl OriginError {
 
     /// Returns whether the request itself may be the cause: a server had it, and ended the connection
     /// or the stream, or answered what is no response.
-    #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         matches!(self, Self::Broken { .. } | Self::Invalid { .. })
     }
 
     /// Returns whether the request need only wait until a server has fewer requests.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, Self::AllFull { .. })
     }
@@ -145,7 +140,6 @@ impl OriginError {
     ///
     /// A server that was reached but is not the right one stays so: its certificate does not
     /// verify, or it does not speak TLS.
-    #[must_use]
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::Connect { source, .. } => source.kind() != io::ErrorKind::InvalidData,
@@ -161,7 +155,6 @@ impl OriginError {
     }
 
     /// Returns the outcome for the metrics.
-    #[must_use]
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Connect { .. }

@@ -65,20 +65,17 @@ impl<'o> InFlight<'o> {
     }
 
     /// Whether the request may be sent now: the gateway may have stood still since it got its place.
-    #[must_use]
     pub fn may_start(&self) -> bool {
         self.place.as_ref().is_none_or(Place::may_start)
     }
 
     /// Leaves the server, which it did not reach, and returns its place at the origin.
-    #[must_use]
     pub fn leave(&mut self) -> Option<Place> {
         self.entry = None;
         self.place.take()
     }
 
     /// Returns the server that the request is at.
-    #[must_use]
     pub fn server(&self) -> &'o ServerUrl {
         self.server.url()
     }

@@ -85,7 +85,6 @@ impl InFlightTable {
     }
 
     /// Returns since when the oldest request waits for the head of its answer.
-    #[must_use]
     pub fn oldest_unanswered(&self) -> Option<Moment> {
         let mut oldest: Option<Moment> = None;
         self.each(|request| {

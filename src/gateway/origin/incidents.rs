@@ -73,7 +73,6 @@ pub enum OutBy {
 
 impl Availability {
     /// The name in the API.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::InUse => "asked",
@@ -85,7 +84,6 @@ impl Availability {
 
 impl OutBy {
     /// The name in the API.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Failures(_) => "failures",

@@ -69,13 +69,11 @@ impl Origin {
     /// Creates the servers of `settings`, all of them in.
     ///
     /// `dialer` opens the connections to them.
-    #[must_use]
     pub fn new(settings: config::Origin, dialer: &Dialer) -> Self {
         Self::behind(None, settings, dialer)
     }
 
     /// Returns an origin that had left the file and comes back, with the gate that it had.
-    #[must_use]
     pub fn behind(
         known: Option<&Arc<OriginGate>>,
         settings: config::Origin,
@@ -90,7 +88,6 @@ impl Origin {
     ///
     /// Servers that stay keep their state, and requests at the origin keep their places. Those that
     /// wait at the gate keep waiting under the new settings.
-    #[must_use]
     pub fn reload(&self, settings: config::Origin) -> Self {
         let before = &self.servers;
         let server = |OriginServer { url, .. }: &OriginServer| {
@@ -174,13 +171,11 @@ impl Origin {
     }
 
     /// Returns its gate, if it has one.
-    #[must_use]
     pub fn gate(&self) -> Option<&Arc<OriginGate>> {
         self.gate.as_ref()
     }
 
     /// Returns whether requests may be sent to any server.
-    #[must_use]
     pub fn has_server_in(&self, now: Moment) -> bool {
         let alone = self.is_alone();
         self.servers.iter().any(|server| server.is_in(alone, now))
@@ -214,7 +209,6 @@ impl Origin {
     }
 
     /// How long requests were at a server when their clients left before an answer began.
-    #[must_use]
     pub fn lefts(&self) -> Counts {
         self.lefts.counts()
     }
@@ -305,7 +299,6 @@ impl Origin {
     }
 
     /// Returns the settings in force.
-    #[must_use]
     pub fn settings(&self) -> &config::Origin {
         &self.settings
     }

@@ -79,7 +79,6 @@ impl Recorded<'_> {
     /// The zone that decided on the request, and its key there, from the gateway's own log.
     ///
     /// The log has the key escaped; these are its bytes.
-    #[must_use]
     pub fn decided(&self) -> Option<(&str, Cow<'_, [u8]>)> {
         let (zone, key) = self.keyed.as_ref()?;
         let escaped = key.contains('\\').then(|| unescape(key)).flatten();

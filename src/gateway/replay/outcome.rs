@@ -32,13 +32,11 @@ pub struct AtGate {
 
 impl Outcome {
     /// How long it would have waited.
-    #[must_use]
     pub fn delay(&self) -> Option<Duration> {
         self.departure.map(|departure| departure.since(self.time))
     }
 
     /// When it would have left or been rejected.
-    #[must_use]
     pub fn ended(&self) -> Moment {
         let rejected = self.at_gate.map_or(self.time, |gate| gate.until);
         self.departure.unwrap_or(rejected)
@@ -87,7 +85,6 @@ impl Outcome {
 
 impl AtGate {
     /// How long it was there.
-    #[must_use]
     pub fn waited(&self) -> Duration {
         self.until.since(self.since)
     }

@@ -33,20 +33,17 @@ impl Spread {
     }
 
     /// The number that a `share` of all numbers, from 0 to 1, do not exceed; 0 if there are none.
-    #[must_use]
     pub fn at(&self, share: f64) -> u64 {
         // The histogram returns the upper end of a bin, which may exceed every recorded number.
         self.numbers.value_at_quantile(share).min(self.peak)
     }
 
     /// The largest number; 0 if there are none.
-    #[must_use]
     pub fn peak(&self) -> u64 {
         self.peak
     }
 
     /// How many numbers were added.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.numbers.len()
     }

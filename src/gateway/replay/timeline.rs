@@ -32,7 +32,6 @@ impl Join {
 
 impl<const N: usize> Timeline<N> {
     /// Creates a timeline. Its columns are `width` nanoseconds wide at first.
-    #[must_use]
     pub fn new(width: u64, joins: [Join; N]) -> Self {
         Self {
             joins,
@@ -77,7 +76,6 @@ impl<const N: usize> Timeline<N> {
     }
 
     /// The column width for at most `most` columns.
-    #[must_use]
     pub fn width_of(&self, most: usize) -> u64 {
         let (mut count, mut width) = (self.columns.len(), self.width);
         while count > most.max(1) {
@@ -88,7 +86,6 @@ impl<const N: usize> Timeline<N> {
     }
 
     /// The same timeline in columns of at least `width` nanoseconds.
-    #[must_use]
     pub fn coarser(&self, width: u64) -> Self {
         let mut coarser = self.clone();
         while coarser.width < width {
@@ -98,19 +95,16 @@ impl<const N: usize> Timeline<N> {
     }
 
     /// When the first column begins, in nanoseconds.
-    #[must_use]
     pub fn begin(&self) -> u64 {
         self.begin.unwrap_or_default()
     }
 
     /// Width of a column, in nanoseconds.
-    #[must_use]
     pub fn width(&self) -> u64 {
         self.width
     }
 
     /// The values, column by column.
-    #[must_use]
     pub fn columns(&self) -> &[[u64; N]] {
         &self.columns
     }

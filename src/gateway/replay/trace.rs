@@ -92,7 +92,6 @@ impl Trace {
     }
 
     /// The format, once a line was read.
-    #[must_use]
     pub fn form(&self) -> Option<Form> {
         self.form
     }

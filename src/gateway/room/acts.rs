@@ -42,7 +42,6 @@ pub enum Expired {
 
 impl Expired {
     /// Its name in the log.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Override => "override",

@@ -100,7 +100,6 @@ pub struct RoomStatus {
 
 impl OriginRoom {
     /// An empty room. `store`: where it is, if it is shared; `since`: when the file got its limits.
-    #[must_use]
     pub fn new(
         origin: &str,
         settings: &config::Room,
@@ -140,31 +139,26 @@ impl OriginRoom {
     }
 
     /// The name of the origin.
-    #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
     /// The name of the cookie with a session. Two rooms may share a host.
-    #[must_use]
     pub fn session_cookie(&self) -> &str {
         &self.session_cookie
     }
 
     /// The name of the cookie with a ticket.
-    #[must_use]
     pub fn ticket_cookie(&self) -> &str {
         &self.ticket_cookie
     }
 
     /// What those who wait are told by the operator.
-    #[must_use]
     pub fn word(&self) -> Option<RoomWord> {
         self.lock().word.clone()
     }
 
     /// The counters of its requests.
-    #[must_use]
     pub fn metrics(&self) -> &RoomMetrics {
         &self.metrics
     }
@@ -194,7 +188,6 @@ impl OriginRoom {
     }
 
     /// Whether it goes on in this store; `None`: in memory.
-    #[must_use]
     pub fn is_kept_in(&self, store: Option<&Arc<StoreHealth>>) -> bool {
         match &self.asking {
             None => store.is_none(),
@@ -214,7 +207,6 @@ impl OriginRoom {
     }
 
     /// What is shown of it.
-    #[must_use]
     pub fn status(&self, now: Moment) -> RoomStatus {
         let mut state = self.lock();
         state.advance(now);

@@ -48,7 +48,6 @@ pub enum Answered {
 impl OriginRoom {
     /// Reads what a request presents: the texts of sessions and of tickets, in the order in which
     /// they count.
-    #[must_use]
     pub fn read<'t>(
         &self,
         sessions: impl IntoIterator<Item = &'t [u8]>,

@@ -59,7 +59,6 @@ pub struct SavedOriginRoom {
 impl OriginRoom {
     /// What has to be kept of it at `now`; `None`: it is in the store. So many numbers more than were
     /// drawn are to be available from now on, so it must be kept before they are used up.
-    #[must_use]
     pub fn save(&self, more: u64, now: Moment) -> Option<SavedOriginRoom> {
         let state = self.lock();
         let Kept::Here(room) = &state.kept else {

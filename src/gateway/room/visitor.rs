@@ -14,7 +14,6 @@ use crate::store::{RoomDone, RoomOp};
 
 impl OriginRoom {
     /// Answers a request to a room in memory by what it presents; `None`: it is in the store.
-    #[must_use]
     pub fn answer_at_once(
         &self,
         presented: Presented,
@@ -225,7 +224,6 @@ impl OriginRoom {
     }
 
     /// Lets a visitor in who has no ticket, or gives it a number, if the room is in memory.
-    #[must_use]
     pub fn draw_at_once(&self, bind: &[u8], now: Moment) -> Option<Answered> {
         let mut state = self.lock();
         state.advance(now);

@@ -1,7 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The address at which programs on this machine reach a socket that listens at `address`.
-#[must_use]
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -12,7 +11,6 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 /// The URL of the live page of a gateway whose admin port is `admin`.
-#[must_use]
 pub fn live_page(admin: SocketAddr) -> String {
     format!("http://{}/", reachable(admin))
 }

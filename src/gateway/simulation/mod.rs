@@ -16,7 +16,7 @@
 //!
 //! A seed stands for a scenario with zones, and for another one with gates that gateways share.
 //!
-//! Everyday runs take a few random seeds, long ones thousands: see `src/testing/search.rs`. `DRIP_SEEDS=5000`
+//! Everyday runs take a few random seeds, long ones thousands: see `tests/testing/search.rs`. `DRIP_SEEDS=5000`
 //! runs so many, `DRIP_SEED=42` one.
 
 mod claim_call;

@@ -22,7 +22,6 @@ impl Recorder {
     }
 
     /// What was counted, in the text format of Prometheus.
-    #[must_use]
     pub fn render(&self) -> String {
         self.0.render()
     }

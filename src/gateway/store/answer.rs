@@ -31,7 +31,6 @@ impl StoreAnswer {
     /// The key's state after the decision, converted to another clock.
     ///
     /// The other clock showed `at` when Redis's clock showed [`now`](Self::now).
-    #[must_use]
     pub fn account(&self, at: Moment) -> Account {
         self.state.account(self.in_force.rate, self.now, at)
     }
@@ -56,13 +55,11 @@ impl Charge {
     }
 
     /// What was charged.
-    #[must_use]
     pub fn cost(&self) -> Cost {
         self.cost
     }
 
     /// So many of its places, from the one with this index on.
-    #[must_use]
     pub fn part(&self, from: u32, cost: Cost) -> Self {
         Self {
             place: self.place + u64::from(from),
@@ -74,14 +71,12 @@ impl Charge {
     /// What was charged too much for a request that costs this: the last places.
     ///
     /// `None` if nothing was.
-    #[must_use]
     pub fn too_much(&self, cost: Cost) -> Option<Self> {
         let less = self.cost.above(cost)?;
         Some(self.part(cost.get(), less))
     }
 
     /// The same number of places, so many earlier.
-    #[must_use]
     pub fn moved_up(&self, by: Cost) -> Self {
         Self {
             place: self.place.saturating_sub(by.get().into()),
@@ -90,13 +85,11 @@ impl Charge {
     }
 
     /// Whether its places are behind those of another charge.
-    #[must_use]
     pub fn is_behind(&self, other: &Self) -> bool {
         self.place > other.place
     }
 
     /// Whether its places come next to those of another charge.
-    #[must_use]
     pub fn follows(&self, other: &Self) -> bool {
         self.place == other.place + u64::from(other.cost.get())
     }

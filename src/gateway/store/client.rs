@@ -73,7 +73,6 @@ impl Store {
     ///
     /// Each key in Redis begins with `prefix`. Each batch takes at most `timeout`. Whether the
     /// server is reachable shows on first use.
-    #[must_use]
     pub fn new(url: Url, prefix: &str, timeout: Duration) -> Self {
         let most_keys = if url.is_cluster() { 1 } else { MAX_KEYS };
         Self {
@@ -92,7 +91,6 @@ impl Store {
     }
 
     /// The same Redis, if these authorities sign its certificate; `None`: those of the system.
-    #[must_use]
     pub fn with_authorities(mut self, authorities: Option<Authorities>) -> Self {
         self.authorities = authorities;
         self
@@ -279,7 +277,6 @@ impl Store {
     /// Time until a store that is out is worth a [probe](Self::probe).
     ///
     /// It grows while what answers there is no Redis.
-    #[must_use]
     pub fn next_try(&self) -> Duration {
         TRY_EVERY * (1 << self.foreign.get().saturating_sub(1).min(MAX_DOUBLINGS))
     }

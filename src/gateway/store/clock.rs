@@ -68,7 +68,6 @@ impl StoreClock {
     ///
     /// Both ways are taken to take equally long (RFC 5905, section 8). It is off by half of the
     /// time of the fastest answer at most.
-    #[must_use]
     pub fn own(&self, told: Moment) -> Moment {
         let bounds = self.0.get().bounds();
         shifted(
@@ -80,7 +79,6 @@ impl StoreClock {
     /// The last moment on the gateway's clock at which the store's clock can show `told`.
     ///
     /// It is late by the time of the fastest way back.
-    #[must_use]
     pub fn latest(&self, told: Moment) -> Moment {
         shifted(told, self.0.get().bounds().map_or(0, |it| it.most))
     }

@@ -81,7 +81,6 @@ impl From<&Error> for StoreRefusal {
 
 impl StoreHealth {
     /// The store with these settings. Does not connect.
-    #[must_use]
     pub fn new(settings: Redis) -> Self {
         Self {
             settings,
@@ -93,13 +92,11 @@ impl StoreHealth {
     }
 
     /// The store's address and timeout.
-    #[must_use]
     pub fn settings(&self) -> &Redis {
         &self.settings
     }
 
     /// Who shares through the store.
-    #[must_use]
     pub fn shared_by(&self) -> SharedBy {
         *self.lock_shared_by()
     }
@@ -116,7 +113,6 @@ impl StoreHealth {
     }
 
     /// When the present outage began and why; `None` if the store is available.
-    #[must_use]
     pub fn outage(&self) -> Option<(Moment, String)> {
         let outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         (outage.workers > 0).then(|| (outage.since, outage.reason.clone()))
@@ -141,14 +137,12 @@ impl StoreHealth {
     }
 
     /// What it last refused of any zone, although it was available.
-    #[must_use]
     pub fn last_refusal(&self) -> Option<StoreRefusal> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.last.clone()
     }
 
     /// From sending each batch to its answer, or to giving up.
-    #[must_use]
     pub fn round_trips(&self) -> &Durations {
         &self.round_trips
     }
@@ -204,7 +198,6 @@ impl StoreHealth {
 }
 
 /// How what was asked of the store is counted.
-#[must_use]
 pub fn store_result(error: Option<&Error>) -> StoreResult {
     match error {
         None => StoreResult::Ok,

@@ -63,7 +63,6 @@ thread_local! {
 
 impl Link {
     /// This thread's link to a store. Does not connect.
-    #[must_use]
     pub fn here(health: &Arc<StoreHealth>) -> Rc<Self> {
         HERE.with_borrow_mut(|here| {
             here.retain(|link| link.strong_count() > 0);
@@ -85,7 +84,6 @@ impl Link {
     }
 
     /// The connection.
-    #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -94,7 +92,6 @@ impl Link {
     ///
     /// The nodes of a cluster have each a clock. There each user has an estimate of its own: the
     /// key of a gate is on one node.
-    #[must_use]
     pub fn clock(&self) -> Rc<StoreClock> {
         if self.store.is_cluster() {
             return Rc::default();
@@ -137,7 +134,6 @@ impl Link {
     }
 
     /// Whether the store is out.
-    #[must_use]
     pub fn is_out(&self) -> bool {
         self.is_out.get()
     }

@@ -197,25 +197,21 @@ impl Error {
     ///
     /// What is not allowed is no outage: a write without a script may be allowed, and so may the
     /// script of another algorithm.
-    #[must_use]
     pub fn is_outage(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::NotAllowed(_))
     }
 
     /// Whether what answers is no Redis that works, so that it is tried less and less often.
-    #[must_use]
     pub fn is_foreign(&self) -> bool {
         matches!(self, Self::NotRedis(_) | Self::InvalidReply)
     }
 
     /// Whether the store answered, and said no.
-    #[must_use]
     pub fn is_answer(&self) -> bool {
         !matches!(self, Self::Unreachable(_) | Self::Late)
     }
 
     /// The same error without what Redis quotes, which may be the name of a key.
-    #[must_use]
     pub fn without_names(&self) -> Self {
         match self {
             Self::NotAllowed(text) => Self::NotAllowed(without_quoted(text)),
@@ -225,7 +221,6 @@ impl Error {
     }
 
     /// What an operator can do about it, as a part of a message.
-    #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Unreachable(_) | Self::Late => "bring Redis or the way to it back",

@@ -97,7 +97,6 @@ static SOURCES: LazyLock<[Source; 9]> = LazyLock::new(|| {
 /// The version of a key's state in Redis: the first byte of the state, and a part of its name.
 ///
 /// Gateways of another version keep other states under other names.
-#[must_use]
 pub fn form(algorithm: Algorithm) -> u8 {
     match algorithm {
         Algorithm::SlidingWindowLog => 3,

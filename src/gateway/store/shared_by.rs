@@ -54,14 +54,12 @@ fn is_closed(origin: &Origin) -> bool {
 
 impl SharedBy {
     /// What is shared under these settings; `None` if nothing is.
-    #[must_use]
     pub fn of(settings: &Settings) -> Option<Self> {
         let shared_by = Self(Shared::ALL.map(|it| it.is_in(settings)));
         (shared_by != Self::default()).then_some(shared_by)
     }
 
     /// What happens while the store is out, as a part of a message.
-    #[must_use]
     pub fn during_outage(self) -> String {
         let has = |it: Shared| self.0[it as usize];
         let part = match (has(Shared::Rates), has(Shared::Places)) {

@@ -30,7 +30,6 @@ thread_local! {
 }
 
 /// The network of this thread from now on, until the guard is dropped.
-#[must_use]
 pub(crate) fn set_network(network: Rc<dyn Network>) -> Guard {
     NETWORK.set(Some(network));
     Guard(())

@@ -40,7 +40,6 @@ pub enum Clock {
 
 impl Clock {
     /// The present moment.
-    #[must_use]
     pub fn now(&self) -> Moment {
         match self {
             Self::Machine => Moment::from_nanos(epoch_nanos() + monotonic_nanos()),
@@ -53,7 +52,6 @@ impl Clock {
 }
 
 /// The machine's present moment.
-#[must_use]
 pub fn now() -> Moment {
     #[cfg(test)]
     if let Some(time) = simulated::here() {
@@ -65,13 +63,11 @@ pub fn now() -> Moment {
 /// The machine's moment at the kernel's last tick: up to 10 ms ago, five times cheaper to read.
 ///
 /// Meant for the deadlines of many requests, few of which are ever met.
-#[must_use]
 pub fn coarse_now() -> Moment {
     Moment::from_nanos(epoch_nanos() + nanos(clock_gettime(ClockId::MonotonicCoarse)))
 }
 
 /// When a file was last written by the wall clock, but not later than now; `None` if unknown.
-#[must_use]
 pub fn changed(file: &Path) -> Option<Moment> {
     let written = fs::metadata(file).and_then(|file| file.modified()).ok()?;
     let since_epoch = written.duration_since(UNIX_EPOCH).ok()?;
@@ -79,7 +75,6 @@ pub fn changed(file: &Path) -> Option<Moment> {
 }
 
 /// Converts `moment` to the machine's monotonic clock, which the kernel's timers use.
-#[must_use]
 pub fn monotonic(moment: Moment) -> Timespec {
     let nanos = moment.as_nanos().saturating_sub(epoch_nanos());
     Timespec {
@@ -91,7 +86,6 @@ pub fn monotonic(moment: Moment) -> Timespec {
 /// The present moment by the wall clock, which may be set back.
 ///
 /// Meant to be compared by another process.
-#[must_use]
 pub fn wall() -> Moment {
     #[allow(clippy::disallowed_methods)]
     let wall = SystemTime::now()
@@ -110,7 +104,6 @@ const MIN_STEP: u64 = 50_000_000;
 static STEPPED: AtomicI64 = AtomicI64::new(0);
 
 /// How many nanoseconds the wall clock is ahead of moments: 0 until it steps.
-#[must_use]
 pub fn stepped() -> i64 {
     #[cfg(test)]
     if let Some(steps) = simulated::stepped() {
@@ -120,13 +113,11 @@ pub fn stepped() -> i64 {
 }
 
 /// The time of the wall clock at `moment`.
-#[must_use]
 pub fn to_wall(moment: Moment) -> Moment {
     Moment::from_nanos(moment.as_nanos().saturating_add_signed(stepped()))
 }
 
 /// The moment at which the wall clock shows `wall`.
-#[must_use]
 pub fn from_wall(wall: Moment) -> Moment {
     Moment::from_nanos(
         wall.as_nanos()
@@ -165,13 +156,11 @@ fn epoch_nanos() -> u64 {
 }
 
 /// The time of the machine's monotonic clock, in nanoseconds: since the machine was started.
-#[must_use]
 pub fn since_boot() -> u64 {
     monotonic_nanos()
 }
 
 /// The time of the machine's monotonic clock, in microseconds.
-#[must_use]
 pub fn monotonic_micros() -> u64 {
     monotonic_nanos() / 1000
 }

@@ -55,13 +55,11 @@ impl Deadline {
     }
 
     /// Whether a deadline is set.
-    #[must_use]
     pub fn is_running(&self) -> bool {
         self.at != NEVER
     }
 
     /// Returns the time left at the kernel's last tick; very long if no deadline is set.
-    #[must_use]
     pub fn left(&self) -> Duration {
         self.at.since(clock::coarse_now())
     }

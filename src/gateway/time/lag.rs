@@ -35,7 +35,6 @@ impl Lag {
     ///
     /// A wait that was seen too late, because the machine is busy, counts as one of `floor.span`:
     /// the client's bytes were there in time.
-    #[must_use]
     fn after(self, waited: Duration, bytes: u64, floor: Floor) -> Self {
         if floor.byte_nanos == u32::MAX {
             return Self::default();
@@ -48,7 +47,6 @@ impl Lag {
     }
 
     /// Returns how much longer the client may move nothing.
-    #[must_use]
     fn left(self, floor: Floor) -> Duration {
         let left = floor.span.saturating_sub(Duration::from_nanos(self.nanos));
         left.min(floor.pause)

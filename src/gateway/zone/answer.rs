@@ -112,7 +112,6 @@ impl Outlook {
     }
 
     /// Time until a request would be accepted; zero while any remain.
-    #[must_use]
     pub fn retry_after(&self) -> Duration {
         if self.remaining > 0 {
             Duration::ZERO
@@ -159,7 +158,6 @@ impl Grant {
     }
 
     /// The status to count and log for this turn.
-    #[must_use]
     pub fn status(&self, dry_run: bool) -> LimitStatus {
         match (self.due, dry_run) {
             (None, _) => LimitStatus::Passed,
@@ -181,7 +179,6 @@ impl Rejection {
     }
 
     /// A rejection for which no exact time is known.
-    #[must_use]
     pub(super) fn soon(reason: Rejected) -> Self {
         Self {
             reason,
@@ -192,7 +189,6 @@ impl Rejection {
     }
 
     /// The rejection in a pause, if no more requests may wait for its end.
-    #[must_use]
     pub(super) fn in_pause() -> Self {
         Self {
             retry_after: Duration::ZERO,
@@ -203,7 +199,6 @@ impl Rejection {
     /// The status to count and log for this rejection.
     ///
     /// A stop rejects requests also in a dry run: no request is passed on any more.
-    #[must_use]
     pub fn status(&self, dry_run: bool) -> LimitStatus {
         if dry_run && self.reason != Rejected::Stopping {
             LimitStatus::RejectedDryRun

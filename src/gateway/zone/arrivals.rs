@@ -120,13 +120,11 @@ impl ArrivalLog {
 
 impl Arrivals {
     /// No arrival from this moment on is missing. Earlier ones are left out.
-    #[must_use]
     pub fn since(&self) -> Moment {
         self.since
     }
 
     /// When the arrivals were collected.
-    #[must_use]
     pub fn until(&self) -> Moment {
         self.until
     }
@@ -149,7 +147,6 @@ impl Arrivals {
     /// The arrivals in order of time. Those of one worker stay in their order.
     ///
     /// Sorts them first: a few milliseconds for as many as a zone keeps.
-    #[must_use]
     pub fn in_order(&self) -> impl ExactSizeIterator<Item = Arrival<'_>> {
         let chunks = self.chunks.iter();
         let all = chunks.flat_map(|chunk| (0..chunk.entries.len()).map(move |at| (&**chunk, at)));

@@ -54,19 +54,16 @@ pub(super) struct HeavyCount {
 
 impl HeavyName {
     /// The key, or its first 128 bytes.
-    #[must_use]
     pub fn begin(&self) -> &[u8] {
         &self.0[..self.0.len().min(MAX_KEY_SIZE)]
     }
 
     /// The key, if it is kept whole.
-    #[must_use]
     pub fn whole(&self) -> Option<&Key> {
         (self.0.len() <= MAX_KEY_SIZE).then_some(&self.0)
     }
 
     /// As text: of a long key the beginning and an ellipsis, or its masked name.
-    #[must_use]
     pub fn full(&self, names: KeyNames) -> String {
         match self.whole() {
             Some(key) => names.full(key),
@@ -77,7 +74,6 @@ impl HeavyName {
     }
 
     /// As text of bounded length.
-    #[must_use]
     pub fn short(&self, names: KeyNames) -> String {
         match self.whole() {
             Some(key) => names.short(key),
@@ -93,7 +89,6 @@ impl HeavyName {
     }
 
     /// The name of its plan, if it has one and is kept whole.
-    #[must_use]
     pub fn plan<'p>(&self, plans: &'p Plans) -> Option<&'p str> {
         plans.name_of(self.whole()?)
     }

@@ -46,7 +46,6 @@ pub enum Waiters {
 
 impl Join {
     /// A new request that joins this zone alone.
-    #[must_use]
     pub fn new(key: Key, plan: Option<usize>, limit: Limit) -> Self {
         Self {
             key,
@@ -79,7 +78,6 @@ impl Join {
 }
 
 /// Returns a ticket that is unique in this process: each thread counts up from its own start.
-#[must_use]
 pub fn next_ticket() -> Ticket {
     static THREADS: AtomicU64 = AtomicU64::new(0);
     thread_local! {

@@ -104,7 +104,6 @@ impl<'z> Joining<'z> {
     }
 
     /// Returns the request's own key, until its turn has it.
-    #[must_use]
     pub fn key(&self) -> Option<&Key> {
         self.key.as_ref()
     }
@@ -115,7 +114,6 @@ impl<'z> Joining<'z> {
     }
 
     /// Whether its zone decides as usual, and lets it pass all the same.
-    #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.dry_run
     }

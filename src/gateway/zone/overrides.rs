@@ -38,13 +38,11 @@ pub struct Overrides {
 
 impl Overrides {
     /// Whether nothing differs from the file.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.zone.is_none() && self.keys.is_empty()
     }
 
     /// Whether any is over.
-    #[must_use]
     pub fn any_expired(&self, now: Moment) -> bool {
         let mut all = self.keys.values().chain(&self.zone);
         all.any(|it| it.until <= now)

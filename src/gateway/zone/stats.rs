@@ -58,7 +58,6 @@ pub struct Top {
 
 impl Top {
     /// An empty collection for the first `limit` keys.
-    #[must_use]
     pub fn new(order: Order, limit: usize) -> Self {
         Self {
             order,
@@ -86,7 +85,6 @@ impl Top {
     }
 
     /// The keys in order. Keys of equal rank are ordered by their bytes.
-    #[must_use]
     pub fn into_sorted(self) -> Vec<KeyState> {
         self.kept.into_values().rev().collect()
     }

@@ -44,19 +44,16 @@ impl<'z> Turn<'z> {
     }
 
     /// What the actor knew when it granted the turn.
-    #[must_use]
     pub fn grant(&self) -> &Grant {
         &self.grant
     }
 
     /// Whether the bucket that unknown keys share granted it, and not that of the request's key.
-    #[must_use]
     pub fn is_flood(&self) -> bool {
         self.is_flood
     }
 
     /// The request's own key.
-    #[must_use]
     pub fn key(&self) -> &Key {
         &self.key
     }
@@ -69,10 +66,6 @@ impl<'z> Turn<'z> {
     /// Uses the turn: the charge stays.
     ///
     /// Returns the place of the request among the running ones of its key, if it has one.
-    #[allow(
-        clippy::must_use_candidate,
-        reason = "a place that nobody holds is free again"
-    )]
     pub fn take(mut self) -> Option<OccupiedPlace<'z>> {
         self.use_up()
     }
@@ -158,7 +151,6 @@ impl<'z> Turn<'z> {
     }
 
     /// What this turn was charged, to be changed once the turn was used.
-    #[must_use]
     pub fn used(&self) -> UsedTurn<'z> {
         UsedTurn {
             shards: self.shards,

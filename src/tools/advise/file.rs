@@ -16,7 +16,6 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 ///
 /// `option` is what commands need to find the file, such as ` -c mine.toml`. If the log is too
 /// short for its numbers to be right, they limit nobody.
-#[must_use]
 pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> String {
     let survey = &advice.survey;
     let zone = &advice.zone;

@@ -9,7 +9,6 @@ use super::keys::HeavyKey;
 use super::survey::Survey;
 
 /// The limit of a route and its zone, to append to a file whose last table is the route.
-#[must_use]
 pub fn toml(advice: &Advice) -> String {
     let (survey, zone) = (&advice.survey, &advice.zone);
     format!(

@@ -18,7 +18,6 @@ use crate::shown::{percent, share};
 const EARLIEST_DATE: u64 = 1_000_000_000_000_000_000;
 
 /// The whole advice, for people.
-#[must_use]
 pub fn report(advice: &Advice) -> String {
     let survey = &advice.survey;
     let mut text = format!("{}\n{}\n", headline(advice), basis(survey));

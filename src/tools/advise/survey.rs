@@ -62,7 +62,6 @@ impl Survey {
     /// Takes the keys that the gateway logged for a zone.
     ///
     /// Requests that another zone decided are left out.
-    #[must_use]
     pub fn of_zone(mut self, zone: String) -> Self {
         self.zone = Some(zone);
         self
@@ -72,7 +71,6 @@ impl Survey {
     ///
     /// Its keys are those that the gateway logged for it. Where a log names no zone, they are made
     /// as the zone says.
-    #[must_use]
     pub fn of_zone_in_file(mut self, zone: config::Zone) -> Self {
         self.zone = Some(zone.name.clone());
         self.template = zone.key.clone();
@@ -86,19 +84,16 @@ impl Survey {
     }
 
     /// The variables of the key that the logs do not contain.
-    #[must_use]
     pub fn untold(&self) -> Vec<String> {
         self.untold.iter().map(|name| format!("${name}")).collect()
     }
 
     /// The format of the first log that could be read.
-    #[must_use]
     pub fn form(&self) -> Option<Form> {
         self.form
     }
 
     /// Whether no request has had a key.
-    #[must_use]
     pub fn is_keyless(&self) -> bool {
         self.group.keys.slots() == 0
     }

@@ -36,7 +36,6 @@ enum Scene {
 }
 
 /// Plays a scene until it ends or is interrupted.
-#[must_use]
 pub fn demo(wanted: &DemoArguments) -> ExitCode {
     let played = actix_rt::System::new().block_on(async {
         match wanted.scene {

@@ -32,7 +32,6 @@ const SILENT_AFTER: Duration = Duration::from_secs(3);
 /// Finds what the origin can take, and prints it.
 ///
 /// Succeeds if something was found, or nobody asked for more than what held.
-#[must_use]
 pub fn find(wanted: &FindArguments) -> ExitCode {
     let found = actix_rt::System::new().block_on(run(wanted));
     match found {

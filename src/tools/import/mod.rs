@@ -55,7 +55,6 @@ pub struct Import {
 }
 
 /// Translates the text of `main`. Includes and certificates are relative to its folder.
-#[must_use]
 pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
     let (page, mut notes, subject) = if ingress::is_manifest(main, text) {
         let (page, notes) = ingress::translate(main, text);

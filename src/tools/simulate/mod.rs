@@ -47,7 +47,6 @@ pub struct SimulateArguments {
 /// Replays a trace against `file`.
 ///
 /// Prints a line for each request, or a summary.
-#[must_use]
 pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
     let settings = match config::load(file) {
         Ok(settings) => settings,

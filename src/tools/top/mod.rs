@@ -49,7 +49,6 @@ impl State {
 /// Shows the gateway whose admin port is at `address`, until the user quits.
 ///
 /// Shows it once if `once` is set or the output is not a terminal.
-#[must_use]
 pub fn top(address: &AdminAddress, once: bool) -> ExitCode {
     let shown = actix_rt::System::new().block_on(show(address, once));
     ended("drip top", shown)

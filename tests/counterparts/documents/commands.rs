@@ -88,13 +88,13 @@ const NOT_RUN: [(&str, &str, &str); 12] = [
     // Few seeds run with the unit tests.
     (
         "DRIP_SEEDS=5000 cargo test --lib simulation",
-        "src/testing/search.rs",
+        "tests/testing/search.rs",
         "variable(\"DRIP_SEEDS\").unwrap_or(default)",
     ),
     // The same.
     (
         "DRIP_SEEDS=350 cargo test --release --lib the_end_of",
-        "src/testing/search.rs",
+        "tests/testing/search.rs",
         "variable(\"DRIP_SEEDS\").unwrap_or(default)",
     ),
     // It takes minutes.

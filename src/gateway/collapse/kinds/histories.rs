@@ -1,6 +1,6 @@
 //! Random histories on a virtual clock, against a naive model.
 //!
-//! `src/testing/search.rs` says how many run, and how to run more.
+//! `tests/testing/search.rs` says how many run, and how to run more.
 
 mod counts;
 mod ends;

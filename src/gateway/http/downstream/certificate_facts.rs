@@ -19,7 +19,6 @@ pub struct ClientCertificate {
 
 impl ClientCertificate {
     /// Reads a certificate. What cannot be read is empty.
-    #[must_use]
     pub fn of(certificate: &[u8]) -> Self {
         let hash = digest(&SHA256, certificate);
         let fingerprint = { hash.as_ref().iter() }.map(|byte| format!("{byte:02x}"));

@@ -23,7 +23,6 @@ struct Extras {
 
 impl ConnectionContext {
     /// The context of a connection with this peer. `usage`: what it has carried; `None`: without limit.
-    #[must_use]
     pub fn new(peer: Peer, usage: Option<Usage>) -> Self {
         let extras = OnceCell::new();
         if let Some(usage) = usage {

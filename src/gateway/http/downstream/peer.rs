@@ -56,7 +56,6 @@ impl From<PeerAddress> for SocketAddr {
 
 impl Peer {
     /// Returns the client's address, with an IPv4-mapped address as IPv4; `None` on a unix socket.
-    #[must_use]
     pub fn ip(&self) -> Option<IpAddr> {
         self.address.map(|address| address.ip.to_canonical())
     }
@@ -82,7 +81,6 @@ impl Peer {
     }
 
     /// Returns the certificate that the client showed, once it is verified.
-    #[must_use]
     pub fn certificate(&self) -> Option<&ClientCertificate> {
         self.facts.as_ref()?.certificate.as_ref()
     }
@@ -101,7 +99,6 @@ impl Peer {
     }
 
     /// Returns `http` or `https`.
-    #[must_use]
     pub fn scheme(&self) -> &'static str {
         if self.secure { "https" } else { "http" }
     }

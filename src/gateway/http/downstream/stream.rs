@@ -62,7 +62,6 @@ pub enum ClientError {
 
 impl ClientError {
     /// Returns the status for the client, if it can still receive a response.
-    #[must_use]
     pub fn status(self) -> u16 {
         match self {
             Self::Gone => 499,

@@ -35,7 +35,6 @@ pub struct Timeouts {
 
 impl Timeouts {
     /// Takes the values from the settings.
-    #[must_use]
     pub fn of(server: &Server) -> Self {
         let narrow = |number: u128| u32::try_from(number).unwrap_or(u32::MAX);
         let rate = server.min_body_rate;

@@ -56,7 +56,6 @@ pub struct Worker {
 
 impl Worker {
     /// Creates the state of the worker on this thread, which follows the gateway in `gateway`.
-    #[must_use]
     pub fn new(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Rc<Self> {
         let worker = Rc::new_cyclic(|own| Self {
             own: Weak::clone(own),

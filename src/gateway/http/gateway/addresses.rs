@@ -36,7 +36,6 @@ impl Gateway {
     }
 
     /// The addresses in force.
-    #[must_use]
     pub fn addresses(&self) -> Addresses {
         let known = self.lifecycle.addresses.lock();
         known.unwrap_or_else(PoisonError::into_inner).clone()
@@ -44,7 +43,6 @@ impl Gateway {
 
     /// The gateway under the same settings, with these addresses of names. Servers at addresses
     /// that stay keep their state.
-    #[must_use]
     pub fn with_addresses(&self, addresses: Addresses, workers: &[ArbiterHandle]) -> Self {
         let known = self.lifecycle.addresses.lock();
         *known.unwrap_or_else(PoisonError::into_inner) = addresses;

@@ -135,7 +135,6 @@ fn origin_name<'s>(settings: &'s Settings, route: &Route) -> Option<&'s str> {
 
 impl Gateway {
     /// The costs of the route with this index, if they are learned.
-    #[must_use]
     pub fn learned_costs(&self, route: usize) -> Option<&RouteCosts> {
         self.learned_costs.routes.get(route)?.as_ref()
     }
@@ -150,7 +149,6 @@ impl Gateway {
 
 impl RouteCosts {
     /// What a request of this method counts for.
-    #[must_use]
     pub fn charged(&self, method: &[u8]) -> Cost {
         if self.rule.is_shadow {
             return Cost::ONE;
@@ -159,7 +157,6 @@ impl RouteCosts {
     }
 
     /// How the costs are learned, as the file says.
-    #[must_use]
     pub fn rule(&self) -> &LearnedCost {
         &self.rule
     }

@@ -41,7 +41,6 @@ pub enum MaintenanceTarget {
 
 impl Maintenances {
     /// That of a target.
-    #[must_use]
     pub fn get(&self, target: &MaintenanceTarget) -> Option<&Maintenance> {
         match target {
             MaintenanceTarget::AllRoutes => self.all.as_ref(),
@@ -89,7 +88,6 @@ impl Maintenances {
     }
 
     /// What a route is in: of its own and that of all routes, the one that ends later.
-    #[must_use]
     pub fn of(&self, route: &Route) -> Option<&Maintenance> {
         route.origin()?;
         let own = if self.routes.is_empty() {

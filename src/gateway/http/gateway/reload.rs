@@ -18,7 +18,6 @@ impl Gateway {
     ///
     /// A zone whose name, key, algorithm and store stay the same keeps its keys and queues. New
     /// zones start. Zones that left the file end once nothing waits there. Maintenance goes on.
-    #[must_use]
     pub fn reload(
         &self,
         mut settings: Settings,

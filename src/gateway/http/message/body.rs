@@ -43,7 +43,6 @@ enum State {
 
 impl BodyDecoder {
     /// Creates a decoder for a body of this length.
-    #[must_use]
     pub fn new(length: BodyLength) -> Self {
         Self(match length {
             BodyLength::None | BodyLength::Length(0) => State::Over(None),
@@ -54,7 +53,6 @@ impl BodyDecoder {
     }
 
     /// Returns whether the whole body has been received.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.0, State::Over(_))
     }
@@ -113,7 +111,6 @@ impl BodyDecoder {
     /// Returns how many data bytes came before the error in the last [`Self::decode`].
     ///
     /// They are valid and at the start of its bytes, so they may be forwarded.
-    #[must_use]
     pub fn salvaged(&self) -> usize {
         match &self.0 {
             State::Chunked(chunks) => chunks.salvaged(),
@@ -136,7 +133,6 @@ impl BodyDecoder {
     }
 
     /// Returns the trailer fields of a complete body.
-    #[must_use]
     pub fn trailers(&self) -> Option<&Trailers> {
         match &self.0 {
             State::Over(trailers) => trailers.as_deref(),
@@ -153,7 +149,6 @@ pub struct BodyEncoder {
 
 impl BodyEncoder {
     /// Creates an encoder for a body of this length.
-    #[must_use]
     pub fn new(length: BodyLength) -> Self {
         Self {
             chunked: length == BodyLength::Chunked,

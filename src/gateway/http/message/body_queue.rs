@@ -29,19 +29,16 @@ impl BodyMemory {
     }
 
     /// Returns the upper bound, in bytes.
-    #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }
 
     /// Returns the number of bytes that queues have, in whole blocks.
-    #[must_use]
     pub fn held(&self) -> u64 {
         self.blocks.load(Ordering::Relaxed).saturating_mul(BLOCK)
     }
 
     /// Returns how often a queue got no memory, so that a request went on without.
-    #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -77,7 +74,6 @@ pub struct BodyQueue {
 
 impl BodyQueue {
     /// Creates an empty queue for `limit` bytes, and for the rest of the piece that exceeds them.
-    #[must_use]
     pub fn new(memory: &Arc<BodyMemory>, limit: u64) -> Self {
         Self {
             memory: Arc::clone(memory),
@@ -89,7 +85,6 @@ impl BodyQueue {
     }
 
     /// Returns whether the queue has no bytes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
@@ -131,13 +126,11 @@ impl BodyQueue {
     }
 
     /// Returns the number of blocks that have bytes.
-    #[must_use]
     pub fn pieces(&self) -> usize {
         self.pieces.len()
     }
 
     /// Returns a copy of a block; `None` if there are no more than `nth`.
-    #[must_use]
     pub fn copy(&self, nth: usize) -> Option<Buffer> {
         let piece = self.pieces.get(nth)?;
         let mut copy = Buffer::take();

@@ -134,7 +134,6 @@ pub struct Buffer {
 
 impl Buffer {
     /// Takes an empty buffer from this thread's pool.
-    #[must_use]
     pub fn take() -> Self {
         Self {
             bytes: POOL.with(Pool::take),
@@ -153,7 +152,6 @@ impl Buffer {
     }
 
     /// Returns the bytes in the buffer.
-    #[must_use]
     pub fn filled(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
@@ -164,13 +162,11 @@ impl Buffer {
     }
 
     /// Returns the number of bytes in the buffer.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
     /// Returns whether the buffer is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }

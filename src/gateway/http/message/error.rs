@@ -30,7 +30,6 @@ pub enum BadRequest {
 
 impl BadRequest {
     /// Returns the status of the response to the client.
-    #[must_use]
     pub fn status(self) -> u16 {
         match self {
             Self::TooSlow => 408,

@@ -63,7 +63,6 @@ pub enum FieldName {
 
 impl FieldName {
     /// Recognizes a field's name.
-    #[must_use]
     pub fn of(name: &[u8]) -> Self {
         match name.len() {
             2 if is(name, b"te") => Self::Te,

@@ -148,7 +148,6 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Returns every field: its known name, its name as sent, and its trimmed value.
-    #[must_use]
     pub fn iter(self) -> impl DoubleEndedIterator<Item = (FieldName, &'a [u8], &'a [u8])> {
         self.table.iter().map(move |field| {
             let (name, value) = (field.name(), field.value);
@@ -161,13 +160,11 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns whether the field occurs.
-    #[must_use]
     pub fn has(self, known: FieldName) -> bool {
         self.present & known.bit() != 0
     }
 
     /// Returns the values of a well-known field, in order.
-    #[must_use]
     pub fn all(self, known: FieldName) -> impl DoubleEndedIterator<Item = &'a [u8]> {
         let table = if self.has(known) { self.table } else { &[] };
         table
@@ -177,7 +174,6 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the first value of a well-known field.
-    #[must_use]
     pub fn first(self, known: FieldName) -> Option<&'a [u8]> {
         self.all(known).next()
     }
@@ -212,7 +208,6 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns whether `Connection` lists this field, so that the field is not forwarded.
-    #[must_use]
     pub fn names_away(self, known: FieldName, name: &[u8]) -> bool {
         self.has(FieldName::Connection)
             && !known.is_kept()

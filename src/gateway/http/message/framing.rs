@@ -25,7 +25,6 @@ pub enum BodyLength {
 
 impl BodyLength {
     /// Returns whether no byte of a body follows the head.
-    #[must_use]
     pub fn is_empty(self) -> bool {
         matches!(self, Self::None | Self::Length(0))
     }

@@ -9,7 +9,6 @@ pub(super) fn first_line(bytes: &[u8]) -> &[u8] {
 ///
 /// The head ends after its first empty line, whatever the line endings. `searched`: how many bytes
 /// an earlier call searched without finding the end.
-#[must_use]
 pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
     let from = searched.saturating_sub(2);
     memchr::memchr_iter(b'\n', bytes.get(from..)?).find_map(|at| match &bytes[from + at + 1..] {
@@ -22,7 +21,6 @@ pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
 /// Counts the bytes of empty lines before a request.
 ///
 /// A server ignores an empty line that a client sends after a body (RFC 9112, section 2.2).
-#[must_use]
 pub fn empty_lines(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let [b'\r', b'\n', ..] = &bytes[at..] {

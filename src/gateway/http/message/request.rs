@@ -183,7 +183,6 @@ impl RequestHead {
     }
 
     /// Returns the method.
-    #[must_use]
     pub fn method(&self) -> &[u8] {
         self.method.in_bytes(&self.bytes)
     }
@@ -194,19 +193,16 @@ impl RequestHead {
     }
 
     /// Returns the target as sent.
-    #[must_use]
     pub fn target(&self) -> &[u8] {
         self.target.in_bytes(&self.bytes)
     }
 
     /// Returns the path and query of the target, as sent. Both may be empty.
-    #[must_use]
     pub fn path_and_query(&self) -> &[u8] {
         self.path.in_bytes(&self.bytes)
     }
 
     /// Returns the authority of an absolute target, or of an HTTP/2 request.
-    #[must_use]
     pub fn authority(&self) -> Option<&[u8]> {
         self.authority
             .map(|authority| authority.in_bytes(&self.bytes))
@@ -221,7 +217,6 @@ impl RequestHead {
     }
 
     /// Returns the HTTP version.
-    #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
@@ -243,13 +238,11 @@ impl RequestHead {
     }
 
     /// Returns how the body is framed.
-    #[must_use]
     pub fn length(&self) -> BodyLength {
         self.length
     }
 
     /// Returns the fields.
-    #[must_use]
     pub fn fields(&self) -> Fields<'_> {
         Fields {
             head: &self.bytes,
@@ -270,7 +263,6 @@ impl RequestHead {
     /// Returns whether the client waits for an interim response before it sends the body.
     ///
     /// See RFC 9110, section 10.1.1.
-    #[must_use]
     pub fn expects_continue(&self) -> bool {
         self.version != Version::Http10 && self.fields().has(FieldName::Expect)
     }
@@ -278,7 +270,6 @@ impl RequestHead {
     /// Returns whether the client accepts trailers (RFC 9110, section 10.1.4).
     ///
     /// Every HTTP/2 client does.
-    #[must_use]
     pub fn takes_trailers(&self) -> bool {
         match self.version {
             Version::Http10 => false,
@@ -293,7 +284,6 @@ impl RequestHead {
     }
 
     /// Returns whether the connection may carry another request (RFC 9112, section 9.3).
-    #[must_use]
     pub fn keeps_alive(&self) -> bool {
         keeps_alive(self.fields(), self.version)
     }

@@ -115,7 +115,6 @@ impl<'a> ResponseHead<'a> {
     }
 
     /// Returns the fields.
-    #[must_use]
     pub fn fields(&self) -> Fields<'_> {
         Fields {
             head: self.head,
@@ -125,7 +124,6 @@ impl<'a> ResponseHead<'a> {
     }
 
     /// Returns the reason phrase, which may be empty.
-    #[must_use]
     pub fn reason(&self) -> &[u8] {
         self.reason.in_bytes(self.head)
     }
@@ -133,13 +131,11 @@ impl<'a> ResponseHead<'a> {
     /// Returns whether another response follows this one (RFC 9110, section 15.2).
     ///
     /// A 101 is the last response.
-    #[must_use]
     pub fn is_interim(&self) -> bool {
         matches!(self.status, 100..200) && self.status != 101
     }
 
     /// Returns whether the connection may carry another request.
-    #[must_use]
     pub fn keeps_alive(&self) -> bool {
         keeps_alive(self.fields(), self.version) && self.length != BodyLength::UntilClose
     }

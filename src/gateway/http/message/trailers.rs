@@ -17,7 +17,6 @@ impl Trailers {
     ///
     /// Fields for framing, routing or authentication are left out (RFC 9110, section 6.5.1).
     /// Returns `None` if a field is malformed.
-    #[must_use]
     pub fn parse(section: &[u8]) -> Option<Self> {
         let mut lines = [httparse::EMPTY_HEADER; MAX_TRAILERS];
         let parsed = httparse::parse_headers(section, &mut lines);
@@ -50,7 +49,6 @@ impl Trailers {
     }
 
     /// Returns whether there are no fields.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

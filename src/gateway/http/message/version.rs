@@ -13,7 +13,6 @@ pub enum Version {
 
 impl Version {
     /// Returns the name that logs show, such as `HTTP/1.1`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",

@@ -25,7 +25,6 @@ pub struct LostLines {
 }
 
 /// The lines that were not written so far.
-#[must_use]
 pub fn lost_lines() -> LostLines {
     let error = || {
         let error = ERROR.lock().unwrap_or_else(PoisonError::into_inner);

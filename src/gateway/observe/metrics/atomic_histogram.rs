@@ -40,7 +40,6 @@ impl AtomicHistogram {
     }
 
     /// The counts so far.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         let counts = self.0.get();
         counts.map_or_else(Counts::default, |counts| {
@@ -78,7 +77,6 @@ impl Counts {
     }
 
     /// The counts since `earlier`.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         if self.counts.is_empty() {
             return Self::default();
@@ -88,7 +86,6 @@ impl Counts {
 
     /// The counts of those of these durations that are not below `least`, which is rounded to a
     /// bucket.
-    #[must_use]
     pub fn at_least(mut self, least: Duration) -> Self {
         let below = bucket(least).saturating_sub(self.first);
         self.counts
@@ -99,7 +96,6 @@ impl Counts {
     }
 
     /// How many durations were counted.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -107,7 +103,6 @@ impl Counts {
     /// The duration that a share `q` of the counted durations does not exceed.
     ///
     /// `q` is from 0 to 1. Returns `None` if nothing was counted.
-    #[must_use]
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

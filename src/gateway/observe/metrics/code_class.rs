@@ -20,7 +20,6 @@ labels! {
 
 impl CodeClass {
     /// The class of `status`.
-    #[must_use]
     pub fn of(status: u16) -> Self {
         match status {
             0..200 => Self::Interim,

@@ -26,19 +26,16 @@ labels! {
 
 impl SharedOutcome {
     /// Whether others may wait for the answer.
-    #[must_use]
     pub fn is_led(self) -> bool {
         matches!(self, Self::Leader | Self::Refresh)
     }
 
     /// Whether it is the outcome of a client's request.
-    #[must_use]
     pub fn is_asked(self) -> bool {
         self != Self::Refresh
     }
 
     /// Whether the origin had a request for it.
-    #[must_use]
     pub fn is_sent(self) -> bool {
         matches!(self, Self::Alone | Self::Leader | Self::Refresh)
     }
@@ -67,7 +64,6 @@ impl Drop for SharedWait<'_> {
 
 impl CollapseMetrics {
     /// Counts a request that waits for the answer of another one.
-    #[must_use]
     pub fn wait(&self) -> SharedWait<'_> {
         self.waiting.change(0, 1);
         SharedWait(self)

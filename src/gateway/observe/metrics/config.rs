@@ -17,7 +17,6 @@ pub struct ConfigMetrics {
 
 impl ConfigMetrics {
     /// The metrics of this process's file.
-    #[must_use]
     pub fn of_this_process() -> Self {
         Self {
             succeeded: counter!(RELOADS, "result" => "success"),

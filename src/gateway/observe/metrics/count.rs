@@ -21,7 +21,6 @@ struct Shard<T>(T);
 
 impl<T> Sharded<T> {
     /// No values yet.
-    #[must_use]
     pub const fn new() -> Self {
         Self([const { OnceLock::new() }; SHARDS])
     }
@@ -58,7 +57,6 @@ impl Count {
     }
 
     /// The number so far.
-    #[must_use]
     pub fn get(&self) -> u64 {
         let counts = self.0.iter();
         counts.map(|count| count.load(Ordering::Relaxed)).sum()
@@ -80,7 +78,6 @@ impl Level {
     }
 
     /// The number now.
-    #[must_use]
     pub fn get(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }

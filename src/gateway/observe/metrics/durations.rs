@@ -52,7 +52,6 @@ impl DurationHistogram {
     }
 
     /// How many durations were counted.
-    #[must_use]
     pub fn count(&self) -> u64 {
         let counts = self
             .0
@@ -62,7 +61,6 @@ impl DurationHistogram {
     }
 
     /// How many durations did not exceed each edge, and how many there are.
-    #[must_use]
     pub fn cumulative(&self) -> ([u64; SECONDS.len()], u64) {
         let mut so_far = 0;
         let counts = std::array::from_fn(|index| {
@@ -73,7 +71,6 @@ impl DurationHistogram {
     }
 
     /// The sum of all durations, in seconds.
-    #[must_use]
     #[expect(
         clippy::cast_precision_loss,
         reason = "a sum of seconds needs no 64 bits"
@@ -109,7 +106,6 @@ impl Durations {
     }
 
     /// The durations counted so far, for quantiles.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         self.quantiles.counts()
     }

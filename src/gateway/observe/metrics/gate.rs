@@ -65,19 +65,16 @@ pub struct GateMetrics {
 
 impl GateMetrics {
     /// Requests of one of its classes that passed; the same count while anybody holds it.
-    #[must_use]
     pub fn class(&self, name: &str) -> Arc<Count> {
         self.classes.get(name, Count::default)
     }
 
     /// What it asked the store for, for a link to the store.
-    #[must_use]
     pub fn claims(&self) -> Arc<CountBy<StoreResult>> {
         Arc::clone(self.claims.get_or_init(Arc::default))
     }
 
     /// What it asked the store for; `None` if it never had a link to it.
-    #[must_use]
     pub fn claims_made(&self) -> Option<&CountBy<StoreResult>> {
         self.claims.get().map(|claims| &**claims)
     }

@@ -39,13 +39,11 @@ pub fn count_handshake_failure(why: HandshakeFailure) {
 }
 
 /// Number of handshakes so far that succeeded.
-#[must_use]
 pub fn handshakes() -> u64 {
     DONE.load(Ordering::Relaxed)
 }
 
 /// Number of handshakes so far that failed, by reason.
-#[must_use]
 pub fn handshake_failures() -> &'static CountBy<HandshakeFailure> {
     &FAILED
 }

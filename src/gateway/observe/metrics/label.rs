@@ -32,7 +32,6 @@ impl<L: Label> CountBy<L> {
     }
 
     /// The count of one value so far.
-    #[must_use]
     pub fn get(&self, of: L) -> u64 {
         self.0.as_ref()[of.index()].get()
     }
@@ -64,7 +63,6 @@ macro_rules! labels {
             pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
 
             /// The value in the metric.
-            #[must_use]
             pub fn label(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }

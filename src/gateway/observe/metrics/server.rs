@@ -43,19 +43,16 @@ impl ServerMetrics {
     }
 
     /// The times to the head of a response so far.
-    #[must_use]
     pub fn latencies(&self) -> Counts {
         self.heads.counts()
     }
 
     /// How many requests had this outcome.
-    #[must_use]
     pub fn counted(&self, outcome: Outcome) -> u64 {
         self.durations(outcome).count()
     }
 
     /// How long requests with this outcome took.
-    #[must_use]
     pub fn durations(&self, outcome: Outcome) -> &DurationHistogram {
         &self.outcomes[outcome as usize]
     }
@@ -66,13 +63,11 @@ impl ServerMetrics {
     }
 
     /// How many requests got the head of a response.
-    #[must_use]
     pub fn answered(&self) -> u64 {
         self.counted(Outcome::Answered)
     }
 
     /// How many requests got no response head.
-    #[must_use]
     pub fn failed(&self) -> u64 {
         let all: u64 = self.outcomes.iter().map(DurationHistogram::count).sum();
         all.saturating_sub(self.answered())

@@ -22,7 +22,6 @@ labels! {
 
 impl StoreResult {
     /// Whether the store was asked.
-    #[must_use]
     pub fn is_tried(self) -> bool {
         !matches!(self, Self::Skipped | Self::Leased)
     }

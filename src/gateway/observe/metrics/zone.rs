@@ -85,7 +85,6 @@ impl From<Reason> for Rejected {
 
 impl ZoneMetrics {
     /// The metrics of one of its plans; each call returns the same ones while they are in use.
-    #[must_use]
     pub fn plan(&self, name: &str) -> Arc<PlanMetrics> {
         self.plans.get(name, PlanMetrics::default)
     }
@@ -105,7 +104,6 @@ impl ZoneMetrics {
     }
 
     /// Operations in the store by their result; `None` before the first one.
-    #[must_use]
     pub fn operations(&self) -> Option<&CountBy<StoreResult>> {
         self.operations.get()
     }
@@ -122,7 +120,6 @@ impl ZoneMetrics {
     }
 
     /// The rate shown, in requests a second; NaN without a rate.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         f64::from_bits(self.rate.load(Ordering::Relaxed))
     }

@@ -56,7 +56,6 @@ impl Spans {
     /// Starts the thread that sends spans to the collector of these settings, if they have one.
     ///
     /// If that fails there are no spans, and the log says why.
-    #[must_use]
     pub fn start(settings: &Settings) -> Option<Self> {
         let collector = settings.log.otlp.as_ref()?;
         Self::to(collector, &settings.server.name)
@@ -83,7 +82,6 @@ impl Spans {
     }
 
     /// Returns the trace of a request that has these `traceparent` fields, if it is sampled.
-    #[must_use]
     pub fn trace<'f>(&self, fields: impl Iterator<Item = &'f [u8]>) -> Option<Trace> {
         let parent = Parent::sampled(fields)?;
         let origin = data::new_id();

@@ -11,7 +11,6 @@ impl Trace {
     /// The `traceparent` for the origin: the same trace, with the request's own span as parent.
     ///
     /// It is of version 00, whatever the client's version (W3C Trace Context, section 3.2).
-    #[must_use]
     pub fn traceparent(&self) -> String {
         let (trace, flags) = (self.parent.trace, self.parent.flags);
         format!("00-{trace:032x}-{:016x}-{flags:02x}", self.origin)

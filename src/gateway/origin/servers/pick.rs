@@ -74,7 +74,6 @@ impl Origin {
     /// Takes a connection that is tied to the client, with its server, if that is in.
     ///
     /// `surely`: asks the kernel whether it is still open.
-    #[must_use]
     pub fn pick_tied(
         &self,
         tied: &TiedConnections,

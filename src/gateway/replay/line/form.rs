@@ -60,13 +60,11 @@ impl fmt::Display for Form {
 
 impl Form {
     /// The names of all formats.
-    #[must_use]
     pub fn names() -> [&'static str; 7] {
         NAMES.map(|(_, name)| name)
     }
 
     /// The format of a trace that begins with `line`.
-    #[must_use]
     pub fn of(line: &str) -> Self {
         let line = line.trim_start();
         if traefik::is(line) {
@@ -89,7 +87,6 @@ impl Form {
     /// Whether `line`, the first of a trace, is a header: names only.
     ///
     /// A line of a log that was cut off at its start is not a header.
-    #[must_use]
     pub fn is_header(self, line: &str) -> bool {
         let is_of_names = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
         let (first, rest) = csv::field(line);
@@ -103,7 +100,6 @@ impl Form {
     ///
     /// Those of the other formats are when requests came, or tell how long before the end they
     /// came.
-    #[must_use]
     pub fn is_of_ends(self) -> bool {
         self == Self::Combined
     }

@@ -61,7 +61,6 @@ pub enum ReplayAdmission {
 
 impl ReplayAdmission {
     /// The outcome if it is known and a route takes the request.
-    #[must_use]
     pub fn outcome(self) -> Option<Outcome> {
         match self {
             Self::Known(outcome) => Some(outcome),
@@ -86,7 +85,6 @@ struct Waiting<'a> {
 
 impl<'a> Simulator<'a> {
     /// Creates the zones and gates of `settings`, all empty.
-    #[must_use]
     pub fn new(settings: &'a Settings) -> Self {
         let has_gate = |origin: &Origin| origin.gate_limits().is_some();
         let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
@@ -115,7 +113,6 @@ impl<'a> Simulator<'a> {
     /// How many requests came to `max_in_flight` or `in_flight` without a time at the origin.
     ///
     /// They held no place.
-    #[must_use]
     pub fn untimed(&self) -> u64 {
         self.untimed
     }

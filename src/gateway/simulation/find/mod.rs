@@ -4,7 +4,7 @@
 //! than the origin can take. The truth about an origin comes from long runs at fixed rates.
 //!
 //! Everyday runs take one of the seeds that are known to hold, long ones hundreds of random ones: see
-//! `src/testing/search.rs`. `DRIP_SEED=42` runs one of them, and prints its steps.
+//! `tests/testing/search.rs`. `DRIP_SEED=42` runs one of them, and prints its steps.
 
 mod demand;
 mod origin;

@@ -3,7 +3,6 @@ use limit::find::{AbortReason, HeldBack, Level, Objective, Outcome};
 use super::line::level;
 
 /// A sentence for how the search ended.
-#[must_use]
 pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
     let ending = ending(outcome, objective);
     match outcome {
@@ -13,7 +12,6 @@ pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
 }
 
 /// The same after `ended: `.
-#[must_use]
 pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
     match outcome {
         Outcome::Found(found) if found.is_upper_bound => format!(
@@ -43,7 +41,6 @@ fn kept(held: Option<Level>) -> String {
 }
 
 /// What held requests back before the level that was searched did, and what helps.
-#[must_use]
 pub fn held_back(it: &HeldBack) -> String {
     let (other, searched) = match it.level {
         Level::Rate(_) => ("max_in_flight", "the pace"),
@@ -54,7 +51,6 @@ pub fn held_back(it: &HeldBack) -> String {
 }
 
 /// Why an experiment ended early, and what helps; after `ended: `.
-#[must_use]
 pub fn abort_reason(reason: AbortReason) -> &'static str {
     match reason {
         AbortReason::FileChanged => "the configuration file changed; start again",

@@ -35,7 +35,6 @@ pub struct InFile {
 
 impl InFile {
     /// Those of this origin.
-    #[must_use]
     pub fn of(origin: &Origin) -> Self {
         Self {
             rate: origin.rate,
@@ -60,7 +59,6 @@ impl InFile {
 ///
 /// A comment before each setting says where it belongs, and what it replaces: a key that is there
 /// twice is an error of the file.
-#[must_use]
 pub fn fragment(facts: &Facts, report: &FindReport) -> String {
     let Some(Outcome::Found(found)) = &report.outcome else {
         return String::new();

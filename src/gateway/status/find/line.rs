@@ -3,7 +3,6 @@ use std::time::Duration;
 use limit::find::{Figure, Level, Measured, Purpose, StepRecord, StepVerdict};
 
 /// One line for a step: `  50r/s  ok     p95  81 ms  errors 0 %   waited  310 ms   20 s`.
-#[must_use]
 pub fn line(step: &StepRecord) -> String {
     let verdict = match step.verdict {
         StepVerdict::Good => "ok",

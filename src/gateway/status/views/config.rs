@@ -33,7 +33,6 @@ impl From<config::Problem> for Problem {
 
 impl Problem {
     /// Where it is: `line 3`, or `conf.d/a.toml, line 3`; empty if it has no place.
-    #[must_use]
     pub fn place(&self) -> String {
         let file = self.file.as_ref().map(ToString::to_string);
         let line = self.line.map(|line| format!("line {line}"));

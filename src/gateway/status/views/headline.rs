@@ -80,13 +80,11 @@ pub struct After {
 
 impl Headline {
     /// Whether it is worth a warning.
-    #[must_use]
     pub fn is_warning(&self) -> bool {
         ["warn", "bad"].contains(&self.severity.as_str())
     }
 
     /// Whether its severity is `bad`.
-    #[must_use]
     pub fn is_bad(&self) -> bool {
         self.severity.as_str() == "bad"
     }

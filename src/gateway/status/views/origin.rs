@@ -9,7 +9,6 @@ use super::{Codes, GateSample, Latency, Plain, RoomSample, SharedSample};
 
 impl OriginSample {
     /// For how long an origin that has requests has answered nothing, in seconds; 0 if it has none.
-    #[must_use]
     pub fn silence(&self) -> f64 {
         let unanswered = self.unanswered.as_ref();
         unanswered.map_or(0.0, |unanswered| unanswered.silence)

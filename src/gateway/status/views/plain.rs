@@ -12,7 +12,6 @@ pub struct Plain(String);
 
 impl Plain {
     /// Escapes what is not printable.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let mut plain = String::with_capacity(text.len());
         for c in text.chars() {
@@ -27,7 +26,6 @@ impl Plain {
     }
 
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -60,13 +60,11 @@ pub struct Sample {
 
 impl Sample {
     /// The zone of this name.
-    #[must_use]
     pub fn zone(&self, name: &Plain) -> Option<&ZoneSample> {
         self.zones.iter().find(|zone| zone.name == *name)
     }
 
     /// The origin of this name.
-    #[must_use]
     pub fn origin(&self, name: &Plain) -> Option<&OriginSample> {
         self.origins.iter().find(|origin| origin.name == *name)
     }

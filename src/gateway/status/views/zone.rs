@@ -108,7 +108,6 @@ pub struct ZoneSample {
 
 impl ZoneSample {
     /// Requests that went on in this second.
-    #[must_use]
     pub fn out(&self) -> u64 {
         self.passed
             .saturating_add(self.delayed)

@@ -124,7 +124,6 @@ impl Pacer {
     ///
     /// Panics if the kernel has no timer left when a worker starts and calls this for the first
     /// time.
-    #[must_use]
     pub fn here() -> Rc<Self> {
         HERE.with_borrow_mut(|here| {
             let pacer = here.get_or_insert_with(|| {
@@ -142,7 +141,6 @@ impl Pacer {
 
     /// A pacer whose time stands still at `moment` until [`Pacer::advance`] moves it.
     #[cfg(test)]
-    #[must_use]
     pub(crate) fn standing_at(moment: Moment) -> Rc<Self> {
         Rc::new(Self::new(Clock::Virtual(Rc::new(Cell::new(moment))), None))
     }
@@ -159,13 +157,11 @@ impl Pacer {
     }
 
     /// The present moment.
-    #[must_use]
     pub fn now(&self) -> Moment {
         self.clock.now()
     }
 
     /// A new alarm and the bell that it rings.
-    #[must_use]
     pub fn alarm(self: &Rc<Self>) -> (Alarm, Bell) {
         alarm::new(Rc::clone(self))
     }

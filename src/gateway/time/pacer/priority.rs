@@ -28,7 +28,6 @@ pub struct Priority {
 
 impl Pacer {
     /// The state of a task that has given way to all departures so far.
-    #[must_use]
     pub fn priority(&self) -> Priority {
         Priority {
             ring: self.rings.get().0,

@@ -10,13 +10,11 @@ use crate::zone::joining::{Joined, Joining};
 
 impl Zone {
     /// Asks for a turn. It may be decided at once.
-    #[must_use]
     pub fn ask(&self, join: Join) -> Joined<'_> {
         Joined::new(&self.shards, self.plan(join.plan), join)
     }
 
     /// Asks for a turn, and waits for the answer.
-    #[must_use]
     pub fn join(&self, join: Join) -> Joining<'_> {
         Joining::new(&self.shards, self.plan(join.plan), join)
     }

@@ -13,7 +13,6 @@ use crate::zone::supervisor::ZoneSupervisor;
 
 impl Zone {
     /// Whether a process keeps the zone's keys by itself, so that they end with it.
-    #[must_use]
     pub fn is_in_memory(&self) -> bool {
         self.settings.store == StoreKind::Memory
     }
@@ -75,7 +74,6 @@ impl Zone {
     }
 
     /// How long from `at` until nothing of the zone's budget for new keys is used up.
-    #[must_use]
     pub fn new_keys_used(&self, at: Moment) -> Duration {
         self.new_keys.used(at)
     }

@@ -50,7 +50,6 @@ impl Zone {
     /// `since` is when the file got its present rates; a file of keys may be newer. `store_health`
     /// is that of the store, if the zone is kept in one. `metrics`: those of a zone of the same name that it
     /// replaces, or new ones.
-    #[must_use]
     pub fn start(
         settings: config::Zone,
         workers: &[ArbiterHandle],
@@ -138,7 +137,6 @@ impl Zone {
     /// The same zone under new settings. It keeps its keys and waiters.
     ///
     /// `in_flight` pairs what a limit in this zone had with what it has now, where it has changed.
-    #[must_use]
     pub fn retune(
         &self,
         settings: config::Zone,
@@ -205,7 +203,6 @@ impl Zone {
     }
 
     /// What differs from the file now.
-    #[must_use]
     pub fn overrides(&self) -> Arc<Overrides> {
         self.steering.overrides()
     }
@@ -229,13 +226,11 @@ impl Zone {
     }
 
     /// Whether a request of `key` only passes as in a dry run. `of_route`: what its route says.
-    #[must_use]
     pub fn dry_run(&self, key: &[u8], of_route: bool) -> bool {
         self.steering.dry_run(key, of_route)
     }
 
     /// Whether a zone with these settings would keep this zone's keys.
-    #[must_use]
     pub fn carries_over_to(&self, settings: &config::Zone) -> bool {
         let known = &self.settings;
         (&known.name, &known.key, known.algorithm, known.store)
@@ -254,14 +249,12 @@ impl Zone {
     }
 
     /// Whether all supervisors have ended.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.shards.living().next().is_none()
     }
 
     /// Whether a part of the zone's keys cannot be served: their supervisor has panicked several
     /// times and pauses before it starts again.
-    #[must_use]
     pub fn is_paused(&self) -> bool {
         self.shards.is_paused()
     }
@@ -292,25 +285,21 @@ impl Zone {
     }
 
     /// Its name, the same text in all versions of the zone.
-    #[must_use]
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
     /// When the zone started with no keys.
-    #[must_use]
     pub fn started(&self) -> Moment {
         self.shards.started()
     }
 
     /// The settings in force.
-    #[must_use]
     pub fn settings(&self) -> &config::Zone {
         &self.settings
     }
 
     /// Whether another gateway that shares the zone has another rate for it.
-    #[must_use]
     pub fn differs(&self) -> bool {
         let sharing = self.sharing.as_ref();
         sharing.is_some_and(|sharing| sharing.divergence.is_seen())
@@ -323,7 +312,6 @@ impl Zone {
     }
 
     /// The zone's metrics.
-    #[must_use]
     pub fn metrics(&self) -> &Arc<ZoneMetrics> {
         self.shards.metrics()
     }

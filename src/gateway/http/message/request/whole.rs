@@ -15,7 +15,6 @@ fn is_for_less(name: &[u8]) -> bool {
 
 impl RequestHead {
     /// The request of `GET` for the whole thing, whatever this one knows of it already.
-    #[must_use]
     pub fn whole(&self) -> Self {
         let mut bytes = self.bytes.to_vec();
         let method = Span::written(&mut bytes, b"GET");

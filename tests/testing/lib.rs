@@ -62,7 +62,6 @@ const TOKENS: [&[u8]; 32] = [
 /// # Panics
 ///
 /// If the folder has few files, or one cannot be read.
-#[must_use]
 pub fn corpus(folder: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/corpus")

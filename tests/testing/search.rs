@@ -44,25 +44,21 @@ pub struct Seeds {
 
 impl Seeds {
     /// Number of seeds.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.range.end - self.range.start
     }
 
     /// Returns whether `DRIP_SEED` names the only seed.
-    #[must_use]
     pub fn is_single(&self) -> bool {
         self.is_single
     }
 
     /// Returns whether there are enough seeds for means over them. Single seeds may have little of anything.
-    #[must_use]
     pub fn are_many(&self) -> bool {
         self.count() >= MANY
     }
 
     /// The seeds, in order.
-    #[must_use]
     pub fn range(&self) -> Range<u64> {
         self.range.clone()
     }
@@ -129,7 +125,6 @@ pub fn some_of<T: Clone>(all: &[T], everyday: u64) -> Vec<T> {
 
 /// The configuration of property tests. A failure writes nothing into the source tree.
 #[track_caller]
-#[must_use]
 pub fn config() -> ProptestConfig {
     cases(EVERYDAY_CASES, LONG_CASES)
 }
@@ -166,7 +161,6 @@ pub fn cases(everyday: u32, long: u32) -> ProptestConfig {
 /// # Panics
 ///
 /// If the variable has anything else.
-#[must_use]
 pub fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     let number = text.parse();
