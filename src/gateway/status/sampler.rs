@@ -2,6 +2,7 @@
 
 mod certificates;
 mod file;
+mod full_key;
 mod gate;
 mod growth;
 mod lately;
@@ -26,6 +27,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use self::certificates::certificates;
+use self::full_key::full_key;
 use self::growth::Before;
 use self::lately::LatelyByZone;
 use self::lefts::Lefts;
@@ -226,6 +228,8 @@ impl Sampler {
             0 => HeavyKeys::default(),
             _ => rejected_keys(zone, Window::Seconds).await?,
         };
+        let rejected_states = rejected_now.keys.iter().filter_map(|it| it.state.as_ref());
+        let full_key = full_key(gateway, index, rejected_states.chain(&stats.deepest));
         let mut all = rejected_now.keys.iter().chain(&rejected.keys);
         let limited = all.next().map(|heavy| heavy.name.begin());
         let deepest = stats.deepest.first();
@@ -262,6 +266,7 @@ impl Sampler {
             new_keys,
             evicted,
             flooded,
+            full_key,
             only_key,
             is_login: is_login(gateway.settings(), index),
             untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),

@@ -34,4 +34,6 @@ pub use sample::{
 pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{StoreRefuses, StoreSample};
 pub use what_if::{ChangedKey, RateAdvice, Replayed, WhatIf};
-pub use zone::{HeavyKey, KeySample, Keyless, Lately, OnlyKey, Override, Totals, ZoneSample};
+pub use zone::{
+    FullKey, HeavyKey, KeySample, Keyless, Lately, OnlyKey, Override, Totals, ZoneSample,
+};

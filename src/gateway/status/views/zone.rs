@@ -86,6 +86,10 @@ pub struct ZoneSample {
     /// The same of the last three seconds; empty if none was rejected in this one.
     #[serde(skip)]
     pub rejected_now: Vec<HeavyKey>,
+    /// The key that has all places of its limit, some of them at other gateways, of those that wait
+    /// or were rejected.
+    #[serde(skip)]
+    pub full_key: Option<FullKey>,
     /// Whether all routes with a limit here are those of logins, as far as their paths say.
     #[serde(skip)]
     pub is_login: bool,
@@ -141,6 +145,22 @@ pub struct OnlyKey {
     pub is_constant: bool,
     /// How many requests it had in the last minute.
     pub requests: u64,
+}
+
+/// A key of which as many requests run at all gateways as may.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FullKey {
+    pub key: Plain,
+    /// `in_flight` of its limit.
+    pub of: u64,
+    /// Requests that run here.
+    pub here: u64,
+    /// Places that other gateways have, and those of them that are withheld, as their gateways have
+    /// vanished.
+    pub elsewhere: u64,
+    pub withheld: u64,
+    /// How long such places stay withheld, as in the file, such as `75s`.
+    pub orphan: Plain,
 }
 
 /// A key with many waiting requests.

@@ -55,7 +55,7 @@ fn withheld_places_of_an_origin_are_the_headline() {
         headline(&one).contains("places are withheld for a gateway that has vanished")
     });
     let said = headline(&one);
-    check(&said, "`orphan`, which is 40s, has passed, in ");
+    check(&said, "`orphan`, which is 40s, has passed");
     let places = &json(&one, "/api/origins")["origins"][0]["places"];
     assert_eq!(places["orphan"], "40s", "{places}");
     let number = |name: &str| places[name].as_u64().expect("a count");

@@ -4,7 +4,7 @@ use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{part, percent, seconds};
 use super::gates::binding;
-use super::permits::{lacking, slow_client};
+use super::permits::{full_key, lacking, slow_client, withheld_of_full};
 use crate::status::views::{OriginSample, Plain, ZoneSample};
 
 /// From this part of the requests that waited on, clients that leave are worth a headline.
@@ -30,7 +30,8 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
     if recent.was_resumed(zone) {
         return None;
     }
-    let faster = match zone.rate {
+    let full = full_key(recent, zone);
+    let faster = match zone.rate.filter(|_| full.is_none()) {
         None => String::new(),
         Some(_) if went_on == 0 => ", or raise `rate`".to_owned(),
         Some(rate) => {
@@ -39,7 +40,7 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         }
     };
     let what = format!("leave {name} before their turn");
-    let remedy = leavers.shorter_wait("", &faster, None);
+    let remedy = leavers.shorter_wait("", &faster, full.and_then(withheld_of_full));
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 

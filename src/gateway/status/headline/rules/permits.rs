@@ -3,7 +3,7 @@
 use super::super::recent::Recent;
 use super::super::words::{is, seconds, sentence, whole};
 use crate::origin::Phase;
-use crate::status::views::{GateSample, Holder, OriginSample, Places, Plain};
+use crate::status::views::{FullKey, GateSample, Holder, OriginSample, Places, Plain, ZoneSample};
 
 /// A sentence about the client that has at least half of what is in flight, with a blank before it.
 pub(super) fn held_by(origin: &OriginSample) -> Option<String> {
@@ -143,5 +143,57 @@ pub(super) fn waits_for_places(recent: &Recent<'_>, origin: &OriginSample) -> Op
         };
         let (by_pace, by_places) = (by("pace"), by("in_flight"));
         (by_pace + by_places > 0.0).then_some(by_places > by_pace)
+    })
+}
+
+/// The key that had all places of its limit lately, some of them at other gateways.
+pub(super) fn full_key<'r>(recent: &Recent<'r>, zone: &ZoneSample) -> Option<&'r FullKey> {
+    recent.latest_or_before(zone, |it| it.full_key.as_ref())
+}
+
+/// Where the places of a key are, as a sentence.
+pub(super) fn whereabouts(full: &FullKey) -> String {
+    let FullKey {
+        key,
+        of,
+        here,
+        elsewhere,
+        withheld,
+        ..
+    } = full;
+    let (of, here, others) = (
+        whole(*of),
+        whole(*here),
+        elsewhere.saturating_sub(*withheld),
+    );
+    if *withheld > 0 {
+        let is = is(*withheld);
+        let withheld = whole(*withheld);
+        return format!(
+            "Of {of} places of {key}, {withheld} {is} withheld for a gateway that has vanished, as its requests may still run; {here} run here, {} at other gateways.",
+            whole(others)
+        );
+    }
+    let others = whole(others);
+    format!("Of {of} places of {key}, {here} are in use here, {others} at other gateways.")
+}
+
+/// What helps a key that has all its places.
+pub(super) fn remedy_of_full(full: &FullKey) -> String {
+    withheld_of_full(full).unwrap_or_else(|| {
+        format!(
+            "If the origin can do more at once, raise `in_flight`, which is {} for all gateways. More `rate` would not help.",
+            whole(full.of)
+        )
+    })
+}
+
+/// What to do about places that are withheld; `None` if none are.
+pub(super) fn withheld_of_full(full: &FullKey) -> Option<String> {
+    let orphan = &full.orphan;
+    (full.withheld > 0).then(|| {
+        format!(
+            "There is nothing to raise: withheld places are free when `orphan` of the zone, which is {orphan}, has passed, or when that gateway is back."
+        )
     })
 }

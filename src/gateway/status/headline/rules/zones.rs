@@ -8,6 +8,7 @@ use super::super::words::{self, count, pace, part, percent, seconds, whole};
 use super::advice;
 use super::gates::LONG_WAIT;
 use super::keys::shared_key;
+use super::permits::{full_key, remedy_of_full, whereabouts};
 use crate::status::views::{HeavyKey, Plain, Suspicion, ZoneSample};
 
 /// From so many new keys a second on, if most requests have one, they count as a flood.
@@ -92,6 +93,8 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     let top = recent.latest_or_before(zone, |it| it.rejected_now.first());
     let top = top.filter(|_| is_known);
     let is_of_key = ["burst", "max_wait", "in_flight"].contains(&reason);
+    let full = full_key(recent, zone);
+    let full = full.filter(|full| is_of_key && top.is_none_or(|top| top.key == full.key));
     let shared = shared_key(recent, zone, reason);
     let is_of_all = shared.as_ref().is_some_and(|it| it.is_of_all);
     let alone = top.is_some_and(|key| key.share >= 0.5) && !is_of_all;
@@ -101,7 +104,7 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     let limited = advice::limited_keys(zone).filter(|_| !alone || others);
     let severity = Severity::bad_if(!alone && rejected * 2 >= came);
     // A client that had enough before a change needs no plan of its own.
-    let is_of_client = alone && is_of_key && shared.is_none() && !zone.is_login;
+    let is_of_client = alone && is_of_key && full.is_none() && shared.is_none() && !zone.is_login;
     let suspicion = if is_of_client {
         Suspicion::SuspectedAlone
     } else {
@@ -114,7 +117,7 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
             pace(part(rejected, 1) / recent.seconds())
         ),
         evidence: format!(
-            "{}: {why}.{}{}",
+            "{}: {why}.{}{}{}",
             recent.share_of(rejected, came, "request"),
             match &shared {
                 Some(shared) => shared.evidence.clone(),
@@ -123,12 +126,14 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
                     .map(blame)
                     .unwrap_or_default(),
             },
+            full.map_or(String::new(), |it| format!(" {}", whereabouts(it))),
             limited.unwrap_or_default()
         ),
-        remedy: match shared {
-            Some(shared) => shared.remedy,
-            None if zone.is_login && is_of_key => login_remedy(top.filter(|_| alone)),
-            None => remedy(zone, reason, alone, others),
+        remedy: match (full, shared) {
+            (Some(full), _) => remedy_of_full(full),
+            (None, Some(shared)) => shared.remedy,
+            (None, None) if zone.is_login && is_of_key => login_remedy(top.filter(|_| alone)),
+            (None, None) => remedy(zone, reason, alone, others),
         },
         suspicion,
         count: zone.rejected,
@@ -225,9 +230,11 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         return None;
     }
     let name = &zone.name;
+    let full = zone.full_key.as_ref();
     let rate = zone.rate.map_or(String::new(), |rate| {
         format!("Those of a key leave one by one, {}. ", pace(rate))
     });
+    let rate = full.map_or(rate, |it| format!("{} ", whereabouts(it)));
     let rejected = recent.total(zone, |it| it.rejected);
     let rejected = if rejected == 0 {
         "None is rejected."
@@ -251,9 +258,14 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
             "{rate}{rejected}{}",
             advice::limited_keys(zone).unwrap_or_default()
         ),
-        remedy: format!(
-            "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`{}.",
-            advice::waits(zone).map_or(String::new(), |waits| format!(": {waits}"))
+        remedy: full.map_or_else(
+            || {
+                format!(
+                    "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`{}.",
+                    advice::waits(zone).map_or(String::new(), |waits| format!(": {waits}"))
+                )
+            },
+            remedy_of_full,
         ),
         suspicion: Suspicion::Suspected,
         ..Finding::about(name, Cause::Waiting, severity)

@@ -1,7 +1,7 @@
 //! Places that gateways share are withheld, or at other gateways.
 
 use super::*;
-use crate::status::views::Places;
+use crate::status::views::{FullKey, HeavyKey, Places};
 
 /// What nobody should do about places that are withheld.
 const RAISE: &[&str] = &["raise `", "raise its `", "Raise"];
@@ -36,9 +36,37 @@ fn withheld() -> Places {
     }
 }
 
+/// A key that has its 2 places, so many of them at a gateway that has vanished.
+fn full(withheld: u64) -> FullKey {
+    FullKey {
+        key: "a".into(),
+        of: 2,
+        here: 0,
+        elsewhere: 2,
+        withheld,
+        orphan: "75s".into(),
+    }
+}
+
+/// A zone that rejects 3 requests a second, those of `a`.
+fn rejecting(it: &mut Sample, reason: &str, full_key: FullKey) {
+    let zone = &mut it.zones[0];
+    zone.rejected = 3;
+    zone.rejections = counts(&[(reason, 3)]);
+    zone.rejected_now = vec![HeavyKey {
+        key: "a".into(),
+        share: 1.0,
+        ..HeavyKey::default()
+    }];
+    zone.full_key = Some(full_key);
+}
+
 const WITHHELD: &str = "5 of 8 places are withheld for a gateway that has vanished, as its requests may still run at the origin. \
      Gateways that are there have 3, this one 2.";
 const NOTHING: &str = "There is nothing to raise: withheld places are free when `orphan`, which is 75s, has passed, or when that gateway is back.";
+const KEY_WITHHELD: &str = "Of 2 places of a, 2 are withheld for a gateway that has vanished, as its requests may still run; \
+     0 run here, 0 at other gateways.";
+const NOTHING_IN_ZONE: &str = "There is nothing to raise: withheld places are free when `orphan` of the zone, which is 75s, has passed, or when that gateway is back.";
 
 #[test]
 fn where_places_are_withheld_nothing_is_to_be_raised() {
@@ -70,6 +98,46 @@ fn where_places_are_withheld_nothing_is_to_be_raised() {
             says: &["Set `max_wait = \"1s\"` for its routes: requests", NOTHING],
             says_not: RAISE,
         },
+        Situation {
+            change: |it| rejecting(it, "in_flight", full(2)),
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &["`in_flight` allows.", KEY_WITHHELD, NOTHING_IN_ZONE],
+            says_not: RAISE,
+        },
+        Situation {
+            change: |it| rejecting(it, "burst", full(2)),
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &[KEY_WITHHELD, NOTHING_IN_ZONE],
+            says_not: RAISE,
+        },
+        Situation {
+            change: |it| {
+                it.zones[0].depth = 3;
+                it.zones[0].oldest_wait = 2.0;
+                it.zones[0].full_key = Some(full(2));
+            },
+            cause: "waiting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &[KEY_WITHHELD, NOTHING_IN_ZONE],
+            says_not: RAISE,
+        },
+        Situation {
+            change: |it| {
+                it.zones[0].left = 9;
+                it.zones[0].left_after = Some(1.0);
+                it.zones[0].full_key = Some(full(2));
+            },
+            cause: "leaving",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &["Set `max_wait = \"1s\"`: requests", NOTHING_IN_ZONE],
+            says_not: RAISE,
+        },
     ]);
 }
 
@@ -98,24 +166,37 @@ fn places_of_which_redis_does_not_know_who_has_them_are_not_said_to_be_withheld(
 
 #[test]
 fn places_at_other_gateways_are_counted_and_the_number_of_all_is_what_may_be_raised() {
-    check_all(&[Situation {
-        change: |it| {
-            let lent = Places {
-                withheld: 0,
-                lent: 8,
-                ..withheld()
-            };
-            gate(it, lent, 0.0);
+    check_all(&[
+        Situation {
+            change: |it| {
+                let lent = Places {
+                    withheld: 0,
+                    lent: 8,
+                    ..withheld()
+                };
+                gate(it, lent, 0.0);
+            },
+            cause: "waiting",
+            severity: "warn",
+            about: Some("api"),
+            says: &[
+                "This gateway has 2 of 8 places, other gateways 6.",
+                "raise its `max_in_flight`, which is 8 for all gateways. More of its `rate` would not help.",
+            ],
+            says_not: &["withheld", "leave one by one"],
         },
-        cause: "waiting",
-        severity: "warn",
-        about: Some("api"),
-        says: &[
-            "This gateway has 2 of 8 places, other gateways 6.",
-            "raise its `max_in_flight`, which is 8 for all gateways. More of its `rate` would not help.",
-        ],
-        says_not: &["withheld", "leave one by one"],
-    }]);
+        Situation {
+            change: |it| rejecting(it, "burst", full(0)),
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &[
+                "Of 2 places of a, 0 are in use here, 2 at other gateways.",
+                "raise `in_flight`, which is 2 for all gateways. More `rate` would not help.",
+            ],
+            says_not: &["withheld", "raise `rate`"],
+        },
+    ]);
 }
 
 #[test]
@@ -132,6 +213,26 @@ fn withheld_places_are_not_blamed_for_what_has_another_cause() {
                 "raise its `rate`, which is 20 a second",
                 "2 of 2 places are taken",
             ],
+            says_not: &["withheld"],
+        },
+        // Another key is rejected.
+        Situation {
+            change: |it| {
+                rejecting(it, "burst", full(2));
+                it.zones[0].rejected_now[0].key = "b".into();
+            },
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &["b causes 100 % of the rejections"],
+            says_not: &["withheld"],
+        },
+        Situation {
+            change: |it| rejecting(it, "keys", full(2)),
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &["Raise `max_keys`"],
             says_not: &["withheld"],
         },
     ]);
