@@ -1,6 +1,7 @@
 //! The metrics of the process: its connections, what it lacked, and its resources.
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
@@ -45,7 +46,7 @@ pub(super) fn write_handshakes(out: &mut String) {
 /// What the kernel says of the process (proc(5), of Linux).
 #[derive(Debug)]
 struct Usage {
-    cpu_seconds: u64,
+    cpu_time: Duration,
     threads: u64,
     virtual_memory: u64,
     resident_memory: u64,
@@ -69,7 +70,7 @@ impl Usage {
             .lines()
             .find_map(|line| line.strip_prefix("btime "))?;
         Some(Self {
-            cpu_seconds: (field(14)? + field(15)?) / ticks,
+            cpu_time: Duration::from_millis((field(14)? + field(15)?) * 1000 / ticks),
             threads: field(20)?,
             started: booted.parse::<u64>().ok()? + field(22)? / ticks,
             virtual_memory: field(23)?,
@@ -81,7 +82,7 @@ impl Usage {
     fn write(&self, table: &mut Table<'_, ()>) {
         let limit = |of| getrlimit(of).current.unwrap_or_default();
         table.write("process_cpu_seconds_total", |(), series| {
-            series.add(self.cpu_seconds);
+            series.add(self.cpu_time.as_secs_f64());
         });
         for (name, value) in [
             ("process_open_fds", self.open_files),
