@@ -98,9 +98,6 @@ run() {
     cargo test --locked --no-fail-fast --test counterparts -- "${@/%/::}" || status=1
 }
 
-# Browsers and compilers need more of the machine than the tests of `cargo test`.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-8}
-
 status=0
 together=()
 for name in "${chosen[@]}"; do

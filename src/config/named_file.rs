@@ -1,4 +1,3 @@
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::pattern::Pattern;
@@ -58,8 +57,10 @@ pub struct NamedFile {
     pub kind: FileKind,
     /// What it was when the text was read: before its own content was.
     pub(super) stamp: Stamp,
-    /// A hash of its content, once it is read.
+    /// A hash of its content, once it is read. None of a kind whose content is compared setting by setting.
     pub(super) digest: Option<u64>,
+    /// Whether its name comes from the environment, so that nothing shows it.
+    pub(super) is_secret: bool,
 }
 
 impl NamedFile {
@@ -74,14 +75,14 @@ impl NamedFile {
             kind,
             stamp,
             digest: None,
+            is_secret: false,
         }
     }
 
-    /// Notes its content.
-    pub(super) fn is_read(&mut self, content: &[u8]) {
-        let mut hasher = DefaultHasher::new();
-        content.hash(&mut hasher);
-        self.digest = Some(hasher.finish());
+    /// Whether a hash of its content is missing.
+    pub(super) fn needs_digest(&self) -> bool {
+        let is_whole = !matches!(self.kind, FileKind::Included | FileKind::PlanKeys);
+        is_whole && self.digest.is_none()
     }
 
     /// What it is now.

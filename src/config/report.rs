@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
@@ -49,11 +50,18 @@ impl Shared {
         self.named.borrow_mut().push(file);
     }
 
-    /// Notes the content of a file that a text names.
-    pub(super) fn has_read(&self, path: &Path, content: &[u8]) {
+    /// Notes the content of a file that a text names. `is_secret`: its name comes from the environment.
+    pub(super) fn has_read(&self, path: &Path, content: &[u8], is_secret: bool) {
         let mut named = self.named.borrow_mut();
         let files = named.iter_mut().filter(|file| file.path == path);
-        files.for_each(|file| file.is_read(content));
+        let mut files = files.filter(|file| file.needs_digest()).peekable();
+        if files.peek().is_none() {
+            return;
+        }
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        let digest = Some(hasher.finish());
+        files.for_each(|file| (file.digest, file.is_secret) = (digest, is_secret));
     }
 
     pub(super) fn has_problem(&self) -> bool {

@@ -126,6 +126,8 @@ const LONG_QUEUE: Rule = Rule {
     about: Some("per_key"),
     says: &["wait", "per_key"],
     helps: &["if .*raise .*rate"],
+    // The queue lasts for 6 s.
+    calm: 15,
     ..RULE
 };
 

@@ -5,14 +5,15 @@ mod rooms;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
 
 use toml::{Table, Value};
 
 pub use self::lost_keys::{LostKeys, lost_keys};
 use super::of_table::OfTable;
 use super::printable::put_printable;
-use super::{FileKind, NamedFile, Plan, Settings, Zone, show};
+use super::{NamedFile, Plan, Settings, Zone, show};
 
 /// Longest shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
@@ -268,21 +269,22 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
 
 /// Compares the contents of files that settings name. What other kinds bring is compared setting by setting.
 fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    let is_whole =
-        |file: &&NamedFile| !matches!(file.kind, FileKind::Included | FileKind::PlanKeys);
-    for file in new.named.iter().filter(is_whole) {
-        let mut known = old.named.iter();
-        let known = known.find(|known| known.path == file.path && known.kind == file.kind);
-        if known.is_some_and(|known| known.digest != file.digest) {
-            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-            found.push(format!(
-                "{} {} content changed",
-                file.kind.label(),
-                cut(&name)
-            ));
+    let with_digest = |file: &NamedFile| Some((file.path.clone(), file.digest?));
+    let known: HashMap<PathBuf, u64> = old.named.iter().filter_map(with_digest).collect();
+    let mut told = HashSet::new();
+    for file in &new.named {
+        let (Some(digest), Some(before)) = (file.digest, known.get(&file.path)) else {
+            continue;
+        };
+        if digest == *before || !told.insert((&file.path, file.kind.label())) {
+            continue;
         }
+        let name = file.path.file_name().filter(|_| !file.is_secret);
+        let name = name.map_or(String::new(), |it| {
+            format!(" {}", cut(&it.to_string_lossy()))
+        });
+        found.push(format!("{}{name} content changed", file.kind.label()));
     }
-    found.dedup();
 }
 
 /// The keys that stand in the file of the gateway itself.

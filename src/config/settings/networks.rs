@@ -61,6 +61,11 @@ impl ClientNetworks {
         decided.map_or(self.others, |(_, serves)| serves)
     }
 
+    /// Whether a network of `allow` has this very address, and no more specific one of `deny`.
+    pub(super) fn names(&self, address: IpAddr) -> bool {
+        self.longest(address).is_some_and(|(_, serves)| serves)
+    }
+
     /// Returns the prefix length of the most specific network around an address, and whether its clients are served.
     fn longest(&self, address: IpAddr) -> Option<(u8, bool)> {
         let network = |length: &u8| IpNet::new(address, *length).ok();

@@ -25,7 +25,8 @@ impl Peers {
     /// Whether a peer is one of them. `None` is a peer on a socket file.
     pub fn contain(&self, peer: Option<IpAddr>) -> bool {
         match peer {
-            Some(_) => self.by_address.serve(peer),
+            // Trust is not widened: the IPv4 address in one of NAT64 is another peer.
+            Some(peer) => self.by_address.names(peer),
             None => self.has_unix,
         }
     }

@@ -18,6 +18,16 @@ use crate::{
     Origin, Pages, PathPattern, PathRewrite, RequestInputs, RouteLimit, Settings, Statuses,
 };
 
+const REJECT_BODY: Kind<String> = Kind {
+    read: |node| match node.value.as_str() {
+        Some(_) => (TEXT.read)(node),
+        None => {
+            node.expected("a text in quotes; for a file, write pages = { \"429\" = \"busy.html\" }")
+        }
+    },
+    ..TEXT
+};
+
 table! {
     /// One of the `[[routes]]`. No two have the same path, hosts, methods, conditions and listen.
     #[derive(Clone, Debug, PartialEq)]
@@ -124,7 +134,7 @@ table! {
             "Decide, count and log, but let every request pass its zones at once.";
         reject_status: u16 = STATUS.or("429").shown_at(1), NextRequest,
             "Status of a rejection.";
-        reject_body: String = TEXT.or("\"Too many requests\\n\"").shown_at(1), NextRequest,
+        reject_body: String = REJECT_BODY.or("\"Too many requests\\n\"").shown_at(1), NextRequest,
             "Body of a rejection for which pages has no file.";
         pages: Pages = PAGES.or("{}").shown_at(1), NextRequest,
             "Files in place of the short texts of drip's own responses, by status: { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }.";

@@ -59,7 +59,9 @@ pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathB
 pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Option<Vec<u8>> {
     match read_regular(path, most) {
         Ok(content) => {
-            node.report.shared().has_read(path, &content);
+            node.report
+                .shared()
+                .has_read(path, &content, node.is_secret());
             Some(content)
         }
         Err(error) => {

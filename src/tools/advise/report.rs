@@ -127,7 +127,7 @@ fn notes(text: &mut String, survey: &Survey) {
         (
             survey.group.keys.forgotten(),
             "times a key was forgotten to make room for another, as there are too many to remember at once:\n\
-             peaks are still right, the number of keys is not",
+             peaks are still right, the number of keys is not, and a busy key may be missing",
         ),
         (
             survey.load.early(),

@@ -72,6 +72,11 @@ async fn follow(
     let mut alive = clock::now();
     let mut is_told_of_silence = false;
     loop {
+        if !now["state"].is_string() {
+            return Err(io::Error::other(
+                "its answer is not what a drip gateway says",
+            ));
+        }
         told = tell_steps(wanted, now, told)?;
         if !is_running(now) {
             return tell_end(wanted, now);

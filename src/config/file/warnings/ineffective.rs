@@ -43,7 +43,8 @@ pub(super) fn of_origin(server: &Server, origin: &Origin, node: Node) {
 /// Warns of a follower's timeout that `max_wait` ends before.
 pub(super) fn of_route(route: &Route, node: Node) {
     let collapse = route.collapse.as_ref().zip(node.field("collapse"));
-    if let (Some((collapse, node)), Some(max_wait)) = (collapse, route.max_wait)
+    let max_wait = route.max_wait.filter(|_| !route.dry_run);
+    if let (Some((collapse, node)), Some(max_wait)) = (collapse, max_wait)
         && collapse.follow_timeout > max_wait
     {
         warn(node, "follow_timeout", "max_wait of the route is shorter");

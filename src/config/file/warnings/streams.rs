@@ -31,7 +31,11 @@ fn remedy(
     Some(match limit.limit.delay {
         _ if !zone.algorithm.queues() => (
             "zone",
-            "write algorithm = \"leaky_bucket\" in the zone, which holds them",
+            if server.hold_streams {
+                "write algorithm = \"leaky_bucket\" in the zone, which holds them"
+            } else {
+                "write algorithm = \"leaky_bucket\" in the zone, and hold_streams = true in [server]"
+            },
         ),
         _ if !server.hold_streams => ("burst", "write hold_streams = true in [server]"),
         Delay::Never => ("nodelay", "remove nodelay, so that the rest waits"),
