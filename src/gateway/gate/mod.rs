@@ -291,9 +291,9 @@ impl OriginGate {
     }
 
     /// Tells the back-off something of a request, if there is one.
-    fn with_backoff(&self, tell: impl FnOnce(&mut Backoff, Moment)) {
+    fn with_backoff(&self, tell: impl FnOnce(&mut Backoff)) {
         if let Some(backing_off) = &mut self.lock().backing_off {
-            tell(&mut backing_off.backoff, clock::now());
+            tell(&mut backing_off.backoff);
         }
     }
 

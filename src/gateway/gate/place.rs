@@ -102,7 +102,7 @@ impl Place {
     pub(crate) fn tell_key(&self, key: impl FnOnce() -> u64) {
         if let Some(mut sent) = self.sent.take() {
             let key = key();
-            (self.gate).with_backoff(|backoff, _| backoff.set_key(&mut sent, key));
+            (self.gate).with_backoff(|backoff| backoff.set_key(&mut sent, key));
             self.sent.set(Some(sent));
         }
     }
@@ -148,7 +148,8 @@ impl Place {
         }
         if let Some(mut sent) = self.sent.take() {
             let awaits = time.is_stopped();
-            (self.gate).with_backoff(|backoff, now| backoff.await_client(&mut sent, awaits, now));
+            (self.gate)
+                .with_backoff(|backoff| backoff.await_client(&mut sent, awaits, clock::now()));
             self.sent.set(Some(sent));
         }
     }

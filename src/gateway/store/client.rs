@@ -268,10 +268,17 @@ impl Store {
     async fn probe_script(&self) -> Result<(), Error> {
         let command = script::probe_script(&self.prefix);
         let reply = self.run(1, |_, _| command.clone()).await.pop();
-        let is_echo = |it: &[u8]| (it == script::ECHO).then_some(());
-        self.read(&reply.ok_or(Error::InvalidReply)??, is_echo)?;
-        self.is_suspect.set(false);
-        Ok(())
+        match reply.ok_or(Error::InvalidReply)?? {
+            // Only replies of the real scripts end the pauses between tries.
+            Value::BulkString(echo) if echo == script::ECHO => {
+                self.is_suspect.set(false);
+                Ok(())
+            }
+            _ => {
+                self.note_validity(false);
+                Err(Error::InvalidReply)
+            }
+        }
     }
 
     /// Time until a store that is out is worth a [probe](Self::probe).

@@ -267,7 +267,8 @@ impl Backoff {
         // Counted from when all were told, so that it does not begin anew each time that this is read.
         let began = at.min(now).before(learned.cut_ago);
         let until = grown.paused_until.min(began + self.limits.max_pause);
-        let is_longer = until > self.paused_until.unwrap_or(now) + Duration::from_millis(1);
+        let known = self.paused_until.max(self.ended_pause);
+        let is_longer = until > known.unwrap_or(now).max(now) + Duration::from_millis(1);
         if is_longer {
             (self.paused_until, self.is_paused_elsewhere) = (Some(until), true);
             self.paused_key = None;

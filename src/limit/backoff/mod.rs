@@ -69,6 +69,8 @@ pub struct Backoff {
     rate_share: RateShare,
     in_flight_limit: InFlightLimit,
     paused_until: Option<Moment>,
+    /// The end of the last pause that was [ended](Self::end_pause): other gateways may still report it.
+    ended_pause: Option<Moment>,
     /// Whether another gateway was asked for the pause.
     is_paused_elsewhere: bool,
     /// The only key that was asked for it: it ends when another one has a request. `None`: it is for all.
@@ -99,6 +101,7 @@ impl Backoff {
             rate_share: RateShare::new(now),
             in_flight_limit: InFlightLimit::new(max_in_flight, limits.floor),
             paused_until: None,
+            ended_pause: None,
             is_paused_elsewhere: false,
             paused_key: None,
             shared_cuts: None,
@@ -142,6 +145,7 @@ impl Backoff {
             return;
         }
         self.cuts.retry_after |= before == now;
+        self.ended_pause = None;
         self.paused_until = self.paused_until.max(Some(until));
         (self.paused_key, self.is_paused_elsewhere) = (None, false);
         self.changed = true;
@@ -154,7 +158,7 @@ impl Backoff {
     /// Ends a pause for all keys.
     pub fn end_pause(&mut self, now: Moment) {
         if self.paused_for_all().is_some() {
-            self.paused_until = None;
+            self.ended_pause = self.paused_until.take();
             self.rate_share.resume(now);
             self.changed = true;
         }

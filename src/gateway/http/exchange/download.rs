@@ -37,24 +37,27 @@ fn poll_piece(
 /// Receives the rest of a response's body and drops it. Returns whether all of it came: no more than
 /// `most` bytes, within `span`.
 pub(super) async fn drop_body(connection: &mut Connection, most: usize, span: Duration) -> bool {
-    let (mut deadline, mut count) = (Deadline::default(), 0);
+    let (mut deadline, mut count) = (Deadline::default(), 0_usize);
     deadline.start(span);
     poll_fn(|cx| {
-        if deadline.poll(cx).is_ready() || count > most {
-            return Poll::Ready(false);
-        }
         for _ in 0..MAX_AT_ONCE {
             if connection.body_is_over() {
-                return Poll::Ready(count <= most);
+                return Poll::Ready(true);
             }
             match connection.poll_body(cx) {
                 Poll::Ready(Ok(piece)) => {
                     connection.moved();
                     count = count.saturating_add(piece.len());
+                    if count > most {
+                        return Poll::Ready(false);
+                    }
                 }
                 Poll::Ready(Err(_)) => return Poll::Ready(false),
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => return deadline.poll(cx).map(|()| false),
             }
+        }
+        if deadline.poll(cx).is_ready() {
+            return Poll::Ready(false);
         }
         cx.waker().wake_by_ref();
         Poll::Pending

@@ -51,7 +51,7 @@ struct Usage {
     virtual_memory: u64,
     resident_memory: u64,
     /// In Unix time.
-    started: u64,
+    started: Option<u64>,
     open_files: u64,
 }
 
@@ -65,14 +65,17 @@ impl Usage {
         // Counted from 1, as the manual does; the state, behind the name, is the third.
         let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
         let ticks = clock_ticks_per_second();
-        let system = fs::read_to_string("/proc/stat").ok()?;
+        // Not there with `ProcSubset=pid` of systemd.
+        let system = fs::read_to_string("/proc/stat").unwrap_or_default();
         let booted = system
             .lines()
-            .find_map(|line| line.strip_prefix("btime "))?;
+            .find_map(|line| line.strip_prefix("btime ")?.parse::<u64>().ok());
         Some(Self {
             cpu_time: Duration::from_millis((field(14)? + field(15)?) * 1000 / ticks),
             threads: field(20)?,
-            started: booted.parse::<u64>().ok()? + field(22)? / ticks,
+            started: booted
+                .zip(field(22))
+                .map(|(booted, after)| booted + after / ticks),
             virtual_memory: field(23)?,
             resident_memory: field(24)? * page_size() as u64,
             open_files: fs::read_dir("/proc/self/fd").ok()?.count() as u64,
@@ -90,10 +93,12 @@ impl Usage {
             ("process_virtual_memory_bytes", self.virtual_memory),
             ("process_virtual_memory_max_bytes", limit(Resource::As)),
             ("process_resident_memory_bytes", self.resident_memory),
-            ("process_start_time_seconds", self.started),
             ("process_threads", self.threads),
         ] {
             table.write(name, |(), series| series.add(value));
         }
+        table.write("process_start_time_seconds", |(), series| {
+            series.add_some(self.started);
+        });
     }
 }

@@ -20,12 +20,12 @@ struct ZoneNow<'g> {
 
 /// Writes the zones of the file, and those that left it and still have waiters.
 pub(super) async fn write(out: &mut String, gateway: &Gateway) {
-    let mut zones: Vec<(String, ZoneNow)> = Vec::new();
+    let (mut zones, mut seen): (Vec<(String, ZoneNow)>, _) = (Vec::new(), HashSet::new());
     for (index, zone) in gateway.zones_in_use().enumerate() {
         let name = labels(&[("zone", &zone.settings().name)]);
         let is_in_file = index < gateway.zones().len();
         // One that left the file shares the metrics of one that came in its place.
-        if zones.iter().any(|(known, _)| *known == name) {
+        if !seen.insert(name.clone()) {
             continue;
         }
         let proxy = || untrusted_proxies(gateway, index).next().is_some();

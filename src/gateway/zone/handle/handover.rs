@@ -7,6 +7,7 @@ use limit::Moment;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Zone;
+use super::queries::MIN_PAUSE;
 use crate::time::clock;
 use crate::zone::saved_key::{SavedKey, TurnToCome};
 use crate::zone::supervisor::ZoneSupervisor;
@@ -67,7 +68,7 @@ impl Zone {
     /// `false`.
     pub async fn save(&self, at: Moment, mut take: impl AsyncFnMut(Vec<SavedKey>) -> bool) {
         let step = move |zone: &mut _, before| ZoneSupervisor::save(zone, before, at);
-        self.walk(step, async |keys: Vec<SavedKey>| {
+        self.walk(MIN_PAUSE, step, async |keys: Vec<SavedKey>| {
             keys.is_empty() || take(keys).await
         })
         .await;

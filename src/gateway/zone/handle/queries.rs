@@ -18,7 +18,7 @@ use crate::zone::supervisor::ZoneSupervisor;
 /// The index at which walks begin.
 const FROM_THE_END: usize = usize::MAX;
 /// Least pause between two steps of a walk: an actor handles what it was sent meanwhile.
-const MIN_PAUSE: Duration = Duration::from_millis(1);
+pub(super) const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 impl Zone {
     /// The zone's state, with the `limit` deepest keys.
@@ -28,15 +28,19 @@ impl Zone {
         let mut stats = ZoneStats::default();
         let mut deepest = Top::new(Order::Depth, limit);
         let step = |zone: &mut _, before| ZoneSupervisor::stats(zone, before);
-        self.walk(step, async |(part, keys): (ZoneStats, Vec<KeyState>)| {
-            stats.add(&part);
-            for state in keys {
-                stats.depth_max = stats.depth_max.max(state.depth);
-                stats.oldest_wait = stats.oldest_wait.max(state.oldest_wait);
-                deepest.show(state);
-            }
-            true
-        })
+        self.walk(
+            Duration::ZERO,
+            step,
+            async |(part, keys): (ZoneStats, Vec<KeyState>)| {
+                stats.add(&part);
+                for state in keys {
+                    stats.depth_max = stats.depth_max.max(state.depth);
+                    stats.oldest_wait = stats.oldest_wait.max(state.oldest_wait);
+                    deepest.show(state);
+                }
+                true
+            },
+        )
         .await;
         stats.deepest = deepest.into_sorted();
         stats
@@ -48,7 +52,7 @@ impl Zone {
     pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
         let mut top = Top::new(order, limit);
         let step = |zone: &mut _, before| ZoneSupervisor::list(zone, before);
-        self.walk(step, async |keys: Vec<KeyState>| {
+        self.walk(MIN_PAUSE, step, async |keys: Vec<KeyState>| {
             for state in keys {
                 top.show(state);
             }
@@ -79,7 +83,7 @@ impl Zone {
             let (zone, name) = &asked;
             ZoneSupervisor::find_masked(supervisor, before, zone, name)
         };
-        self.walk(step, async |keys: Vec<Key>| {
+        self.walk(MIN_PAUSE, step, async |keys: Vec<Key>| {
             found.extend(keys);
             true
         })
@@ -114,11 +118,12 @@ impl Zone {
     /// Walks over the keys of all supervisors from the last one to the first, a few in a `step`.
     ///
     /// A step begins just before the index that it is given, and returns what it found and the
-    /// index to continue from; 0 at the end. After each there is a pause as long as the step took,
-    /// so that requests have at least half of the workers' time. Ends early if `take` returns
-    /// `false`. A supervisor that panics ends its part.
+    /// index to continue from; 0 at the end. After each there is a pause as long as the step took, or
+    /// `pause` if that is longer, so that requests have at least half of the workers' time. Ends early
+    /// if `take` returns `false`. A supervisor that panics ends its part.
     pub(super) async fn walk<T: Send + 'static>(
         &self,
+        pause: Duration,
         step: impl Fn(&mut ZoneSupervisor, usize) -> (T, usize) + Clone + Send + 'static,
         mut take: impl AsyncFnMut(T) -> bool,
     ) {
@@ -135,7 +140,10 @@ impl Zone {
                 }
                 before = next;
                 if before > 0 {
-                    sleep(took.max(MIN_PAUSE)).await;
+                    // A timer takes a millisecond or two.
+                    if pause.max(took) >= MIN_PAUSE {
+                        sleep(pause.max(took)).await;
+                    }
                 }
             }
         }

@@ -58,3 +58,17 @@ fn an_order_takes_over_the_pause_of_one_key() {
     assert!(!origin.backoff.waits(2, at(1000)), "another key waits, too");
     assert_eq!(paused(&origin), Some(secs(10)));
 }
+
+#[test]
+fn a_pause_that_was_ended_is_not_taken_over_from_what_others_know() {
+    let mut origin = Origin::new(limits(), "200r/s", None);
+    origin.backoff.share_as(Some(1));
+    origin.backoff.obey(secs(20), at(0));
+    let known = origin.backoff.learned(at(0));
+    origin.backoff.end_pause(at(1000));
+    assert_eq!(paused(&origin), None);
+    origin.backoff.adopt(&known, at(0), at(2000));
+    assert_eq!(paused(&origin), None, "it was this pause");
+    origin.backoff.obey(secs(5), at(3000));
+    assert_eq!(paused(&origin), Some(secs(8)), "another one");
+}

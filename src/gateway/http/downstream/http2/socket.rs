@@ -87,6 +87,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WindowedSocket<S> {
             let count = self.first.len().min(to.remaining());
             to.put_slice(&self.first[..count]);
             self.first = self.first.split_off(count);
+            self.windows.note_read(count);
             return Poll::Ready(Ok(()));
         }
         let before = to.filled().len();
