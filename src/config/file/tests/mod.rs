@@ -170,7 +170,7 @@ const CASES: &[Case] = &[
     ("\"app\"", "\"app\"\ndry_run = \"yes\"",
      r#"11:11: dry_run: expected true or false; found "yes""#),
     ("\"app\"", "\"app\"\nreject_body = 1",
-     "11:15: reject_body: expected a text in quotes; found 1"),
+     r#"11:15: reject_body: expected a text in quotes; for a file, write pages = { "429" = "busy.html" }; found 1"#),
     ("\"app\"", "\"app\"\nheaders = \"ratelimit\"",
      r#"11:11: headers: expected a list such as ["x-ratelimit"]; found "ratelimit""#),
     ("\"app\"", "\"app\"\n[[routes]]\npath = \"/\"\norigin = \"app\"",
