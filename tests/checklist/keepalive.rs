@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt;
 
 use super::bed::{Bed, OK, get_with};
 use super::upgrades::{SWITCHED, WEBSOCKET};
-use crate::support::{Raw, eventually};
+use crate::support::{Raw, eventually, now};
 
 /// When the keepalive timer of the connection from `local` to `remote` ends, as the kernel reports
 /// it; `None` if it has none.
@@ -36,9 +36,9 @@ fn keepalive(local: SocketAddr, remote: SocketAddr) -> Option<Duration> {
     (kind == "02").then(|| Duration::from_millis(10 * hundredths))
 }
 
-/// Fails unless a probe is due within `most`, and only slightly sooner, on both sides of this
-/// connection.
-fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration) {
+/// Fails unless a probe is due within `most`, and no sooner than after the last byte, which is not older than `began`, on
+/// both sides of this connection.
+fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration, began: Instant) {
     let to_client = (bed.address, client.sender().local_addr().expect("a socket"));
     let of_origin = origin.sender();
     let to_origin = (
@@ -53,7 +53,7 @@ fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration) {
             due.is_some()
         });
         let due = due.unwrap_or_default();
-        let soonest = most.saturating_sub(Duration::from_secs(10));
+        let soonest = most.saturating_sub(began.elapsed() + Duration::from_secs(10));
         assert!(
             due <= most && due >= soonest,
             "the {leg}'s leg: {due:?}, not {most:?}"
@@ -88,13 +88,14 @@ fn line_20_the_kernel_looks_after_both_legs_of_a_request_and_of_a_tunnel() {
     ] {
         let bed = Bed::drip(server, "");
         let most = Duration::from_secs(seconds);
+        let began = now();
         let mut client = bed.ask(get_with(""));
         let mut origin = bed.origin.accept();
         origin.head();
-        check_legs(&bed, &client, &origin, most);
+        check_legs(&bed, &client, &origin, most, began);
         origin.send(OK);
         assert_eq!(client.answer().status(), 200);
-        check_legs(&bed, &client, &origin, most);
+        check_legs(&bed, &client, &origin, most, began);
         client.send(get_with(WEBSOCKET));
         if let Some(other) = bed.origin.accept_within(Duration::from_millis(20)) {
             origin = other;
@@ -102,6 +103,6 @@ fn line_20_the_kernel_looks_after_both_legs_of_a_request_and_of_a_tunnel() {
         origin.head();
         origin.send(SWITCHED);
         assert_eq!(client.head().status(), 101);
-        check_legs(&bed, &client, &origin, most);
+        check_legs(&bed, &client, &origin, most, began);
     }
 }

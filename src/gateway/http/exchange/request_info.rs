@@ -267,6 +267,9 @@ fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
 ///
 /// The syntax is that of RFC 3986, section 3.2.2. The text may be empty (RFC 9112, section 3.2).
 fn is_authority(text: &[u8]) -> bool {
+    if is_plain_authority(text) {
+        return true;
+    }
     let Ok(text) = str::from_utf8(text) else {
         return false;
     };
@@ -280,6 +283,30 @@ fn is_authority(text: &[u8]) -> bool {
     let port = rest.strip_prefix(':').unwrap_or(rest);
     let port_is_good = port.bytes().all(|byte| byte.is_ascii_digit());
     host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
+}
+
+/// Returns whether `text` is a name or an IPv4 address without escapes, perhaps with a port: most are.
+fn is_plain_authority(text: &[u8]) -> bool {
+    /// Whether a byte may stand in such a name.
+    const IS_PLAIN: [bool; 256] = {
+        let (mut table, mut byte) = ([false; 256], 0_u8);
+        while byte.is_ascii() {
+            table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+            byte += 1;
+        }
+        table
+    };
+    let is_plain = |byte: &u8| IS_PLAIN[usize::from(*byte)];
+    let name = text.iter().position(|byte| !is_plain(byte));
+    let (name, rest) = text.split_at(name.unwrap_or(text.len()));
+    if name.windows(2).any(|two| two == b"..") {
+        return false;
+    }
+    match rest {
+        [] => true,
+        [b':', port @ ..] => port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
 }
 
 /// Returns whether `name` is a valid host name, percent-encoded or not.
