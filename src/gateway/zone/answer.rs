@@ -130,7 +130,7 @@ pub struct Rejection {
     pub excess: Excess,
     /// Time until the same request would be accepted, if no other request comes.
     pub retry_after: Duration,
-    /// Whether the bucket of [`NEW_KEYS`] rejected it, and not that of its own key.
+    /// Whether the bucket of [`NEW_KEYS`](super::NEW_KEYS) rejected it, and not that of its own key.
     pub is_flood: bool,
 }
 

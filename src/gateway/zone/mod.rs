@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A message to an actor is a call of one of its methods, which its mailbox keeps in order
-//! ([`SupervisorAddress`](supervisor::SupervisorAddress), [`KeyCall`](key::KeyCall)).
+//! (`SupervisorAddress`, `KeyCall`).
 //!
 //! Requests of the supervisor's own thread call it instead, and get their answer at once unless
 //! they wait (`supervisor/here.rs`).

@@ -28,7 +28,7 @@ use crate::time::pacer::Priority;
 type Rest<'w> = Pin<Box<dyn Future<Output = Result<(), Aborted>> + 'w>>;
 
 impl RequestService for Worker {
-    /// Serves one request: it [arrives](arrive), is [admitted](admit), and is forwarded or answered.
+    /// Serves one request: it arrives (`arrive`), is admitted (`admit`), and is forwarded or answered.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn has room for its arguments twice"
