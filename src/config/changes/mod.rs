@@ -6,14 +6,14 @@ mod rooms;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::Path;
 
 use toml::{Table, Value};
 
 pub use self::lost_keys::{LostKeys, lost_keys};
 use super::of_table::OfTable;
 use super::printable::put_printable;
-use super::{NamedFile, Plan, Settings, Zone, show};
+use super::{Plan, Settings, Zone, show};
 
 /// Longest shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
@@ -269,11 +269,12 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
 
 /// Compares the contents of files that settings name. What other kinds bring is compared setting by setting.
 fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    let with_digest = |file: &NamedFile| Some((file.path.clone(), file.digest?));
-    let known: HashMap<PathBuf, u64> = old.named.iter().filter_map(with_digest).collect();
+    let known = old.named.iter();
+    let known = known.filter_map(|file| Some((&*file.path, file.digest?)));
+    let known: HashMap<&Path, u64> = known.collect();
     let mut told = HashSet::new();
     for file in &new.named {
-        let (Some(digest), Some(before)) = (file.digest, known.get(&file.path)) else {
+        let (Some(digest), Some(before)) = (file.digest, known.get(&*file.path)) else {
             continue;
         };
         if digest == *before || !told.insert((&file.path, file.kind.label())) {

@@ -29,7 +29,8 @@ impl OriginRoom {
         if let Some(session) = presented.session
             && room.touch(session.value, keys, now)
         {
-            return Some(self.stays(state, session, bind));
+            let again = session.is_older.then(|| state.session(session.value, bind));
+            return Some(self.stays(again));
         }
         if is_handed_over {
             return Some(Answered::NoNumber);
@@ -55,7 +56,10 @@ impl OriginRoom {
         if let Some(session) = session
             && self.is_inside(session.value, now).await
         {
-            return self.stays(self.lock(), session, bind);
+            let again = session
+                .is_older
+                .then(|| self.lock().session(session.value, bind));
+            return self.stays(again);
         }
         if let Some(ticket) = ticket {
             return self.poll(ticket, bind, now).await;
@@ -66,10 +70,8 @@ impl OriginRoom {
         Answered::MustDraw
     }
 
-    /// The answer to a visitor that is inside.
-    fn stays(&self, state: MutexGuard<'_, State>, session: Signed<u64>, bind: &[u8]) -> Answered {
-        let again = session.is_older.then(|| state.session(session.value, bind));
-        drop(state);
+    /// The answer to a visitor that is inside. `again`: its session, if it is to be set anew.
+    fn stays(&self, again: Option<SessionText>) -> Answered {
         self.metrics.count(RoomRequest::Session);
         Answered::Inside(again)
     }

@@ -364,7 +364,7 @@ impl Forward<'_, '_> {
         let (record, route) = (&*self.record, self.route);
         let is_limited = !route.limits.is_empty();
         let passing = |put: Put<'_>| {
-            let ends_here = |known, name: &[u8]| ends_here(record, is_limited, known, name);
+            let ends_here = ends_here(record, is_limited);
             heads::each_passing(head, false, ends_here, put);
         };
         self.client.offer(&OriginHead {
@@ -392,7 +392,7 @@ impl Forward<'_, '_> {
         let announced = trailers && head.length == BodyLength::Chunked;
         let fields = |put: Put<'_>| {
             response_fields::put(record, MadeBy::Origin, put, |put| {
-                let ends_here = |known, name: &[u8]| ends_here(record, is_limited, known, name);
+                let ends_here = ends_here(record, is_limited);
                 heads::each_passing(head, announced, ends_here, put);
             });
         };
@@ -414,13 +414,19 @@ impl Forward<'_, '_> {
 /// Whether a field of the origin's response ends here, because the gateway reads or replaces it.
 ///
 /// `is_limited`: the request has limits, so the gateway may say what is left of them.
-fn ends_here(record: &RequestRecord<'_>, is_limited: bool, known: FieldName, name: &[u8]) -> bool {
+fn ends_here<'s>(
+    record: &'s RequestRecord<'_>,
+    is_limited: bool,
+) -> impl Fn(FieldName, &[u8]) -> bool + 's {
     // The origin may send the id back, or another one.
     let own_id = record.request_id().map(|(name, _)| name.as_bytes());
-    own_id.is_some_and(|own| name.eq_ignore_ascii_case(own))
-        || record.route().is_some_and(|route| {
-            is_limited && ratelimit_headers::replaces(route.headers, known)
-                || cost::is_told_by(&route.cost, name)
-                || ratelimit_headers::is_of_sharing(route, name)
-        })
+    let route = record.route();
+    move |known, name| {
+        own_id.is_some_and(|own| name.eq_ignore_ascii_case(own))
+            || route.is_some_and(|route| {
+                is_limited && ratelimit_headers::replaces(route.headers, known)
+                    || cost::is_told_by(&route.cost, name)
+                    || ratelimit_headers::is_of_sharing(route, name)
+            })
+    }
 }

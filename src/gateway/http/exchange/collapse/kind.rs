@@ -35,6 +35,15 @@ impl Kind {
     pub(super) fn may_lead(&self) -> bool {
         self.is_get && !self.asks_less
     }
+
+    /// What the request asks for beside the thing itself. Its fields are read again only if it does.
+    pub(super) fn preconditions<'a>(&self, info: &RequestInfo<'a>) -> Preconditions<'a> {
+        if self.asks_less {
+            preconditions(info)
+        } else {
+            Preconditions::default()
+        }
+    }
 }
 
 impl Drop for Kind {

@@ -13,7 +13,7 @@ use super::super::record::RequestRecord;
 use super::super::reply::Reply;
 use super::kind::{kind, preconditions};
 use super::refresh;
-use crate::collapse::{Followed, Follower, Release, Share, SharedAnswer};
+use crate::collapse::{Followed, Follower, Preconditions, Release, Share, SharedAnswer};
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 use crate::time::pacer::Pacer;
 
@@ -39,14 +39,16 @@ pub(in super::super) fn share<'w, 'a: 'w>(
     match shared.ask(&kind.key, collapse, client, kind.may_lead(), now) {
         Share::Kept(answer) => {
             let kept = SharedOutcome::Kept;
-            Ok(Err(answered(kept, answer, before, record, now)))
+            let asked = kind.preconditions(info);
+            Ok(Err(answered(kept, answer, &asked, before, record, now)))
         }
         Share::Stale(answer, leader) => {
             if let Some(leader) = leader {
                 refresh::start(record.worker, info, leader);
             }
             let stale = SharedOutcome::Stale;
-            Ok(Err(answered(stale, answer, before, record, now)))
+            let asked = kind.preconditions(info);
+            Ok(Err(answered(stale, answer, &asked, before, record, now)))
         }
         Share::Lead(leader) => {
             record.shared = SharedOutcome::Leader;
@@ -98,6 +100,7 @@ fn alone<'w, 'a: 'w>(
 fn answered<'a>(
     outcome: SharedOutcome,
     answer: Arc<SharedAnswer>,
+    preconditions: &Preconditions<'_>,
     before: BeforeGate<'a>,
     record: &mut RequestRecord<'a>,
     now: Moment,
@@ -106,7 +109,7 @@ fn answered<'a>(
     let route = before.to.route;
     let (mut used, _occupied) = before.turns.take(route);
     record.settle(route, answer.head.status, answer.head.billed, &mut used);
-    Reply::shared(answer, &preconditions(record.info), now)
+    Reply::shared(answer, preconditions, now)
 }
 
 /// Waits for the answer of another request, since `began`.
@@ -135,11 +138,13 @@ fn follow<'w, 'a: 'w>(
         match told {
             Ok(Some(Followed::Answer(answer))) => {
                 let follower = SharedOutcome::Follower;
-                Err(answered(follower, answer, before, record, now))
+                let asked = preconditions(record.info);
+                Err(answered(follower, answer, &asked, before, record, now))
             }
             Ok(Some(Followed::Stale(answer))) => {
                 let stale = SharedOutcome::Stale;
-                Err(answered(stale, answer, before, record, now))
+                let asked = preconditions(record.info);
+                Err(answered(stale, answer, &asked, before, record, now))
             }
             Ok(Some(Followed::Lead(leader))) => {
                 note_followed(&mut before, record, now.since(began), departed.is_none());
