@@ -32,18 +32,16 @@ const REFUND: u8 = 2;
 const FORGET: u8 = 3;
 
 impl ScriptCall {
-    /// Reads a call; `None` if the command is no script or has failed.
+    /// Reads a call; `None` if the command has failed, or is no script for keys of zones.
     ///
     /// # Errors
     ///
     /// Returns an error if the call or the reply has another form.
     pub(super) fn read(command: &[Vec<u8>], reply: &Reply) -> Result<Option<Self>, String> {
         match (command, reply) {
-            // The script of a probe returns what it is given.
-            ([.., echoed], Reply::Text(reply)) if echoed == reply => Ok(None),
-            // What gateways have learned of an origin is no bucket.
-            ([_, _, _, key, _], _) if has(key, b":backoff:") => Ok(None),
-            ([name, _, _, keys @ .., packed], Reply::Text(reply)) if name.starts_with(b"EVAL") => {
+            ([name, _, _, keys @ .., packed], Reply::Text(reply))
+                if name.starts_with(b"EVAL") && keys.iter().all(|key| has(key, b":zone")) =>
+            {
                 let read = Self::read_packed(keys, Packed(packed), Packed(reply));
                 let read = read.ok_or("the call of a script cannot be read".to_owned());
                 read.map(Some)
