@@ -1,6 +1,6 @@
 //! Limits that refuse what a browser sends at once over HTTP/2.
 
-use limit::{Algorithm, Delay};
+use limit::Delay;
 
 use crate::node::Node;
 use crate::{Part, Route, RouteLimit, Server, Settings, Variable, Zone};
@@ -55,12 +55,10 @@ fn at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
     if zone.limits_no_rate() {
         return None;
     }
-    match zone.algorithm {
-        Algorithm::LeakyBucket | Algorithm::TokenBucket => Some(u64::from(limit.limit.burst) + 1),
-        Algorithm::FixedWindow | Algorithm::SlidingWindowLog | Algorithm::SlidingWindowCounter => {
-            zone.rate.whole_count().map(u64::from)
-        }
+    if zone.algorithm.has_windows() {
+        return zone.rate.whole_count().map(u64::from);
     }
+    Some(u64::from(limit.limit.burst) + 1)
 }
 
 /// Whether all requests of a page that a browser loads may have one key here.
