@@ -19,7 +19,7 @@ pub struct InFlight<'o> {
     /// `None` while it waits for the origin to come back.
     entry: Option<Entry<'o>>,
     failures: &'o Failures,
-    place: Option<Place>,
+    place: Option<Box<Place>>,
     sender: Sender,
     left: Moment,
     /// Whether the head of an answer has come, or need not come soon.
@@ -49,7 +49,7 @@ impl<'o> InFlight<'o> {
     }
 
     /// Gives the request its place at the origin.
-    pub fn set_place(&mut self, place: Option<Place>) {
+    pub fn set_place(&mut self, place: Option<Box<Place>>) {
         self.place = place;
     }
 
@@ -66,11 +66,11 @@ impl<'o> InFlight<'o> {
 
     /// Whether the request may be sent now: the gateway may have stood still since it got its place.
     pub fn may_start(&self) -> bool {
-        self.place.as_ref().is_none_or(Place::may_start)
+        self.place.as_ref().is_none_or(|place| place.may_start())
     }
 
     /// Leaves the server, which it did not reach, and returns its place at the origin.
-    pub fn leave(&mut self) -> Option<Place> {
+    pub fn leave(&mut self) -> Option<Box<Place>> {
         self.entry = None;
         self.place.take()
     }
@@ -156,7 +156,10 @@ impl<'o> InFlight<'o> {
 
     /// What the origin had to do while the request was there.
     pub(crate) fn load(&self) -> Load {
-        self.place.as_ref().map(Place::load).unwrap_or_default()
+        self.place
+            .as_ref()
+            .map(|place| place.load())
+            .unwrap_or_default()
     }
 
     /// Changes what the request was charged at the gate to what it turned out to cost.

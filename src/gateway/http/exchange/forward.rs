@@ -37,7 +37,7 @@ pub(super) struct Forward<'a, 'r> {
     pub(super) record: &'a mut RequestRecord<'r>,
     pub(super) upload: Upload,
     /// Its place at the origin, until it is at one of the servers; `None` if there is no gate.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<Box<Place>>,
     /// What it was charged in its zones, if its answer may change that.
     pub(super) used: UsedTurns<'r>,
     /// Its places among the running requests of its keys, until the last byte of the response has

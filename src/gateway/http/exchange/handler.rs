@@ -45,12 +45,12 @@ impl RequestService for Worker {
             let priority = self.pacer.priority();
             let info = RequestInfo::new(&head, context, &gateway.settings().server);
             let mut record = RequestRecord::new(self, &gateway, &info, began);
+            let (size, arrived) = with_buffer_size(arrive(&mut record), &record);
+            if let Some(size) = size {
+                // Boxed: few requests have a buffer.
+                return Box::pin(serve_buffered(arrived, size, client, &mut record)).await;
+            }
             let decision = {
-                let arrived = arrive(&mut record);
-                if let Some(size) = buffer_size(&arrived, &record) {
-                    // Boxed: few requests have a buffer.
-                    return Box::pin(serve_buffered(arrived, size, client, &mut record)).await;
-                }
                 let admission = pin!(admit(arrived, &mut record));
                 let decided = unless_gone(client, admission).await;
                 decided.map_err(|_| Aborted::ClientGone)?
@@ -98,18 +98,22 @@ async fn serve_buffered<'r>(
     finish(decision, &mut client, record, pacer.priority()).await
 }
 
-/// Returns how much of a request's body is received before the request joins its zones.
-fn buffer_size(
-    arrived: &Result<Arrival<'_>, Stop<'_>>,
+/// Returns how much of a request's body is received before the request joins its zones, and the
+/// arrival as it was given: the future of a request keeps what it has borrowed.
+fn with_buffer_size<'r>(
+    arrived: Result<Arrival<'r>, Stop<'r>>,
     record: &RequestRecord<'_>,
-) -> Option<NonZeroU64> {
-    let origin = match arrived {
+) -> (Option<NonZeroU64>, Result<Arrival<'r>, Stop<'r>>) {
+    let origin = match &arrived {
         // It goes there if the room lets it in.
-        Ok(Arrival { to, .. }) | Err(Stop::AtRoom(to)) => to.origin,
-        Err(Stop::Reply(_)) => return None,
+        Ok(Arrival { to, .. }) | Err(Stop::AtRoom(to)) => Some(to.origin),
+        Err(Stop::Reply(_)) => None,
     };
-    let settings = record.gateway.origin(origin).settings();
-    size_for(record.info.head, settings.request_buffer)
+    let size = origin.and_then(|origin| {
+        let settings = record.gateway.origin(origin).settings();
+        size_for(record.info.head, settings.request_buffer)
+    });
+    (size, arrived)
 }
 
 /// Forwards a request that was admitted, or sends the response to one that goes no further.

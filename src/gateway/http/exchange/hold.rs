@@ -86,7 +86,7 @@ impl<'r> Forward<'_, 'r> {
     /// `held_since`: when it first could not be sent.
     pub(super) async fn connect_when_back(
         &mut self,
-        place: Option<Place>,
+        place: Option<Box<Place>>,
         error: OriginError,
         held_since: Moment,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
@@ -101,11 +101,11 @@ impl<'r> Forward<'_, 'r> {
             let mut in_flight = match picked {
                 Ok(picked) => picked,
                 Err(all_out) => {
-                    (place, error) = (Some(again), all_out);
+                    (place, error) = (Some(Box::new(again)), all_out);
                     continue;
                 }
             };
-            in_flight.set_place(Some(again));
+            in_flight.set_place(Some(Box::new(again)));
             self.record.server = Some(in_flight.server());
             match self.connect_to_any(&mut in_flight).await {
                 Ok(connection) => {
@@ -153,7 +153,7 @@ impl<'r> Forward<'_, 'r> {
     /// Gives the request back to the gate, and waits there for a new place.
     async fn wait_again(
         &mut self,
-        place: Option<Place>,
+        place: Option<Box<Place>>,
         error: OriginError,
         held_since: Moment,
     ) -> Result<Place, Failure> {
@@ -167,7 +167,7 @@ impl<'r> Forward<'_, 'r> {
         let (Some(gate), Some(place)) = (gate, place) else {
             return Err(Failure::Origin(error));
         };
-        let waiting = self.origin().hold(place, || gate.key(), error, held_since);
+        let waiting = self.origin().hold(*place, || gate.key(), error, held_since);
         let waiting = waiting.map_err(Failure::Origin)?;
         let (asked, at_gate) = (self.record.began, &mut self.record.at_gate);
         let worker = self.record.worker;

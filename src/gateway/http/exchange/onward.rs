@@ -41,8 +41,8 @@ pub(super) struct Leading<'a> {
 /// A request that may go to its origin.
 pub(super) struct Admitted<'r> {
     pub(super) to: Destination<'r>,
-    /// Its place at the origin; `None` if there is no gate.
-    pub(super) place: Option<Place>,
+    /// Its place at the origin, boxed, as most origins have no gate; `None` if there is none.
+    pub(super) place: Option<Box<Place>>,
     /// The turns that it has used in its zones.
     pub(super) used: UsedTurns<'r>,
     /// Its places among the running requests of its keys.
@@ -51,7 +51,7 @@ pub(super) struct Admitted<'r> {
 
 impl<'a> Admitted<'a> {
     /// Uses the turns of a request.
-    pub(super) fn new(to: Destination<'a>, place: Option<Place>, turns: Turns<'a>) -> Self {
+    pub(super) fn new(to: Destination<'a>, place: Option<Box<Place>>, turns: Turns<'a>) -> Self {
         let (used, occupied) = turns.take(to.route);
         Self {
             to,

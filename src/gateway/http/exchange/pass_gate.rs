@@ -35,7 +35,11 @@ pub(super) fn pass_gate<'w, 'a: 'w>(
             Err(error) => Err(NoTurn::Outage(error)),
         };
         match passed {
-            Ok(place) => Ok(Onward::Admitted(Admitted::new(to, Some(place), turns))),
+            Ok(place) => Ok(Onward::Admitted(Admitted::new(
+                to,
+                Some(Box::new(place)),
+                turns,
+            ))),
             Err(NoTurn::Outage(error)) => {
                 let _used = turns.take(to.route);
                 origin.tell_unanswered(&error, worker.pacer.now());

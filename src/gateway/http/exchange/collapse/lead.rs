@@ -49,7 +49,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
     };
     let (done, rejection) = match passed {
         Ok(Onward::Admitted(admitted)) => {
-            collector.departs(admitted.place.as_ref());
+            collector.departs(admitted.place.as_deref());
             record.count_shared(record.shared, before.to.origin);
             let forward = Forward::new(admitted, &mut collector, record);
             (Box::pin(forward.run()).await, None)
