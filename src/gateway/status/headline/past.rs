@@ -405,26 +405,18 @@ mod tests {
         let prefixed = texts(after, &format!("{BACK} Raise `rate`."));
         assert_eq!(said(1.0, ("rejecting", Suspected), Some(&rate)), prefixed);
         // It is the same warning, whatever changes later. A plan is no remedy for a wrong rate.
-        assert_eq!(
-            said(2.0, ("rejecting", SuspectedAlone), Some(&later)),
-            texts(after, BACK)
-        );
+        let found = said(2.0, ("rejecting", SuspectedAlone), Some(&later));
+        assert_eq!(found, texts(after, BACK));
         for time in [3.0, 20.0] {
             said(time, ("fine", Named), None);
         }
-        assert_eq!(
-            said(300.0, ("rejecting", Suspected), None),
-            texts("9 of 10.", "Raise `rate`.")
-        );
+        let found = said(300.0, ("rejecting", Suspected), None);
+        assert_eq!(found, texts("9 of 10.", "Raise `rate`."));
         // The remedy of a full disk is not to take a rate back.
-        assert_eq!(
-            said(400.0, ("log_lost", Named), Some(&rate)),
-            texts(after, "Raise `rate`.")
-        );
-        assert_eq!(
-            said(500.0, ("paused", Unnamed), Some(&rate)),
-            texts("9 of 10.", "Raise `rate`.")
-        );
+        let found = said(400.0, ("log_lost", Named), Some(&rate));
+        assert_eq!(found, texts(after, "Raise `rate`."));
+        let found = said(500.0, ("paused", Unnamed), Some(&rate));
+        assert_eq!(found, texts("9 of 10.", "Raise `rate`."));
     }
 
     #[test]
@@ -450,9 +442,7 @@ mod tests {
         let back = change(0.5, "zones.api.rate 20r/m -> 20r/s");
         let without = texts("9 of 10.", "Raise `rate`.");
         assert_eq!(said(102.0, &back), without);
-        assert_eq!(
-            said(103.0, &change(1.5, "zones.api.rate 20r/m -> 20r/s")),
-            without
-        );
+        let found = said(103.0, &change(1.5, "zones.api.rate 20r/m -> 20r/s"));
+        assert_eq!(found, without);
     }
 }

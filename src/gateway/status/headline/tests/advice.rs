@@ -14,10 +14,8 @@ fn more_rate_is_advised_in_numbers_and_longer_queues_only_while_waits_are_short(
         after(&second)
     };
     let told = rejecting("burst", 1.0);
-    assert!(
-        told.evidence.as_str().ends_with("All 30 keys are limited."),
-        "{told:?}"
-    );
+    let says_all = told.evidence.as_str().ends_with("All 30 keys are limited.");
+    assert!(says_all, "{told:?}");
     assert_eq!(
         told.remedy.as_str(),
         "If the origin can do more, raise `rate`: at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none; 99 % of the waits would have been no longer than 400 ms. \

@@ -3,78 +3,6 @@
 use super::*;
 use crate::status::views::{ChangeSample, LostKeysSample, Problem};
 
-const SITUATIONS: &[Situation] = &[
-    Situation {
-        change: |it| {
-            let gone = config::Problem::of_file("cannot be read: No such file".to_owned());
-            it.error = Some(gone.into());
-        },
-        cause: "file_error",
-        severity: "warn",
-        about: None,
-        says: &[
-            "The file cannot be read: No such file.",
-            "Write the file again",
-        ],
-        says_not: &["Line", "line"],
-    },
-    Situation {
-        change: |it| {
-            it.error = Some(Problem {
-                line: Some(4),
-                message: "client_cert: /a.pem: it has no certificate in PEM".into(),
-                ..Problem::default()
-            });
-        },
-        cause: "file_error",
-        severity: "warn",
-        about: None,
-        says: &["Line 4: client_cert", "or the one that the line names"],
-        says_not: &[],
-    },
-    Situation {
-        change: |it| it.lost_keys = vec![lost(Some("gold.txt"))],
-        cause: "file_doubtful",
-        about: Some("per_client"),
-        says: &[
-            "Plan gold of per_client has lost 2 of 3 keys",
-            "A change of gold.txt came into force 4 s ago.",
-            "restore gold.txt: keys without a plan have the limit of per_client.",
-        ],
-        ..WARN
-    },
-    Situation {
-        change: |it| it.lost_keys = vec![lost(None)],
-        cause: "file_doubtful",
-        about: Some("per_client"),
-        says: &["restore the file"],
-        ..WARN
-    },
-    Situation {
-        change: |it| it.needs_restart = vec!["server.workers".into()],
-        cause: "file_doubtful",
-        severity: "warn",
-        about: None,
-        says: &[
-            "server.workers waits for a restart",
-            "server.workers is not as in the file",
-            "Restart the gateway, or take the change back.",
-        ],
-        says_not: &[],
-    },
-    Situation {
-        // What waits for a restart comes last, and other warnings come before both.
-        change: |it| {
-            it.needs_restart = vec!["server.workers".into(), "log.file".into()];
-            it.lost_keys = vec![lost(Some("gold.txt"))];
-            it.zones[0].rejected = 60;
-        },
-        cause: "rejecting",
-        says: &["lost 2 of 3 keys\nAlso: 2 settings wait for a restart"],
-        ..BAD_ZONE
-    },
-];
-
 fn lost(file: Option<&str>) -> LostKeysSample {
     LostKeysSample {
         zone: "per_client".into(),
@@ -88,7 +16,42 @@ fn lost(file: Option<&str>) -> LostKeysSample {
 
 #[test]
 fn what_of_the_file_is_probably_a_mistake_is_told() {
-    check_all(SITUATIONS);
+    told("warn file_error", |it| {
+        let gone = config::Problem::of_file("cannot be read: No such file".to_owned());
+        it.error = Some(gone.into());
+    })
+    .says("The file cannot be read: No such file. … Write the file again")
+    .not(&["Line", "line"]);
+    told("warn file_error", |it| {
+        it.error = Some(Problem {
+            line: Some(4),
+            message: "client_cert: /a.pem: it has no certificate in PEM".into(),
+            ..Problem::default()
+        });
+    })
+    .says("Line 4: client_cert … or the one that the line names");
+    told("warn file_doubtful per_client", |it| {
+        it.lost_keys = vec![lost(Some("gold.txt"))]
+    })
+    .says("Plan gold of per_client has lost 2 of 3 keys")
+    .says("A change of gold.txt came into force 4 s ago.")
+    .says("restore gold.txt: keys without a plan have the limit of per_client.");
+    told("warn file_doubtful per_client", |it| {
+        it.lost_keys = vec![lost(None)]
+    })
+    .says("restore the file");
+    told("warn file_doubtful", |it| {
+        it.needs_restart = vec!["server.workers".into()]
+    })
+    .says("server.workers waits for a restart … server.workers is not as in the file")
+    .says("Restart the gateway, or take the change back.");
+    // What waits for a restart comes last, and other warnings come before both.
+    told("bad rejecting per_client", |it| {
+        it.needs_restart = vec!["server.workers".into(), "log.file".into()];
+        it.lost_keys = vec![lost(Some("gold.txt"))];
+        it.zones[0].rejected = 60;
+    })
+    .says("lost 2 of 3 keys\nAlso: 2 settings wait for a restart");
 }
 
 #[test]

@@ -6,39 +6,31 @@ use crate::status::views::{BackingOff, GateKeySample, GateOutage, GateOverride};
 
 /// An origin that takes 3 s, with so many places left of 40 and so many rejections a second.
 fn slow(it: &mut Sample, places: u64, kept: bool, rejections: u64) {
-    let origin = &mut it.origins[0];
-    origin.codes = counts(&[("2xx", 1)]);
-    origin.latency.p50 = Some(3.0);
-    origin.gate = Some(GateSample {
-        max_in_flight: FileAndNow {
-            file: Some(40),
-            now: Some(places),
-        },
-        backing_off: Some(BackingOff {
-            text: "10 of 10 answers were slow".into(),
-            kept,
-            in_vain: kept,
-            usual: Some(0.05),
-            ..BackingOff::default()
-        }),
-        rejected: counts(&[("max_queue", rejections)]),
-        ..GateSample::default()
+    it.origins[0].codes = counts(&[("2xx", 1)]);
+    it.origins[0].latency.p50 = Some(3.0);
+    let gate = gate_of(it);
+    (gate.max_in_flight.file, gate.max_in_flight.now) = (Some(40), Some(places));
+    gate.rejected = counts(&[("max_queue", rejections)]);
+    gate.backing_off = Some(BackingOff {
+        text: "10 of 10 answers were slow".into(),
+        kept,
+        in_vain: kept,
+        usual: Some(0.05),
+        ..BackingOff::default()
     });
+}
+
+fn backing_off(it: &mut Sample) -> &mut BackingOff {
+    gate_of(it).backing_off.get_or_insert_default()
 }
 
 /// An origin that is as fast as before, and whose gate has 12 of 40 places and rejects so many a
 /// second.
 fn recovering(it: &mut Sample, rejections: u64) {
     slow(it, 12, false, rejections);
-    let origin = &mut it.origins[0];
-    origin.codes = counts(&[("2xx", 10)]);
-    origin.latency.p50 = Some(0.05);
-    if let Some(gate) = &mut origin.gate
-        && let Some(backing_off) = &mut gate.backing_off
-    {
-        backing_off.grows = true;
-        backing_off.reason = "slow".into();
-    }
+    it.origins[0].codes = counts(&[("2xx", 10)]);
+    it.origins[0].latency.p50 = Some(0.05);
+    (backing_off(it).grows, backing_off(it).reason) = (true, "slow".into());
 }
 
 /// A gate of the file's 100r/s at which so many wait, with this override.
@@ -49,251 +41,121 @@ fn overridden(it: &mut Sample, depth: u64, change: impl FnOnce(&mut GateOverride
         ..GateOverride::default()
     };
     change(&mut other);
-    it.origins[0].gate = Some(GateSample {
-        depth,
-        rate: both(100.0),
-        overridden: Some(other),
-        ..GateSample::default()
-    });
+    let gate = gate_of(it);
+    (gate.depth, gate.rate, gate.overridden) = (depth, both(100.0), Some(other));
 }
 
-const SITUATIONS: &[Situation] = &[
-    Situation {
-        change: |it| {
-            overridden(it, 12, |other| other.pause = true);
-        },
-        cause: "paused",
-        says: &[
-            "The gate of api is paused",
-            "ops paused it until 2026-12-01T15:00:00Z; 12 requests wait.",
-            "undoing the override",
-        ],
-        ..WARN
-    },
-    Situation {
-        change: |it| {
-            overridden(it, 0, |other| {
-                other.rate = Some("20r/s".into());
-                other.max_in_flight = Some(1);
-            });
-        },
-        cause: "overridden",
-        says: &[
-            "The gate of api is not as in the file",
-            "ts rate is 20r/s and its `max_in_flight` is 1, until 2026-12-01T15:00:00Z, set by ops.",
-        ],
-        ..WARN
-    },
-    Situation {
-        change: |it| {
-            overridden(it, 0, |other| {
-                other.rate = Some("20r/s".into());
-                other.owner = Some("drip find".into());
-            });
-        },
-        cause: "overridden",
-        says: &["ts rate is 20r/s, drip find renews it, set by ops."],
-        says_not: &["write its numbers"],
-        ..WARN
-    },
-    Situation {
-        change: |it| {
-            overridden(it, 3, |other| other.rate = Some("200r/s".into()));
-            let gate = it.origins[0].gate.as_mut().expect("a gate");
-            gate.rate.now = Some(120.0);
-            gate.backing_off = Some(BackingOff {
-                text: "12 of 40 answers were trouble".into(),
-                reason: "trouble".into(),
-                ..BackingOff::default()
-            });
-        },
-        cause: "backing_off",
-        says: &[
-            "120 a second of 200 a second",
-            "Also: The gate of api is not as in the file",
-        ],
-        says_not: &["write its numbers"],
-        ..WARN
-    },
-    Situation {
-        change: |it| {
-            it.origins[0].healthy = 0;
-            it.origins[0].gate = Some(GateSample {
-                depth: 12,
-                outage: Some(GateOutage {
-                    lasts: 1.24,
-                    hold: "5s".into(),
-                    error: "connecting to http://10.0.0.1:80 failed".into(),
-                }),
-                ..GateSample::default()
-            });
-        },
-        cause: "origin_failing",
-        says: &[
-            "Origin api is down; 12 requests wait for it, up to 5s",
-            "It is down for 1.2 s: connecting to http://10.0.0.1:80 failed.",
-        ],
-        ..BAD
-    },
-    Situation {
-        change: |it| {
-            it.origins[0].gate = Some(GateSample {
-                rate: FileAndNow {
-                    file: Some(100.0),
-                    now: Some(40.0),
-                },
-                backing_off: Some(BackingOff {
-                    text: "12 of 40 answers were trouble".into(),
-                    ..BackingOff::default()
-                }),
-                rejected: counts(&[("queue", 3)]),
-                ..GateSample::default()
-            });
-        },
-        cause: "backing_off",
-        says: &[
-            "40 a second of 100 a second",
-            "12 of 40",
-            "Also: The gate of api rejects 3.0",
-        ],
-        ..WARN
-    },
-    Situation {
-        change: |it| slow(it, 2, false, 73),
-        cause: "backing_off",
-        says: &[
-            "99 % of requests get 503: api takes 3.0 s (50 ms before); 2 of 40 places",
-            "At the last cut, 10 of 10 answers were slow.",
-        ],
-        ..BAD
-    },
-    Situation {
-        // Too few places for answers that take longer than the seconds that are looked at.
-        change: |it| {
-            slow(it, 6, false, 20);
-            it.origins[0].in_flight = 6;
-            it.origins[0].codes.clear();
-            it.origins[0].latency.p50 = None;
-        },
-        cause: "backing_off",
-        says: &[
-            "100 % of requests get 503: api has answered nothing for 10 s (50 ms before); 6 of 40 places",
-        ],
-        ..BAD
-    },
-    Situation {
-        // Some places are back, and more of them would do no harm.
-        change: |it| {
-            slow(it, 20, true, 10);
-            let gate = it.origins[0].gate.as_mut();
-            if let Some(backing_off) = gate.and_then(|it| it.backing_off.as_mut()) {
-                backing_off.kept = false;
-            }
-        },
-        cause: "backing_off",
-        says: &["20 of 40 places", "Find out what the origin waits for"],
-        says_not: &["relief"],
-        ..BAD
-    },
-    Situation {
-        change: |it| recovering(it, 0),
-        cause: "backing_off",
-        severity: "fine",
-        about: Some("api"),
-        says: &[
-            "Origin api answers in time again; its gate grows back: 12 of 40 places",
-            "At the last cut, 10 of 10 answers were slow.",
-            "Nothing is to be done",
-        ],
-        says_not: &["503", "backs off", "relief", "takes", "lets"],
-    },
-    Situation {
-        // The origin is well, and has too few places still.
-        change: |it| recovering(it, 5),
-        cause: "backing_off",
-        says: &[
-            "33 % of requests get 503: 12 of 40 places",
-            "Nothing is to be done",
-        ],
-        says_not: &["relief", "takes", "answers in time again;"],
-        ..WARN
-    },
-    Situation {
-        // Places grow also where nobody asks; that does not say how fast the origin is.
-        change: |it| {
-            recovering(it, 0);
-            it.origins[0].codes.clear();
-            it.origins[0].latency.p50 = None;
-        },
-        cause: "backing_off",
-        says: &["The gate of api backs off"],
-        says_not: &["in time again"],
-        ..WARN
-    },
-    Situation {
-        change: |it| slow(it, 40, true, 2),
-        cause: "backing_off",
-        says: &[
-            "67 % of requests get 503: api takes 3.0 s (50 ms before); fewer at once did not make api faster; all 40 places are back",
-            "however many requests run at once",
-        ],
-        says_not: &["Raise", "backs off"],
-        ..BAD
-    },
-    Situation {
-        change: |it| slow(it, 40, true, 0),
-        cause: "backing_off",
-        says: &["Fewer at once did not make api faster; all 40 places are back"],
-        says_not: &["503", "backs off"],
-        ..WARN
-    },
-    Situation {
-        change: |it| {
-            it.origins[0].in_flight = 8;
-            it.origins[0].gate = Some(GateSample {
-                depth: 12,
-                max_in_flight: both(8),
-                ..GateSample::default()
-            });
-        },
-        cause: "waiting",
-        says: &["12 requests wait at the gate of api", "All 8 places"],
-        says_not: &[],
-        ..WARN
-    },
-    Situation {
-        // A short queue is what a gate is for.
-        change: |it| {
-            it.origins[0].gate = Some(GateSample {
-                depth: 1,
-                wait_p99: Some(0.2),
-                ..GateSample::default()
-            });
-        },
-        cause: "waiting",
-        severity: "fine",
-        about: Some("api"),
-        says: &["1 request waits at the gate of api"],
-        says_not: &[],
-    },
-    Situation {
-        change: |it| {
-            it.origins[0].gate = Some(GateSample {
-                depth: 9,
-                wait_p99: Some(1.0),
-                ..GateSample::default()
-            });
-        },
-        cause: "waiting",
-        says: &["9 requests wait at the gate of api"],
-        says_not: &[],
-        ..WARN
-    },
-];
+#[test]
+fn a_gate_that_holds_or_backs_off_has_its_headlines() {
+    told("warn paused api", |it| {
+        overridden(it, 12, |other| other.pause = true);
+    })
+    .says("The gate of api is paused")
+    .says("ops paused it until 2026-12-01T15:00:00Z; 12 requests wait.")
+    .says("undoing the override");
+    told("warn overridden api", |it| {
+        overridden(it, 0, |other| {
+            other.rate = Some("20r/s".into());
+            other.max_in_flight = Some(1);
+        });
+    })
+    .says("The gate of api is not as in the file")
+    .says("ts rate is 20r/s and its `max_in_flight` is 1, until 2026-12-01T15:00:00Z, set by ops.");
+    told("warn overridden api", |it| {
+        overridden(it, 0, |other| {
+            other.rate = Some("20r/s".into());
+            other.owner = Some("drip find".into());
+        });
+    })
+    .says("ts rate is 20r/s, drip find renews it, set by ops.")
+    .not(&["write its numbers"]);
+    told("warn backing_off api", |it| {
+        overridden(it, 3, |other| other.rate = Some("200r/s".into()));
+        gate_of(it).rate.now = Some(120.0);
+        backing_off(it).text = "12 of 40 answers were trouble".into();
+        backing_off(it).reason = "trouble".into();
+    })
+    .says("120 a second of 200 a second … Also: The gate of api is not as in the file")
+    .not(&["write its numbers"]);
+    told("bad origin_failing api", |it| {
+        it.origins[0].healthy = 0;
+        gate_of(it).depth = 12;
+        gate_of(it).outage = Some(GateOutage {
+            lasts: 1.24,
+            hold: "5s".into(),
+            error: "connecting to http://10.0.0.1:80 failed".into(),
+        });
+    })
+    .says("Origin api is down; 12 requests wait for it, up to 5s")
+    .says("It is down for 1.2 s: connecting to http://10.0.0.1:80 failed.");
+    told("warn backing_off api", |it| {
+        let gate = gate_of(it);
+        (gate.rate.file, gate.rate.now) = (Some(100.0), Some(40.0));
+        gate.rejected = counts(&[("queue", 3)]);
+        backing_off(it).text = "12 of 40 answers were trouble".into();
+    })
+    .says("40 a second of 100 a second … 12 of 40 … Also: The gate of api rejects 3.0");
+    told("bad backing_off api", |it| slow(it, 2, false, 73))
+        .says("99 % of requests get 503: api takes 3.0 s (50 ms before); 2 of 40 places")
+        .says("At the last cut, 10 of 10 answers were slow.");
+    // Too few places for answers that take longer than the seconds that are looked at.
+    told("bad backing_off api", |it| {
+        slow(it, 6, false, 20);
+        it.origins[0].in_flight = 6;
+        it.origins[0].codes.clear();
+        it.origins[0].latency.p50 = None;
+    })
+    .says("100 % of requests get 503: … nothing for 10 s (50 ms before); 6 of 40 places");
+}
 
 #[test]
-fn what_a_gate_does_has_its_headlines() {
-    check_all(SITUATIONS);
+fn a_gate_that_grows_back_or_backs_off_in_vain_says_so() {
+    // Some places are back, and more of them would do no harm.
+    told("bad backing_off api", |it| {
+        slow(it, 20, true, 10);
+        backing_off(it).kept = false;
+    })
+    .says("20 of 40 places … Find out what the origin waits for")
+    .not(&["relief"]);
+    told("fine backing_off api", |it| recovering(it, 0))
+        .says("Origin api answers in time again; its gate grows back: 12 of 40 places")
+        .says("At the last cut, 10 of 10 answers were slow. … Nothing is to be done")
+        .not(&["503", "backs off", "relief", "takes", "lets"]);
+    // The origin is well, and has too few places still.
+    told("warn backing_off api", |it| recovering(it, 5))
+        .says("33 % of requests get 503: 12 of 40 places … Nothing is to be done")
+        .not(&["relief", "takes", "answers in time again;"]);
+    // Places grow also where nobody asks; that does not say how fast the origin is.
+    told("warn backing_off api", |it| {
+        recovering(it, 0);
+        it.origins[0].codes.clear();
+        it.origins[0].latency.p50 = None;
+    })
+    .says("The gate of api backs off")
+    .not(&["in time again"]);
+    told("bad backing_off api", |it| slow(it, 40, true, 2))
+        .says(
+            "67 % of requests get 503: api takes 3.0 s (50 ms before); fewer at once did not make",
+        )
+        .says("api faster; all 40 places are back … however many requests run at once")
+        .not(&["Raise", "backs off"]);
+    told("warn backing_off api", |it| slow(it, 40, true, 0))
+        .says("Fewer at once did not make api faster; all 40 places are back")
+        .not(&["503", "backs off"]);
+    told("warn waiting api", |it| {
+        it.origins[0].in_flight = 8;
+        (gate_of(it).depth, gate_of(it).max_in_flight) = (12, both(8));
+    })
+    .says("12 requests wait at the gate of api … All 8 places");
+    // A short queue is what a gate is for.
+    told("fine waiting api", |it| {
+        (gate_of(it).depth, gate_of(it).wait_p99) = (1, Some(0.2));
+    })
+    .says("1 request waits at the gate of api");
+    told("warn waiting api", |it| {
+        (gate_of(it).depth, gate_of(it).wait_p99) = (9, Some(1.0));
+    })
+    .says("9 requests wait at the gate of api");
 }
 
 /// What a second is like.
@@ -311,10 +173,7 @@ fn in_course(seconds: [Second; 3]) -> Headline {
 /// As [`recovering`], in a window with a few slow answers.
 fn pausing(it: &mut Sample, reason: &str) {
     recovering(it, 0);
-    let gate = it.origins[0].gate.as_mut();
-    if let Some(backing_off) = gate.and_then(|it| it.backing_off.as_mut()) {
-        (backing_off.grows, backing_off.reason) = (false, reason.into());
-    }
+    (backing_off(it).grows, backing_off(it).reason) = (false, reason.into());
 }
 
 #[test]
@@ -332,10 +191,8 @@ fn an_origin_that_answers_in_time_again_is_fine_as_soon_as_its_permits_grow() {
         let says = "Origin api answers in time again; its gate grows back: 12 of 40 places";
         assert_eq!(told.title.as_str(), says);
         assert_eq!(told.severity.as_str(), "fine");
-        assert!(
-            told.remedy.as_str().starts_with("Nothing is to be done"),
-            "{told:?}"
-        );
+        let remedy = told.remedy.as_str();
+        assert!(remedy.starts_with("Nothing is to be done"), "{remedy}");
     }
     let trouble: Second = |it| {
         pausing(it, "trouble");
@@ -344,16 +201,12 @@ fn an_origin_that_answers_in_time_again_is_fine_as_soon_as_its_permits_grow() {
     let retry_after: Second = |it| pausing(it, "retry_after");
     let unknown: Second = |it| {
         pausing(it, "slow");
-        let gate = it.origins[0].gate.as_mut();
-        gate.and_then(|it| it.backing_off.as_mut())
-            .map(|it| it.usual.take());
+        backing_off(it).usual = None;
     };
     // Whether it grows is not known in the second after a cut.
     for seconds in [[slow, slow, window], [slow, slow, all_good]] {
-        assert_eq!(
-            in_course(seconds).title.as_str(),
-            "The gate of api backs off"
-        );
+        let told = in_course(seconds);
+        assert_eq!(told.title.as_str(), "The gate of api backs off");
     }
     for second in [slow, trouble, retry_after, unknown] {
         let remedy = in_course([second; 3]).remedy;
@@ -373,134 +226,72 @@ fn a_gate_that_backs_off_counts_the_requests_without_a_good_answer() {
 
 #[test]
 fn a_gate_that_rejects_most_is_bad_unless_one_client_may_be_the_reason() {
-    let rejecting = |reason, rejections| {
-        let mut second = fine();
-        second.origins[0].gate = Some(GateSample {
-            rejected: counts(&[(reason, rejections)]),
-            deepest: vec![GateKeySample {
-                depth: 8,
+    for (label, reason, rejections) in [
+        ("bad rejecting api", "max_queue", 10),
+        ("warn rejecting api", "max_queue", 9),
+        ("warn rejecting api", "queue", 10),
+    ] {
+        let told = told(label, |it| {
+            gate_of(it).rejected = counts(&[(reason, rejections)]);
+            let depth = 8;
+            gate_of(it).deepest = vec![GateKeySample {
+                depth,
                 ..Default::default()
-            }],
-            ..GateSample::default()
+            }];
         });
-        after(&second)
-    };
-    let most = rejecting("max_queue", 10);
-    let evidence =
-        "100 of 200 requests in the last 10 s: as many requests wait as `max_queue` allows.";
-    assert_eq!(most.evidence.as_str(), evidence, "the key has no name");
-    assert_eq!(most.severity.as_str(), "bad");
-    for (reason, rejections) in [("max_queue", 9), ("queue", 10)] {
-        assert_eq!(rejecting(reason, rejections).severity.as_str(), "warn");
+        if label.starts_with("bad") {
+            // The key has no name.
+            told.says("100 of 200 requests in the last 10 s: as many requests wait as `max_queue` allows.\n");
+        }
     }
 }
 
 #[test]
 fn at_a_gate_what_binds_is_named() {
-    let gate = |in_flight, rate| {
-        let mut second = fine();
-        second.origins[0].in_flight = in_flight;
-        second.origins[0].gate = Some(GateSample {
-            depth: 12,
-            rate: FileAndNow {
-                file: rate,
-                now: rate,
-            },
-            max_in_flight: both(8),
-            ..GateSample::default()
-        });
-        after(&second).remedy.to_string()
+    let gate = |in_flight| {
+        told("warn waiting api", |it| {
+            it.origins[0].in_flight = in_flight;
+            let gate = gate_of(it);
+            (gate.depth, gate.rate, gate.max_in_flight) = (12, both(20.0), both(8));
+        })
     };
-    let places = gate(8, Some(20.0));
-    assert!(
-        places.contains("raise its `max_in_flight`, which is 8"),
-        "{places}"
-    );
-    assert!(
-        places.contains("More of its `rate` would not help"),
-        "{places}"
-    );
-    let rate = gate(2, Some(20.0));
-    assert!(
-        rate.contains("raise its `rate`, which is 20 a second"),
-        "{rate}"
-    );
-    assert!(rate.contains("2 of 8 places are taken"), "{rate}");
+    gate(8).says("raise its `max_in_flight`, which is 8 … More of its `rate` would not help");
+    gate(2)
+        .says("raise its `rate`, which is 20 a second")
+        .says("2 of 8 places are taken");
 }
 
 #[test]
 fn a_rate_counts_units_where_requests_have_costs() {
     for (costs, pace) in [(false, "20 a second"), (true, "20 units of cost a second")] {
-        let mut second = fine();
-        second.origins[0].gate = Some(GateSample {
-            depth: 300,
-            costs,
-            rate: both(20.0),
-            ..GateSample::default()
-        });
-        let told = after(&second);
-        assert_eq!(told.title.as_str(), "300 requests wait at the gate of api");
-        let evidence = format!("They leave one by one, {pace}.");
-        assert_eq!(told.evidence.as_str(), evidence);
-        let remedy = format!("raise its `rate`, which is {pace}.");
-        assert!(told.remedy.as_str().contains(&remedy), "{told:?}");
+        told("warn waiting api", |it| {
+            let gate = gate_of(it);
+            (gate.depth, gate.costs, gate.rate) = (300, costs, both(20.0));
+        })
+        .says(&format!(
+            "300 requests wait at the gate of api\nThey leave one by one, {pace}.\n … \
+             raise its `rate`, which is {pace}."
+        ));
     }
-}
-
-/// The remedy where a gate with a rate of 5r/s and 8 places rejects, and requests waited for this.
-fn remedy(reason: &str, blocked: &[(&str, f64)], file: (Option<f64>, Option<u64>)) -> String {
-    let mut second = fine();
-    second.origins[0].gate = Some(GateSample {
-        rate: FileAndNow {
-            file: file.0,
-            now: file.0,
-        },
-        max_in_flight: FileAndNow {
-            file: file.1,
-            now: file.1,
-        },
-        rejected: [(reason.into(), 3)].into(),
-        blocked: blocked
-            .iter()
-            .map(|(by, time)| ((*by).into(), *time))
-            .collect(),
-        ..GateSample::default()
-    });
-    let told = after(&second);
-    assert_eq!(told.cause.as_str(), "rejecting", "{told:?}");
-    told.remedy.to_string()
 }
 
 #[test]
 fn the_setting_that_requests_wait_for_is_named() {
-    let (both, places, rate) = (
-        (Some(5.0), Some(8)),
+    let (paces, places) = ((Some(5.0), None), (None, Some(8)));
+    let both = (Some(5.0), Some(8));
+    let (by_pace, by_places) = (
+        [("pace", 0.9), ("in_flight", 0.1)],
+        [("pace", 0.1), ("in_flight", 0.9)],
+    );
+    let (place, rate) = (
         "`max_in_flight`, which is 8",
         "`rate`, which is 5.0 a second",
     );
     for (reason, blocked, file, names, names_not) in [
-        (
-            "max_queue",
-            &[("pace", 0.1), ("in_flight", 0.9)][..],
-            both,
-            places,
-            "`rate`",
-        ),
-        (
-            "queue",
-            &[("pace", 0.9), ("in_flight", 0.1)],
-            both,
-            rate,
-            "in_flight",
-        ),
-        (
-            "timeout",
-            &[("in_flight", 1.0)],
-            (None, Some(8)),
-            places,
-            "`rate`",
-        ),
-        ("max_queue", &[], (Some(5.0), None), rate, "in_flight"),
+        ("max_queue", &by_places[..], both, place, "`rate`"),
+        ("queue", &by_pace, both, rate, "in_flight"),
+        ("timeout", &[("in_flight", 1.0)], places, place, "`rate`"),
+        ("max_queue", &[], paces, rate, "in_flight"),
         (
             "max_queue",
             &[("pause", 1.0)],
@@ -516,42 +307,37 @@ fn the_setting_that_requests_wait_for_is_named() {
             "which is",
         ),
     ] {
-        let remedy = remedy(reason, blocked, file);
-        assert!(
-            remedy.contains(names) && !remedy.contains(names_not),
-            "{remedy}"
-        );
+        let mut second = fine();
+        let gate = gate_of(&mut second);
+        (gate.rate.file, gate.rate.now) = (file.0, file.0);
+        (gate.max_in_flight.file, gate.max_in_flight.now) = (file.1, file.1);
+        gate.rejected = counts(&[(reason, 3)]);
+        gate.blocked = blocked
+            .iter()
+            .map(|(by, time)| ((*by).into(), *time))
+            .collect();
+        let told = after(&second);
+        assert_eq!(told.cause.as_str(), "rejecting", "{told:?}");
+        let remedy = told.remedy.as_str();
+        let is_right = remedy.contains(names) && !remedy.contains(names_not);
+        assert!(is_right, "{remedy}");
     }
 }
 
 #[test]
 fn a_crowd_of_one_network_comes_before_the_queue_that_it_makes() {
-    let mut second = fine();
-    second.origins[0].gate = Some(GateSample {
-        depth: 200,
-        crowd: Some(Crowd {
+    told("warn key_flood api", |it| {
+        gate_of(it).depth = 200;
+        gate_of(it).crowd = Some(Crowd {
             network: "192.0.2.0/24".to_owned(),
             addresses: 198,
             requests: 210,
             of: 256,
-        }),
-        ..GateSample::default()
-    });
-    let told = after(&second);
-    assert_eq!(told.cause.as_str(), "key_flood");
-    assert_eq!(told.severity.as_str(), "warn");
-    assert_eq!(
-        told.title.as_str(),
-        "198 addresses of 192.0.2.0/24 crowd the gate of api"
-    );
-    assert!(
-        told.evidence
-            .as_str()
-            .starts_with("210 of the last 256 requests")
-    );
-    let remedy = told.remedy.as_str();
-    for part in ["`share`", "`new_keys`", "`deny`"] {
-        assert!(remedy.contains(part), "{remedy}");
-    }
-    assert!(!remedy.contains("raise"), "{remedy}");
+        });
+    })
+    .says("198 addresses of 192.0.2.0/24 crowd the gate of api\n210 of the last 256 requests")
+    .says("`share`")
+    .says("`new_keys`")
+    .says("`deny`")
+    .not(&["raise"]);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::origin::Phase;
-use crate::status::views::{Holder, Latency, Unanswered, Usual};
+use crate::status::views::{Holder, Unanswered, Usual};
 
 const USUAL: Usual = Usual {
     p95: 0.04,
@@ -11,7 +11,7 @@ const USUAL: Usual = Usual {
     span: 300,
 };
 
-/// Nothing was answered for `silence`, while so many requests are at the origin, of which some are late.
+/// Nothing was answered for `silence`, while so many requests are at the origin, some of them late.
 fn silent(it: &mut Sample, requests: u64, late: u64, silence: f64, usual: Option<Usual>) {
     it.codes.clear();
     let origin = &mut it.origins[0];
@@ -53,201 +53,117 @@ fn held(it: &mut Sample, phase: Phase) {
 /// Advice that harms an origin that does not answer.
 const HARMS: &[&str] = &["max_in_flight", "aise", "fine", "No requests are waiting"];
 
-const SITUATIONS: &[Situation] = &[
-    Situation {
-        change: |it| silent(it, 604, 600, 61.0, Some(USUAL)),
-        cause: "origin_hangs",
-        says: &[
-            "api has answered nothing for 61 s",
-            "604 requests",
-            "the oldest for 62 s",
-            "within 40 ms",
-            "what api waits for",
-        ],
-        says_not: HARMS,
-        ..BAD
-    },
-    Situation {
-        // The same with permits: 20 are at the origin, and others are rejected.
-        change: |it| {
-            silent(it, 20, 20, 4.0, Some(USUAL));
-            gated(it, 100, 30);
-        },
-        cause: "origin_hangs",
-        says: &[
-            "nothing for 4.0 s",
-            "100 requests wait at its gate",
-            "rejects",
-        ],
-        says_not: HARMS,
-        ..BAD
-    },
-    Situation {
-        // The first seconds of a gateway: what is usual is not known.
-        change: |it| {
-            silent(it, 2, 2, 40.0, None);
-            gated(it, 5, 0);
-        },
-        cause: "origin_hangs",
-        says: &["What is usual for it is not known yet."],
-        says_not: HARMS,
-        ..BAD
-    },
-    Situation {
-        // Too few to be told, but nobody is told to raise anything, nor that all is well.
-        change: |it| {
-            silent(
-                it,
-                1,
-                1,
-                3.0,
-                Some(Usual {
-                    longest: 9.0,
-                    ..USUAL
-                }),
-            );
-            gated(it, 1, 0);
-            let gate = it.origins[0].gate.as_mut().unwrap();
-            gate.max_in_flight.now = Some(1);
-        },
-        cause: "waiting",
-        says: &["has answered nothing for some seconds: find out why"],
-        says_not: HARMS,
-        ..WARN
-    },
-    Situation {
-        // The first second: the gate is full already, and the last answers were of this second.
-        change: |it| {
-            silent(it, 20, 0, 0.0, Some(USUAL));
-            gated(it, 100, 50);
-        },
-        cause: "rejecting",
-        says: &["leaves requests without an answer: find out why"],
-        says_not: HARMS,
-        ..BAD
-    },
-    Situation {
-        // A gate with a rate alone, before an origin that has answered nothing yet.
-        change: |it| {
-            silent(it, 5, 0, 1.0, None);
-            gated(it, 10, 50);
-            let gate = it.origins[0].gate.as_mut().unwrap();
-            gate.max_in_flight = FileAndNow::default();
-            gate.rate = both(5.0);
-            gate.blocked = [(Plain::from("pace"), 1.0)].into();
-        },
-        cause: "rejecting",
-        says: &["leaves requests without an answer: find out why"],
-        says_not: &["aise", "`rate`"],
-        ..BAD
-    },
-    Situation {
-        // Long polls that take as long as before: none is late before a minute.
-        change: |it| {
-            silent(
-                it,
-                200,
-                0,
-                5.0,
-                Some(Usual {
-                    p95: 20.0,
-                    longest: 21.0,
-                    ..USUAL
-                }),
-            );
-        },
-        cause: "idle",
-        severity: "none",
-        about: None,
-        says: &["api has answered nothing for 5.0 s"],
-        says_not: &["No requests are waiting"],
-    },
-    Situation {
-        // One report that takes as long as such reports take.
-        change: |it| silent(it, 1, 1, 8.0, Some(USUAL)),
-        cause: "idle",
-        severity: "none",
-        about: None,
-        says: &["api has answered nothing for 8.0 s"],
-        says_not: &["No requests are waiting"],
-    },
-    Situation {
-        // Some routes hang, and others answer.
-        change: |it| {
-            silent(it, 12, 11, 0.0, Some(USUAL));
-            it.codes = counts(&[("2xx", 10)]);
-            it.origins[0].codes = counts(&[("2xx", 10)]);
-        },
-        cause: "origin_hangs",
-        says: &["leaves 11 requests without an answer"],
-        says_not: HARMS,
-        ..WARN
-    },
-    Situation {
-        // Long polls beside others.
-        change: |it| {
-            silent(it, 12, 11, 0.0, Some(Usual { late: 10, ..USUAL }));
-            it.codes = counts(&[("2xx", 10)]);
-            it.origins[0].codes = counts(&[("2xx", 10)]);
-        },
-        ..CALM
-    },
-    Situation {
-        change: |it| {
-            it.origins[0].usual = Some(USUAL);
-            it.origins[0].latency = Latency {
-                p95: Some(1.5),
-                ..Latency::default()
-            };
-        },
-        cause: "origin_hangs",
-        says: &["slower than usual", "within 1.5 s, before within 40 ms"],
-        says_not: HARMS,
-        ..WARN
-    },
-    Situation {
-        // Three times a few milliseconds is not slow.
-        change: |it| {
-            it.origins[0].usual = Some(Usual {
-                p95: 0.004,
-                ..USUAL
-            });
-            it.origins[0].latency = Latency {
-                p95: Some(0.02),
-                ..Latency::default()
-            };
-        },
-        ..CALM
-    },
-    Situation {
-        change: |it| {
-            gated(it, 0, 10);
-            held(it, Phase::Upload);
-        },
-        cause: "rejecting",
-        says: &[
-            "2 of 2 requests in flight are of 127.0.0.9 on /upload, the oldest for 12 s: it uploads slowly",
-            "`request_buffer`",
-            "api is not at fault",
-        ],
-        says_not: &["`max_in_flight`"],
-        ..BAD
-    },
-    Situation {
-        change: |it| {
-            gated(it, 10, 0);
-            held(it, Phase::Reader);
-        },
-        cause: "waiting",
-        says: &["it reads slowly", "`response_buffer`"],
-        says_not: &["raise its `max_in_flight`"],
-        ..WARN
-    },
-];
-
 #[test]
 fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
-    check_all(SITUATIONS);
+    told("bad origin_hangs api", |it| {
+        silent(it, 604, 600, 61.0, Some(USUAL));
+    })
+    .says("api has answered nothing for 61 s … 604 requests … the oldest for 62 s")
+    .says("within 40 ms … what api waits for")
+    .not(HARMS);
+    // The same with permits: 20 are at the origin, and others are rejected.
+    told("bad origin_hangs api", |it| {
+        silent(it, 20, 20, 4.0, Some(USUAL));
+        gated(it, 100, 30);
+    })
+    .says("nothing for 4.0 s … 100 requests wait at its gate … rejects")
+    .not(HARMS);
+    // The first seconds of a gateway: what is usual is not known.
+    told("bad origin_hangs api", |it| {
+        silent(it, 2, 2, 40.0, None);
+        gated(it, 5, 0);
+    })
+    .says("What is usual for it is not known yet.")
+    .not(HARMS);
+    // Too few to be told, but nobody is told to raise anything, nor that all is well.
+    told("warn waiting api", |it| {
+        let longest = 9.0;
+        silent(it, 1, 1, 3.0, Some(Usual { longest, ..USUAL }));
+        gated(it, 1, 0);
+        let gate = it.origins[0].gate.as_mut().unwrap();
+        gate.max_in_flight.now = Some(1);
+    })
+    .says("has answered nothing for some seconds: find out why")
+    .not(HARMS);
+    // The first second: the gate is full already, and the last answers were of this second.
+    told("bad rejecting api", |it| {
+        silent(it, 20, 0, 0.0, Some(USUAL));
+        gated(it, 100, 50);
+    })
+    .says("leaves requests without an answer: find out why")
+    .not(HARMS);
+    // A gate with a rate alone, before an origin that has answered nothing yet.
+    told("bad rejecting api", |it| {
+        silent(it, 5, 0, 1.0, None);
+        gated(it, 10, 50);
+        let gate = it.origins[0].gate.as_mut().unwrap();
+        gate.max_in_flight = FileAndNow::default();
+        gate.rate = both(5.0);
+        gate.blocked = [(Plain::from("pace"), 1.0)].into();
+    })
+    .says("leaves requests without an answer: find out why")
+    .not(&["aise", "`rate`"]);
+    // Long polls that take as long as before: none is late before a minute.
+    told("none idle", |it| {
+        let (p95, longest) = (20.0, 21.0);
+        let usual = Usual {
+            p95,
+            longest,
+            ..USUAL
+        };
+        silent(it, 200, 0, 5.0, Some(usual));
+    })
+    .says("api has answered nothing for 5.0 s")
+    .not(&["No requests are waiting"]);
+    // One report that takes as long as such reports take.
+    told("none idle", |it| silent(it, 1, 1, 8.0, Some(USUAL)))
+        .says("api has answered nothing for 8.0 s")
+        .not(&["No requests are waiting"]);
+}
+
+#[test]
+fn an_origin_that_answers_late_or_waits_for_a_client_has_its_headlines() {
+    // Some routes hang, and others answer.
+    told("warn origin_hangs api", |it| {
+        silent(it, 12, 11, 0.0, Some(USUAL));
+        it.codes = counts(&[("2xx", 10)]);
+        it.origins[0].codes = counts(&[("2xx", 10)]);
+    })
+    .says("leaves 11 requests without an answer")
+    .not(HARMS);
+    // Long polls beside others.
+    told("fine fine", |it| {
+        silent(it, 12, 11, 0.0, Some(Usual { late: 10, ..USUAL }));
+        it.codes = counts(&[("2xx", 10)]);
+        it.origins[0].codes = counts(&[("2xx", 10)]);
+    });
+    told("warn origin_hangs api", |it| {
+        it.origins[0].usual = Some(USUAL);
+        it.origins[0].latency.p95 = Some(1.5);
+    })
+    .says("slower than usual … within 1.5 s, before within 40 ms")
+    .not(HARMS);
+    // Three times a few milliseconds is not slow.
+    told("fine fine", |it| {
+        it.origins[0].usual = Some(Usual {
+            p95: 0.004,
+            ..USUAL
+        });
+        it.origins[0].latency.p95 = Some(0.02);
+    });
+    told("bad rejecting api", |it| {
+        gated(it, 0, 10);
+        held(it, Phase::Upload);
+    })
+    .says("2 of 2 requests in flight are of 127.0.0.9 on /upload")
+    .says("the oldest for 12 s: it uploads slowly … `request_buffer` … api is not at fault")
+    .not(&["`max_in_flight`"]);
+    told("warn waiting api", |it| {
+        gated(it, 10, 0);
+        held(it, Phase::Reader);
+    })
+    .says("it reads slowly … `response_buffer`")
+    .not(&["raise its `max_in_flight`"]);
 }
 
 /// Rejections of a hang are counted for three seconds after its end.

@@ -17,110 +17,63 @@ fn left_gate(it: &mut Sample, blocked: &str) {
     });
 }
 
-const SITUATIONS: &[Situation] = &[
-    Situation {
-        // None has gone on, so no rate is known that would suffice.
-        change: |it| {
-            it.zones[0].passed = 0;
-            it.zones[0].left = 10;
-        },
-        cause: "leaving",
-        about: Some("per_client"),
-        says: &["Set `max_wait`, or raise `rate`: requests"],
-        says_not: &["raise `rate` to"],
-        ..BAD
-    },
-    Situation {
-        change: |it| {
-            it.codes = counts(&[("4xx", 20)]);
-            it.left = 20;
-            it.origins[0].codes.clear();
-            it.origins[0].left = 20;
-            it.origins[0].left_after = Some(1.02);
-        },
-        cause: "leaving",
-        says: &[
-            "100 % of clients leave before api answers, after about 1.0 s",
-            "200 of 200 requests",
-            "slower than its clients wait: find out what it waits for",
-        ],
-        ..BAD
-    },
-    Situation {
-        change: |it| it.origins[0].left = 3,
-        cause: "leaving",
-        says: &["23 % of clients leave before api answers"],
-        ..WARN
-    },
-    Situation {
-        // One client in ten is nothing to act on.
-        change: |it| it.origins[0].left = 1,
-        says_not: &["leave"],
-        ..CALM
-    },
-    Situation {
-        change: |it| left_gate(it, "pace"),
-        cause: "leaving",
-        says: &[
-            "75 % leave the gate of api before their turn, after about 1.0 s",
-            "150 of 200 requests",
-            "Set `max_wait = \"1s\"` for its routes, or, if api can do more, raise its `rate`, which is 5.0 a second:",
-            "Also: 15 requests wait at the gate of api",
-        ],
-        says_not: &["max_in_flight"],
-        ..BAD
-    },
-    Situation {
-        change: |it| left_gate(it, "in_flight"),
-        cause: "leaving",
-        says: &["raise its `max_in_flight`, which is 8"],
-        says_not: &["`rate`"],
-        ..BAD
-    },
-    Situation {
-        // Who left the origin had left the gate with a turn.
-        change: |it| {
-            left_gate(it, "pace");
-            it.origins[0].codes.clear();
-            it.origins[0].left = 5;
-        },
-        cause: "leaving",
-        says: &[
-            "100 % of clients leave before api answers",
-            "Also: 75 % leave the gate of api",
-        ],
-        says_not: &[],
-        ..BAD
-    },
-    Situation {
-        // An origin that is in need should not get more.
-        change: |it| {
-            left_gate(it, "pace");
-            if let Some(gate) = &mut it.origins[0].gate {
-                gate.backing_off = Some(BackingOff {
-                    reason: "slow".into(),
-                    grows: true,
-                    usual: Some(0.05),
-                    ..BackingOff::default()
-                });
-            }
-            it.origins[0].latency.p50 = Some(0.05);
-        },
-        cause: "leaving",
-        says: &["Set `max_wait = \"1s\"` for its routes: requests"],
-        ..BAD
-    },
-    Situation {
-        // They had gone before their requests were read, and did not wait for a turn.
-        change: |it| it.zones[0].cancelled = 60,
-        says_not: &["leave", "raise"],
-        ..CALM
-    },
-];
-
 #[test]
 fn clients_that_leave_are_told_with_what_they_waited_for() {
-    check_all(SITUATIONS);
+    // None has gone on, so no rate is known that would suffice.
+    told("bad leaving per_client", |it| {
+        it.zones[0].passed = 0;
+        it.zones[0].left = 10;
+    })
+    .says("Set `max_wait`, or raise `rate`: requests")
+    .not(&["raise `rate` to"]);
+    told("bad leaving api", |it| {
+        it.codes = counts(&[("4xx", 20)]);
+        it.left = 20;
+        it.origins[0].codes.clear();
+        it.origins[0].left = 20;
+        it.origins[0].left_after = Some(1.02);
+    })
+    .says("100 % of clients leave before api answers, after about 1.0 s")
+    .says("200 of 200 requests")
+    .says("slower than its clients wait: find out what it waits for");
+    told("warn leaving api", |it| it.origins[0].left = 3)
+        .says("23 % of clients leave before api answers");
+    // One client in ten is nothing to act on.
+    told("fine fine", |it| it.origins[0].left = 1).not(&["leave"]);
+    told("bad leaving api", |it| left_gate(it, "pace"))
+        .says("75 % leave the gate of api before their turn, after about 1.0 s")
+        .says(
+            "150 of 200 requests … Set `max_wait = \"1s\"` for its routes, or, if api can do more,",
+        )
+        .says("raise its `rate`, which is 5.0 a second:")
+        .says("Also: 15 requests wait at the gate of api")
+        .not(&["max_in_flight"]);
+    told("bad leaving api", |it| left_gate(it, "in_flight"))
+        .says("raise its `max_in_flight`, which is 8")
+        .not(&["`rate`"]);
+    // Who left the origin had left the gate with a turn.
+    told("bad leaving api", |it| {
+        left_gate(it, "pace");
+        it.origins[0].codes.clear();
+        it.origins[0].left = 5;
+    })
+    .says("100 % of clients leave before api answers … Also: 75 % leave the gate of api");
+    // An origin that is in need should not get more.
+    told("bad leaving api", |it| {
+        left_gate(it, "pace");
+        if let Some(gate) = &mut it.origins[0].gate {
+            gate.backing_off = Some(BackingOff {
+                reason: "slow".into(),
+                grows: true,
+                usual: Some(0.05),
+                ..BackingOff::default()
+            });
+        }
+        it.origins[0].latency.p50 = Some(0.05);
+    })
+    .says("Set `max_wait = \"1s\"` for its routes: requests");
+    // They had gone before their requests were read, and did not wait for a turn.
+    told("fine fine", |it| it.zones[0].cancelled = 60).not(&["leave", "raise"]);
 }
 
 #[test]

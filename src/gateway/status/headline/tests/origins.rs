@@ -3,127 +3,74 @@
 use super::*;
 use crate::status::views::{Latency, Shared, SharedSample};
 
-const SITUATIONS: &[Situation] = &[
-    Situation {
-        change: |it| {
-            it.origins[0].codes.clear();
-            it.origins[0].errors = counts(&[("unreachable", 12)]);
-            it.origins[0].last_failure = Some("connecting failed".into());
-        },
-        cause: "origin_failing",
-        says: &[
-            "does not answer",
-            "120 of 120 attempts",
-            "120 unreachable",
-            "connecting failed",
-        ],
-        ..BAD
-    },
-    Situation {
-        change: |it| {
-            it.codes.clear();
-            it.origins[0].codes.clear();
-            (it.origins[0].servers, it.origins[0].healthy) = (1, 1);
-            it.origins[0].failing = 1;
-        },
-        cause: "origin_failing",
-        says: &["did not answer when it was last asked"],
-        ..WARN
-    },
-    Situation {
-        change: |it| it.origins[0].healthy = 0,
-        cause: "origin_failing",
-        says: &["no server in use"],
-        ..BAD
-    },
-    Situation {
-        change: |it| it.origins[0].errors = counts(&[("timeout", 2)]),
-        cause: "origin_failing",
-        says: &["20 of 120 attempts", "20 timeout"],
-        ..WARN
-    },
-    Situation {
-        // One asks in the background, and the others get what is kept.
-        change: |it| {
-            it.origins[0].codes = counts(&[("5xx", 1)]);
-            it.origins[0].shared = Some(SharedSample {
-                shared: Shared {
-                    requests: counts(&[("stale", 340), ("refresh", 1)]),
-                    ..Shared::default()
-                },
-                ..SharedSample::default()
-            });
-        },
-        cause: "origin_errors",
-        says: &[
-            "answers 100 % with 5xx",
-            "10 of 10 answers",
-            "Meanwhile, 3,400 requests got stale answers.",
-        ],
-        ..BAD
-    },
-    Situation {
-        change: |it| {
-            it.origins[0].codes.clear();
-            it.origins[0].errors = counts(&[("unreachable", 1)]);
-            it.origins[0].shared = Some(SharedSample {
-                shared: Shared {
-                    requests: counts(&[("stale", 20), ("refresh", 1)]),
-                    ..Shared::default()
-                },
-                ..SharedSample::default()
-            });
-        },
-        cause: "origin_failing",
-        says: &["10 unreachable", "200 requests got stale answers"],
-        ..BAD
-    },
-    Situation {
-        change: |it| it.origins[0].codes = counts(&[("5xx", 10)]),
-        cause: "origin_errors",
-        says: &["answers 100 % with 5xx", "100 of 100 answers"],
-        ..BAD
-    },
-    Situation {
-        change: |it| {
-            it.origins[0].codes = counts(&[("2xx", 9), ("5xx", 1)]);
-            it.origins[0].latency = Latency {
-                p95: Some(1.5),
-                ..Latency::default()
-            };
-        },
-        cause: "origin_errors",
-        says: &["answers 10 % with 5xx", "1.5 s"],
-        ..WARN
-    },
-    Situation {
-        change: |it| {
-            it.origins[0].healthy = 1;
-            it.zones[0].depth = 30;
-            it.zones[0].oldest_wait = 2.0;
-        },
-        cause: "server_out",
-        says: &[
-            "1 of 2 servers of origin api is out",
-            "Also: 30 requests wait in per_client",
-        ],
-        ..WARN
-    },
-    Situation {
-        // Its requests went on to the other server.
-        change: |it| {
-            it.origins[0].failing = 1;
-            it.origins[0].errors = counts(&[("unreachable", 3)]);
-        },
-        cause: "server_out",
-        says: &["1 of 2 servers of origin api fails"],
-        ..WARN
-    },
-];
-
 #[test]
 fn trouble_of_an_origin_has_its_headlines() {
-    check_all(SITUATIONS);
+    told("bad origin_failing api", |it| {
+        it.origins[0].codes.clear();
+        it.origins[0].errors = counts(&[("unreachable", 12)]);
+        it.origins[0].last_failure = Some("connecting failed".into());
+    })
+    .says("does not answer … 120 of 120 attempts … 120 unreachable … connecting failed");
+    told("warn origin_failing api", |it| {
+        it.codes.clear();
+        it.origins[0].codes.clear();
+        (it.origins[0].servers, it.origins[0].healthy) = (1, 1);
+        it.origins[0].failing = 1;
+    })
+    .says("did not answer when it was last asked");
+    told("bad origin_failing api", |it| it.origins[0].healthy = 0).says("no server in use");
+    told("warn origin_failing api", |it| {
+        it.origins[0].errors = counts(&[("timeout", 2)]);
+    })
+    .says("20 of 120 attempts … 20 timeout");
+    // One asks in the background, and the others get what is kept.
+    told("bad origin_errors api", |it| {
+        it.origins[0].codes = counts(&[("5xx", 1)]);
+        it.origins[0].shared = Some(SharedSample {
+            shared: Shared {
+                requests: counts(&[("stale", 340), ("refresh", 1)]),
+                ..Shared::default()
+            },
+            ..SharedSample::default()
+        });
+    })
+    .says("answers 100 % with 5xx … 10 of 10 answers")
+    .says("Meanwhile, 3,400 requests got stale answers.");
+    told("bad origin_failing api", |it| {
+        it.origins[0].codes.clear();
+        it.origins[0].errors = counts(&[("unreachable", 1)]);
+        it.origins[0].shared = Some(SharedSample {
+            shared: Shared {
+                requests: counts(&[("stale", 20), ("refresh", 1)]),
+                ..Shared::default()
+            },
+            ..SharedSample::default()
+        });
+    })
+    .says("10 unreachable … 200 requests got stale answers");
+    told("bad origin_errors api", |it| {
+        it.origins[0].codes = counts(&[("5xx", 10)]);
+    })
+    .says("answers 100 % with 5xx … 100 of 100 answers");
+    told("warn origin_errors api", |it| {
+        it.origins[0].codes = counts(&[("2xx", 9), ("5xx", 1)]);
+        it.origins[0].latency = Latency {
+            p95: Some(1.5),
+            ..Latency::default()
+        };
+    })
+    .says("answers 10 % with 5xx … 1.5 s");
+    told("warn server_out api", |it| {
+        it.origins[0].healthy = 1;
+        wait(it, 30, 2.0);
+    })
+    .says("1 of 2 servers of origin api is out … Also: 30 requests wait in per_client");
+    // Its requests went on to the other server.
+    told("warn server_out api", |it| {
+        it.origins[0].failing = 1;
+        it.origins[0].errors = counts(&[("unreachable", 3)]);
+    })
+    .says("1 of 2 servers of origin api fails");
 }
 
 /// Whatever else goes on, an origin that suffers keeps anybody from advising more rate.

@@ -68,195 +68,117 @@ const KEY_WITHHELD: &str = "Of 2 places of a, 2 are withheld for a gateway that 
      0 run here, 0 at other gateways.";
 const NOTHING_IN_ZONE: &str = "There is nothing to raise: withheld places are free when `orphan` of the zone, which is 75s, has passed, or when that gateway is back.";
 
+/// Checks that this is said, why, and that there is nothing to be raised.
+fn nothing_to_raise(label: &str, says: &str, change: impl FnOnce(&mut Sample)) {
+    let (why, nothing) = if label.ends_with("api") {
+        (WITHHELD, NOTHING)
+    } else {
+        (KEY_WITHHELD, NOTHING_IN_ZONE)
+    };
+    let told = told(label, change).says(says).says(nothing).not(RAISE);
+    if !label.contains("leaving") {
+        told.says(why);
+    }
+}
+
 #[test]
 fn where_places_are_withheld_nothing_is_to_be_raised() {
-    check_all(&[
-        Situation {
-            change: |it| gate(it, withheld(), 0.0).left = 0,
-            cause: "waiting",
-            severity: "warn",
-            about: Some("api"),
-            says: &[WITHHELD, NOTHING],
-            says_not: RAISE,
-        },
-        Situation {
-            change: |it| gate(it, withheld(), 0.0).rejected = counts(&[("timeout", 9)]),
-            cause: "rejecting",
-            severity: "warn",
-            about: Some("api"),
-            says: &["`queue_timeout` allows.", WITHHELD, NOTHING],
-            says_not: RAISE,
-        },
-        Situation {
-            change: |it| {
-                gate(it, withheld(), 0.0).left = 9;
-                it.origins[0].gate.as_mut().unwrap().left_after = Some(1.0);
-            },
-            cause: "leaving",
-            severity: "warn",
-            about: Some("api"),
-            says: &["Set `max_wait = \"1s\"` for its routes: requests", NOTHING],
-            says_not: RAISE,
-        },
-        Situation {
-            change: |it| rejecting(it, "in_flight", full(2)),
-            cause: "rejecting",
-            severity: "warn",
-            about: Some("per_client"),
-            says: &["`in_flight` allows.", KEY_WITHHELD, NOTHING_IN_ZONE],
-            says_not: RAISE,
-        },
-        Situation {
-            change: |it| rejecting(it, "burst", full(2)),
-            cause: "rejecting",
-            severity: "warn",
-            about: Some("per_client"),
-            says: &[KEY_WITHHELD, NOTHING_IN_ZONE],
-            says_not: RAISE,
-        },
-        Situation {
-            change: |it| {
-                it.zones[0].depth = 3;
-                it.zones[0].oldest_wait = 2.0;
-                it.zones[0].full_key = Some(full(2));
-            },
-            cause: "waiting",
-            severity: "warn",
-            about: Some("per_client"),
-            says: &[KEY_WITHHELD, NOTHING_IN_ZONE],
-            says_not: RAISE,
-        },
-        Situation {
-            change: |it| {
-                it.zones[0].left = 9;
-                it.zones[0].left_after = Some(1.0);
-                it.zones[0].full_key = Some(full(2));
-            },
-            cause: "leaving",
-            severity: "warn",
-            about: Some("per_client"),
-            says: &["Set `max_wait = \"1s\"`: requests", NOTHING_IN_ZONE],
-            says_not: RAISE,
-        },
-    ]);
+    nothing_to_raise("warn waiting api", "", |it| {
+        gate(it, withheld(), 0.0).left = 0
+    });
+    nothing_to_raise("warn rejecting api", "`queue_timeout` allows.", |it| {
+        gate(it, withheld(), 0.0).rejected = counts(&[("timeout", 9)]);
+    });
+    let max_wait = "Set `max_wait = \"1s\"` for its routes: requests";
+    nothing_to_raise("warn leaving api", max_wait, |it| {
+        gate(it, withheld(), 0.0).left = 9;
+        gate_of(it).left_after = Some(1.0);
+    });
+    nothing_to_raise("warn rejecting per_client", "`in_flight` allows.", |it| {
+        rejecting(it, "in_flight", full(2));
+    });
+    nothing_to_raise("warn rejecting per_client", "", |it| {
+        rejecting(it, "burst", full(2));
+    });
+    nothing_to_raise("warn waiting per_client", "", |it| {
+        wait(it, 3, 2.0).full_key = Some(full(2));
+    });
+    let max_wait = "Set `max_wait = \"1s\"`: requests";
+    nothing_to_raise("warn leaving per_client", max_wait, |it| {
+        leave(it, 9, 1.0).full_key = Some(full(2));
+    });
 }
 
 #[test]
 fn places_of_which_redis_does_not_know_who_has_them_are_not_said_to_be_withheld() {
-    check_all(&[Situation {
-        change: |it| {
-            let lost = Places {
-                withheld: 0,
-                unknown: 6,
-                lent: 2,
-                ..withheld()
-            };
-            gate(it, lost, 0.0);
-        },
-        cause: "waiting",
-        severity: "warn",
-        about: Some("api"),
-        says: &[
-            "Redis does not know yet who has 6 of 8 places: the pool is new, or Redis has lost its state.",
-            "There is nothing to do: places are lent within 3 s.",
-        ],
-        says_not: &["withheld", "raise its `", "Raise"],
-    }]);
+    told("warn waiting api", |it| {
+        let lost = Places {
+            withheld: 0,
+            unknown: 6,
+            lent: 2,
+            ..withheld()
+        };
+        gate(it, lost, 0.0);
+    })
+    .says("Redis does not know yet who has 6 of 8 places")
+    .says("There is nothing to do: places are lent within 3 s.")
+    .not(&["withheld", "raise its `", "Raise"]);
 }
 
 #[test]
 fn places_at_other_gateways_are_counted_and_the_number_of_all_is_what_may_be_raised() {
-    check_all(&[
-        Situation {
-            change: |it| {
-                let lent = Places {
-                    withheld: 0,
-                    lent: 8,
-                    ..withheld()
-                };
-                gate(it, lent, 0.0);
-            },
-            cause: "waiting",
-            severity: "warn",
-            about: Some("api"),
-            says: &[
-                "This gateway has 2 of 8 places, other gateways 6.",
-                "raise its `max_in_flight`, which is 8 for all gateways. More of its `rate` would not help.",
-            ],
-            says_not: &["withheld", "leave one by one"],
-        },
-        Situation {
-            change: |it| rejecting(it, "burst", full(0)),
-            cause: "rejecting",
-            severity: "warn",
-            about: Some("per_client"),
-            says: &[
-                "Of 2 places of a, 0 are in use here, 2 at other gateways.",
-                "raise `in_flight`, which is 2 for all gateways. More `rate` would not help.",
-            ],
-            says_not: &["withheld", "raise `rate`"],
-        },
-    ]);
+    told("warn waiting api", |it| {
+        let lent = Places {
+            withheld: 0,
+            lent: 8,
+            ..withheld()
+        };
+        gate(it, lent, 0.0);
+    })
+    .says("This gateway has 2 of 8 places, other gateways 6.")
+    .says("raise its `max_in_flight`, which is 8 for all gateways. … `rate` would not help.")
+    .not(&["withheld", "leave one by one"]);
+    told("warn rejecting per_client", |it| {
+        rejecting(it, "burst", full(0));
+    })
+    .says("Of 2 places of a, 0 are in use here, 2 at other gateways.")
+    .says("raise `in_flight`, which is 2 for all gateways. More `rate` would not help.")
+    .not(&["withheld", "raise `rate`"]);
 }
 
 #[test]
 fn withheld_places_are_not_blamed_for_what_has_another_cause() {
-    check_all(&[
-        // Requests wait for the pace.
-        Situation {
-            change: |it| gate(it, withheld(), 0.9).left = 0,
-            cause: "waiting",
-            severity: "warn",
-            about: Some("api"),
-            says: &[
-                "They leave one by one",
-                "raise its `rate`, which is 20 a second",
-                "2 of 2 places are taken",
-            ],
-            says_not: &["withheld"],
-        },
-        // Another key is rejected.
-        Situation {
-            change: |it| {
-                rejecting(it, "burst", full(2));
-                it.zones[0].rejected_now[0].key = "b".into();
-            },
-            cause: "rejecting",
-            severity: "warn",
-            about: Some("per_client"),
-            says: &["b causes 100 % of the rejections"],
-            says_not: &["withheld"],
-        },
-        Situation {
-            change: |it| rejecting(it, "keys", full(2)),
-            cause: "rejecting",
-            severity: "warn",
-            about: Some("per_client"),
-            says: &["Raise `max_keys`"],
-            says_not: &["withheld"],
-        },
-    ]);
+    // Requests wait for the pace.
+    told("warn waiting api", |it| gate(it, withheld(), 0.9).left = 0)
+        .says("They leave one by one … raise its `rate`, which is 20 a second")
+        .says("2 of 2 places are taken")
+        .not(&["withheld"]);
+    // Another key is rejected.
+    told("warn rejecting per_client", |it| {
+        rejecting(it, "burst", full(2));
+        it.zones[0].rejected_now[0].key = "b".into();
+    })
+    .says("b causes 100 % of the rejections")
+    .not(&["withheld"]);
+    told("warn rejecting per_client", |it| {
+        rejecting(it, "keys", full(2));
+    })
+    .says("Raise `max_keys`")
+    .not(&["withheld"]);
 }
 
 #[test]
 fn without_a_lease_redis_is_the_remedy() {
-    check_all(&[Situation {
-        change: |it| {
-            let alone = Places {
-                alone: true,
-                reason: Some("no answer in time".into()),
-                remedy: Some("bring Redis or the way to it back".into()),
-                ..withheld()
-            };
-            gate(it, alone, 0.0);
-        },
-        cause: "waiting",
-        severity: "warn",
-        about: Some("api"),
-        says: &[
-            "The lease of this gateway's places has ended: no answer in time.",
-            "Bring Redis or the way to it back.",
-        ],
-        says_not: RAISE,
-    }]);
+    told("warn waiting api", |it| {
+        let alone = Places {
+            alone: true,
+            reason: Some("no answer in time".into()),
+            remedy: Some("bring Redis or the way to it back".into()),
+            ..withheld()
+        };
+        gate(it, alone, 0.0);
+    })
+    .says("The lease of this gateway's places has ended: no answer in time.")
+    .says("Bring Redis or the way to it back.")
+    .not(RAISE);
 }

@@ -34,103 +34,63 @@ fn paused() -> RoomOverride {
     }
 }
 
-const SITUATIONS: &[Situation] = &[
-    Situation {
-        change: |it| with(it, |room| room.stuck = 8.0),
-        cause: "room_stuck",
-        says: &[
-            "The waiting room of api calls nobody, though places are free",
-            "12 visitors wait, 3 of 5 places are taken, and nobody has been called for 8.0 s",
-        ],
-        ..BAD
-    },
-    Situation {
-        change: |it| with(it, |room| room.room.overridden = Some(paused())),
-        cause: "paused",
-        says: &[
-            "Calling is paused in the waiting room of api while 12 visitors wait",
-            "ops paused it until 2026-12-01T10:00:00Z",
-        ],
-        says_not: &["is not as in the file"],
-        ..WARN
-    },
-    Situation {
-        change: |it| {
-            with(it, |room| {
-                room.room.overridden = Some(paused());
-                room.room.waiting = 0;
-            });
-        },
-        cause: "overridden",
-        says: &[
-            "The waiting room of api is not as in the file",
-            "calling is paused, until 2026-12-01T10:00:00Z, set by ops",
-        ],
-        ..WARN
-    },
-    Situation {
-        change: |it| {
-            with(it, |room| {
-                room.room.overridden = Some(RoomOverride {
-                    sessions: Some(0),
-                    admit: Some("5r/s".into()),
-                    pause: false,
-                    ..paused()
-                });
-            });
-        },
-        cause: "overridden",
-        says: &["its places are not bounded and its pace is 5r/s, until"],
-        ..WARN
-    },
-    Situation {
-        change: |it| with(it, |room| (room.came_lately, room.lost_lately) = (4, 6)),
-        cause: "room_waits",
-        says: &[
-            "60 % of those called to api lose their turn",
-            "6 of 10 calls that ended in the last 5 min",
-        ],
-        ..WARN
-    },
-    Situation {
-        change: |it| with(it, |room| room.room.wait = Some(9000.0)),
-        cause: "room_waits",
-        says: &[
-            "A visitor who comes to api now waits 2.5 h",
-            "12 visitors wait, 3 of 5 places are taken, and 0.5 a second are called",
-            "raise `admit`",
-        ],
-        says_not: &["`sessions`"],
-        ..WARN
-    },
-    Situation {
-        change: |it| {
-            with(it, |room| {
-                room.room.wait = Some(9000.0);
-                room.room.inside = 4;
-            });
-        },
-        cause: "room_waits",
-        says: &["raise `sessions`"],
-        says_not: &["`admit`"],
-        ..WARN
-    },
-    Situation {
-        // What the origin suffers from is no reason to let more in.
-        change: |it| {
-            with(it, |room| room.room.wait = Some(9000.0));
-            it.origins[0].codes = counts(&[("5xx", 10)]);
-        },
-        cause: "origin_errors",
-        says: &["Also: A visitor who comes to api now waits 2.5 h"],
-        says_not: &["raise `admit`"],
-        ..BAD
-    },
-];
-
 #[test]
 fn a_room_has_its_headlines() {
-    check_all(SITUATIONS);
+    told("bad room_stuck api", |it| with(it, |room| room.stuck = 8.0))
+        .says("The waiting room of api calls nobody, though places are free")
+        .says("12 visitors wait, 3 of 5 places are taken, and nobody has been called for 8.0 s");
+    told("warn paused api", |it| {
+        with(it, |room| room.room.overridden = Some(paused()));
+    })
+    .says("Calling is paused in the waiting room of api while 12 visitors wait")
+    .says("ops paused it until 2026-12-01T10:00:00Z")
+    .not(&["is not as in the file"]);
+    told("warn overridden api", |it| {
+        with(it, |room| {
+            room.room.overridden = Some(paused());
+            room.room.waiting = 0;
+        });
+    })
+    .says("The waiting room of api is not as in the file")
+    .says("calling is paused, until 2026-12-01T10:00:00Z, set by ops");
+    told("warn overridden api", |it| {
+        with(it, |room| {
+            room.room.overridden = Some(RoomOverride {
+                sessions: Some(0),
+                admit: Some("5r/s".into()),
+                pause: false,
+                ..paused()
+            });
+        });
+    })
+    .says("its places are not bounded and its pace is 5r/s, until");
+    told("warn room_waits api", |it| {
+        with(it, |room| (room.came_lately, room.lost_lately) = (4, 6));
+    })
+    .says("60 % of those called to api lose their turn")
+    .says("6 of 10 calls that ended in the last 5 min");
+    told("warn room_waits api", |it| {
+        with(it, |room| room.room.wait = Some(9000.0));
+    })
+    .says("A visitor who comes to api now waits 2.5 h")
+    .says("12 visitors wait, 3 of 5 places are taken, and 0.5 a second are called")
+    .says("raise `admit`")
+    .not(&["`sessions`"]);
+    told("warn room_waits api", |it| {
+        with(it, |room| {
+            room.room.wait = Some(9000.0);
+            room.room.inside = 4;
+        });
+    })
+    .says("raise `sessions`")
+    .not(&["`admit`"]);
+    // What the origin suffers from is no reason to let more in.
+    told("bad origin_errors api", |it| {
+        with(it, |room| room.room.wait = Some(9000.0));
+        it.origins[0].codes = counts(&[("5xx", 10)]);
+    })
+    .says("Also: A visitor who comes to api now waits 2.5 h")
+    .not(&["raise `admit`"]);
 }
 
 #[test]

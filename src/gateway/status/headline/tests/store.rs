@@ -3,80 +3,53 @@
 use super::*;
 use crate::status::views::{GateAsks, GateRefused, StoreRefuses, StoreSample};
 
-const SITUATIONS: &[Situation] = &[
-    Situation {
-        change: |it| {
-            it.store = Some(StoreSample {
-                up: false,
-                out_for: Some(12.0),
-                reason: Some("connection refused".into()),
-                meanwhile: Some("zones follow their on_store_failure".into()),
-                operations: counts(&[("skipped", 10), ("ok", 1)]),
-                ..StoreSample::default()
-            });
-        },
-        cause: "store_out",
-        severity: "bad",
-        about: None,
-        says: &[
-            "out for 12 s",
-            "connection refused",
-            "100 skipped",
-            "Meanwhile, zones follow their on_store_failure.",
-        ],
-        says_not: &["raise"],
-    },
-    Situation {
-        change: |it| {
-            it.zones[0].rejected = 10;
-            it.store = Some(StoreSample {
-                up: true,
-                operations: counts(&[("refused", 10)]),
-                refuses: Some(StoreRefuses {
-                    zones: vec!["per_client".into()],
-                    reason: "the store does not allow it: NOPERM".into(),
-                    remedy: "allow EVAL".into(),
-                }),
-                ..StoreSample::default()
-            });
-        },
-        cause: "store_refuses",
-        about: Some("per_client"),
-        says: &[
-            "Redis refuses all requests of per_client",
-            "100 operations refused in the last 10 s: the store does not allow it: NOPERM.",
-            "Allow EVAL.",
-        ],
-        ..BAD
-    },
-    Situation {
-        change: |it| {
-            it.store = Some(StoreSample {
-                up: true,
-                ..StoreSample::default()
-            });
-            it.origins[0].gate = Some(GateSample {
-                rejected: counts(&[("max_queue", 5)]),
-                refused: Some(GateRefused {
-                    asks_for: GateAsks::Slots,
-                    part: 0.1,
-                    reason: "the store refused: WRONGTYPE".into(),
-                    remedy: "delete the key".into(),
-                }),
-                ..GateSample::default()
-            });
-        },
-        cause: "store_refuses",
-        says: &[
-            "The gate of api goes on alone with 1/10 of its rate: Redis refused",
-            "the store refused: WRONGTYPE.",
-            "Delete the key.",
-        ],
-        ..BAD
-    },
-];
-
 #[test]
 fn trouble_with_the_store_has_its_headlines() {
-    check_all(SITUATIONS);
+    told("bad store_out", |it| {
+        it.store = Some(StoreSample {
+            up: false,
+            out_for: Some(12.0),
+            reason: Some("connection refused".into()),
+            meanwhile: Some("zones follow their on_store_failure".into()),
+            operations: counts(&[("skipped", 10), ("ok", 1)]),
+            ..StoreSample::default()
+        });
+    })
+    .says("out for 12 s … connection refused … 100 skipped")
+    .says("Meanwhile, zones follow their on_store_failure.")
+    .not(&["raise"]);
+    told("bad store_refuses per_client", |it| {
+        it.zones[0].rejected = 10;
+        it.store = Some(StoreSample {
+            up: true,
+            operations: counts(&[("refused", 10)]),
+            refuses: Some(StoreRefuses {
+                zones: vec!["per_client".into()],
+                reason: "the store does not allow it: NOPERM".into(),
+                remedy: "allow EVAL".into(),
+            }),
+            ..StoreSample::default()
+        });
+    })
+    .says("Redis refuses all requests of per_client")
+    .says("100 operations refused in the last 10 s: the store does not allow it: NOPERM.")
+    .says("Allow EVAL.");
+    told("bad store_refuses api", |it| {
+        it.store = Some(StoreSample {
+            up: true,
+            ..StoreSample::default()
+        });
+        it.origins[0].gate = Some(GateSample {
+            rejected: counts(&[("max_queue", 5)]),
+            refused: Some(GateRefused {
+                asks_for: GateAsks::Slots,
+                part: 0.1,
+                reason: "the store refused: WRONGTYPE".into(),
+                remedy: "delete the key".into(),
+            }),
+            ..GateSample::default()
+        });
+    })
+    .says("The gate of api goes on alone with 1/10 of its rate: Redis refused")
+    .says("the store refused: WRONGTYPE. … Delete the key.");
 }

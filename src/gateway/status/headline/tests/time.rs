@@ -81,7 +81,6 @@ fn a_pace_is_that_of_the_last_seconds() {
     assert_eq!(headline.title.as_str(), "per_client rejects 60 a second");
 }
 
-/// While rejections are those of a cause that has ended, no other is told.
 #[test]
 fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
     type Change = fn(&mut ZoneSample);
@@ -94,35 +93,22 @@ fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
         change(zone);
         second
     };
-    let only_key = |is_constant| OnlyKey {
-        key: "all".into(),
-        is_constant,
-        requests: 400,
-    };
+    fn only_key(zone: &mut ZoneSample, is_constant: bool) {
+        zone.only_key = Some(OnlyKey {
+            key: "all".into(),
+            is_constant,
+            requests: 400,
+        });
+    }
     let causes: [(Change, &str); 2] = [
         (
             |it| it.untrusted_proxy = Some("10.0.0.7".into()),
             "counts all clients behind 10.0.0.7 as one",
         ),
-        (
-            |it| {
-                it.only_key = Some(OnlyKey {
-                    key: "all".into(),
-                    is_constant: true,
-                    requests: 400,
-                });
-            },
-            "All requests share one key: all",
-        ),
+        (|it| only_key(it, true), "All requests share one key: all"),
     ];
     let one_client = rejecting(|_| {});
-    let another_key = Sample {
-        zones: vec![ZoneSample {
-            only_key: Some(only_key(false)),
-            ..one_client.zones[0].clone()
-        }],
-        ..one_client.clone()
-    };
+    let another_key = rejecting(|it| only_key(it, false));
     for (cause, says) in causes {
         // The load ends; the cause is corrected, in a second with rejections; the key is another.
         for ends_with in [&fine(), &one_client, &another_key] {
@@ -139,11 +125,9 @@ fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
             }
             let (calm, during) = told.split_last().expect("some seconds");
             assert!(calm.contains("Answers come as usual"), "{calm}");
-            for told in during
-                .iter()
-                .filter(|it| it.contains("rejected") || it.contains("rejects"))
-            {
-                assert!(!told.contains("One client"), "{told}");
+            for told in during {
+                let is_of_rejections = told.contains("rejected") || told.contains("rejects");
+                assert!(!is_of_rejections || !told.contains("One client"), "{told}");
             }
             let is_told = during.iter().filter(|it| it.contains(says)).count();
             assert!(is_told >= 6, "{says}: {told:#?}");
