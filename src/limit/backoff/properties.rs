@@ -88,10 +88,8 @@ fn in_bounds(backoff: &Backoff, file: File, now: Moment) -> Result<(), TestCaseE
     if let (Some(rate), Some(most)) = (rate, file.rate) {
         let interval = rate.interval();
         prop_assert!(interval >= most.interval(), "never above the file's");
-        prop_assert!(
-            interval <= most.scaled(file.limits.floor).interval(),
-            "nor below the floor"
-        );
+        let is_above_the_floor = interval <= most.scaled(file.limits.floor).interval();
+        prop_assert!(is_above_the_floor, "nor below the floor");
         prop_assert_eq!(rate == most, lowered.rate.is_none());
     }
     if let Some(most) = file.max_in_flight {

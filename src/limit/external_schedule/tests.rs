@@ -58,10 +58,8 @@ fn one_who_leaves_gives_back_a_charge_as_its_own() {
             (at(ticket * 100), cost),
         );
     }
-    assert_eq!(
-        line.leave(Ticket(1), |cost, charge| cost == charge),
-        Some(5)
-    );
+    let found = line.leave(Ticket(1), |cost, charge| cost == charge);
+    assert_eq!(found, Some(5));
     let gone = std::iter::from_fn(|| line.take_due(at(1000)));
     let gone: Vec<_> = gone
         .map(|gone| (gone.waiter, gone.due, gone.charge))
@@ -101,8 +99,9 @@ fn first_times_are_left_unused_and_later_ones_taken_instead() {
         let times = times.map(|(_, due, charge)| (due.as_nanos() / 1_000_000, *charge));
         times.collect::<Vec<_>>()
     };
+    let found = postponed(&[1, 1, 1], 2);
     assert_eq!(
-        postponed(&[1, 1, 1], 2),
+        found,
         [(300, 1), (1000, 1), (1010, 1)],
         "each is as many behind"
     );

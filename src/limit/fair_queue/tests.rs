@@ -12,24 +12,6 @@ fn join(queue: &mut FairQueue<char, u32>, key: char, weight: u32, times: u32) ->
 }
 
 #[test]
-fn a_key_that_was_idle_waits_for_one_of_each_other_key_and_has_no_credit() {
-    let mut queue = FairQueue::default();
-    join(&mut queue, 'a', 1, 100);
-    join(&mut queue, 'b', 1, 100);
-    for _ in 0..50 {
-        queue.take();
-    }
-    join(&mut queue, 'c', 1, 3);
-    let next: String = (0..9)
-        .filter_map(|_| queue.take())
-        .map(|it| it.key)
-        .collect();
-    assert!(next.find('c').is_some_and(|at| at <= 2), "{next}");
-    assert_eq!(next.matches('c').count(), 3, "{next}");
-    assert!(!next.contains("cc"), "{next}");
-}
-
-#[test]
 fn who_leaves_makes_room_and_a_place_is_left_once() {
     let mut queue = FairQueue::default();
     let places = join(&mut queue, 'a', 1, 3);
@@ -43,22 +25,6 @@ fn who_leaves_makes_room_and_a_place_is_left_once() {
     assert_eq!(queue.leave(places[2]), None, "a place of long ago");
     assert_eq!(queue.leave(again[0]), Some(0));
     assert!(queue.is_empty());
-}
-
-#[test]
-fn all_can_be_cleared() {
-    let mut queue = FairQueue::default();
-    join(&mut queue, 'a', 1, 3);
-    let mut depths = Vec::new();
-    let mut next = Some(0);
-    while let Some(from) = next {
-        next = queue.depths(from, 2, |key, depth| depths.push((*key, depth)));
-    }
-    depths.sort_unstable();
-    assert_eq!(depths, [('a', 3)]);
-    assert_eq!(queue.len(), 3);
-    assert_eq!(queue.clear().len(), 3);
-    assert!(queue.is_empty() && queue.take().is_none());
 }
 
 #[test]
@@ -101,67 +67,10 @@ fn keys_that_come_once_are_forgotten_although_the_queue_never_empties() {
         queue.join(&key, 1, 1, ());
         assert_eq!(queue.take().map(|next| next.key), Some(key - 1));
     }
-    assert!(
-        queue.flows.len() <= MAX_RESTING + 2,
-        "{}",
-        queue.flows.len()
-    );
-    assert_eq!(queue.by_key.len(), queue.flows.len());
+    let kept = queue.flows.len();
+    assert!(kept <= MAX_RESTING + 2, "{kept}");
+    assert_eq!(queue.by_key.len(), kept);
     assert_eq!(queue.leave(one), None, "it has left");
-}
-
-/// New keys come faster than requests leave. A key that has left before waits for those that wait, not for all.
-#[test]
-fn a_known_key_is_served_beside_ever_new_ones() {
-    const KNOWN: u32 = 0;
-    let mut queue = FairQueue::default();
-    let mut fresh = 1..;
-    let mut waits = Vec::new();
-    for _ in 0..40 {
-        queue.join(&fresh.next().expect("a key"), 1, 1, ());
-    }
-    let mut since = 0;
-    queue.join(&KNOWN, 1, 1, ());
-    for _ in 0..10_000 {
-        since += 1;
-        let next = queue.take().map_or(KNOWN, |next| next.key);
-        if next == KNOWN {
-            waits.push(since);
-            since = 0;
-            queue.join(&KNOWN, 1, 1, ());
-        } else {
-            queue.join(&fresh.next().expect("a key"), 1, 1, ());
-        }
-    }
-    assert!(waits.len() > 200, "{} times", waits.len());
-    assert!(waits.iter().all(|wait| *wait <= 41), "{waits:?}");
-}
-
-/// 40 new keys wait, each with a request of cost 40. The known key waits for as much as if each were served in parts of 1.
-#[test]
-fn a_known_key_is_served_beside_ever_new_ones_whose_requests_cost_much() {
-    const KNOWN: u32 = 0;
-    let mut queue = FairQueue::default();
-    let mut fresh = 1..;
-    for _ in 0..40 {
-        queue.join(&fresh.next().expect("a key"), 1, 40, ());
-    }
-    queue.join(&KNOWN, 1, 1, ());
-    let (mut since, mut waits) = (0, Vec::new());
-    for _ in 0..10_000 {
-        let next = queue.take().expect("many wait");
-        if next.key == KNOWN {
-            waits.push(since);
-            since = 0;
-            queue.join(&KNOWN, 1, 1, ());
-        } else {
-            since += next.cost;
-            queue.join(&fresh.next().expect("a key"), 1, 40, ());
-        }
-    }
-    // The first 40 came all at once, so they leave all at once.
-    let longest = waits.iter().skip(100).max().expect("waits");
-    assert!(*longest <= 80, "{longest} costs ahead");
 }
 
 /// New keys ask for four times what leaves, and each of their requests disconnects after 300 costs.
@@ -202,9 +111,6 @@ fn known_keys_wait_little_beside_costly_newcomers_that_give_up() {
     }
     waits.sort_unstable();
     let (p99, longest) = (waits[waits.len() * 99 / 100], waits[waits.len() - 1]);
-    assert!(
-        p99 <= 120 && longest < 300,
-        "p99 {p99}, longest {longest}, of {}",
-        waits.len()
-    );
+    let is_little = p99 <= 120 && longest < 300;
+    assert!(is_little, "p99 {p99}, longest {longest}");
 }

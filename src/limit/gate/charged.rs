@@ -56,26 +56,6 @@ fn keys_of_one_instant_leave_as_the_worked_example_says() {
 }
 
 #[test]
-fn a_request_into_an_idle_gate_is_not_for_nothing() {
-    let mut gate = Gate::new(limits(Some("10r/s"), None));
-    let costly = Cost::new(64).expect("a cost");
-    assert_eq!(
-        gate.join(&share('a', 1), costly, at(0), || 0),
-        Admission::Passed
-    );
-    let left = order(&mut gate, 0, &[('a', 1, 3), ('b', 1, 66)]);
-    assert_eq!(left, "b".repeat(64) + "ababa");
-    // Nor is what left last before nobody waited, until its slot is over.
-    let mut gate = Gate::new(limits(Some("10r/s"), None));
-    gate.join(&share('b', 1), Cost::ONE, at(0), || 0);
-    gate.join(&share('a', 1), costly, at(0), || 0);
-    assert_eq!(gate.take(at(100)).map(|it| it.key), Some('a'));
-    assert_eq!(gate.depth(), 0);
-    let left = order(&mut gate, 200, &[('a', 1, 2), ('b', 1, 66)]);
-    assert_eq!(left, "b".repeat(63) + "ababb");
-}
-
-#[test]
 fn idle_time_pays_what_a_key_has_had() {
     let mut gate = Gate::new(limits(Some("10r/s"), None));
     let costly = Cost::new(64).expect("a cost");

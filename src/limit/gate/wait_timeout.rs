@@ -116,15 +116,6 @@ mod tests {
     }
 
     #[test]
-    fn who_joins_in_an_outage_is_held_from_then_on() {
-        let mut it = WaitTimeout::new(LIMITS, at(4), None);
-        it.note(Some(at(1)), at(4));
-        assert_eq!(it.gives_up(), (at(9), GivesUp::Hold));
-        it.note(None, at(8));
-        assert_eq!(it.gives_up(), (at(11), GivesUp::QueueTimeout));
-    }
-
-    #[test]
     fn a_second_outage_does_not_begin_the_count_again() {
         let mut it = WaitTimeout::new(LIMITS, at(0), None);
         it.note(Some(at(1)), at(1));

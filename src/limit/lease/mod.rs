@@ -23,8 +23,6 @@
 
 mod demand;
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;

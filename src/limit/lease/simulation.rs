@@ -4,9 +4,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use super::{FromLease, Lease, LeaseTerms, Leased};
-use crate::{
-    Algorithm, Allowance, Bucket, Cost, Delay, Limit, Meter, Moment, Rate, Refusal, Verdict,
-};
+use crate::{Algorithm, Bucket, Delay, Limit, Moment, Rate, Refusal, Verdict};
 
 /// A place, on the clock of the store.
 #[derive(Clone, Copy, Debug)]
@@ -16,38 +14,26 @@ pub(super) enum Place {
         until: Moment,
         /// When its request is due.
         due: Moment,
-        /// When it was charged.
-        at: Moment,
     },
     Refused,
 }
 
-/// What the store keeps of the key.
-enum Kept {
-    /// The schedule, and its places that were given back.
-    Bucket(Bucket, BTreeSet<Moment>),
-    Meter(Meter),
-}
-
+/// A bucket of the key, and its places that were given back.
 pub(super) struct Store {
-    pub(super) algorithm: Algorithm,
-    pub(super) rate: Rate,
-    pub(super) limit: Limit,
-    kept: Kept,
+    rate: Rate,
+    limit: Limit,
+    bucket: Bucket,
+    free: BTreeSet<Moment>,
     pub(super) asked: usize,
 }
 
-/// A gateway: how long its clock is ahead, and how far away the store is.
+/// A gateway, [`AWAY`] from the store.
 pub(super) struct Gateway {
-    pub(super) clock: Duration,
-    pub(super) away: Duration,
     lease: Lease<Place>,
     is_asking: bool,
     waiting: VecDeque<Moment>,
-    /// When its requests went on, on the clock of the store.
+    /// When its requests went on.
     pub(super) went_on: Vec<Moment>,
-    /// The places that they used.
-    pub(super) used: Vec<Moment>,
     pub(super) refused: usize,
 }
 
@@ -58,9 +44,10 @@ pub(super) struct Simulation {
     now: Moment,
     events: BinaryHeap<Event>,
     count: u64,
-    /// Breaks the rule that is tested, to show that the test finds it.
-    pub(super) never_lapses: bool,
 }
+
+/// The way from a gateway to the store.
+const AWAY: Duration = Duration::from_micros(150);
 
 struct Event {
     at: Moment,
@@ -101,73 +88,48 @@ impl PartialEq for Event {
 impl Eq for Event {}
 
 impl Store {
-    pub(super) fn new(algorithm: Algorithm, rate: Rate, limit: Limit) -> Self {
-        let kept = match Meter::new(algorithm) {
-            // A token bucket is a schedule on which nobody waits, and no place is given back.
-            None | Some(Meter::TokenBucket(_)) => Kept::Bucket(Bucket::new(), BTreeSet::new()),
-            Some(meter) => Kept::Meter(meter),
-        };
+    pub(super) fn new(rate: Rate, limit: Limit) -> Self {
         Self {
-            algorithm,
             rate,
             limit,
-            kept,
+            bucket: Bucket::new(),
+            free: BTreeSet::new(),
             asked: 0,
         }
     }
 
     fn join(&mut self, now: Moment) -> (Place, Option<Refusal>) {
         let (rate, limit) = (self.rate, self.limit);
-        let given = |until: Moment| {
-            let ahead = match limit.delay {
-                Delay::Above(delay) => rate.time_for(delay.into()),
-                Delay::Never => Duration::MAX,
-            };
-            let due = until.before(ahead).max(now);
-            let at = now;
-            (Place::Given { until, due, at }, None)
-        };
-        match &mut self.kept {
-            Kept::Bucket(bucket, free) => {
-                while free.first().is_some_and(|place| *place <= now) {
-                    free.pop_first();
-                }
-                if let Some(place) = free.pop_first() {
-                    return given(place);
-                }
-                match bucket.decide(rate, limit, now) {
-                    Verdict::Reject(refusal) => (Place::Refused, Some(refusal)),
-                    _ => given(last_place(bucket, rate)),
-                }
-            }
-            Kept::Meter(meter) => {
-                let most = limit.burst + 1;
-                match meter.decide(Allowance { rate, most }, Cost::ONE, now) {
-                    Verdict::Reject(refusal) => (Place::Refused, Some(refusal)),
-                    _ => given(end_of_window(rate, now)),
-                }
-            }
+        while self.free.first().is_some_and(|place| *place <= now) {
+            self.free.pop_first();
         }
+        let until = match self.free.pop_first() {
+            Some(place) => place,
+            None => match self.bucket.decide(rate, limit, now) {
+                Verdict::Reject(refusal) => return (Place::Refused, Some(refusal)),
+                _ => last_place(&self.bucket, rate),
+            },
+        };
+        let ahead = match limit.delay {
+            Delay::Above(delay) => rate.time_for(delay.into()),
+            Delay::Never => Duration::MAX,
+        };
+        let due = until.before(ahead).max(now);
+        (Place::Given { until, due }, None)
     }
 
     fn take_back(&mut self, place: Place, now: Moment) {
-        let Place::Given { until, at, .. } = place else {
+        let Place::Given { until, .. } = place else {
             return;
         };
-        match &mut self.kept {
-            Kept::Bucket(bucket, free) if until > now => {
-                if last_place(bucket, self.rate) == until {
-                    bucket.take_back(self.rate, 1);
-                    while free.last() == Some(&last_place(bucket, self.rate)) {
-                        free.pop_last();
-                        bucket.take_back(self.rate, 1);
-                    }
-                } else {
-                    free.insert(until);
-                }
+        if until > now && last_place(&self.bucket, self.rate) != until {
+            self.free.insert(until);
+        } else if until > now {
+            self.bucket.take_back(self.rate, 1);
+            while self.free.last() == Some(&last_place(&self.bucket, self.rate)) {
+                self.free.pop_last();
+                self.bucket.take_back(self.rate, 1);
             }
-            Kept::Bucket(..) => {}
-            Kept::Meter(meter) => meter.refund(self.rate, Cost::ONE, at, now),
         }
     }
 }
@@ -177,31 +139,20 @@ fn last_place(bucket: &Bucket, rate: Rate) -> Moment {
     bucket.drained_at(rate).before(rate.interval())
 }
 
-pub(super) fn end_of_window(rate: Rate, now: Moment) -> Moment {
-    let period = u64::try_from(rate.period().as_nanos()).unwrap();
-    Moment::from_nanos((now.as_nanos() / period + 1) * period)
-}
-
 impl Gateway {
-    pub(super) fn new(clock: Duration, away: Duration, limit: Limit, now: Moment) -> Self {
+    pub(super) fn new(limit: Limit, now: Moment) -> Self {
         Self {
-            clock,
-            away,
-            lease: Lease::new(limit, now + clock),
+            lease: Lease::new(limit, now),
             is_asking: false,
             waiting: VecDeque::new(),
             went_on: Vec::new(),
-            used: Vec::new(),
             refused: 0,
         }
     }
 
     fn use_place(&mut self, place: Place, now: Moment) {
         match place {
-            Place::Given { due, until, .. } => {
-                self.used.push(until);
-                self.went_on.push(due.max(now));
-            }
+            Place::Given { due, .. } => self.went_on.push(due.max(now)),
             Place::Refused => self.refused += 1,
         }
     }
@@ -221,7 +172,6 @@ impl Simulation {
             now: start,
             events: BinaryHeap::new(),
             count: 0,
-            never_lapses: false,
         };
         (0..this.gateways.len()).for_each(|nth| this.add(start, What::Look(nth)));
         this
@@ -253,10 +203,9 @@ impl Simulation {
                     }
                 }
                 What::Look(nth) => {
-                    let gateway = &mut self.gateways[nth];
-                    let own = self.now + gateway.clock;
-                    let ended = gateway.lease.end(own);
-                    self.give_back(nth, ended);
+                    let ended = self.gateways[nth].lease.end(self.now);
+                    let places = ended.into_iter().map(|ended| ended.place).collect();
+                    self.add(self.now + AWAY, What::GivenBack(places));
                     let later = (self.length / 8).max(Duration::from_micros(100));
                     self.add(self.now + later, What::Look(nth));
                 }
@@ -267,9 +216,8 @@ impl Simulation {
     fn arrive(&mut self, nth: usize) {
         let (now, length, limit) = (self.now, self.length, self.store.limit);
         let gateway = &mut self.gateways[nth];
-        let own = now + gateway.clock;
-        gateway.lease.arrive(length, limit, own);
-        gateway.waiting.push_back(own);
+        gateway.lease.arrive(length, limit, now);
+        gateway.waiting.push_back(now);
         if !gateway.is_asking {
             self.serve(nth);
         }
@@ -278,16 +226,11 @@ impl Simulation {
     /// Decides on those who wait, by the lease, or asks for them.
     fn serve(&mut self, nth: usize) {
         let (now, limit) = (self.now, self.store.limit);
-        let terms = LeaseTerms {
-            length: self.length,
-            rate: self.store.rate,
-            algorithm: self.store.algorithm,
-        };
+        let terms = self.terms();
         let gateway = &mut self.gateways[nth];
-        let own = now + gateway.clock;
         while !gateway.waiting.is_empty() {
             let Some(FromLease::Place(place) | FromLease::Refused(place)) =
-                gateway.lease.take(limit, own)
+                gateway.lease.take(limit, now)
             else {
                 break;
             };
@@ -299,9 +242,16 @@ impl Simulation {
             return;
         }
         gateway.is_asking = true;
-        let ahead = gateway.lease.ahead(&terms, limit, own);
-        let arrives = now + gateway.away;
-        self.add(arrives, What::Ask(nth, own, first, ahead));
+        let ahead = gateway.lease.ahead(&terms, limit, now);
+        self.add(now + AWAY, What::Ask(nth, now, first, ahead));
+    }
+
+    fn terms(&self) -> LeaseTerms {
+        LeaseTerms {
+            length: self.length,
+            rate: self.store.rate,
+            algorithm: Algorithm::LeakyBucket,
+        }
     }
 
     fn ask(&mut self, nth: usize, sent: Moment, first: usize, ahead: u32) {
@@ -312,18 +262,11 @@ impl Simulation {
             (place, refusal, now)
         });
         let given = given.collect();
-        let arrives = now + self.gateways[nth].away;
-        self.add(arrives, What::Reply(nth, sent, first, given));
+        self.add(now + AWAY, What::Reply(nth, sent, first, given));
     }
 
     fn reply(&mut self, nth: usize, sent: Moment, first: usize, given: Vec<Given>) {
-        let (length, limit) = (self.length, self.store.limit);
-        let terms = LeaseTerms {
-            length,
-            rate: self.store.rate,
-            algorithm: self.store.algorithm,
-        };
-        let is_forever = self.never_lapses;
+        let (length, limit, terms) = (self.length, self.store.limit, self.terms());
         let gateway = &mut self.gateways[nth];
         gateway.is_asking = false;
         for (index, (place, refusal, decided)) in given.into_iter().enumerate() {
@@ -348,15 +291,7 @@ impl Simulation {
                 gateway.lease.reaches(usable_until);
                 continue;
             }
-            let usable_until = if is_forever {
-                usable_until + 10 * length
-            } else {
-                usable_until
-            };
-            let ends = match terms.algorithm {
-                Algorithm::TokenBucket => usable_until,
-                _ => usable_until.min(sent + length),
-            };
+            let ends = usable_until.min(sent + length);
             gateway.lease.add(Leased {
                 place,
                 usable_until,
@@ -364,15 +299,6 @@ impl Simulation {
             });
         }
         self.serve(nth);
-    }
-
-    fn give_back(&mut self, nth: usize, ended: Vec<Leased<Place>>) {
-        if self.store.algorithm == Algorithm::TokenBucket || ended.is_empty() {
-            return;
-        }
-        let places = ended.into_iter().map(|ended| ended.place).collect();
-        let arrives = self.now + self.gateways[nth].away;
-        self.add(arrives, What::GivenBack(places));
     }
 
     /// When requests went on at any gateway, in order.

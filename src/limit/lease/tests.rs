@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::simulation::{Gateway, Simulation, Store};
 use super::{FromLease, Lease, LeaseTerms, Leased};
-use crate::{Algorithm, Cost, Delay, Limit, Moment, Rate};
+use crate::{Algorithm, Cost, Delay, Limit, Moment};
 
 const START: Moment = Moment::from_nanos(1_800_000_000_000_000_000);
 const MS: Duration = Duration::from_millis(1);
@@ -14,11 +14,23 @@ fn at(millis: u64) -> Moment {
 fn nodelay(burst: u32) -> Limit {
     Limit {
         burst,
-        delay: Delay::Never,
-        max_wait: None,
-        cost: Cost::ONE,
-        in_flight: None,
-        above_burst: 0,
+        ..Limit::unlimited(Delay::Never, Cost::ONE)
+    }
+}
+
+fn queued(burst: u32) -> Limit {
+    Limit {
+        delay: Delay::Above(0),
+        ..nodelay(burst)
+    }
+}
+
+/// A place that a request may use until then, of a lease that ends then, in milliseconds.
+fn leased(place: u32, usable_until: u64, ends: u64) -> Leased<u32> {
+    Leased {
+        place,
+        usable_until: at(usable_until),
+        ends: at(ends),
     }
 }
 
@@ -63,16 +75,10 @@ fn no_more_is_taken_than_is_used_in_half_of_the_room() {
     // The burst is 10 ms long.
     assert_eq!(used(nodelay(10), 40).ahead(&terms, nodelay(10), at(60)), 10);
     assert_eq!(used(nodelay(0), 40).ahead(&terms, nodelay(0), at(60)), 0);
-    let queue = Limit {
-        delay: Delay::Above(0),
-        ..nodelay(100)
-    };
+    let queue = queued(100);
     let mut lease = used(queue, 40);
-    assert_eq!(
-        lease.ahead(&terms, queue, at(60)),
-        0,
-        "others would wait for it"
-    );
+    let found = lease.ahead(&terms, queue, at(60));
+    assert_eq!(found, 0, "others would wait for it");
     lease.reaches(at(65));
     assert_eq!(lease.ahead(&terms, queue, at(60)), 5, "all wait for 5 ms");
 }
@@ -87,21 +93,13 @@ fn other_limits_and_costs_have_no_part_in_it() {
     let mut lease = used(limit, 10);
     assert_eq!(lease.ahead(&terms, other, at(60)), 0);
     assert_eq!(used(costly, 10).ahead(&terms, costly, at(60)), 0);
-    lease.add(Leased {
-        place: 1,
-        usable_until: at(70),
-        ends: at(80),
-    });
+    lease.add(leased(1, 70, 80));
     assert_eq!(lease.take(other, at(60)), None);
     assert_eq!(lease.take(limit, at(60)), Some(FromLease::Place(1)));
     // Once it is not used any more, it gives way.
     lease.arrive(20 * MS, other, at(61));
     lease.arrive(20 * MS, other, at(200));
-    lease.add(Leased {
-        place: 2,
-        usable_until: at(300),
-        ends: at(300),
-    });
+    lease.add(leased(2, 300, 300));
     assert_eq!(lease.take(other, at(201)), Some(FromLease::Place(2)));
 }
 
@@ -110,20 +108,13 @@ fn a_place_lapses_at_its_time_and_goes_back_when_the_lease_ends() {
     let limit = nodelay(100);
     let mut lease = Lease::new(limit, START);
     for (place, usable_until) in [(1, 10), (2, 20), (3, 50), (4, 60)] {
-        let ends = at(usable_until.min(30));
-        lease.add(Leased {
-            place,
-            usable_until: at(usable_until),
-            ends,
-        });
+        lease.add(leased(place, usable_until, usable_until.min(30)));
     }
     assert_eq!(lease.next_end(), Some(at(10)));
     assert_eq!(lease.take(limit, at(10)), Some(FromLease::Place(2)));
     assert!(lease.end(at(29)).iter().map(|it| it.place).eq([1]));
-    assert!(
-        lease.end(at(30)).iter().map(|it| it.place).eq([4, 3]),
-        "the last one first"
-    );
+    let is_last_first = lease.end(at(30)).iter().map(|it| it.place).eq([4, 3]);
+    assert!(is_last_first, "the last one first");
     assert_eq!((lease.places(), lease.next_end()), (0, None));
 }
 
@@ -144,20 +135,14 @@ fn a_refusal_is_repeated_until_the_store_would_accept_and_no_longer_than_the_lea
     assert_eq!(lease.take(limit, at(67)), None);
     // Of a busy key, a part of the time in which the bucket drains.
     let until = until(&used(limit, 100), &fast, 0, 10);
-    assert!(
-        (at(60) + 5 * MS / 4..=at(60) + 5 * MS / 2).contains(&until),
-        "{until:?}"
-    );
+    let is_a_part = (at(60) + 5 * MS / 4..=at(60) + 5 * MS / 2).contains(&until);
+    assert!(is_a_part, "{until:?}");
 }
 
 /// `each` requests a second at each gateway for two seconds; gateways leave after some of it.
 fn simulated(rate: &str, limit: Limit, length: Duration, each: &[u32]) -> Simulation {
-    let gateways = (0..each.len()).map(|_| {
-        let away = Duration::from_micros(150);
-        Gateway::new(Duration::ZERO, away, limit, START)
-    });
-    let rate: Rate = rate.parse().unwrap();
-    let store = Store::new(Algorithm::LeakyBucket, rate, limit);
+    let gateways = (0..each.len()).map(|_| Gateway::new(limit, START));
+    let store = Store::new(rate.parse().unwrap(), limit);
     let mut simulation = Simulation::new(store, length, gateways.collect(), START);
     for (gateway, each) in each.iter().enumerate() {
         // Not in step with each other.
@@ -175,14 +160,7 @@ fn simulated(rate: &str, limit: Limit, length: Duration, each: &[u32]) -> Simula
 
 #[test]
 fn a_flooded_key_keeps_its_rate_with_far_fewer_asks_and_all_have_their_part() {
-    for limit in [
-        nodelay(1000),
-        nodelay(200),
-        Limit {
-            delay: Delay::Above(0),
-            ..nodelay(1000)
-        },
-    ] {
+    for limit in [nodelay(1000), nodelay(200), queued(1000)] {
         let run = |length| simulated("6000r/s", limit, length, &[5000, 7000, 8000]);
         let (with, without) = (run(20 * MS), run(Duration::from_nanos(1)));
         let all = with.went_on().len();
@@ -190,11 +168,8 @@ fn a_flooded_key_keeps_its_rate_with_far_fewer_asks_and_all_have_their_part() {
         let asked = [with.store.asked, without.store.asked];
         assert!(asked[0] * 5 <= asked[1], "{asked:?} {limit:?}");
         for gateway in &with.gateways {
-            assert!(
-                gateway.went_on.len() * 5 > all,
-                "{} of {all} {limit:?}",
-                gateway.went_on.len()
-            );
+            let own = gateway.went_on.len();
+            assert!(own * 5 > all, "{own} of {all} {limit:?}");
         }
     }
 }
@@ -209,20 +184,14 @@ fn below_the_rate_nobody_is_refused_for_the_leases_of_others() {
             (0, 10_200),
             "{burst}"
         );
-        assert!(
-            simulation.store.asked < 10_200 / 2,
-            "{burst}: {}",
-            simulation.store.asked
-        );
+        let asked = simulation.store.asked;
+        assert!(asked < 10_200 / 2, "{burst}: {asked}");
     }
 }
 
 #[test]
 fn below_the_rate_nobody_waits_for_the_leases_of_others() {
-    let limit = Limit {
-        delay: Delay::Above(0),
-        ..nodelay(1000)
-    };
+    let limit = queued(1000);
     let [with, without] = [20 * MS, Duration::from_nanos(1)].map(|length| {
         let simulation = simulated("6000r/s", limit, length, &[1600, 1700, 1800]);
         simulation.went_on()
@@ -237,13 +206,7 @@ fn below_the_rate_nobody_waits_for_the_leases_of_others() {
 
 #[test]
 fn what_a_gateway_leaves_another_has_after_the_length_of_a_lease() {
-    for limit in [
-        nodelay(500),
-        Limit {
-            delay: Delay::Above(0),
-            ..nodelay(500)
-        },
-    ] {
+    for limit in [nodelay(500), queued(500)] {
         let mut simulation = simulated("6000r/s", limit, 20 * MS, &[0, 8000]);
         // After that, another one comes for a second, and leaves.
         let micros = Duration::from_micros;

@@ -166,17 +166,4 @@ proptest! {
             }
         }
     }
-
-    #[test]
-    fn a_log_lets_never_more_through_in_any_window(gaps in trace(), allowance in allowance()) {
-        let mut log = Meter::new(Algorithm::SlidingWindowLog).unwrap();
-        let passed: Vec<Moment> = moments(&gaps)
-            .into_iter()
-            .filter(|now| matches!(log.decide(allowance, Cost::ONE, *now), Verdict::Pass { .. }))
-            .collect();
-        for first in &passed {
-            let within = passed.iter().filter(|at| *at >= first && **at < *first + allowance.rate.period());
-            prop_assert!(within.count() <= allowance.most as usize);
-        }
-    }
 }

@@ -44,23 +44,6 @@ fn a_token_bucket_of_3_a_minute_lets_4_through_across_a_minutes_edge() {
     assert_eq!(accepted(&mut bucket, three, 400.0, 9), 3);
 }
 
-#[test]
-fn a_fixed_window_of_10_a_minute_lets_20_through_across_its_edge() {
-    let (ten, mut window) = (allow("10r/m", 10), meter("fixed_window"));
-    assert_eq!(accepted(&mut window, ten, 59.0, 30), 10);
-    assert_eq!(window.accepts_at(ten, 0, at(59.0)), at(60.0));
-    assert_eq!(accepted(&mut window, ten, 60.0, 30), 10);
-    assert_eq!(accepted(&mut window, ten, 119.999, 30), 0);
-    assert_eq!(accepted(&mut window, ten, 120.0, 30), 10);
-}
-
-#[test]
-fn a_log_of_2_a_minute_remembers_those_accepted_alone() {
-    let (two, mut log) = (allow("2r/m", 2), meter("sliding_window_log"));
-    let answers = [60.0, 80.0, 105.0, 145.0].map(|time| accepted(&mut log, two, time, 1) == 1);
-    assert_eq!(answers, [true, true, false, true]);
-}
-
 /// A counter with `before` requests in one minute and `now` requests in the next.
 fn counter(allowance: Allowance, before: u32, now: u32) -> Meter {
     let mut counter = meter("sliding_window_counter");
@@ -86,14 +69,6 @@ fn a_counter_weighs_the_window_before_by_what_is_left_of_it() {
     // 3 + 5 * 0.7 = 6.5; the whole part decides.
     assert!((at_30_percent.excess(seven.rate, at(78.0)).requests() - 6.0).abs() < 1e-9);
     assert_eq!(accepted(&mut at_30_percent, seven, 78.0, 2), 1);
-}
-
-#[test]
-fn a_counter_with_room_for_one_takes_it_in_the_first_nanosecond_of_a_window() {
-    let one = allow("1r/m", 1);
-    let mut meter = Meter::new(Algorithm::SlidingWindowCounter).unwrap();
-    assert!(meter.refuses(one, Cost::ONE, at(120.0)).is_none());
-    assert_eq!(accepted(&mut meter, one, 120.0, 2), 1);
 }
 
 #[test]

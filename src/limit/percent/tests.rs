@@ -26,30 +26,16 @@ fn reads_percentages_and_prints_them() {
 #[test]
 fn says_what_is_wrong() {
     use PercentError::{Form, Range};
-    for (text, error) in [
-        ("", Form),
-        ("%", Form),
-        ("10", Form),
-        ("0.1", Form),
-        ("10 %", Form),
-        (" 10%", Form),
-        ("-10%", Form),
-        ("+10%", Form),
-        ("1e1%", Form),
-        (".5%", Form),
-        ("5.%", Form),
-        ("1.2.3%", Form),
-        ("10%%", Form),
-        ("0.00001%", Form),
-        ("1234567890%", Form),
-        ("١%", Form),
-        ("0%", Range),
-        ("0.0000%", Range),
-        ("100.0001%", Range),
-        ("101%", Range),
-        ("999999999%", Range),
+    for (error, texts) in [
+        (
+            Form,
+            "|%|10|0.1|10 %| 10%|-10%|+10%|1e1%|.5%|5.%|1.2.3%|10%%|0.00001%|1234567890%|١%",
+        ),
+        (Range, "0%|0.0000%|100.0001%|101%|999999999%"),
     ] {
-        assert_eq!(text.parse::<Percent>(), Err(error), "{text:?}");
+        for text in texts.split('|') {
+            assert_eq!(text.parse::<Percent>(), Err(error), "{text:?}");
+        }
     }
     assert!(Form.to_string().contains("2.5%") && Range.to_string().contains("100%"));
 }

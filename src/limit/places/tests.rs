@@ -27,15 +27,6 @@ fn running(count: u64) -> Places<&'static str> {
 }
 
 #[test]
-fn a_place_is_freed_once() {
-    let mut places = running(2);
-    places.free(Ticket(0));
-    places.free(Ticket(0));
-    places.free(Ticket(7));
-    assert_eq!(places.running(), 1);
-}
-
-#[test]
 fn nothing_is_kept_once_nothing_runs_or_waits() {
     let mut places = running(1);
     places.wait(terms(1), Ticket(10), at(0), "rejected");

@@ -7,8 +7,6 @@
 //! tells, so it never holds more than the pool has lent it.
 
 mod calling;
-#[cfg(test)]
-mod properties;
 mod said;
 #[cfg(test)]
 mod tests;
@@ -23,9 +21,6 @@ pub use said::{KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolR
 use turn::{RoundTrip, Turn};
 pub use without::{Borrowing, PoolLimits, WithoutPool};
 
-/// How long a lease lasts in the pool.
-#[cfg(test)]
-const POOL_LEASE: Duration = Duration::from_millis(2400);
 /// How long it lasts at a gateway: less, as clocks may go 2 % too fast or too slow.
 const TERM: Duration = Duration::from_millis(2350);
 /// How long the most requests at once are remembered, at least.

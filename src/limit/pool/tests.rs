@@ -86,11 +86,8 @@ fn an_idle_gateway_keeps_two_and_one_that_was_busy_a_few_more_for_a_second() {
     it.answered(&lent(25, 25), needs(0, 0), at(200));
     assert_eq!(it.call(needs(1, 0), at(900)).held, 25);
     it.answered(&lent(25, 25), needs(0, 0), at(900));
-    assert_eq!(
-        it.call(needs(1, 0), at(2000)).held,
-        25,
-        "the second before counts"
-    );
+    let found = it.call(needs(1, 0), at(2000)).held;
+    assert_eq!(found, 25, "the second before counts");
     it.answered(&lent(25, 25), needs(0, 0), at(2000));
     let call = it.call(needs(1, 0), at(3100));
     assert_eq!((call.held, call.wish), (3, 3));
@@ -145,11 +142,8 @@ fn who_stood_still_asks_before_it_takes_its_part_alone() {
     assert_eq!((it.borrowing(), it.bound(at(21_000))), (Borrowing::Pool, 0));
     it.call(needs(2, 9), at(21_000));
     it.failed();
-    assert_eq!(
-        it.borrowing(),
-        Borrowing::Alone(10),
-        "1/4 of 40, as the file says"
-    );
+    // A quarter of 40, as the file says.
+    assert_eq!(it.borrowing(), Borrowing::Alone(10));
     assert_eq!(it.bound(at(21_100)), 10);
     let call = it.call(needs(10, 9), at(21_200));
     assert_eq!((call.in_use, call.members), (10, KnownMembers::default()));
@@ -178,10 +172,8 @@ fn who_leaves_gives_all_back() {
     it.answered(&lent(0, 0), needs(0, 0), at(5));
     assert!(it.is_gone(needs(0, 0)));
     assert_eq!(it.due(needs(0, 0)), None);
-    assert!(
-        it.due(needs(0, 1)).is_some(),
-        "someone still comes from a zone"
-    );
+    let is_due = it.due(needs(0, 1)).is_some();
+    assert!(is_due, "someone still comes from a zone");
 }
 
 /// The pool may have lent them to others, and have forgotten that.

@@ -13,11 +13,7 @@ fn rate(text: &str) -> Rate {
 fn limit(burst: u32, delay: Delay) -> Limit {
     Limit {
         burst,
-        delay,
-        max_wait: None,
-        cost: Cost::ONE,
-        in_flight: None,
-        above_burst: 0,
+        ..Limit::unlimited(delay, Cost::ONE)
     }
 }
 
@@ -73,45 +69,20 @@ fn departures(rate: Rate, limit: Limit, arrivals: &[Moment]) -> Vec<Option<Momen
 #[test]
 fn the_published_vectors() {
     let twelve = "1 1 1 1 2 2 2 2 3 3 3 3";
+    let (queued, after_one) = (Delay::Above(0), Delay::Above(1));
+    let eight = "0 0 0 0 0 0 0 0";
+    let seven = "0 0.1 0.19 0.2 0.2 0.25 0.3";
+    let many = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+    let spread = "0 0 0 0 0 0 0 0 0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1.0 1.1 1.2 R";
     for (text, burst, delay, arrivals, expected) in [
-        (
-            "10r/s",
-            0,
-            Delay::Above(0),
-            "0 0.1 0.19 0.2 0.2 0.25 0.3",
-            "0 0.1 R 0.2 R R 0.3",
-        ),
-        (
-            "1r/s",
-            2,
-            Delay::Above(0),
-            twelve,
-            "1 2 3 R 4 R R R 5 R R R",
-        ),
+        ("10r/s", 0, queued, seven, "0 0.1 R 0.2 R R 0.3"),
+        ("1r/s", 2, queued, twelve, "1 2 3 R 4 R R R 5 R R R"),
         ("1r/s", 2, NODELAY, twelve, "1 1 1 R 2 R R R 3 R R R"),
-        (
-            "1r/s",
-            2,
-            Delay::Above(1),
-            twelve,
-            "1 1 2 R 3 R R R 4 R R R",
-        ),
-        (
-            "2r/s",
-            5,
-            Delay::Above(0),
-            "0 0 0 0 0 0 0 0",
-            "0 0.5 1 1.5 2 2.5 R R",
-        ),
-        ("1r/m", 2, Delay::Above(0), "0 0 0 0", "0 60 120 R"),
-        ("30r/m", 2, Delay::Above(1), "0 0 0 0.2", "0 0 2 R"),
-        (
-            "10r/s",
-            20,
-            Delay::Above(8),
-            "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
-            "0 0 0 0 0 0 0 0 0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1.0 1.1 1.2 R",
-        ),
+        ("1r/s", 2, after_one, twelve, "1 1 2 R 3 R R R 4 R R R"),
+        ("2r/s", 5, queued, eight, "0 0.5 1 1.5 2 2.5 R R"),
+        ("1r/m", 2, queued, "0 0 0 0", "0 60 120 R"),
+        ("30r/m", 2, after_one, "0 0 0 0.2", "0 0 2 R"),
+        ("10r/s", 20, Delay::Above(8), many, spread),
     ] {
         for start in [0, 1_700_000_000 * SECOND] {
             let moment = |seconds: &str| at(seconds) + Duration::from_nanos(start);
@@ -124,23 +95,6 @@ fn the_published_vectors() {
             assert_eq!(found, expected, "{text} {burst} {delay:?}");
         }
     }
-}
-
-#[test]
-fn dismissed_are_all_who_wait_in_their_order_and_their_charges_stay() {
-    let mut queue = queue("1r/s");
-    for ticket in 0..4 {
-        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
-    }
-    join(&mut queue, limit(9, Delay::Above(3)), 4, at("0"));
-    let bucket = queue.bucket();
-    assert_eq!(queue.reject_all(), [1, 4, 2, 3]);
-    assert_eq!((queue.depth(), queue.due()), (0, None));
-    assert_eq!(queue.bucket(), bucket);
-    assert_eq!(queue.leave(Ticket(1)), None);
-    assert_eq!(queue.reject_all(), [0; 0]);
-    join(&mut queue, limit(9, Delay::Above(0)), 5, at("0"));
-    assert_eq!(drain(&mut queue), [(5, at("5"))]);
 }
 
 #[test]
@@ -161,26 +115,8 @@ fn what_leaked_into_the_void_is_not_given_back() {
     queue.refund(first, at("0.5"));
     assert!(level(&queue).abs() < 1e-9);
     queue.refund(third, at("0.5"));
-    assert!(
-        queue
-            .bucket()
-            .remaining(queue.rate(), limit(0, Delay::Never), at("0.5"))
-            == 1
-    );
-}
-
-#[test]
-fn one_whom_a_refund_made_due_is_refunded_where_it_leaves_all_the_same() {
-    let mut queue = queue("1r/s");
-    let limit = limit(9, Delay::Above(0));
-    let first = join(&mut queue, limit, 0, at("0")).expect("accepted");
-    join(&mut queue, limit, 1, at("0"));
-    join(&mut queue, limit, 2, at("0.25"));
-    queue.refund(first, at("0.25"));
-    assert_eq!(queue.due(), Some(at("0")));
-    assert_eq!(queue.leave(Ticket(1)), Some(1));
-    // If neither had come, it would have passed on arrival, and no earlier.
-    assert_eq!(drain(&mut queue), [(2, at("0.25"))]);
+    let (bucket, none) = (queue.bucket(), limit(0, NODELAY));
+    assert_eq!(bucket.remaining(queue.rate(), none, at("0.5")), 1);
 }
 
 #[test]
@@ -192,40 +128,6 @@ fn a_queue_gives_back_nothing_of_what_an_earlier_one_charged() {
     let mut queue: Queue<u64> = Queue::new(queue.rate(), bucket, at("0.1"));
     queue.refund(charge, at("0.1"));
     assert_eq!(queue.bucket(), bucket);
-}
-
-/// The lane's start is in the past if its first waiter joined after a request that passed.
-///
-/// The waiters are in the future.
-#[test]
-fn retuning_between_rates_that_do_not_divide_keeps_waiters_whole_requests_apart() {
-    let mut queue = queue("1r/m");
-    let limit = limit(9, Delay::Above(0));
-    join(&mut queue, limit, 0, at("0"));
-    for ticket in 1..4 {
-        join(&mut queue, limit, ticket, at("0.000000001"));
-    }
-    queue.retune(rate("7r/s"), at("0.000000001"));
-    for ticket in 4..6 {
-        join(&mut queue, limit, ticket, at("0.000000001"));
-    }
-    let due = drain(&mut queue);
-    assert!(due.iter().map(|(who, _)| *who).eq(1..6));
-    for pair in due.windows(2) {
-        let gap = pair[1].1.since(pair[0].1).as_nanos();
-        assert!((142_857_142..=142_857_143).contains(&gap), "{gap}");
-    }
-}
-
-#[cfg(debug_assertions)]
-#[test]
-#[should_panic(expected = "those who are due leave before others join")]
-fn whoever_joins_past_one_who_is_due_is_a_mistake() {
-    let mut queue = queue("1r/s");
-    for ticket in 0..2 {
-        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
-    }
-    join(&mut queue, limit(9, Delay::Above(0)), 2, at("1"));
 }
 
 /// The head of the lane never leaves. The others come and go; two of them always wait.
@@ -264,15 +166,9 @@ const DEEP: u64 = 10_000;
 
 fn deep() -> (Queue<u64>, Vec<Charge>) {
     let (mut queue, limit) = (queue("1r/m"), limit(40_000, Delay::Above(0)));
-    let passed = (0..DEEP)
-        .filter_map(|ticket| {
-            let nodelay = Limit {
-                delay: NODELAY,
-                ..limit
-            };
-            join(&mut queue, nodelay, ticket, at("0"))
-        })
-        .collect();
+    let nodelay = self::limit(40_000, NODELAY);
+    let passed = (0..DEEP).filter_map(|ticket| join(&mut queue, nodelay, ticket, at("0")));
+    let passed = passed.collect();
     for ticket in DEEP..2 * DEEP {
         join(&mut queue, limit, ticket, at("0"));
     }
@@ -316,17 +212,6 @@ fn ten_thousand_turns_come_back_and_ten_thousand_rates_come_and_go_at_depth() {
 }
 
 #[test]
-fn ten_thousand_leave_from_the_front() {
-    let (mut queue, _) = deep();
-    let first = queue.due();
-    for ticket in DEEP..2 * DEEP - 1 {
-        assert_eq!(queue.leave(Ticket(ticket)), Some(ticket));
-        assert_eq!(queue.due(), first, "the next one takes its moment");
-    }
-    assert_eq!(drain(&mut queue), [(2 * DEEP - 1, first.expect("waits"))]);
-}
-
-#[test]
 fn what_others_were_charged_is_forgotten_and_those_who_wait_keep_their_pace() {
     let (mut queue, waits) = (queue("1r/s"), limit(20, Delay::Above(0)));
     // Ten requests pass, then three wait behind them; four more pass between the waiters.
@@ -346,14 +231,4 @@ fn what_others_were_charged_is_forgotten_and_those_who_wait_keep_their_pace() {
     join(&mut queue, waits, 17, at("100.5"));
     let order = [(10, at("101")), (15, at("102")), (16, at("103"))];
     assert_eq!(drain(&mut queue)[..3], order);
-}
-
-#[test]
-fn forgetting_where_nobody_waits_empties_the_bucket_once() {
-    let mut queue = queue("1r/m");
-    let charge = join(&mut queue, limit(5, NODELAY), 0, at("100")).expect("accepted");
-    queue.forget(at("101"));
-    assert_eq!(queue.bucket(), Bucket::new());
-    queue.refund(charge, at("101"));
-    assert_eq!(queue.bucket(), Bucket::new());
 }

@@ -8,38 +8,6 @@ fn rate(text: &str) -> Rate {
         .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-fn seconds(count: u64) -> Duration {
-    Duration::from_secs(count)
-}
-
-#[test]
-fn reads_every_form_of_the_contract() {
-    let day = 24 * 60 * 60;
-    for (text, count, period) in [
-        ("10r/s", 10.0, seconds(1)),
-        ("30r/m", 30.0, seconds(60)),
-        ("100r/h", 100.0, seconds(3600)),
-        ("5r/d", 5.0, seconds(day)),
-        ("0.5r/s", 0.5, seconds(1)),
-        ("5r/250ms", 5.0, Duration::from_millis(250)),
-        ("1r/90s", 1.0, seconds(90)),
-        ("1r/366d", 1.0, seconds(366 * day)),
-        ("1r/1us", 1.0, Duration::from_micros(1)),
-        ("0.001r/1ns", 0.001, Duration::from_nanos(1)),
-        ("1000000r/s", 1e6, seconds(1)),
-        ("999999999.999999999r/d", 1e9, seconds(day)),
-    ] {
-        let rate = rate(text);
-        assert!((rate.count() - count).abs() < 1e-6, "{text}");
-        assert_eq!(rate.period(), period, "{text}");
-        let per_second = count / period.as_secs_f64();
-        assert!(
-            (rate.per_second() / per_second - 1.0).abs() < 1e-9,
-            "{text}"
-        );
-    }
-}
-
 #[test]
 fn counts_the_requests_of_a_span_down() {
     for (text, span, count) in [
@@ -57,46 +25,27 @@ fn counts_the_requests_of_a_span_down() {
 #[test]
 fn says_what_is_wrong() {
     use RateError::{Count, Form, Period, TooFast, Zero};
-    for (text, error) in [
-        ("", Form),
-        ("10", Form),
-        ("10/s", Form),
-        ("10 r / s", Form),
-        ("10R/s", Form),
-        ("r/s", Count),
-        ("-1r/s", Count),
-        ("+1r/s", Count),
-        (" 1r/s", Count),
-        ("1 r/s", Count),
-        ("1e3r/s", Count),
-        (".5r/s", Count),
-        ("5.r/s", Count),
-        ("1.2.3r/s", Count),
-        ("1,5r/s", Count),
-        ("١r/s", Count),
-        ("1234567890r/d", Count),
-        ("0.1234567890r/s", Count),
-        ("0r/s", Zero),
-        ("0.000r/s", Zero),
-        ("000r/d", Zero),
-        ("1r/", Period),
-        ("1r/S", Period),
-        ("1r/sec", Period),
-        ("1r/s ", Period),
-        ("1r/5", Period),
-        ("1r/0", Period),
-        ("1r/0s", Period),
-        ("1r/1.5s", Period),
-        ("1r/-1s", Period),
-        ("1r/367d", Period),
-        ("1r/99999999999999999999d", Period),
-        ("1r/5r/s", Period),
-        ("1000001r/s", TooFast),
-        ("1000000.000000001r/s", TooFast),
-        ("1r/999ns", TooFast),
-        ("60000001r/m", TooFast),
+    for (error, texts) in [
+        (Form, "|10|10/s|10 r / s|10R/s"),
+        (
+            Count,
+            "r/s|-1r/s|+1r/s| 1r/s|1 r/s|1e3r/s|.5r/s|5.r/s|1.2.3r/s|1,5r/s|١r/s",
+        ),
+        (Count, "1234567890r/d|0.1234567890r/s"),
+        (Zero, "0r/s|0.000r/s|000r/d"),
+        (
+            Period,
+            "1r/|1r/S|1r/sec|1r/s |1r/5|1r/0|1r/0s|1r/1.5s|1r/-1s|1r/367d|1r/5r/s",
+        ),
+        (Period, "1r/99999999999999999999d"),
+        (
+            TooFast,
+            "1000001r/s|1000000.000000001r/s|1r/999ns|60000001r/m",
+        ),
     ] {
-        assert_eq!(text.parse::<Rate>(), Err(error), "{text:?}");
+        for text in texts.split('|') {
+            assert_eq!(text.parse::<Rate>(), Err(error), "{text:?}");
+        }
     }
 }
 
@@ -132,25 +81,6 @@ fn an_interval_is_rounded_up_to_a_nanosecond() {
     }
 }
 
-#[test]
-fn a_part_of_a_rate_is_exact_up_to_nine_decimals() {
-    for (text, part, scaled) in [
-        ("200r/s", "50%", "100r/s"),
-        ("200r/s", "28.5%", "57r/s"),
-        ("200r/s", "0.0001%", "0.0002r/s"),
-        ("1r/m", "33.3333%", "0.333333r/m"),
-        ("2.5r/250ms", "10%", "0.25r/250ms"),
-        ("0.123456789r/s", "50%", "0.061728395r/s"),
-        ("0.000000001r/d", "0.0001%", "0.000000001r/d"),
-        ("1000000r/s", "100%", "1000000r/s"),
-        ("999999999.999999999r/d", "0.0001%", "1000r/d"),
-    ] {
-        let scaled_by = |part: &str| rate(text).scaled(part.parse().unwrap());
-        assert_eq!(scaled_by(part).to_string(), scaled, "{part} of {text}");
-        assert_eq!(scaled_by("100%"), rate(text));
-    }
-}
-
 proptest! {
     #![proptest_config(testing::config())]
 
@@ -173,14 +103,5 @@ proptest! {
         prop_assert!(billionths(scaled) <= billionths(whole));
         prop_assert_eq!(scaled.to_string().parse(), Ok(scaled));
         prop_assert_eq!(whole.scaled(Percent::ALL), whole);
-    }
-
-    #[test]
-    fn every_rate_that_reads_prints_so_that_it_reads_back(
-        text in "[0-9]{1,9}(\\.[0-9]{1,9})?r/([smhd]|[1-9][0-9]{0,3}(ns|us|ms|s|m|h|d))"
-    ) {
-        if let Ok(rate) = text.parse::<Rate>() {
-            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
-        }
     }
 }

@@ -29,11 +29,7 @@ fn limits() -> impl Strategy<Value = Limit> {
     let delay = prop_oneof![Just(Delay::Above(0)), (0..6_u32).prop_map(Delay::Above)];
     (0..20_u32, delay).prop_map(|(burst, delay)| Limit {
         burst,
-        delay,
-        max_wait: None,
-        cost: Cost::ONE,
-        in_flight: None,
-        above_burst: 0,
+        ..Limit::unlimited(delay, Cost::ONE)
     })
 }
 
@@ -112,10 +108,8 @@ proptest! {
         );
         let wanted = verdicts(&mut account, rate, limit, saved_at, &after);
         let wanted: Vec<Verdict> = wanted.into_iter().map(|it| moved(it, there)).collect();
-        prop_assert_eq!(
-            verdicts(&mut restored, rate, limit, there(saved_at), &after),
-            wanted
-        );
+        let found = verdicts(&mut restored, rate, limit, there(saved_at), &after);
+        prop_assert_eq!(found, wanted);
     }
 
     /// Two queues, the old one draining and the new one filling, are one stream.

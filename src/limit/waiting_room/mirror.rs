@@ -307,11 +307,8 @@ mod tests {
     #[test]
     fn those_who_wait_are_answered_here_and_others_are_asked_about() {
         let mut mirror = mirror();
-        assert_eq!(
-            mirror.poll(5, at(0)),
-            MirrorPoll::Ask(5),
-            "nothing is known"
-        );
+        let found = mirror.poll(5, at(0));
+        assert_eq!(found, MirrorPoll::Ask(5), "nothing is known");
         mirror.follow(told(10, 4), at(1));
         let MirrorPoll::Answer(Polled::Waits(waiting), Some((5, after))) = mirror.poll(5, at(1))
         else {
@@ -321,16 +318,10 @@ mod tests {
             (waiting.position, after.as_secs()),
             (Some(1), waiting.retry_after)
         );
-        assert_eq!(
-            mirror.poll(4, at(1)),
-            MirrorPoll::Ask(4),
-            "it may be called"
-        );
-        assert_eq!(
-            mirror.poll(11, at(1)),
-            MirrorPoll::Ask(11),
-            "another gateway gave it"
-        );
+        let found = mirror.poll(4, at(1));
+        assert_eq!(found, MirrorPoll::Ask(4), "it may be called");
+        let found = mirror.poll(11, at(1));
+        assert_eq!(found, MirrorPoll::Ask(11), "another gateway gave it");
         mirror.follow(told(10, 5), at(2));
         assert_eq!(mirror.poll(5, at(2)), MirrorPoll::Ask(5));
         assert_eq!(mirror.not_called(5, at(2)), Polled::Void);
@@ -360,10 +351,8 @@ mod tests {
         assert_eq!(mirror.touch(3, at(1)), MirrorTouch::Inside);
         for number in [2, 5, 11] {
             let polled = mirror.poll(number, at(1));
-            assert!(
-                matches!(polled, MirrorPoll::Answer(Polled::Waits(_), None)),
-                "{number}"
-            );
+            let is_answered = matches!(polled, MirrorPoll::Answer(Polled::Waits(_), None));
+            assert!(is_answered, "{number}");
         }
         mirror.follow(told(11, 4), at(2));
         assert!(!mirror.is_out());

@@ -59,8 +59,6 @@ struct Record {
     took: [Vec<f64>; 2],
     /// What requests cost at the end, by kind.
     costs: [u32; 2],
-    /// Most requests at the origin at once.
-    most: usize,
 }
 
 struct Request {
@@ -105,7 +103,6 @@ fn run(scenario: &Scenario) -> Record {
             work: vec![0.0; scenario.clients.len()],
             took: Default::default(),
             costs: [1; 2],
-            most: 0,
         },
         scenario: scenario.clone(),
     };
@@ -185,7 +182,6 @@ impl Simulation {
     }
 
     fn depart(&mut self, request: usize, cost: u32, now: Moment) {
-        self.record.most = self.record.most.max(self.gate.in_flight());
         let sent = &mut self.requests[request];
         (sent.cost, sent.left, sent.is_quiet) = (cost, now, self.gate.is_quiet());
         if self.idle == 0 {
@@ -271,21 +267,6 @@ impl Record {
         let squares: f64 = self.work.iter().map(|it| it * it).sum();
         sum * sum / (self.work.len() as f64 * squares)
     }
-
-    fn tell(&self, name: &str) {
-        println!(
-            "{name}: busy {:.2} of 4, variance {:.4}, p99 light {:.3} s heavy {:.3} s, Jain {:.4}, costs {:?}, most {}, {} light {} heavy",
-            self.mean(),
-            self.variance(),
-            self.p99(0),
-            self.p99(1),
-            self.jain(),
-            self.costs,
-            self.most,
-            self.took[0].len(),
-            self.took[1].len(),
-        );
-    }
 }
 
 /// So many clients of each kind. Together they ask for so much work, in seconds a second; without
@@ -332,7 +313,6 @@ fn work_that_is_paced_keeps_the_origin_evenly_busy_and_light_requests_fast() {
     for (heavy, seed) in some_of(&[(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)], 1) {
         let one = open(heavy, seed);
         let work = run(&learned(&one));
-        work.tell("learned");
         // The heavy ones get their work done, too.
         assert_eq!(work.costs, [2, 200]);
         for max_in_flight in [None, one.max_in_flight] {
@@ -340,7 +320,6 @@ fn work_that_is_paced_keeps_the_origin_evenly_busy_and_light_requests_fast() {
                 max_in_flight,
                 ..one.clone()
             });
-            one.tell("cost 1 ");
             assert!(work.variance() * 3.0 <= one.variance());
             assert!(work.p99(0) * 2.0 <= one.p99(0));
             assert!(work.mean() >= 0.9 * one.mean());
@@ -363,8 +342,6 @@ fn keys_that_always_ask_get_equal_work() {
             ..learned(&one)
         });
         let one = run(&one);
-        one.tell("cost 1 ");
-        work.tell("learned");
         assert!(one.jain() < 0.3);
         assert!(work.jain() >= 0.98);
         // How even it is with cost 1 depends on who came when: 0.1 to 2.4 were seen.
@@ -385,7 +362,6 @@ fn a_queue_at_the_origin_does_not_feed_itself() {
             ..learned(&open(4, 1))
         };
         let work = run(&scenario);
-        work.tell(&format!("{places} {rate}"));
         assert!(work.costs[0] <= most && work.costs[1] == 200);
         assert!(work.mean() >= 3.0, "the origin has work");
     }

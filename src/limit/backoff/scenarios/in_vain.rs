@@ -14,10 +14,10 @@ fn delayed(seed: Option<u64>) -> Scenario {
         workers: usize::MAX,
         changes: vec![],
         takes: |number| {
-            ms(if (100..1800).contains(&number) {
-                3000
-            } else {
+            ms(if number / 100 == 0 || number >= 1800 {
                 50
+            } else {
+                3000
             })
         },
         ..Scenario::default()
@@ -25,10 +25,8 @@ fn delayed(seed: Option<u64>) -> Scenario {
 }
 
 fn limits(it: &Record) -> Vec<(u64, Option<usize>)> {
-    let states = it.states.iter();
-    states
-        .map(|(at, _, limit)| (at.as_secs(), *limit))
-        .collect()
+    let of = |(at, _, limit): &(Duration, f64, Option<usize>)| (at.as_secs(), *limit);
+    it.states.iter().map(of).collect()
 }
 
 #[test]
@@ -68,21 +66,16 @@ fn it_is_tried_again_half_as_often_each_time() {
 
 #[test]
 fn irregular_answers_that_do_not_depend_on_load_are_known_too() {
-    // Exponential, 3 s on average.
-    let takes = |number| {
-        let mut mixed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        if number > 100 {
-            simulation::exponential(mixed, 3.0)
-        } else {
-            ms(50)
-        }
-    };
     for seed in some_of(&SEEDS, 1) {
         let it = run(Scenario {
             seconds: 300,
-            takes,
+            takes: |number| {
+                if number > 100 {
+                    irregular(number, 3.0)
+                } else {
+                    ms(50)
+                }
+            },
             ..delayed(seed)
         });
         let good = it.good(10, 300);
@@ -118,14 +111,10 @@ fn an_origin_that_load_slows_down_gets_no_place_back_before_it_recovers() {
             ..Scenario::default()
         };
         each(scenario, |it| {
-            let during = it
-                .states
-                .iter()
-                .filter(|(at, ..)| (25..60).contains(&at.as_secs()));
-            let most = during
-                .map(|(_, _, limit)| limit.unwrap_or(usize::MAX))
-                .max();
-            println!("{:?}", limits(it));
+            let limits = limits(it);
+            let during = limits.iter().filter(|(at, _)| (25..60).contains(at));
+            let most = during.map(|(_, limit)| limit.unwrap_or(usize::MAX)).max();
+            println!("{limits:?}");
             assert!(most <= Some(30), "{most:?}");
         });
     }

@@ -5,7 +5,7 @@ mod histories;
 mod late;
 
 use super::*;
-use fleet::{Fleet, Gateway, Store};
+use fleet::{Fleet, Gateway};
 
 /// One gateway's answers are trouble for so long that it is cut once. Returns what is left.
 fn cut_one(fleet: &mut Fleet) -> f64 {
@@ -25,11 +25,8 @@ fn a_cut_at_one_gateway_is_one_at_all_within_a_second() {
     let left = cut_one(&mut fleet);
     fleet.run(300);
     assert_eq!(fleet.shares(), [left; 3]);
-    let counts: Vec<_> = fleet
-        .gateways
-        .iter()
-        .map(|it| (it.cuts, it.adopted))
-        .collect();
+    let counts = fleet.gateways.iter().map(|it| (it.cuts, it.adopted));
+    let counts: Vec<_> = counts.collect();
     assert_eq!(counts, [(1, 0), (0, 1), (0, 1)]);
     let elsewhere = |gateway: &Gateway| gateway.backoff.lowered().rate.unwrap().1.is_elsewhere;
     let elsewhere: Vec<_> = fleet.gateways.iter().map(elsewhere).collect();
@@ -54,10 +51,8 @@ fn all_grow_as_one_alone() {
             let shares = fleet.shares();
             let most = shares.iter().copied().fold(0.0, f64::max);
             let least = shares.iter().copied().fold(1.0, f64::min);
-            assert!(
-                most - least < 0.03 || fleet.millis < began + 400,
-                "{shares:?}"
-            );
+            let is_alike = most - least < 0.03 || fleet.millis < began + 400;
+            assert!(is_alike, "{shares:?}");
             if half == 0 && least >= 0.75 {
                 half = fleet.millis - began;
             }
@@ -67,11 +62,10 @@ fn all_grow_as_one_alone() {
     };
     let (alone, ten) = (back(1), back(10));
     println!("one: {alone:?} ms, ten: {ten:?} ms");
-    let is_alike = |ten: u64, alone: u64| ten + 1000 >= alone && ten <= alone + 2000;
-    assert!(
-        is_alike(ten.0, alone.0) && is_alike(ten.1, alone.1),
-        "{alone:?} {ten:?}"
-    );
+    for (ten, alone) in [(ten.0, alone.0), (ten.1, alone.1)] {
+        let is_alike = ten + 1000 >= alone && ten <= alone + 2000;
+        assert!(is_alike, "{alone} {ten}");
+    }
 }
 
 /// All see the trouble of one moment, up to the moment at which the last one knows of the cut.
@@ -105,46 +99,13 @@ fn trouble_that_all_see_cuts_once() {
 }
 
 #[test]
-fn a_pause_holds_at_all() {
-    let mut fleet = Fleet::of(3);
-    fleet.retry_after = Some(secs(7));
-    fleet.run(3000);
-    fleet.gateways[0].trouble = 100;
-    while fleet.gateways[0].backoff.paused_until().is_none() {
-        fleet.run(1);
-    }
-    fleet.run(300);
-    fleet.gateways[0].trouble = 0;
-    let until: Vec<_> = fleet
-        .gateways
-        .iter()
-        .map(|it| it.backoff.paused_until())
-        .collect();
-    let first = until[0].unwrap();
-    for until in until {
-        let apart = first.since(until.unwrap()).max(until.unwrap().since(first));
-        assert!(apart < ms(20), "{apart:?}");
-    }
-    fleet.retry_after = None;
-    fleet.run(7000);
-    assert!(
-        fleet
-            .gateways
-            .iter()
-            .all(|it| it.backoff.paused_until().is_none())
-    );
-}
-
-#[test]
 fn a_cut_of_places_is_one_at_all_and_grows_at_all() {
     let mut fleet = Fleet::with(3, slow(100));
     fleet.run(3000);
     cut_places_by_one(&mut fleet);
     let places = fleet.places();
-    assert!(
-        places.iter().all(|it| *it == places[0] && *it <= 32),
-        "{places:?}"
-    );
+    assert_eq!(places, [places[0]; 3]);
+    assert!(places[0] <= 32, "{places:?}");
     fleet.run(60_000);
     assert_eq!(fleet.places(), [40; 3]);
 }
@@ -162,23 +123,8 @@ fn the_lowest_counts() {
     fleet.gateways[1].trouble = 100;
     fleet.run(2500);
     let after = fleet.shares();
-    assert!(
-        after[0] < before[0] && after[1] < before[1],
-        "{before:?} {after:?}"
-    );
-}
-
-#[test]
-fn what_a_store_forgets_is_told_again_and_one_that_starts_learns_it() {
-    let mut fleet = Fleet::of(3);
-    fleet.run(3000);
-    let left = cut_one(&mut fleet);
-    fleet.run(300);
-    fleet.store = Store::default();
-    fleet.run(300);
-    fleet.gateways[2] = Gateway::start(99 << 32, limits(), fleet.millis);
-    fleet.run(300);
-    assert_eq!(fleet.shares(), [left; 3]);
+    let is_lower = after[0] < before[0] && after[1] < before[1];
+    assert!(is_lower, "{before:?} {after:?}");
 }
 
 /// A gateway whose news were refused, as another one was first, tells them again at once.
@@ -206,39 +152,6 @@ fn what_was_refused_is_told_again_at_once() {
     assert!((share - left).abs() < 0.001, "{share}");
 }
 
-#[test]
-fn one_that_was_cut_off_goes_on_alone_and_then_learns() {
-    let mut fleet = Fleet::of(3);
-    fleet.run(3000);
-    fleet.gateways[2].is_cut_off = true;
-    let left = cut_one(&mut fleet);
-    fleet.run(1000);
-    assert_eq!(fleet.shares(), [left, left, 1.0]);
-    fleet.gateways[2].is_cut_off = false;
-    fleet.run(800);
-    assert_eq!(fleet.shares(), [left; 3]);
-    // It does not grow earlier than the others.
-    fleet.gateways[2].is_cut_off = true;
-    fleet.run(2500);
-    assert_eq!(fleet.shares(), [left; 3]);
-}
-
-/// A store whose clock is set back by an hour keeps nobody cut.
-#[test]
-fn a_clock_that_is_set_back_keeps_nobody_cut() {
-    let mut fleet = Fleet::of(3);
-    fleet.store.ahead = 3_600_000;
-    fleet.run(3000);
-    cut_one(&mut fleet);
-    fleet.run(300);
-    fleet.store.ahead = 0;
-    fleet.run(60_000);
-    assert_eq!(fleet.shares(), [1.0; 3]);
-    fleet.gateways[1] = Gateway::start(99 << 32, limits(), fleet.millis);
-    fleet.run(1000);
-    assert_eq!(fleet.shares(), [1.0; 3]);
-}
-
 /// One gateway's answers are slow until its places are cut from the 40 of the file.
 fn cut_places_by_one(fleet: &mut Fleet) {
     fleet.gateways[0].takes = 150;
@@ -264,32 +177,6 @@ fn one_part_of_the_answers_stands_for_all() {
     // 0.95 of 140 good ones, of 200; a quarter of them would have been cut by half.
     let share = fleet.shares().into_iter().fold(1.0, f64::min);
     assert!((0.6..0.75).contains(&share), "{share}");
-}
-
-/// 200 answers a second of 260 ms, where 250 ms are in time, need most of 40 places.
-#[test]
-fn one_part_of_slow_answers_stands_for_all() {
-    let cut_of = |count: u64| {
-        let mut fleet = Fleet::with(count, slow(250));
-        for gateway in &mut fleet.gateways {
-            gateway.every = 5 * count;
-        }
-        fleet.run(6000);
-        for gateway in &mut fleet.gateways {
-            gateway.takes = 260;
-        }
-        while fleet.places().iter().all(|places| *places == 40) {
-            fleet.run(1);
-            assert!(fleet.millis < 20_000, "it is never cut");
-        }
-        fleet.places().into_iter().min().unwrap()
-    };
-    let (alone, shared) = (cut_of(1), cut_of(4));
-    // A quarter of them would have been cut by half.
-    assert!(
-        alone > 30 && alone.abs_diff(shared) <= 4,
-        "{alone}, {shared}"
-    );
 }
 
 #[test]
@@ -321,11 +208,8 @@ fn an_order_to_one_gateway_pauses_all_and_a_longer_one_lengthens_the_pause() {
         fleet.run(600);
         for gateway in &fleet.gateways {
             let until = gateway.backoff.paused_until().expect("a pause");
-            let paused = until.since(now);
-            assert!(
-                (ms(pause * 1000 - 20)..ms(pause * 1000 + 20)).contains(&paused),
-                "{paused:?}"
-            );
+            let off = until.since(now).abs_diff(secs(pause));
+            assert!(off <= ms(20), "{off:?}");
         }
     }
 }

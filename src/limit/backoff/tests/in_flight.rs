@@ -57,17 +57,6 @@ fn a_part_of_the_answers_cuts_as_all_of_them_do() {
 }
 
 #[test]
-fn good_answers_keep_their_places() {
-    // 180 * 0.2 = 36 places are busy with good answers.
-    let mut origin = Origin::new(slow(250), "none", Some(40));
-    origin.answers(180, GOOD, 200);
-    origin.answers(10, Answer { cost: 1, ..BAD }, 260);
-    origin.answers(11, BAD, 260);
-    assert_eq!(origin.wait(280), Some(SLOW));
-    assert_eq!(limit(&origin), Some(36));
-}
-
-#[test]
 fn an_answer_is_slow_only_above_the_limit_and_ten_percent_of_them_cut() {
     let mut origin = Origin::new(slow(250), "none", Some(40));
     origin.answers(91, GOOD, 250);

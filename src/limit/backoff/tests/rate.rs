@@ -110,11 +110,8 @@ fn it_grows_only_after_a_window_without_trouble() {
     assert_eq!(origin.rate(), "110r/s");
     origin.second(19, 1);
     origin.clean(1);
-    assert_eq!(
-        origin.rate(),
-        "120r/s",
-        "some trouble stops growth for a window"
-    );
+    // Some trouble stops growth for a window.
+    assert_eq!(origin.rate(), "120r/s");
 }
 
 #[test]
@@ -159,20 +156,6 @@ fn the_steady_time_doubles_when_the_same_point_is_met_again() {
 }
 
 #[test]
-fn an_outage_never_doubles_the_steady_time() {
-    let mut origin = Origin::new(limits(), "200r/s", None);
-    origin.second(60, 90);
-    origin.second(60, 40);
-    origin.clean(11);
-    assert_eq!(origin.rate(), "69r/s");
-    for _ in 0..20 {
-        origin.second(0, 50);
-        assert_eq!(origin.steady(), Some(secs(5)));
-        origin.clean(6);
-    }
-}
-
-#[test]
 fn an_outage_does_not_change_the_point_of_trouble() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     origin.second(60, 90);
@@ -198,19 +181,4 @@ fn a_point_of_trouble_is_forgotten_after_a_long_time_at_the_whole_rate() {
         origin.second(180, 20);
         assert_eq!(origin.steady(), Some(secs(steady)), "{seconds} s");
     }
-}
-
-#[test]
-fn a_silent_caller_gets_what_a_busy_one_gets() {
-    let run = |step: u64| {
-        let mut origin = Origin::new(limits(), "200r/s", None);
-        origin.second(60, 90);
-        origin.clean(1);
-        for _ in 0..30_000 / step {
-            origin.wait(step);
-        }
-        origin.rate()
-    };
-    assert_eq!(run(30_000), run(1));
-    assert_ne!(run(30_000), "100r/s");
 }

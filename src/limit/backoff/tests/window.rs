@@ -138,17 +138,13 @@ fn a_reload_keeps_the_shares() {
     let mut origin = Origin::new(slow(250), "200r/s", Some(40));
     origin.answers(20, GOOD, 300);
     origin.answers(20, BAD, 10);
-    assert_eq!(
-        origin.wait(690),
-        Some(Cuts {
-            slow: true,
-            ..TROUBLE
-        })
-    );
-    assert_eq!(
-        (origin.rate(), origin.backoff.max_in_flight()),
-        ("100r/s".into(), Some(20))
-    );
+    let both = Cuts {
+        slow: true,
+        ..TROUBLE
+    };
+    assert_eq!(origin.wait(690), Some(both));
+    assert_eq!(origin.rate(), "100r/s");
+    assert_eq!(origin.backoff.max_in_flight(), Some(20));
     let mut reload = |limits, rate: &str, max_in_flight| {
         let now = at(origin.millis);
         origin
@@ -158,21 +154,15 @@ fn a_reload_keeps_the_shares() {
         let rate = origin.backoff.rate().map(|rate| rate.to_string());
         (rate.unwrap_or_default(), origin.backoff.max_in_flight())
     };
-    assert_eq!(
-        reload(slow(250), "60r/m", Some(100)),
-        ("30r/m".into(), Some(50))
-    );
-    assert_eq!(
-        reload(slow(250), "60r/m", Some(2)),
-        ("30r/m".into(), Some(2))
-    );
+    let found = reload(slow(250), "60r/m", Some(100));
+    assert_eq!(found, ("30r/m".into(), Some(50)));
+    let found = reload(slow(250), "60r/m", Some(2));
+    assert_eq!(found, ("30r/m".into(), Some(2)));
     let floor = "75%".parse().unwrap();
     let higher = BackoffLimits { floor, ..limits() };
     assert_eq!(reload(higher, "60r/m", None), ("45r/m".into(), None));
     assert_eq!(reload(limits(), "none", None), (String::new(), None));
-    assert_eq!(
-        reload(limits(), "10r/s", Some(1)),
-        ("10r/s".into(), Some(1))
-    );
+    let found = reload(limits(), "10r/s", Some(1));
+    assert_eq!(found, ("10r/s".into(), Some(1)));
     assert_eq!(origin.backoff.lowered(), Lowered::default());
 }

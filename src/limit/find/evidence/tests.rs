@@ -51,15 +51,16 @@ fn taken_for_bad(allowed: f64, mut block: impl FnMut(&mut Random) -> Sample) -> 
     (bad as f64 / 1000.0, blocks as f64 / 1000.0)
 }
 
+fn sample(count: f64, bad: f64) -> Sample {
+    Sample { count, bad }
+}
+
 /// A block of so many independent answers.
 fn independent(random: &mut Random, count: u32, share: f64) -> Sample {
     let bad: f64 = (0..count)
         .map(|_| f64::from(u8::from(random.next() < share)))
         .sum();
-    Sample {
-        count: count.into(),
-        bad,
-    }
+    sample(count.into(), bad)
 }
 
 #[test]
@@ -77,10 +78,7 @@ fn both_errors_are_below_five_percent_where_answers_are_independent() {
 /// One block in so many has `bunch` bad answers of 200, at random.
 fn bunched(random: &mut Random, bunch: f64, share: f64) -> Sample {
     let is_hit = random.next() < share * 200.0 / bunch;
-    Sample {
-        count: 200.0,
-        bad: if is_hit { bunch } else { 0.0 },
-    }
+    sample(200.0, if is_hit { bunch } else { 0.0 })
 }
 
 #[test]
@@ -91,9 +89,7 @@ fn both_errors_are_below_five_percent_where_bad_answers_come_in_bunches() {
         println!("bunches of {bunch}: {wrong}, {right} after {blocks}");
         assert!(wrong <= 0.05 && right >= 0.95, "{bunch}: {wrong} {right}");
         // As if they were independent, the first bunches decide.
-        let blocks: Vec<_> = [bunch, 0.0, 0.0]
-            .map(|bad| Sample { count: 200.0, bad })
-            .to_vec();
+        let blocks = [bunch, 0.0, 0.0].map(|bad| sample(200.0, bad));
         assert_ne!(SequentialTest::new(0.05, 1).decide(&blocks), Leaning::Bad);
     }
 }
@@ -101,10 +97,7 @@ fn both_errors_are_below_five_percent_where_bad_answers_come_in_bunches() {
 #[test]
 fn the_ratio_is_that_of_the_answers_one_by_one() {
     let test = SequentialTest::new(0.05, 1);
-    let blocks = [Sample {
-        count: 40.0,
-        bad: 2.0,
-    }; 5];
+    let blocks = [sample(40.0, 2.0); 5];
     let by_answer = |is_bad: bool| {
         let (good, bad) = (0.025, 0.075);
         if is_bad {
@@ -132,18 +125,9 @@ fn the_dispersion_is_one_for_independent_answers_and_a_bunch_for_bunches() {
     let found = dispersion(&blocks);
     assert!((25.0..50.0).contains(&found), "{found}");
     // Trouble of four seconds is seen at blocks of four.
-    let bad = |nth: usize| {
-        if (nth / 4).is_multiple_of(5) {
-            40.0
-        } else {
-            0.0
-        }
-    };
+    let is_bad = |nth: usize| (nth / 4).is_multiple_of(5);
     let blocks: Vec<_> = (0..80)
-        .map(|nth| Sample {
-            count: 200.0,
-            bad: bad(nth),
-        })
+        .map(|nth| sample(200.0, if is_bad(nth) { 40.0 } else { 0.0 }))
         .collect();
     let (by_four, by_two) = (
         dispersion(&blocks),
@@ -151,33 +135,18 @@ fn the_dispersion_is_one_for_independent_answers_and_a_bunch_for_bunches() {
     );
     assert!(by_four > 1.4 * by_two, "{by_four} {by_two}");
     assert_eq!(dispersion(&[]), 1.0);
-    assert_eq!(
-        dispersion(
-            &[Sample {
-                count: 9.0,
-                bad: 9.0
-            }; 9]
-        ),
-        1.0
-    );
+    assert_eq!(dispersion(&[sample(9.0, 9.0); 9]), 1.0);
 }
 
 #[test]
 fn three_bad_seconds_end_a_step_and_two_do_not() {
     let test = SequentialTest::new(0.05, 1);
-    let of = |bad: &[f64]| -> Vec<_> {
-        bad.iter()
-            .map(|bad| Sample {
-                count: 10.0,
-                bad: *bad,
-            })
-            .collect()
-    };
+    let of = |bad: &[f64]| -> Vec<_> { bad.iter().map(|bad| sample(10.0, *bad)).collect() };
     assert!(test.is_spell(&of(&[0.0, 6.0, 10.0, 6.0])));
     assert!(!test.is_spell(&of(&[10.0, 10.0])));
     assert!(!test.is_spell(&of(&[10.0, 4.0, 10.0, 10.0])));
     // Where one request comes in a second, five bad ones.
-    let rare = |bad: f64| Sample { count: 1.0, bad };
+    let rare = |bad| sample(1.0, bad);
     assert!(!test.is_spell(&[rare(1.0); 4]) && test.is_spell(&[rare(1.0); 5]));
     // Half of all answers above the median are no breach of it.
     assert!(!SequentialTest::new(0.5, 1).is_spell(&of(&[6.0, 6.0, 6.0])));

@@ -94,6 +94,11 @@ impl Driver {
     }
 }
 
+/// It broke at the first level, above one that held.
+fn broken(held: Option<Level>) -> Option<Outcome> {
+    Some(Outcome::Aborted(AbortReason::BrokenAtFirst, held))
+}
+
 fn level(text: &str) -> Level {
     Level::Rate(text.parse().unwrap())
 }
@@ -108,18 +113,15 @@ fn an_origin_that_breaks_above_a_rate_is_found_there() {
     assert_eq!(found.level, level("70.4r/s"));
     assert_eq!((found.at_once, found.at_edge), (5, Some(5)));
     assert!(!found.is_upper_bound);
-    let broke: Vec<_> = run
-        .steps
-        .iter()
+    let steps = run.steps.iter();
+    let broke: Vec<_> = steps
         .filter(|it| it.verdict == StepVerdict::Broke)
         .collect();
     for step in &broke {
         assert!(step.took <= MS(4700), "{step:?}");
         let below = [level("67r/s"), level("66.9r/s")];
-        assert!(
-            step.back_to.is_some_and(|back| below.contains(&back)),
-            "{step:?}"
-        );
+        let is_below = step.back_to.is_some_and(|back| below.contains(&back));
+        assert!(is_below, "{step:?}");
     }
     assert!(matches!(broke[0].figures[0].value, Some(Figure::Time(time)) if time > MS(850)));
     assert_eq!(broke[0].figures[1].value, Some(Figure::Share(0.0)));
@@ -146,8 +148,7 @@ fn an_origin_that_answers_nothing_breaks_the_objective() {
     for objective in ["p95<400ms", "p50 whole<400ms, 4xx<1%"] {
         let mut run = Driver::new(settings(objective));
         run.run(60, |_| None);
-        let broken = Outcome::Aborted(AbortReason::BrokenAtFirst, None);
-        assert_eq!(run.outcome(), Some(broken));
+        assert_eq!(run.outcome(), broken(None));
         assert!(run.steps[0].took < MS(5000), "{:?}", run.steps[0].took);
     }
     let mut run = Driver::new(settings("errors<1%"));
@@ -166,10 +167,7 @@ fn only_answers_to_requests_that_were_sent_at_a_level_count_for_it() {
     run.run(5, |_| head(80));
     assert_eq!(run.steps.len(), 1);
     for _ in 0..10_000 {
-        let event = AnswerEvent::Head {
-            took: MS(5000),
-            status: 200,
-        };
+        let event = head(5000).expect("an answer");
         run.it.record(before.before(MS(5000)), event);
     }
     run.run(30, |_| head(80));
@@ -226,10 +224,7 @@ fn an_idle_origin_may_still_break() {
     run.seen.has_waited = false;
     run.run(30, |_| head(80));
     run.run(10, |_| head(500));
-    assert_eq!(
-        run.outcome(),
-        Some(Outcome::Aborted(AbortReason::BrokenAtFirst, None))
-    );
+    assert_eq!(run.outcome(), broken(None));
 }
 
 #[test]
@@ -245,10 +240,8 @@ fn a_change_of_what_it_measures_aborts_it_at_once() {
         run.run(25, |_| head(80));
         change(&mut run.seen);
         run.run(1, |_| head(80));
-        assert_eq!(
-            run.outcome(),
-            Some(Outcome::Aborted(reason, Some(level("50r/s"))))
-        );
+        let found = run.outcome();
+        assert_eq!(found, Some(Outcome::Aborted(reason, Some(level("50r/s")))));
         assert_eq!(run.it.levels(), Levels::default());
         assert_eq!(run.steps[1].verdict, StepVerdict::Undecided);
         assert!(run.it.abort(AbortReason::Stopped, run.now).is_none());
@@ -256,10 +249,8 @@ fn a_change_of_what_it_measures_aborts_it_at_once() {
     let mut run = Driver::new(settings("p95<400ms"));
     run.run(5, |_| head(80));
     assert!(run.it.abort(AbortReason::OwnerLost, run.now).is_some());
-    assert_eq!(
-        run.outcome(),
-        Some(Outcome::Aborted(AbortReason::OwnerLost, None))
-    );
+    let found = run.outcome();
+    assert_eq!(found, Some(Outcome::Aborted(AbortReason::OwnerLost, None)));
 }
 
 /// Every so many requests a slow one.
@@ -279,11 +270,8 @@ fn only_seconds_in_which_requests_wait_tell_that_a_level_is_good() {
         run.run(2, |_| head(80));
     }
     // Over all seconds 3 % are slow; while requests wait, 6 %.
-    let good = run
-        .steps
-        .iter()
-        .filter(|it| it.verdict == StepVerdict::Good);
-    assert_eq!(good.count(), 0, "{:?}", run.steps);
+    let is_good = |it: &StepRecord| it.verdict == StepVerdict::Good;
+    assert!(!run.steps.iter().any(is_good), "{:?}", run.steps);
 }
 
 #[test]
@@ -303,11 +291,7 @@ fn a_confirmation_ends_by_its_figures() {
     run.run(100, &mut answer);
     assert_eq!(run.outcome(), None);
     run.run(40, answer);
-    let held = Some(level("50r/s"));
-    assert_eq!(
-        run.outcome(),
-        Some(Outcome::Aborted(AbortReason::BrokenAtFirst, held))
-    );
+    assert_eq!(run.outcome(), broken(Some(level("50r/s"))));
     assert!(run.steps[1].took > MS(100_000));
 }
 

@@ -86,71 +86,30 @@ fn an_error_is_no_fast_answer() {
     let it = objective("p95<400ms, p95 whole<2s, errors<1%, 4xx<5%");
     let judge = |event| -> Vec<_> { it.conditions().iter().map(|one| one.judge(event)).collect() };
     let ms = Duration::from_millis;
+    let head = |millis, status| AnswerEvent::Head {
+        took: ms(millis),
+        status,
+    };
+    let whole = |millis| AnswerEvent::Whole {
+        took: ms(millis),
+        status: 200,
+    };
+    let failed = |had_head| AnswerEvent::Failed { had_head };
+    let left = |had_head, millis| AnswerEvent::Abandoned {
+        had_head,
+        took: ms(millis),
+    };
     for (event, judgements) in [
-        (
-            AnswerEvent::Head {
-                took: ms(399),
-                status: 200,
-            },
-            [Good, Nothing, Good, Good],
-        ),
-        (
-            AnswerEvent::Head {
-                took: ms(400),
-                status: 200,
-            },
-            [Bad, Nothing, Good, Good],
-        ),
-        (
-            AnswerEvent::Head {
-                took: ms(1),
-                status: 503,
-            },
-            [Bad, Nothing, Bad, Good],
-        ),
-        (
-            AnswerEvent::Head {
-                took: ms(1),
-                status: 404,
-            },
-            [Good, Nothing, Good, Bad],
-        ),
-        (
-            AnswerEvent::Whole {
-                took: ms(1999),
-                status: 200,
-            },
-            [Nothing, Good, Nothing, Nothing],
-        ),
-        (
-            AnswerEvent::Whole {
-                took: ms(2000),
-                status: 200,
-            },
-            [Nothing, Bad, Nothing, Nothing],
-        ),
-        (
-            AnswerEvent::Failed { had_head: false },
-            [Bad, Bad, Bad, Good],
-        ),
-        (
-            AnswerEvent::Failed { had_head: true },
-            [Nothing, Bad, BadAfterAll, Nothing],
-        ),
-        (
-            AnswerEvent::Abandoned {
-                had_head: false,
-                took: ms(500),
-            },
-            [Bad, Nothing, Nothing, Nothing],
-        ),
-        (
-            AnswerEvent::Abandoned {
-                had_head: true,
-                took: ms(3000),
-            },
-            [Nothing, Bad, Nothing, Nothing],
-        ),
+        (head(399, 200), [Good, Nothing, Good, Good]),
+        (head(400, 200), [Bad, Nothing, Good, Good]),
+        (head(1, 503), [Bad, Nothing, Bad, Good]),
+        (head(1, 404), [Good, Nothing, Good, Bad]),
+        (whole(1999), [Nothing, Good, Nothing, Nothing]),
+        (whole(2000), [Nothing, Bad, Nothing, Nothing]),
+        (failed(false), [Bad, Bad, Bad, Good]),
+        (failed(true), [Nothing, Bad, BadAfterAll, Nothing]),
+        (left(false, 500), [Bad, Nothing, Nothing, Nothing]),
+        (left(true, 3000), [Nothing, Bad, Nothing, Nothing]),
     ] {
         assert_eq!(judge(event), judgements, "{event:?}");
     }

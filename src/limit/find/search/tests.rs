@@ -44,10 +44,8 @@ fn check(trials: &[(f64, Purpose, bool)], step: f64) {
         assert!(next <= highest, "{next} after {good:?}");
         if !is_good {
             assert!(why == Purpose::Recover, "{why:?} after a breach");
-            assert!(
-                next == 50.0 || next * (1.0 + step * 0.8) < level,
-                "{next} after {level}"
-            );
+            let is_below = next == 50.0 || next * (1.0 + step * 0.8) < level;
+            assert!(is_below, "{next} after {level}");
             good = good.map(|good| good.min(level));
         }
     }
@@ -62,17 +60,13 @@ fn a_sharp_edge_is_found_within_a_step_and_never_passed_by_more_than_one() {
             let (end, trials) = run(&mut it, |level, _| (level <= truth, 0.0));
             check(&trials, step);
             assert_eq!(end, Next::Found);
-            assert!(
-                it.level <= truth && it.level * (1.0 + step) + 1.5 > truth,
-                "{truth} {step}"
-            );
+            let is_near = it.level <= truth && it.level * (1.0 + step) + 1.5 > truth;
+            assert!(is_near, "{truth} {step}");
             let (low, high) = it.range();
             assert!(low <= truth && truth <= high, "{low} {truth} {high}");
             let highest = trials.iter().map(|it| it.0).fold(0.0, f64::max);
-            assert!(
-                highest <= truth * (1.0 + step) + 1.0,
-                "{highest} {truth} {step}"
-            );
+            let is_careful = highest <= truth * (1.0 + step) + 1.0;
+            assert!(is_careful, "{highest} {truth} {step}");
         }
     }
 }
@@ -104,15 +98,10 @@ fn the_range_counts_from_the_highest_level_that_ever_held() {
     let held = trials.iter().filter(|it| it.2 && it.1 != Purpose::Recover);
     let highest = held.map(|it| it.0).fold(0.0, f64::max);
     let (low, high) = it.range();
-    assert!(
-        it.level < 192.0 && highest > 193.0,
-        "{} {highest}",
-        it.level
-    );
-    assert!(
-        low < it.level && high >= highest * 1.04,
-        "{low} {highest} {high}"
-    );
+    let level = it.level;
+    assert!(level < 192.0 && highest > 193.0, "{level} {highest}");
+    let is_within = low < it.level && high >= highest * 1.04;
+    assert!(is_within, "{low} {highest} {high}");
 }
 
 #[test]

@@ -79,11 +79,8 @@ fn a_hungry_gate_claims_when_there_is_more_and_often_enough_for_others_to_know()
     assert_eq!(due(&claims, &gate, 111), Some(124));
     claims.sent(17, true, at(124));
     claims.answered(&mut gate, &answer(2, &[900], 800), at(125));
-    assert_eq!(
-        due(&claims, &gate, 125),
-        Some(149),
-        "others must hear of it"
-    );
+    let found = due(&claims, &gate, 125);
+    assert_eq!(found, Some(149), "others must hear of it");
 }
 
 #[test]
@@ -121,11 +118,8 @@ fn who_waits_in_vain_for_others_goes_on_after_a_second() {
     let (mut claims, mut gate) = (Claims::new(Some(count(4))), waiting(5));
     claims.sent(20, true, at(0));
     claims.failed(&mut gate, at(150));
-    assert_eq!(
-        claims.sharing(),
-        Sharing::Alone(count(4)),
-        "as the file says"
-    );
+    let found = claims.sharing();
+    assert_eq!(found, Sharing::Alone(count(4)), "as the file says");
     claims.found(at(500));
     for millis in (500..1500).step_by(25) {
         assert_eq!(claims.sharing(), Sharing::Alone(count(4)));

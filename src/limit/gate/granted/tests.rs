@@ -130,13 +130,12 @@ fn what_is_owed_is_claimed_with_nobody_waiting() {
 #[test]
 fn slots_in_a_pause_or_while_no_place_is_free_are_lost_and_not_wanted() {
     let mut gate = shared("100r/s");
-    gate.set_limits(
-        GateLimits {
-            max_in_flight: Some(1),
-            ..*gate.limits()
-        },
-        START,
-    );
+    let max_in_flight = Some(1);
+    let places = GateLimits {
+        max_in_flight,
+        ..*gate.limits()
+    };
+    gate.set_limits(places, START);
     for number in 0..4 {
         join(&mut gate, number, 1, START);
     }

@@ -76,10 +76,8 @@ impl World {
             *departures += 1;
             let steps = left.due.since(*end).as_millis() / RAMP_STEP.as_millis();
             let most = *most + usize::try_from(steps).unwrap_or(usize::MAX);
-            prop_assert!(
-                *departures <= most,
-                "{departures} of {most} leave after an outage"
-            );
+            let is_paced = *departures <= most;
+            prop_assert!(is_paced, "{departures} of {most} leave after an outage");
         }
         self.at_origin.push(left);
         let most = self.gate.limits().max_in_flight;

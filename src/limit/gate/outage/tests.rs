@@ -36,46 +36,6 @@ fn taken(gate: &mut Gate<char, u32>, millis: u32) -> Vec<(u32, u128)> {
 }
 
 #[test]
-fn nothing_leaves_in_an_outage_and_all_leave_at_the_pace_after_it() {
-    let mut gate = gate("10r/s", None);
-    assert_eq!(join(&mut gate, 'a', 1, 0), Some(1));
-    for (name, key) in (2..).zip("aab".chars()) {
-        assert_eq!(join(&mut gate, key, name, 10), None);
-    }
-    gate.begin_outage();
-    assert_eq!((gate.due(), gate.is_free(at(900))), (None, false));
-    assert_eq!(taken(&mut gate, 900), []);
-    gate.end_outage(at(1030));
-    assert_eq!(
-        taken(&mut gate, 2000),
-        [(4, 1030), (2, 1130), (3, 1230)],
-        "no slot of the outage is made up"
-    );
-}
-
-#[test]
-fn who_had_left_and_was_not_sent_leaves_first_in_the_old_order() {
-    let mut gate = gate("100r/s", None);
-    let first = join(&mut gate, 'a', 1, 0);
-    for (name, key) in (2..).zip("bcd".chars()) {
-        assert_eq!(join(&mut gate, key, name, 1), None);
-    }
-    let second = gate.take(at(10)).unwrap();
-    let third = gate.take(at(20)).unwrap();
-    gate.begin_outage();
-    gate.put_back(third.number, 'c', 1, at(25), 3);
-    gate.put_back(first.unwrap(), 'a', 1, at(26), 1);
-    gate.put_back(second.number, 'b', 1, at(27), 2);
-    assert_eq!((gate.depth(), gate.in_flight()), (4, 0));
-    gate.end_outage(at(500));
-    assert_eq!(
-        taken(&mut gate, 1000),
-        [(1, 500), (2, 510), (3, 520), (4, 530)]
-    );
-    assert_eq!(gate.in_flight(), 4);
-}
-
-#[test]
 fn a_slot_that_was_not_used_is_not_lost() {
     let mut gate = gate("1r/m", None);
     assert_eq!(join(&mut gate, 'a', 1, 0), Some(1));
@@ -165,9 +125,7 @@ fn one_key_has_half_of_the_room_for_requests_that_were_not_sent() {
             }
         }
         assert_eq!(kept, expected);
-        assert_eq!(
-            gate.check_room_at_head(&'b', at(1)).is_ok(),
-            queue.is_some()
-        );
+        let found = gate.check_room_at_head(&'b', at(1)).is_ok();
+        assert_eq!(found, queue.is_some());
     }
 }

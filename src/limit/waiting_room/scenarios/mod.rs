@@ -38,10 +38,8 @@ fn visitors_enter_in_their_order_and_never_more_than_there_are_places() {
     assert!(run.most <= 500, "{}", run.most);
     for visit in &run.visits {
         assert!(!visit.voided, "who keeps to Retry-After loses no turn");
-        assert_eq!(
-            visit.entered.is_some(),
-            !visit.vanishes || visit.drew.is_none()
-        );
+        let found = visit.entered.is_some();
+        assert_eq!(found, !visit.vanishes || visit.drew.is_none());
     }
     let counts = run.room.counts();
     let vanished = run.visits.iter().filter(|it| it.entered.is_none()).count() as u64;
@@ -56,12 +54,8 @@ fn visitors_enter_in_their_order_and_never_more_than_there_are_places() {
     );
     assert_eq!(run.room.state().waiting, 0);
     // A place is free for no time while somebody waits.
-    assert!(
-        run.wasted < run.offered * 0.001,
-        "{} of {}",
-        run.wasted,
-        run.offered
-    );
+    let (wasted, offered) = (run.wasted, run.offered);
+    assert!(wasted < offered * 0.001, "{wasted} of {offered}");
     // For one who never comes it is kept for 5 s, for others until they ask: 2 s and the latency.
     let allowed = counts.lost as f64 * 5.0 + counts.came as f64 * 1.5;
     assert!(run.kept < allowed * 1.01, "{} of {allowed}", run.kept);
@@ -84,10 +78,8 @@ fn new_visitors_come_at_the_pace_of_admit() {
     }
     let took = run.calls[2999].since(run.calls[0]);
     let ideal = Duration::from_millis(299_900);
-    assert!(
-        took >= ideal && took < ideal + Duration::from_secs(5),
-        "{took:?}"
-    );
+    let is_near = took >= ideal && took < ideal + Duration::from_secs(5);
+    assert!(is_near, "{took:?}");
 }
 
 /// The load changes: visits get longer and shorter by 10 %, and visitors come in two waves.
@@ -231,10 +223,8 @@ fn after_a_kill_no_number_is_given_twice() {
     assert_eq!((number, waiting.position), (1001, Some(5)));
     // Number 7 still asks, the others of its time do not.
     for number in [2, 3, 4, 5, 7, 1001] {
-        assert!(
-            matches!(room.poll(number, KEYS, at(4.0)), Polled::Waits(_)),
-            "{number}"
-        );
+        let waits = matches!(room.poll(number, KEYS, at(4.0)), Polled::Waits(_));
+        assert!(waits, "{number}");
     }
     // The one inside leaves after a minute. Each visitor comes as told and leaves at once.
     let mut entered = Vec::new();

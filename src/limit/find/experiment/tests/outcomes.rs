@@ -94,10 +94,8 @@ fn an_origin_that_hangs_breaks_a_step_though_nobody_waits_and_has_not_recovered(
         "{broke:?}"
     );
     let back = &run.steps[good + 1..];
-    assert!(
-        back.iter().all(|it| it.verdict != StepVerdict::Good),
-        "{back:?}"
-    );
+    let is_none_good = back.iter().all(|it| it.verdict != StepVerdict::Good);
+    assert!(is_none_good, "{back:?}");
     let reason = match run.outcome() {
         Some(Outcome::Aborted(reason, _)) => reason,
         other => panic!("{other:?}"),
