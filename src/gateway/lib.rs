@@ -35,5 +35,7 @@ pub mod server;
 mod simulation;
 pub mod status;
 pub mod store;
+#[cfg(test)]
+mod test_settings;
 pub mod time;
 pub mod zone;

@@ -73,7 +73,7 @@ async fn answers(thread: &ArbiterHandle) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use actix_rt::{Arbiter, System};
+    use actix_rt::Arbiter;
     use tokio::time::timeout;
 
     use super::*;
@@ -88,25 +88,23 @@ mod tests {
         assert_eq!(interval("soon", None, 7), None);
     }
 
-    #[test]
-    fn a_thread_answers_unless_it_is_stuck_or_has_ended() {
-        System::new().block_on(async {
-            let thread = Arbiter::new();
-            let handle = thread.handle();
-            assert!(answers(&handle).await);
+    #[actix::test]
+    async fn a_thread_answers_unless_it_is_stuck_or_has_ended() {
+        let thread = Arbiter::new();
+        let handle = thread.handle();
+        assert!(answers(&handle).await);
 
-            let (free, stuck) = std::sync::mpsc::channel::<()>();
-            handle.spawn_fn(move || {
-                let _freed = stuck.recv();
-            });
-            let asked = timeout(Duration::from_millis(100), answers(&handle));
-            assert!(asked.await.is_err());
-            drop(free);
-            assert!(answers(&handle).await);
-
-            thread.stop();
-            thread.join().unwrap();
-            assert!(!answers(&handle).await);
+        let (free, stuck) = std::sync::mpsc::channel::<()>();
+        handle.spawn_fn(move || {
+            let _freed = stuck.recv();
         });
+        let asked = timeout(Duration::from_millis(100), answers(&handle));
+        assert!(asked.await.is_err());
+        drop(free);
+        assert!(answers(&handle).await);
+
+        thread.stop();
+        thread.join().unwrap();
+        assert!(!answers(&handle).await);
     }
 }

@@ -1,8 +1,10 @@
 //! Connections to a simulated Redis.
 
 use std::cell::RefCell;
+use std::io;
 use std::rc::Rc;
 
+use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use redis::{Cmd, RedisResult, Value};
 
@@ -12,6 +14,16 @@ use super::Url;
 pub(crate) trait Network {
     /// Connects to the store at `url`.
     fn dial(&self, url: &Url) -> LocalBoxFuture<'static, RedisResult<Connection>>;
+}
+
+/// A network on which nobody answers.
+pub(crate) struct NoStore;
+
+impl Network for NoStore {
+    fn dial(&self, _: &Url) -> LocalBoxFuture<'static, RedisResult<Connection>> {
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        std::future::ready(Err(refused.into())).boxed_local()
+    }
 }
 
 /// A connection over a [`Network`].

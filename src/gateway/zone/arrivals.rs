@@ -214,11 +214,7 @@ mod tests {
     fn arrival(time: Moment, key: &[u8], burst: u32, cost: u32) -> Arrival<'_> {
         let limit = Limit {
             burst,
-            delay: Delay::Above(burst / 2),
-            max_wait: None,
-            cost: Cost::new(cost).unwrap(),
-            in_flight: None,
-            above_burst: 0,
+            ..Limit::unlimited(Delay::Above(burst / 2), Cost::new(cost).unwrap())
         };
         Arrival {
             time,
@@ -265,11 +261,8 @@ mod tests {
         }
         let kept = log.arrivals(at(all));
         let times: Vec<_> = kept.in_order().map(|arrival| arrival.time).collect();
-        assert!(
-            (most - CHUNK..=most).contains(&times.len()),
-            "{}",
-            times.len()
-        );
+        let count = times.len();
+        assert!((most - CHUNK..=most).contains(&count), "{count}");
         assert_eq!(times.first(), Some(&kept.since()));
         let first = all - times.len() as u64;
         assert_eq!(times, (first..all).map(at).collect::<Vec<_>>());

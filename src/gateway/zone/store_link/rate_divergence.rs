@@ -71,19 +71,15 @@ mod tests {
     fn answers_that_alternate_are_told_once() {
         let divergence = RateDivergence::default();
         assert_eq!(divergence.note(false, at(0)), None);
-        assert_eq!(
-            divergence.note(true, at(0)),
-            Some(DivergenceChange::Differs)
-        );
+        let found = divergence.note(true, at(0));
+        assert_eq!(found, Some(DivergenceChange::Differs));
         for second in 0..100 {
             assert_eq!(divergence.note(false, at(second)), None);
             assert_eq!(divergence.note(true, at(second)), None);
         }
         assert_eq!(divergence.note(false, at(108)), None);
-        assert_eq!(
-            divergence.note(false, at(109)),
-            Some(DivergenceChange::Settled)
-        );
+        let found = divergence.note(false, at(109));
+        assert_eq!(found, Some(DivergenceChange::Settled));
         assert_eq!(divergence.note(false, at(110)), None);
     }
 
@@ -92,14 +88,10 @@ mod tests {
         let divergence = RateDivergence::default();
         divergence.start_again();
         assert_eq!(divergence.note(false, at(0)), None);
-        assert_eq!(
-            divergence.note(true, at(0)),
-            Some(DivergenceChange::Differs)
-        );
+        let found = divergence.note(true, at(0));
+        assert_eq!(found, Some(DivergenceChange::Differs));
         divergence.start_again();
-        assert_eq!(
-            divergence.note(false, at(0)),
-            Some(DivergenceChange::Settled)
-        );
+        let found = divergence.note(false, at(0));
+        assert_eq!(found, Some(DivergenceChange::Settled));
     }
 }

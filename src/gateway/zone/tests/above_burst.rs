@@ -1,7 +1,5 @@
 //! Requests that are held back where `burst` has no room left.
 
-use std::num::NonZeroU32;
-
 use super::*;
 
 /// What a join was answered: how many requests it was told remain, or why it was rejected; `None`
@@ -26,61 +24,45 @@ async fn all_told(joins: &mut [Joining<'static>]) -> Vec<Option<Result<u32, Reje
     all
 }
 
-#[test]
-fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
-    run(async {
-        let bench = Bench::new("10r/s", 10);
-        // One less passes at once than may wait, so that those above `burst` have a queue.
-        let delayed = Limit {
-            delay: Delay::Above(2),
-            ..burst(3)
-        };
-        let held = delayed.with_above_burst(2);
-        let mut joins: Vec<_> = (0..7).map(|_| bench.join("a", held)).collect();
-        let mut plain = bench.join("a", delayed);
-        Bench::settle().await;
-        let first = all_told(&mut joins[..3]).await;
-        assert_eq!(first, [Some(Ok(3)), Some(Ok(2)), Some(Ok(1))]);
-        assert_eq!(all_told(&mut joins[3..6]).await, [None; 3]);
-        assert_eq!(told(&mut joins[6]).await, Some(Err(Rejected::Burst)));
-        assert_eq!(told(&mut plain).await, Some(Err(Rejected::Burst)));
-        for (nth, held) in joins[3..6].iter_mut().enumerate() {
-            bench.advance(Duration::from_millis(99)).await;
-            assert_eq!(told(held).await, None, "{nth} is early");
-            bench.advance(Duration::from_millis(1)).await;
-            // No place above burst counts as remaining.
-            let remaining = u32::from(nth == 2);
-            assert_eq!(told(held).await, Some(Ok(remaining)), "{nth}");
-        }
-    });
+#[actix::test]
+async fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
+    let bench = Bench::new("10r/s", 10);
+    // One less passes at once than may wait, so that those above `burst` have a queue.
+    let delayed = Limit {
+        delay: Delay::Above(2),
+        ..burst(3)
+    };
+    let held = delayed.with_above_burst(2);
+    let mut joins: Vec<_> = (0..7).map(|_| bench.join("a", held)).collect();
+    let mut plain = bench.join("a", delayed);
+    Bench::settle().await;
+    let first = all_told(&mut joins[..3]).await;
+    assert_eq!(first, [Some(Ok(3)), Some(Ok(2)), Some(Ok(1))]);
+    assert_eq!(all_told(&mut joins[3..6]).await, [None; 3]);
+    assert_eq!(told(&mut joins[6]).await, Some(Err(Rejected::Burst)));
+    assert_eq!(told(&mut plain).await, Some(Err(Rejected::Burst)));
+    for (nth, held) in joins[3..6].iter_mut().enumerate() {
+        bench.advance(Duration::from_millis(99)).await;
+        assert_eq!(told(held).await, None, "{nth} is early");
+        bench.advance(Duration::from_millis(1)).await;
+        // No place above burst counts as remaining.
+        let remaining = u32::from(nth == 2);
+        assert_eq!(told(held).await, Some(Ok(remaining)), "{nth}");
+    }
 }
 
-#[test]
-fn they_wait_for_a_place_too() {
-    run(async {
-        let mut bench = Bench::new("1r/s", 10);
-        bench.retune(Rate::UNLIMITED);
-        let limit = Limit {
-            in_flight: NonZeroU32::new(1),
-            ..burst(1)
-        };
-        let running = {
-            let mut joining = bench.join("a", limit);
-            Bench::settle().await;
-            let turn = peek(&mut joining).await.expect("runs").expect("a turn");
-            turn.take().expect("a place")
-        };
-        let mut held: Vec<_> = (0..4)
-            .map(|_| bench.join("a", limit.with_above_burst(2)))
-            .collect();
-        Bench::settle().await;
-        assert_eq!(all_told(&mut held[..3]).await, [None; 3]);
-        assert_eq!(told(&mut held[3]).await, Some(Err(Rejected::InFlight)));
-        let mut plain = bench.join("a", limit);
-        Bench::settle().await;
-        assert_eq!(told(&mut plain).await, Some(Err(Rejected::InFlight)));
-        drop(running);
-        Bench::settle().await;
-        assert_eq!(told(&mut held[0]).await, Some(Ok(0)));
-    });
+#[actix::test]
+async fn they_wait_for_a_place_too() {
+    let bench = Bench::without_rate();
+    let limit = at_most(1, 1);
+    let running = bench.pass("a", limit).await.expect("a place");
+    let mut held = bench.joins(4, "a", limit.with_above_burst(2)).await;
+    assert_eq!(all_told(&mut held[..3]).await, [None; 3]);
+    assert_eq!(told(&mut held[3]).await, Some(Err(Rejected::InFlight)));
+    let mut plain = bench.join("a", limit);
+    Bench::settle().await;
+    assert_eq!(told(&mut plain).await, Some(Err(Rejected::InFlight)));
+    drop(running);
+    Bench::settle().await;
+    assert_eq!(told(&mut held[0]).await, Some(Ok(0)));
 }

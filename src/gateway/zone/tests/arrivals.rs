@@ -11,40 +11,38 @@ async fn recorded(bench: &Bench) -> Vec<(Duration, String, u32, bool)> {
     told.collect()
 }
 
-#[test]
-fn each_join_and_each_probe_that_is_rejected_is_recorded_once() {
-    run(async {
-        let bench = Bench::new("1r/s", 100);
-        let probe = |key: &str, limit, dry_run| {
-            bench.zone.probe(Join {
-                dry_run,
-                ..bench.request(key, limit)
-            })
-        };
-        let second = Duration::from_secs(1);
-        let dear = Limit {
-            delay: Delay::Never,
-            cost: Cost::new(7).unwrap(),
-            ..burst(9)
-        };
-        let _passed = bench.join("a", dear).await.unwrap().take();
-        bench.advance(second).await;
-        // The key has an actor: it would reject this one and accept the other one.
-        assert!(probe("a", burst(0), true).await.is_some());
-        assert!(probe("a", burst(99), true).await.is_none());
-        assert!(bench.join("a", burst(0)).await.is_err());
-        bench.advance(3 * second).await;
-        // Its actor has gone.
-        assert!(probe("a", burst(0), false).await.is_some());
-        assert!(probe("b", burst(0), false).await.is_none());
-        let expected = [(0, 7, false), (1, 1, true), (1, 1, false), (4, 1, false)];
-        let expected = expected.map(|(at, cost, dry)| (at * second, "a".to_owned(), cost, dry));
-        assert_eq!(recorded(&bench).await, expected);
+#[actix::test]
+async fn each_join_and_each_probe_that_is_rejected_is_recorded_once() {
+    let bench = Bench::new("1r/s", 100);
+    let probe = |key: &str, limit, dry_run| {
+        bench.zone.probe(Join {
+            dry_run,
+            ..bench.request(key, limit)
+        })
+    };
+    let second = Duration::from_secs(1);
+    let dear = Limit {
+        delay: Delay::Never,
+        cost: Cost::new(7).unwrap(),
+        ..burst(9)
+    };
+    bench.pass("a", dear).await;
+    bench.advance(second).await;
+    // The key has an actor: it would reject this one and accept the other one.
+    assert!(probe("a", burst(0), true).await.is_some());
+    assert!(probe("a", burst(99), true).await.is_none());
+    assert!(bench.join("a", burst(0)).await.is_err());
+    bench.advance(3 * second).await;
+    // Its actor has gone.
+    assert!(probe("a", burst(0), false).await.is_some());
+    assert!(probe("b", burst(0), false).await.is_none());
+    let expected = [(0, 7, false), (1, 1, true), (1, 1, false), (4, 1, false)];
+    let expected = expected.map(|(at, cost, dry)| (at * second, "a".to_owned(), cost, dry));
+    assert_eq!(recorded(&bench).await, expected);
 
-        // Nobody comes for ten minutes.
-        for _ in 0..301 {
-            bench.advance(2 * second).await;
-        }
-        assert_eq!(recorded(&bench).await, []);
-    });
+    // Nobody comes for ten minutes.
+    for _ in 0..301 {
+        bench.advance(2 * second).await;
+    }
+    assert_eq!(recorded(&bench).await, []);
 }

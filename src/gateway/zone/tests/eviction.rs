@@ -1,108 +1,81 @@
 use super::*;
 
-#[test]
-fn a_key_gets_an_actor_when_a_request_finds_a_level() {
-    run(async {
-        let bench = Bench::new("1r/s", 10);
-        for _ in 0..3 {
-            let _used = bench.join("a", burst(1)).await.unwrap().take();
-            let stats = bench.zone.stats(1).await;
-            assert_eq!((stats.active, stats.parked), (0, 1));
+#[actix::test]
+async fn a_key_gets_an_actor_when_a_request_finds_a_level() {
+    let bench = Bench::new("1r/s", 10);
+    for _ in 0..3 {
+        bench.pass("a", burst(1)).await;
+        let stats = bench.zone.stats(1).await;
+        assert_eq!((stats.active, stats.parked), (0, 1));
+        bench.advance(Duration::from_secs(1)).await;
+    }
+    bench.pass("a", burst(1)).await;
+    let waiting = bench.join("a", burst(1));
+    Bench::settle().await;
+    let stats = bench.zone.stats(1).await;
+    assert_eq!((stats.active, stats.parked, stats.depth), (1, 0, 1));
+    drop(waiting);
+}
+
+#[actix::test]
+async fn the_least_recently_used_key_makes_room_whether_it_has_an_actor_or_not() {
+    for has_actor in [true, false] {
+        let bench = Bench::new("1r/s", 2);
+        bench.pass("a", burst(1)).await;
+        if has_actor {
+            let mut waiting = bench.join("a", burst(1));
             bench.advance(Duration::from_secs(1)).await;
+            let _used = used(&mut waiting).await;
         }
-        let _used = bench.join("a", burst(1)).await.unwrap().take();
-        let waiting = bench.join("a", burst(1));
-        Bench::settle().await;
-        let stats = bench.zone.stats(1).await;
-        assert_eq!((stats.active, stats.parked, stats.depth), (1, 0, 1));
-        drop(waiting);
-    });
-}
-
-#[test]
-fn an_unused_turn_of_a_key_without_an_actor_is_given_back_whole() {
-    run(async {
-        let bench = Bench::new("1r/s", 10);
-        let unused = bench.join("a", burst(0)).await.unwrap();
         bench.advance(Duration::from_millis(100)).await;
-        drop(unused);
-        Bench::settle().await;
-        let _used = bench.join("a", burst(0)).await.unwrap().take();
-        assert!(bench.join("a", burst(0)).await.is_err());
-    });
+        bench.pass("b", burst(1)).await;
+        bench.advance(Duration::from_millis(100)).await;
+        bench.pass("c", burst(1)).await;
+        // "b" is remembered, so it may not come again so soon.
+        assert!(bench.join("b", burst(0)).await.is_err(), "{has_actor}");
+        assert!(bench.join("a", burst(0)).await.is_ok(), "{has_actor}");
+    }
 }
 
-#[test]
-fn the_least_recently_used_key_makes_room_whether_it_has_an_actor_or_not() {
-    run(async {
-        for has_actor in [true, false] {
-            let bench = Bench::new("1r/s", 2);
-            let _used = bench.join("a", burst(1)).await.unwrap().take();
-            if has_actor {
-                let mut waiting = bench.join("a", burst(1));
-                bench.advance(Duration::from_secs(1)).await;
-                let _used = peek(&mut waiting).await.unwrap().unwrap().take();
-            }
-            bench.advance(Duration::from_millis(100)).await;
-            let _used = bench.join("b", burst(1)).await.unwrap().take();
-            bench.advance(Duration::from_millis(100)).await;
-            let _used = bench.join("c", burst(1)).await.unwrap().take();
-            // "b" is remembered, so it may not come again so soon.
-            assert!(bench.join("b", burst(0)).await.is_err(), "{has_actor}");
-            assert!(bench.join("a", burst(0)).await.is_ok(), "{has_actor}");
-        }
-    });
-}
-
-#[test]
-fn a_flood_of_keys_is_no_flood_of_actors() {
-    run(async {
-        let bench = Bench::new("1r/d", 100_000);
-        let limit = Limit {
-            delay: Delay::Never,
-            ..burst(1)
-        };
-        // A key with a waiter keeps its actor, however many other keys come.
-        let _passed = bench.join("waits", burst(1)).await.unwrap().take();
-        let mut waiting = bench.join("waits", burst(1));
-        for round in 0..3 {
-            for key in 0..6_000 {
-                let joined = bench.join(&key.to_string(), limit).await;
-                // The charge is remembered, whether the key is parked or not.
-                assert_eq!(joined.is_ok(), round < 2, "{key}");
-                joined.ok().map(Turn::take);
-            }
-        }
-        let stats = bench.zone.stats(1).await;
-        assert!((4_000..4_100).contains(&stats.active), "{}", stats.active);
-        assert_eq!(stats.active + stats.parked, 6_001);
-        assert!(peek(&mut waiting).await.is_none());
-        bench.advance(Duration::from_secs(24 * 60 * 60)).await;
-        assert!(peek(&mut waiting).await.unwrap().is_ok());
-    });
-}
-
-#[test]
-fn a_flood_of_keys_is_no_flood_of_actors_where_many_wait() {
-    run(async {
-        let bench = Bench::new("1r/d", 100_000);
-        let limit = Limit {
-            delay: Delay::Never,
-            ..burst(1)
-        };
-        let mut waiting = Vec::new();
-        for key in 0..4_500 {
-            let key = format!("waits {key}");
-            let _passed = bench.join(&key, burst(1)).await.unwrap().take();
-            waiting.push(bench.join(&key, burst(1)));
-            peek(waiting.last_mut().unwrap()).await;
-        }
-        for key in 0..30_000 {
+#[actix::test]
+async fn a_flood_of_keys_is_no_flood_of_actors() {
+    let bench = Bench::new("1r/d", 100_000);
+    let limit = nodelay(burst(1));
+    // A key with a waiter keeps its actor, however many other keys come.
+    bench.pass("waits", burst(1)).await;
+    let mut waiting = bench.join("waits", burst(1));
+    for round in 0..3 {
+        for key in 0..6_000 {
             let joined = bench.join(&key.to_string(), limit).await;
+            // The charge is remembered, whether the key is parked or not.
+            assert_eq!(joined.is_ok(), round < 2, "{key}");
             joined.ok().map(Turn::take);
         }
-        let stats = bench.zone.stats(1).await;
-        assert!(stats.active < 9_200, "{}", stats.active);
-        assert_eq!(stats.active + stats.parked, 34_500);
-    });
+    }
+    let stats = bench.zone.stats(1).await;
+    assert!((4_000..4_100).contains(&stats.active), "{}", stats.active);
+    assert_eq!(stats.active + stats.parked, 6_001);
+    assert!(peek(&mut waiting).await.is_none());
+    bench.advance(Duration::from_secs(24 * 60 * 60)).await;
+    assert!(peek(&mut waiting).await.unwrap().is_ok());
+}
+
+#[actix::test]
+async fn a_flood_of_keys_is_no_flood_of_actors_where_many_wait() {
+    let bench = Bench::new("1r/d", 100_000);
+    let limit = nodelay(burst(1));
+    let mut waiting = Vec::new();
+    for key in 0..4_500 {
+        let key = format!("waits {key}");
+        bench.pass(&key, burst(1)).await;
+        waiting.push(bench.join(&key, burst(1)));
+        peek(waiting.last_mut().unwrap()).await;
+    }
+    for key in 0..30_000 {
+        let joined = bench.join(&key.to_string(), limit).await;
+        joined.ok().map(Turn::take);
+    }
+    let stats = bench.zone.stats(1).await;
+    assert!(stats.active < 9_200, "{}", stats.active);
+    assert_eq!(stats.active + stats.parked, 34_500);
 }

@@ -25,160 +25,135 @@ async fn next(keys: Vec<SavedKey>, at: Moment, rate: &str, max_keys: usize) -> B
 
 /// How long one request more would wait.
 async fn wait(bench: &Bench, key: &str) -> f64 {
-    let limit = Limit {
-        delay: Delay::Never,
-        ..burst(99)
-    };
+    let limit = nodelay(burst(99));
     let turn = bench.join(key, limit).await.unwrap();
     let excess = turn.grant().excess.requests();
     turn.take();
     excess
 }
 
-#[test]
-fn newcomers_wait_behind_those_who_still_wait_in_the_process_before() {
-    run(async {
-        let old = Bench::new("1r/s", 10);
-        let _passed = old.join("a", burst(9)).await.unwrap().take();
-        let mut waiting: Vec<_> = (0..4).map(|_| old.join("a", burst(9))).collect();
-        // Saved at once, while the joins are still on their way to the key's actor.
-        let (keys, at) = saved(&old).await;
-        assert_eq!(keys.len(), 1);
-        let new = next(keys, at, "1r/s", 10).await;
-        let mut newcomers: Vec<_> = (0..3).map(|_| new.join("a", burst(9))).collect();
-        Bench::settle().await;
-        for second in 1..=7 {
-            old.advance(Duration::from_secs(1)).await;
-            new.advance(Duration::from_secs(1)).await;
-            let mut left = 0;
-            for waiter in waiting.iter_mut().chain(&mut newcomers) {
-                left += usize::from(peek(waiter).await.is_some_and(|turn| {
-                    turn.unwrap().take();
-                    true
-                }));
-            }
-            assert_eq!(left, 1, "in second {second}");
-        }
-    });
+#[actix::test]
+async fn newcomers_wait_behind_those_who_still_wait_in_the_process_before() {
+    let old = Bench::new("1r/s", 10);
+    old.pass("a", burst(9)).await;
+    let mut waiting: Vec<_> = (0..4).map(|_| old.join("a", burst(9))).collect();
+    // Saved at once, while the joins are still on their way to the key's actor.
+    let (keys, at) = saved(&old).await;
+    assert_eq!(keys.len(), 1);
+    let new = next(keys, at, "1r/s", 10).await;
+    let mut newcomers = new.joins(3, "a", burst(9)).await;
+    for second in 1..=7 {
+        old.advance(Duration::from_secs(1)).await;
+        new.advance(Duration::from_secs(1)).await;
+        let left = passed(&mut waiting).await + passed(&mut newcomers).await;
+        assert_eq!(left, 1, "in second {second}");
+    }
 }
 
-#[test]
-fn after_the_handover_nobody_is_accepted_and_those_who_wait_leave() {
-    run(async {
-        let bench = Bench::new("1r/s", 10);
-        let _passed = bench.join("a", burst(9)).await.unwrap().take();
-        let mut waiting = bench.join("a", burst(9));
-        Bench::settle().await;
-        let (before, at) = saved(&bench).await;
-        for key in ["a", "b"] {
-            let late = bench.join(key, burst(9)).await;
-            assert_eq!(late.unwrap_err().reason, Rejected::Stopping, "{key}");
-        }
-        // A dry run lets everybody pass.
-        let dry = bench.zone.join(bench.dry_run("a", burst(9)));
-        assert!(dry.await.is_ok());
-        assert_eq!((before.len(), at), (1, bench.pacer.now()));
-        bench.advance(Duration::from_secs(1)).await;
-        assert!(peek(&mut waiting).await.unwrap().is_ok());
-    });
+#[actix::test]
+async fn after_the_handover_nobody_is_accepted_and_those_who_wait_leave() {
+    let bench = Bench::new("1r/s", 10);
+    bench.pass("a", burst(9)).await;
+    let mut waiting = bench.join("a", burst(9));
+    Bench::settle().await;
+    let (before, at) = saved(&bench).await;
+    for key in ["a", "b"] {
+        let late = bench.join(key, burst(9)).await;
+        assert_eq!(late.unwrap_err().reason, Rejected::Stopping, "{key}");
+    }
+    // A dry run lets everybody pass.
+    let dry = bench.zone.join(bench.dry_run("a", burst(9)));
+    assert!(dry.await.is_ok());
+    assert_eq!((before.len(), at), (1, bench.pacer.now()));
+    bench.advance(Duration::from_secs(1)).await;
+    assert!(peek(&mut waiting).await.unwrap().is_ok());
 }
 
-#[test]
-fn only_keys_that_have_not_drained_are_kept_and_no_more_than_there_is_room_for() {
-    run(async {
-        let old = Bench::new("1r/s", 100);
-        let limit = Limit {
-            delay: Delay::Never,
-            ..burst(9)
-        };
-        for key in 0..20 {
-            let _used = old.join(&key.to_string(), limit).await.unwrap().take();
-        }
-        old.advance(Duration::from_secs(3)).await;
-        for key in 20..40 {
-            let _used = old.join(&key.to_string(), limit).await.unwrap().take();
-        }
-        let (keys, at) = saved(&old).await;
-        assert_eq!(keys.len(), 20);
-        let new = next(keys.clone(), at, "1r/s", 7).await;
-        let stats = new.zone.stats(1).await;
-        assert_eq!(stats.active + stats.parked, 7);
-        // Half a second later they have drained.
-        let later = next(keys, at, "1r/s", 100).await;
-        later.advance(Duration::from_secs(2)).await;
-        assert!(wait(&later, "30").await < 1e-9);
-    });
+#[actix::test]
+async fn only_keys_that_have_not_drained_are_kept_and_no_more_than_there_is_room_for() {
+    let old = Bench::new("1r/s", 100);
+    let limit = nodelay(burst(9));
+    for key in 0..20 {
+        old.pass(&key.to_string(), limit).await;
+    }
+    old.advance(Duration::from_secs(3)).await;
+    for key in 20..40 {
+        old.pass(&key.to_string(), limit).await;
+    }
+    let (keys, at) = saved(&old).await;
+    assert_eq!(keys.len(), 20);
+    let new = next(keys.clone(), at, "1r/s", 7).await;
+    let stats = new.zone.stats(1).await;
+    assert_eq!(stats.active + stats.parked, 7);
+    // Half a second later they have drained.
+    let later = next(keys, at, "1r/s", 100).await;
+    later.advance(Duration::from_secs(2)).await;
+    assert!(wait(&later, "30").await < 1e-9);
 }
 
-#[test]
-fn another_rate_in_the_file_is_as_a_reload() {
-    run(async {
-        let old = Bench::new("1r/s", 10);
-        for _request in 0..6 {
-            let _excess = wait(&old, "a").await;
-        }
-        let (keys, at) = saved(&old).await;
-        let new = next(keys, at, "10r/s", 10).await;
-        // The level is the same, and leaks at the new rate.
-        assert!((wait(&new, "a").await - 6.0).abs() < 1e-6);
-        new.advance(Duration::from_millis(300)).await;
-        assert!((wait(&new, "a").await - 4.0).abs() < 1e-6);
-    });
+#[actix::test]
+async fn another_rate_in_the_file_is_as_a_reload() {
+    let old = Bench::new("1r/s", 10);
+    for _request in 0..6 {
+        let _excess = wait(&old, "a").await;
+    }
+    let (keys, at) = saved(&old).await;
+    let new = next(keys, at, "10r/s", 10).await;
+    // The level is the same, and leaks at the new rate.
+    assert!((wait(&new, "a").await - 6.0).abs() < 1e-6);
+    new.advance(Duration::from_millis(300)).await;
+    assert!((wait(&new, "a").await - 4.0).abs() < 1e-6);
 }
 
-#[test]
-fn those_who_wait_and_go_on_to_a_gate_are_listed_with_their_times() {
-    run(async {
-        let bench = Bench::new("1r/s", 10);
-        let onward = Onward(std::num::NonZeroU16::MIN);
-        let join = |key: &str, onward, limit| {
-            let request = bench.request(key, limit);
-            bench.zone.join(Join { onward, ..request })
-        };
-        let late = Limit {
-            delay: Delay::Above(2),
-            ..burst(9)
-        };
-        let costly = Limit {
-            cost: Cost::new(3).unwrap(),
-            ..burst(9)
-        };
-        let mut joins: Vec<_> = [
-            ("a", Some(onward), burst(9)),
-            ("a", Some(onward), costly),
-            ("a", None, burst(9)),
-            ("a", Some(onward), burst(9)),
-            ("a", Some(onward), late),
-            ("b", Some(onward), burst(9)),
-            ("b", Some(onward), burst(9)),
-        ]
-        .map(|(key, onward, limit)| Some(join(key, onward, limit)))
-        .into();
-        let listed = async || {
-            let turns = bench.zone.turns_to_come().await;
-            assert!(turns.iter().all(|turn| turn.onward == onward));
-            let mut listed: Vec<_> = turns
-                .iter()
-                .map(|turn| {
-                    let ToCome { due, cost } = turn.to_come;
-                    (due.since(START).as_millis(), cost.get())
-                })
-                .collect();
-            listed.sort_unstable();
-            listed
-        };
-        // Also while the joins are still on their way.
-        assert_eq!(
-            listed().await,
-            [(1_000, 1), (1_000, 3), (4_000, 1), (5_000, 1)]
-        );
-        // Whoever leaves lets those behind move up.
-        joins[1] = None;
-        bench.advance(Duration::from_millis(500)).await;
-        assert_eq!(listed().await, [(1_000, 1), (1_000, 1), (2_000, 1)]);
-        bench.advance(Duration::from_millis(500)).await;
-        assert_eq!(listed().await, [(2_000, 1)]);
-        bench.advance(Duration::from_secs(9)).await;
-        assert_eq!(listed().await, []);
-    });
+#[actix::test]
+async fn those_who_wait_and_go_on_to_a_gate_are_listed_with_their_times() {
+    let bench = Bench::new("1r/s", 10);
+    let onward = Onward(std::num::NonZeroU16::MIN);
+    let join = |key: &str, onward, limit| {
+        let request = bench.request(key, limit);
+        bench.zone.join(Join { onward, ..request })
+    };
+    let late = Limit {
+        delay: Delay::Above(2),
+        ..burst(9)
+    };
+    let costly = Limit {
+        cost: Cost::new(3).unwrap(),
+        ..burst(9)
+    };
+    let mut joins: Vec<_> = [
+        ("a", Some(onward), burst(9)),
+        ("a", Some(onward), costly),
+        ("a", None, burst(9)),
+        ("a", Some(onward), burst(9)),
+        ("a", Some(onward), late),
+        ("b", Some(onward), burst(9)),
+        ("b", Some(onward), burst(9)),
+    ]
+    .map(|(key, onward, limit)| Some(join(key, onward, limit)))
+    .into();
+    let listed = async || {
+        let turns = bench.zone.turns_to_come().await;
+        assert!(turns.iter().all(|turn| turn.onward == onward));
+        let mut listed: Vec<_> = turns
+            .iter()
+            .map(|turn| {
+                let ToCome { due, cost } = turn.to_come;
+                (due.since(START).as_millis(), cost.get())
+            })
+            .collect();
+        listed.sort_unstable();
+        listed
+    };
+    // Also while the joins are still on their way.
+    let found = listed().await;
+    assert_eq!(found, [(1_000, 1), (1_000, 3), (4_000, 1), (5_000, 1)]);
+    // Whoever leaves lets those behind move up.
+    joins[1] = None;
+    bench.advance(Duration::from_millis(500)).await;
+    assert_eq!(listed().await, [(1_000, 1), (1_000, 1), (2_000, 1)]);
+    bench.advance(Duration::from_millis(500)).await;
+    assert_eq!(listed().await, [(2_000, 1)]);
+    bench.advance(Duration::from_secs(9)).await;
+    assert_eq!(listed().await, []);
 }

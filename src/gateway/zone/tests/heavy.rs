@@ -25,83 +25,73 @@ impl Bench {
     }
 }
 
-#[test]
-fn requests_rejections_and_waits_count_for_their_key() {
-    run(async {
-        let bench = Bench::new("1r/s", 10);
-        let mut of_a: Vec<_> = (0..5).map(|_| bench.join("a", burst(2))).collect();
-        let once = bench.join("b", burst(2)).await.unwrap();
-        once.take();
-        Bench::settle().await;
-        assert_eq!(
-            bench.told().await,
-            [("a".to_owned(), 5, 2, 0), ("b".to_owned(), 1, 0, 0)],
-            "a wait counts when it ends"
-        );
-        bench.advance(SECOND).await;
-        bench.advance(SECOND).await;
-        for (nth, joining) in of_a.iter_mut().enumerate() {
-            let turn = peek(joining).await.expect("an answer");
-            assert_eq!(turn.is_ok(), nth < 3);
-            turn.map(Turn::take).ok();
-        }
-        assert_eq!(bench.told().await[0], ("a".to_owned(), 5, 2, 3));
-        let waits = bench.heavy(Measure::Waits).await;
-        assert_eq!((waits.keys.len(), waits.total), (1, 3_000_000_000));
-        let state = waits.keys[0].state.as_ref().expect("it is remembered");
-        assert_eq!((state.depth, state.active), (0, true));
-        let rejections = bench.heavy(Measure::Rejections).await;
-        assert_eq!((rejections.keys.len(), rejections.total), (1, 2));
-    });
+#[actix::test]
+async fn requests_rejections_and_waits_count_for_their_key() {
+    let bench = Bench::new("1r/s", 10);
+    let mut of_a: Vec<_> = (0..5).map(|_| bench.join("a", burst(2))).collect();
+    let once = bench.join("b", burst(2)).await.unwrap();
+    once.take();
+    Bench::settle().await;
+    assert_eq!(
+        bench.told().await,
+        [("a".to_owned(), 5, 2, 0), ("b".to_owned(), 1, 0, 0)],
+        "a wait counts when it ends"
+    );
+    bench.advance(SECOND).await;
+    bench.advance(SECOND).await;
+    for (nth, joining) in of_a.iter_mut().enumerate() {
+        let turn = peek(joining).await.expect("an answer");
+        assert_eq!(turn.is_ok(), nth < 3);
+        turn.map(Turn::take).ok();
+    }
+    assert_eq!(bench.told().await[0], ("a".to_owned(), 5, 2, 3));
+    let waits = bench.heavy(Measure::Waits).await;
+    assert_eq!((waits.keys.len(), waits.total), (1, 3_000_000_000));
+    let state = waits.keys[0].state.as_ref().expect("it is remembered");
+    assert_eq!((state.depth, state.active), (0, true));
+    let rejections = bench.heavy(Measure::Rejections).await;
+    assert_eq!((rejections.keys.len(), rejections.total), (1, 2));
 }
 
-#[test]
-fn who_leaves_or_only_would_be_rejected_is_no_rejection() {
-    run(async {
-        let bench = Bench::new("1r/m", 10);
-        let first = bench.join("a", burst(1)).await.unwrap();
-        first.take();
-        let waiting = bench.join("a", burst(1));
-        Bench::settle().await;
-        drop(bench.join("a", burst(9)));
-        let dry = bench.zone.join(bench.dry_run("a", burst(0))).await;
-        assert!(dry.is_err(), "it would be rejected");
-        let probed = bench.zone.probe(bench.dry_run("a", burst(0))).await;
-        assert!(probed.is_some());
-        Bench::settle().await;
-        assert_eq!(bench.told().await, [("a".to_owned(), 5, 0, 0)]);
-        let probed = bench.zone.probe(bench.request("a", burst(1))).await;
-        assert!(probed.is_some(), "such a request does not join any more");
-        let probed = bench.zone.probe(bench.request("b", burst(1))).await;
-        assert!(probed.is_none(), "such a request joins, and counts then");
-        assert_eq!(bench.told().await, [("a".to_owned(), 6, 1, 0)]);
-        drop(waiting);
-        Bench::settle().await;
-        assert_eq!(bench.told().await, [("a".to_owned(), 6, 1, 0)]);
-    });
+#[actix::test]
+async fn who_leaves_or_only_would_be_rejected_is_no_rejection() {
+    let bench = Bench::new("1r/m", 10);
+    let first = bench.join("a", burst(1)).await.unwrap();
+    first.take();
+    let waiting = bench.join("a", burst(1));
+    Bench::settle().await;
+    drop(bench.join("a", burst(9)));
+    let dry = bench.zone.join(bench.dry_run("a", burst(0))).await;
+    assert!(dry.is_err(), "it would be rejected");
+    let probed = bench.zone.probe(bench.dry_run("a", burst(0))).await;
+    assert!(probed.is_some());
+    Bench::settle().await;
+    assert_eq!(bench.told().await, [("a".to_owned(), 5, 0, 0)]);
+    let probed = bench.zone.probe(bench.request("a", burst(1))).await;
+    assert!(probed.is_some(), "such a request does not join any more");
+    let probed = bench.zone.probe(bench.request("b", burst(1))).await;
+    assert!(probed.is_none(), "such a request joins, and counts then");
+    assert_eq!(bench.told().await, [("a".to_owned(), 6, 1, 0)]);
+    drop(waiting);
+    Bench::settle().await;
+    assert_eq!(bench.told().await, [("a".to_owned(), 6, 1, 0)]);
 }
 
-#[test]
-fn of_a_long_key_the_beginning_is_kept_and_others_count_apart() {
-    run(async {
-        let bench = Bench::new("1r/s", 10);
-        let long = "x".repeat(128);
-        for key in [long.clone() + "1", long.clone() + "2", long.clone()] {
-            bench.join(&key, burst(0)).await.unwrap().take();
-        }
-        let heavy = bench.heavy(Measure::Requests).await;
-        let mut told: Vec<_> = heavy
-            .keys
-            .iter()
-            .map(|it| (it.name.whole().is_none(), it.requests, it.state.is_some()))
-            .collect();
-        told.sort_unstable();
-        assert_eq!(told, [(false, 1, true), (true, 1, false), (true, 1, false)]);
-        assert!(
-            heavy
-                .keys
-                .iter()
-                .all(|it| it.name.begin() == long.as_bytes())
-        );
-    });
+#[actix::test]
+async fn of_a_long_key_the_beginning_is_kept_and_others_count_apart() {
+    let bench = Bench::new("1r/s", 10);
+    let long = "x".repeat(128);
+    for key in [long.clone() + "1", long.clone() + "2", long.clone()] {
+        bench.pass(&key, burst(0)).await;
+    }
+    let heavy = bench.heavy(Measure::Requests).await;
+    let mut told: Vec<_> = heavy
+        .keys
+        .iter()
+        .map(|it| (it.name.whole().is_none(), it.requests, it.state.is_some()))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, [(false, 1, true), (true, 1, false), (true, 1, false)]);
+    let mut begins = heavy.keys.iter().map(|it| it.name.begin());
+    assert!(begins.all(|it| it == long.as_bytes()));
 }

@@ -10,47 +10,43 @@ impl Bench {
     }
 }
 
-#[test]
-fn a_request_that_need_not_wait_is_decided_before_the_event_loop_turns() {
-    run(async {
-        let bench = Bench::new("1r/s", 9);
-        assert!(matches!(bench.ask("a", burst(0)), Joined::Waiting(_)));
-        Bench::settle().await;
-        let Joined::Turn(turn) = bench.ask("b", burst(0)) else {
-            panic!("the bucket is empty");
-        };
-        turn.take();
-        let Joined::Rejected(key, rejection) = bench.ask("b", burst(0)) else {
-            panic!("the bucket is full");
-        };
-        assert_eq!((&*key, rejection.reason), (&b"b"[..], Rejected::Burst));
-        let Joined::Waiting(waiting) = bench.ask("b", burst(1)) else {
-            panic!("it is not its turn");
-        };
-        bench.advance(Duration::from_secs(1)).await;
-        waiting.await.unwrap().take();
-    });
+#[actix::test]
+async fn a_request_that_need_not_wait_is_decided_before_the_event_loop_turns() {
+    let bench = Bench::new("1r/s", 9);
+    assert!(matches!(bench.ask("a", burst(0)), Joined::Waiting(_)));
+    Bench::settle().await;
+    let Joined::Turn(turn) = bench.ask("b", burst(0)) else {
+        panic!("the bucket is empty");
+    };
+    turn.take();
+    let Joined::Rejected(key, rejection) = bench.ask("b", burst(0)) else {
+        panic!("the bucket is full");
+    };
+    assert_eq!((&*key, rejection.reason), (&b"b"[..], Rejected::Burst));
+    let Joined::Waiting(waiting) = bench.ask("b", burst(1)) else {
+        panic!("it is not its turn");
+    };
+    bench.advance(Duration::from_secs(1)).await;
+    waiting.await.unwrap().take();
 }
 
-#[test]
-fn no_request_overtakes_a_message_that_was_sent_before_it() {
-    run(async {
-        let mut bench = Bench::new("1r/s", 9);
-        Bench::settle().await;
-        bench.retune("2r/s".parse().unwrap());
-        assert!(matches!(bench.ask("a", burst(0)), Joined::Waiting(_)));
-        Bench::settle().await;
-        let Joined::Turn(turn) = bench.ask("b", burst(1)) else {
-            panic!("nothing is unhandled any more");
-        };
-        turn.take();
-        let Joined::Waiting(mut waiting) = bench.ask("b", burst(1)) else {
-            panic!("it is not its turn");
-        };
-        bench.advance(Duration::from_millis(500)).await;
-        let turn = peek(&mut waiting).await.expect("a turn at the new rate");
-        turn.unwrap().take();
-    });
+#[actix::test]
+async fn no_request_overtakes_a_message_that_was_sent_before_it() {
+    let mut bench = Bench::new("1r/s", 9);
+    Bench::settle().await;
+    bench.retune("2r/s".parse().unwrap());
+    assert!(matches!(bench.ask("a", burst(0)), Joined::Waiting(_)));
+    Bench::settle().await;
+    let Joined::Turn(turn) = bench.ask("b", burst(1)) else {
+        panic!("nothing is unhandled any more");
+    };
+    turn.take();
+    let Joined::Waiting(mut waiting) = bench.ask("b", burst(1)) else {
+        panic!("it is not its turn");
+    };
+    bench.advance(Duration::from_millis(500)).await;
+    let turn = peek(&mut waiting).await.expect("a turn at the new rate");
+    turn.unwrap().take();
 }
 
 #[test]

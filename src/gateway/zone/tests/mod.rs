@@ -5,7 +5,6 @@ mod handover;
 mod heavy;
 mod in_flight;
 mod in_place;
-mod listing;
 mod model;
 mod new_keys;
 mod overrides;
@@ -16,7 +15,7 @@ mod wall_clock;
 
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ use proptest::prelude::*;
 use super::answer::Rejection;
 
 use super::supervisor::{SupervisorActor, Tuning, ZoneSupervisor};
-use super::{Join, Joining, Key, Order, Turn, Waiters, Zone};
+use super::{Join, Joining, Key, OccupiedPlace, Order, Turn, Waiters, Zone};
 use crate::observe::metrics::{Rejected, ZoneMetrics};
 use crate::time::pacer::Pacer;
 
@@ -63,16 +62,38 @@ impl Bench {
         }
     }
 
+    /// A zone whose keys have no rate.
+    fn without_rate() -> Self {
+        let mut bench = Self::new("1r/s", 10);
+        bench.retune(Rate::UNLIMITED);
+        bench
+    }
+
     fn retune(&mut self, rate: Rate) {
-        let settings = config::Zone {
+        self.set(config::Zone {
             rate,
             ..self.zone.settings().clone()
-        };
+        });
+    }
+
+    fn set(&mut self, settings: config::Zone) {
         self.zone = Box::leak(Box::new(self.zone.retune(settings, Vec::new(), None)));
     }
 
     fn join(&self, key: &str, limit: Limit) -> Joining<'static> {
         self.zone.join(self.request(key, limit))
+    }
+
+    /// The place of a request that need not wait.
+    async fn pass(&self, key: &str, limit: Limit) -> Option<OccupiedPlace<'static>> {
+        self.join(key, limit).await.expect("a turn").take()
+    }
+
+    /// So many joins of a key, all of which the actors have seen.
+    async fn joins(&self, count: usize, key: &str, limit: Limit) -> Vec<Joining<'static>> {
+        let joins = (0..count).map(|_| self.join(key, limit)).collect();
+        Self::settle().await;
+        joins
     }
 
     /// A request of this key and limit.
@@ -142,11 +163,23 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
 fn burst(burst: u32) -> Limit {
     Limit {
         burst,
-        delay: Delay::Above(0),
-        max_wait: None,
-        cost: Cost::ONE,
-        in_flight: None,
-        above_burst: 0,
+        ..Limit::unlimited(Delay::Above(0), Cost::ONE)
+    }
+}
+
+/// The same, but nothing waits for its time.
+fn nodelay(limit: Limit) -> Limit {
+    Limit {
+        delay: Delay::Never,
+        ..limit
+    }
+}
+
+/// At most so many requests run, and so many wait.
+fn at_most(in_flight: u32, waiting: u32) -> Limit {
+    Limit {
+        in_flight: NonZeroU32::new(in_flight),
+        ..burst(waiting)
     }
 }
 
@@ -159,6 +192,36 @@ async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<Turn<'z>, Rejectio
         })
     })
     .await
+}
+
+/// Uses the turn that a join has by now, and returns its place.
+async fn used<'z>(joining: &mut Joining<'z>) -> Option<OccupiedPlace<'z>> {
+    peek(joining)
+        .await
+        .expect("an answer")
+        .expect("a turn")
+        .take()
+}
+
+/// How many of these joins have their turn by now. Turns are used.
+async fn passed(joins: &mut Vec<Joining<'static>>) -> usize {
+    let before = joins.len();
+    let mut waiting = Vec::new();
+    for mut joining in joins.drain(..) {
+        match peek(&mut joining).await {
+            Some(answer) => drop(answer.expect("a turn").take()),
+            None => waiting.push(joining),
+        }
+    }
+    *joins = waiting;
+    before - joins.len()
+}
+
+/// The reason why a join was rejected.
+async fn rejected(joining: &mut Joining<'_>) -> Option<Rejected> {
+    let rejection = peek(joining).await?.err()?;
+    assert!(rejection.retry_after > Duration::ZERO);
+    Some(rejection.reason)
 }
 
 fn run<F: Future>(test: F) -> F::Output {

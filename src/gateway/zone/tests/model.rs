@@ -18,11 +18,8 @@ const RATES: [&str; 4] = ["10r/s", "3r/s", "1r/m", "1000r/s"];
 fn limits() -> [Limit; 5] {
     let limit = |burst, delay, max_wait| Limit {
         burst,
-        delay,
         max_wait,
-        cost: Cost::ONE,
-        in_flight: None,
-        above_burst: 0,
+        ..Limit::unlimited(delay, Cost::ONE)
     };
     [
         burst(5),
@@ -239,10 +236,8 @@ impl Comparison {
             Some(Ok(turn)) => {
                 drop(turn);
                 self.model.refund(key, charge, now);
-                prop_assert!(
-                    matches!(expected, Said::Passed(_)),
-                    "passed where the queue says {expected:?}"
-                );
+                let passes = matches!(expected, Said::Passed(_));
+                prop_assert!(passes, "passed where the queue says {expected:?}");
                 return Ok(());
             }
         };

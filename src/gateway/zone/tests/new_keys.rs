@@ -10,7 +10,7 @@ impl Bench {
         let mut settings = self.zone.settings().clone();
         settings.new_keys = Some(new_keys.parse().unwrap());
         settings.plans = plans::plans("plans.gold = { keys = [\"gold\"] }");
-        self.zone = Box::leak(Box::new(self.zone.retune(settings, Vec::new(), None)));
+        self.set(settings);
     }
 }
 
@@ -52,123 +52,113 @@ async fn count(joins: &mut [Joining<'static>]) -> HashMap<&'static str, usize> {
     counts
 }
 
-#[test]
-fn past_the_budget_unknown_keys_share_a_bucket_and_known_ones_do_not() {
-    run(async {
-        let mut bench = Bench::new("1r/s", 1_000);
-        bench.join("known", burst(0)).await.unwrap().take();
-        bench.bound("10r/s");
-        bench.advance(SECOND).await;
-        let mut all = flood(&bench, 0..30).await;
-        let expected = [
-            ("own", 10),
-            ("shared", 1),
-            ("waits", 2),
-            ("rejected shared", 17),
-        ];
-        assert_eq!(count(&mut all).await, HashMap::from(expected));
+#[actix::test]
+async fn past_the_budget_unknown_keys_share_a_bucket_and_known_ones_do_not() {
+    let mut bench = Bench::new("1r/s", 1_000);
+    bench.pass("known", burst(0)).await;
+    bench.bound("10r/s");
+    bench.advance(SECOND).await;
+    let mut all = flood(&bench, 0..30).await;
+    let expected = [
+        ("own", 10),
+        ("shared", 1),
+        ("waits", 2),
+        ("rejected shared", 17),
+    ];
+    assert_eq!(count(&mut all).await, HashMap::from(expected));
 
-        let mut others = vec![bench.join("known", burst(2)), bench.join("gold", burst(2))];
-        Bench::settle().await;
-        assert_eq!(count(&mut others).await, HashMap::from([("own", 2)]));
-        let mut again = vec![bench.join("invented3", burst(0))];
-        Bench::settle().await;
-        assert_eq!(
-            count(&mut again).await,
-            HashMap::from([("rejected own", 1)]),
-            "a key that was taken is known, and its bucket is full"
-        );
+    let mut others = vec![bench.join("known", burst(2)), bench.join("gold", burst(2))];
+    Bench::settle().await;
+    assert_eq!(count(&mut others).await, HashMap::from([("own", 2)]));
+    let mut again = vec![bench.join("invented3", burst(0))];
+    Bench::settle().await;
+    assert_eq!(
+        count(&mut again).await,
+        HashMap::from([("rejected own", 1)]),
+        "a key that was taken is known, and its bucket is full"
+    );
 
-        bench.advance(SECOND).await;
-        let mut waiting = all.split_off(11);
-        waiting.truncate(2);
-        assert_eq!(
-            count(&mut waiting).await,
-            HashMap::from([("shared", 1), ("waits", 1)]),
-            "the shared bucket has the zone's pace"
-        );
-        let mut later = flood(&bench, 100..112).await;
-        let expected = [("own", 10), ("waits", 1), ("rejected shared", 1)];
-        assert_eq!(count(&mut later).await, HashMap::from(expected));
-        let keys = bench.zone.keys(Order::Depth, 1).await;
-        assert_eq!((&*keys[0].key, keys[0].depth), (&b""[..], 2));
-    });
+    bench.advance(SECOND).await;
+    let mut waiting = all.split_off(11);
+    waiting.truncate(2);
+    assert_eq!(
+        count(&mut waiting).await,
+        HashMap::from([("shared", 1), ("waits", 1)]),
+        "the shared bucket has the zone's pace"
+    );
+    let mut later = flood(&bench, 100..112).await;
+    let expected = [("own", 10), ("waits", 1), ("rejected shared", 1)];
+    assert_eq!(count(&mut later).await, HashMap::from(expected));
+    let keys = bench.zone.keys(Order::Depth, 1).await;
+    assert_eq!((&*keys[0].key, keys[0].depth), (&b""[..], 2));
 }
 
-#[test]
-fn who_leaves_the_shared_bucket_gives_its_place_back() {
-    run(async {
-        let mut bench = Bench::new("1r/s", 1_000);
-        bench.bound("1r/m");
-        let mut all = flood(&bench, 0..4).await;
-        let expected = [("own", 1), ("shared", 1), ("waits", 2)];
-        assert_eq!(count(&mut all).await, HashMap::from(expected));
-        drop(all.remove(2));
-        bench.advance(SECOND).await;
-        assert_eq!(told(&mut all[2]).await, "shared", "it has moved up");
-        // A turn that is not used is given back, too.
-        let mut next = flood(&bench, 10..11).await;
-        assert_eq!(told(&mut next[0]).await, "waits");
-        bench.advance(SECOND).await;
-        let turn = peek(&mut next[0])
-            .await
-            .expect("its turn")
-            .expect("granted");
-        drop(turn);
-        Bench::settle().await;
-        let mut last = flood(&bench, 20..21).await;
-        assert_eq!(told(&mut last[0]).await, "shared");
-    });
+#[actix::test]
+async fn who_leaves_the_shared_bucket_gives_its_place_back() {
+    let mut bench = Bench::new("1r/s", 1_000);
+    bench.bound("1r/m");
+    let mut all = flood(&bench, 0..4).await;
+    let expected = [("own", 1), ("shared", 1), ("waits", 2)];
+    assert_eq!(count(&mut all).await, HashMap::from(expected));
+    drop(all.remove(2));
+    bench.advance(SECOND).await;
+    assert_eq!(told(&mut all[2]).await, "shared", "it has moved up");
+    // A turn that is not used is given back, too.
+    let mut next = flood(&bench, 10..11).await;
+    assert_eq!(told(&mut next[0]).await, "waits");
+    bench.advance(SECOND).await;
+    let turn = peek(&mut next[0])
+        .await
+        .expect("its turn")
+        .expect("granted");
+    drop(turn);
+    Bench::settle().await;
+    let mut last = flood(&bench, 20..21).await;
+    assert_eq!(told(&mut last[0]).await, "shared");
 }
 
-#[test]
-fn who_leaves_before_it_learns_of_the_shared_bucket_was_charged_nowhere() {
-    run(async {
-        let mut bench = Bench::new("1r/s", 1_000);
-        bench.bound("1r/m");
-        let all = flood(&bench, 0..9).await;
-        drop(all);
-        Bench::settle().await;
-        let mut next = flood(&bench, 10..11).await;
-        assert_eq!(told(&mut next[0]).await, "shared");
-    });
+#[actix::test]
+async fn who_leaves_before_it_learns_of_the_shared_bucket_was_charged_nowhere() {
+    let mut bench = Bench::new("1r/s", 1_000);
+    bench.bound("1r/m");
+    let all = flood(&bench, 0..9).await;
+    drop(all);
+    Bench::settle().await;
+    let mut next = flood(&bench, 10..11).await;
+    assert_eq!(told(&mut next[0]).await, "shared");
 }
 
-#[test]
-fn a_probe_asks_the_shared_bucket_and_takes_no_new_key() {
-    run(async {
-        let mut bench = Bench::new("1r/m", 1_000);
-        bench.bound("2r/m");
-        let zone = bench.zone;
-        let probe = |key: &str| zone.probe(bench.request(key, burst(0)));
-        assert!(probe("one").await.is_none());
-        assert!(probe("one").await.is_none());
-        bench.join("one", burst(0)).await.unwrap().take();
-        assert!(probe("two").await.is_none(), "the shared bucket is empty");
-        let mut two = vec![bench.join("two", burst(0))];
-        Bench::settle().await;
-        assert_eq!(count(&mut two).await, HashMap::from([("shared", 1)]));
-        let rejection = probe("three").await.expect("the shared bucket is full");
-        assert!(rejection.is_flood);
-        let rejection = probe("one").await.expect("its own bucket is full");
-        assert!(!rejection.is_flood);
-    });
+#[actix::test]
+async fn a_probe_asks_the_shared_bucket_and_takes_no_new_key() {
+    let mut bench = Bench::new("1r/m", 1_000);
+    bench.bound("2r/m");
+    let zone = bench.zone;
+    let probe = |key: &str| zone.probe(bench.request(key, burst(0)));
+    assert!(probe("one").await.is_none());
+    assert!(probe("one").await.is_none());
+    bench.pass("one", burst(0)).await;
+    assert!(probe("two").await.is_none(), "the shared bucket is empty");
+    let mut two = vec![bench.join("two", burst(0))];
+    Bench::settle().await;
+    assert_eq!(count(&mut two).await, HashMap::from([("shared", 1)]));
+    let rejection = probe("three").await.expect("the shared bucket is full");
+    assert!(rejection.is_flood);
+    let rejection = probe("one").await.expect("its own bucket is full");
+    assert!(!rejection.is_flood);
 }
 
-#[test]
-fn a_new_bound_and_none_hold_at_once() {
-    run(async {
-        let mut bench = Bench::new("1r/m", 1_000);
-        bench.bound("1r/h");
-        let mut all = flood(&bench, 0..3).await;
-        let expected = [("own", 1), ("shared", 1), ("waits", 1)];
-        assert_eq!(count(&mut all).await, HashMap::from(expected));
-        let settings = config::Zone {
-            new_keys: None,
-            ..bench.zone.settings().clone()
-        };
-        bench.zone = Box::leak(Box::new(bench.zone.retune(settings, Vec::new(), None)));
-        let mut all = flood(&bench, 10..20).await;
-        assert_eq!(count(&mut all).await, HashMap::from([("own", 10)]));
-    });
+#[actix::test]
+async fn a_new_bound_and_none_hold_at_once() {
+    let mut bench = Bench::new("1r/m", 1_000);
+    bench.bound("1r/h");
+    let mut all = flood(&bench, 0..3).await;
+    let expected = [("own", 1), ("shared", 1), ("waits", 1)];
+    assert_eq!(count(&mut all).await, HashMap::from(expected));
+    let settings = config::Zone {
+        new_keys: None,
+        ..bench.zone.settings().clone()
+    };
+    bench.set(settings);
+    let mut all = flood(&bench, 10..20).await;
+    assert_eq!(count(&mut all).await, HashMap::from([("own", 10)]));
 }

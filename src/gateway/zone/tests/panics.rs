@@ -1,29 +1,13 @@
 //! A zone whose actor panics.
 
-use std::io;
-
-use futures_util::FutureExt;
-use futures_util::future::LocalBoxFuture;
-use redis::RedisResult;
-
 use super::super::restart::{Paused, start_on};
 use super::super::store_link::{Paces, Sharing};
 use super::super::supervisor::Crash;
 use super::super::supervisor::{SupervisorAddress, SupervisorId};
 use super::*;
 use crate::observe::metrics::count_alone;
-use crate::store::{StoreHealth, Url, simulated};
+use crate::store::{StoreHealth, simulated};
 use crate::time::clock;
-
-/// A network on which nobody answers.
-struct NoStore;
-
-impl simulated::Network for NoStore {
-    fn dial(&self, _: &Url) -> LocalBoxFuture<'static, RedisResult<simulated::Connection>> {
-        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-        std::future::ready(Err(refused.into())).boxed_local()
-    }
-}
 
 impl Bench {
     pub(super) async fn crash_key(&self, key: &str) {
@@ -36,101 +20,81 @@ impl Bench {
         self.zone.crash(&Key::from(&b"any"[..]), Crash::Supervisor);
         Self::settle().await;
     }
+}
 
-    /// The reason why a join was rejected.
-    async fn rejected(joining: &mut Joining<'_>) -> Option<Rejected> {
-        let answer = peek(joining).await?;
-        let rejection = answer.err()?;
-        assert!(rejection.retry_after > Duration::ZERO);
-        Some(rejection.reason)
+#[actix::test]
+async fn those_who_waited_at_a_key_that_panics_are_answered_and_the_key_goes_on_at_its_rate() {
+    let bench = Bench::new("1r/s", 9);
+    let mut passed = bench.join("a", burst(5));
+    let mut waiting: Vec<_> = (0..4).map(|_| bench.join("a", burst(5))).collect();
+    let mut elsewhere = [bench.join("b", burst(5)), bench.join("b", burst(5))];
+    Bench::settle().await;
+    let _used = used(&mut passed).await;
+    let _used = used(&mut elsewhere[0]).await;
+    bench.crash_key("a").await;
+    for joining in &mut waiting {
+        assert_eq!(rejected(joining).await, Some(Rejected::Restart));
     }
+    assert!(peek(&mut elsewhere[1]).await.is_none(), "others wait on");
+    let stats = bench.zone.stats(9).await;
+    assert_eq!((stats.depth, stats.active), (1, 2));
+    // As if the waiters had left: what passed stays charged, what waited does not.
+    let mut next = bench.join("a", burst(5));
+    bench.advance(Duration::from_millis(999)).await;
+    assert!(peek(&mut next).await.is_none());
+    bench.advance(Duration::from_millis(1)).await;
+    let _used = used(&mut next).await;
+    let _used = used(&mut elsewhere[1]).await;
 }
 
-#[test]
-fn those_who_waited_at_a_key_that_panics_are_answered_and_the_key_goes_on_at_its_rate() {
-    run(async {
-        let bench = Bench::new("1r/s", 9);
-        let mut passed = bench.join("a", burst(5));
-        let mut waiting: Vec<_> = (0..4).map(|_| bench.join("a", burst(5))).collect();
-        let mut elsewhere = [bench.join("b", burst(5)), bench.join("b", burst(5))];
-        Bench::settle().await;
-        let _used = peek(&mut passed).await.unwrap().unwrap().take();
-        let _used = peek(&mut elsewhere[0]).await.unwrap().unwrap().take();
+#[actix::test]
+async fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_costs() {
+    let _network = simulated::set_network(Rc::new(simulated::NoStore));
+    let (settings, tuning) = settings("1r/s", 9);
+    let store_health = Arc::new(StoreHealth::new(config::Redis::default()));
+    let sharing = Sharing {
+        store_health: Arc::clone(&store_health),
+        paces: Paces::new(&settings, START).unwrap(),
+        on_store_failure: settings.on_store_failure,
+        mask_keys: false,
+        lease: settings.lease,
+        orphan: settings.orphan,
+        divergence: Arc::default(),
+    };
+    let sharing = Some(sharing);
+    let bench = Bench::with((settings, Tuning { sharing, ..tuning }));
+    let costly = Limit {
+        cost: Cost::new(3).unwrap(),
+        ..burst(20)
+    };
+    bench.pass("a", burst(20)).await;
+    assert!(store_health.outage().is_some());
+    let mut waiting = [bench.join("a", costly), bench.join("a", costly)];
+    Bench::settle().await;
+    bench.crash_key("a").await;
+    for joining in &mut waiting {
+        assert_eq!(rejected(joining).await, Some(Rejected::Restart));
+    }
+    // The level is that of the request that has passed.
+    let mut next = bench.join("a", burst(20));
+    bench.advance(Duration::from_millis(999)).await;
+    assert!(peek(&mut next).await.is_none());
+    bench.advance(Duration::from_millis(1)).await;
+    let _used = used(&mut next).await;
+}
+
+#[actix::test]
+async fn a_key_panics_again_and_again_and_no_message_stays_pending() {
+    let bench = Bench::new("1r/s", 1);
+    bench.pass("a", burst(5)).await;
+    for _ in 0..20 {
+        let mut waiting = bench.join("a", burst(5));
         bench.crash_key("a").await;
-        for joining in &mut waiting {
-            assert_eq!(Bench::rejected(joining).await, Some(Rejected::Restart));
-        }
-        assert!(peek(&mut elsewhere[1]).await.is_none(), "others wait on");
-        let stats = bench.zone.stats(9).await;
-        assert_eq!((stats.depth, stats.active), (1, 2));
-        // As if the waiters had left: what passed stays charged, what waited does not.
-        let mut next = bench.join("a", burst(5));
-        bench.advance(Duration::from_millis(999)).await;
-        assert!(peek(&mut next).await.is_none());
-        bench.advance(Duration::from_millis(1)).await;
-        let _used = peek(&mut next).await.unwrap().unwrap().take();
-        let _used = peek(&mut elsewhere[1]).await.unwrap().unwrap().take();
-    });
-}
-
-#[test]
-fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_costs() {
-    run(async {
-        let _network = simulated::set_network(Rc::new(NoStore));
-        let (settings, tuning) = settings("1r/s", 9);
-        let store_health = Arc::new(StoreHealth::new(config::Redis::default()));
-        let sharing = Sharing {
-            store_health: Arc::clone(&store_health),
-            paces: Paces::new(&settings, START).unwrap(),
-            on_store_failure: settings.on_store_failure,
-            mask_keys: false,
-            lease: settings.lease,
-            orphan: settings.orphan,
-            divergence: Arc::default(),
-        };
-        let sharing = Some(sharing);
-        let bench = Bench::with((settings, Tuning { sharing, ..tuning }));
-        let costly = Limit {
-            cost: Cost::new(3).unwrap(),
-            ..burst(20)
-        };
-        let mut passed = bench.join("a", burst(20));
-        Bench::settle().await;
-        let _used = peek(&mut passed).await.unwrap().unwrap().take();
-        assert!(store_health.outage().is_some());
-        let mut waiting = [bench.join("a", costly), bench.join("a", costly)];
-        Bench::settle().await;
-        bench.crash_key("a").await;
-        for joining in &mut waiting {
-            assert_eq!(Bench::rejected(joining).await, Some(Rejected::Restart));
-        }
-        // The level is that of the request that has passed.
-        let mut next = bench.join("a", burst(20));
-        bench.advance(Duration::from_millis(999)).await;
-        assert!(peek(&mut next).await.is_none());
-        bench.advance(Duration::from_millis(1)).await;
-        let _used = peek(&mut next).await.unwrap().unwrap().take();
-    });
-}
-
-#[test]
-fn a_key_panics_again_and_again_and_no_message_stays_pending() {
-    run(async {
-        let bench = Bench::new("1r/s", 1);
-        let mut passed = bench.join("a", burst(5));
-        Bench::settle().await;
-        let _used = peek(&mut passed).await.unwrap().unwrap().take();
-        for _ in 0..20 {
-            let mut waiting = bench.join("a", burst(5));
-            bench.crash_key("a").await;
-            assert_eq!(Bench::rejected(&mut waiting).await, Some(Rejected::Restart));
-        }
-        // With a message pending or a waiter counted, the key could not make room for another.
-        bench.advance(Duration::from_secs(3)).await;
-        let mut other = bench.join("b", burst(5));
-        Bench::settle().await;
-        let _used = peek(&mut other).await.unwrap().unwrap().take();
-    });
+        assert_eq!(rejected(&mut waiting).await, Some(Rejected::Restart));
+    }
+    // With a message pending or a waiter counted, the key could not make room for another.
+    bench.advance(Duration::from_secs(3)).await;
+    bench.pass("b", burst(5)).await;
 }
 
 #[test]
@@ -143,21 +107,21 @@ fn a_supervisor_that_panics_answers_all_its_waiters_and_starts_afresh() {
             let mut passed = bench.join(key, burst(5));
             waiting.extend((0..3).map(|_| bench.join(key, burst(5))));
             Bench::settle().await;
-            let _used = peek(&mut passed).await.unwrap().unwrap().take();
+            let _used = used(&mut passed).await;
         }
         bench.crash_supervisor().await;
         for joining in &mut waiting {
-            assert_eq!(Bench::rejected(joining).await, Some(Rejected::Restart));
+            assert_eq!(rejected(joining).await, Some(Rejected::Restart));
         }
         let stats = bench.zone.stats(9).await;
         assert_eq!((stats.depth, stats.active, stats.parked), (0, 0, 0));
         let mut next = bench.join("a", burst(5));
         let mut behind = bench.join("a", burst(5));
         Bench::settle().await;
-        let _used = peek(&mut next).await.unwrap().unwrap().take();
+        let _used = used(&mut next).await;
         assert!(peek(&mut behind).await.is_none());
         bench.advance(Duration::from_secs(1)).await;
-        let _used = peek(&mut behind).await.unwrap().unwrap().take();
+        let _used = used(&mut behind).await;
     });
 }
 
@@ -168,9 +132,7 @@ fn messages_that_wait_at_a_supervisor_that_panics_are_not_lost() {
         let bench = Bench::new("1r/s", 9);
         let any = Key::from(&b"any"[..]);
         bench.zone.crash(&any, Crash::Supervisor);
-        let mut behind = bench.join("a", burst(5));
-        Bench::settle().await;
-        let _used = peek(&mut behind).await.unwrap().unwrap().take();
+        bench.pass("a", burst(5)).await;
     });
 }
 
@@ -184,7 +146,7 @@ fn a_zone_ends_although_its_actors_panicked() {
         Bench::settle().await;
         bench.zone.retire();
         bench.crash_key("a").await;
-        assert_eq!(Bench::rejected(&mut waiting).await, Some(Rejected::Restart));
+        assert_eq!(rejected(&mut waiting).await, Some(Rejected::Restart));
         bench.crash_supervisor().await;
         bench.advance(Duration::from_secs(3)).await;
         bench.advance(Duration::from_secs(3)).await;

@@ -2,12 +2,8 @@ use super::*;
 
 /// The plans that a zone of one request a second has with this part of a file.
 pub(super) fn plans(part: &str) -> config::Plans {
-    let text = format!(
-        "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[zones.z]\nkey = \"$remote_addr\"\n\
-         rate = \"1r/s\"\n{part}\n[[routes]]\npath = \"/\"\norigin = \"a\"\n"
-    );
-    let settings = config::parse(&text, std::path::Path::new("gateway.toml"), false).unwrap();
-    settings.zones[0].plans.clone()
+    let zone = format!("[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n{part}");
+    crate::test_settings::with(&zone).zones[0].plans.clone()
 }
 
 impl Bench {
@@ -16,111 +12,76 @@ impl Bench {
             plans: plans(part),
             ..self.zone.settings().clone()
         };
-        self.zone = Box::leak(Box::new(self.zone.retune(settings, Vec::new(), None)));
-    }
-
-    /// Who of these waiters has a turn by now.
-    async fn served(joins: &mut [Joining<'static>]) -> usize {
-        let mut served = 0;
-        for joining in joins {
-            if let Some(turn) = peek(joining).await {
-                turn.unwrap().take();
-                served += 1;
-            }
-        }
-        served
+        self.set(settings);
     }
 }
 
 const GOLD: &str = "plans.gold = { keys = [\"a\"], rate = \"10r/s\" }";
 const SECOND: Duration = Duration::from_secs(1);
 
-#[test]
-fn a_key_that_waits_gets_the_pace_of_its_new_plan_and_no_other_moves() {
-    run(async {
-        let mut bench = Bench::new("1r/s", 10);
-        let mut of_a: Vec<_> = (0..7).map(|_| bench.join("a", burst(9))).collect();
-        let mut of_b: Vec<_> = (0..7).map(|_| bench.join("b", burst(9))).collect();
-        Bench::settle().await;
-        bench.set_plans(GOLD);
-        Bench::settle().await;
-        bench.advance(SECOND / 2).await;
-        assert_eq!(
-            Bench::served(&mut of_a[..6]).await,
-            6,
-            "the first, and one each 0.1 s"
-        );
-        assert_eq!(Bench::served(&mut of_b[..1]).await, 1);
-        assert!(peek(&mut of_b[1]).await.is_none());
-        bench.set_plans("");
-        Bench::settle().await;
-        bench.advance(SECOND / 2).await;
-        assert!(
-            peek(&mut of_a[6]).await.is_none(),
-            "it has a second to wait again"
-        );
-        assert_eq!(Bench::served(&mut of_b[1..2]).await, 1);
-        bench.advance(SECOND / 2).await;
-        assert_eq!(Bench::served(&mut of_a[6..]).await, 1);
-    });
+#[actix::test]
+async fn a_key_that_waits_gets_the_pace_of_its_new_plan_and_no_other_moves() {
+    let mut bench = Bench::new("1r/s", 10);
+    let mut of_a: Vec<_> = (0..7).map(|_| bench.join("a", burst(9))).collect();
+    let mut of_b = bench.joins(7, "b", burst(9)).await;
+    bench.set_plans(GOLD);
+    Bench::settle().await;
+    bench.advance(SECOND / 2).await;
+    assert_eq!(passed(&mut of_a).await, 6, "the first, and one each 0.1 s");
+    assert_eq!(passed(&mut of_b).await, 1);
+    bench.set_plans("");
+    Bench::settle().await;
+    bench.advance(SECOND / 2).await;
+    assert_eq!(passed(&mut of_a).await, 0, "it waits for a second again");
+    assert_eq!(passed(&mut of_b).await, 1);
+    bench.advance(SECOND / 2).await;
+    assert_eq!(passed(&mut of_a).await, 1);
 }
 
-#[test]
-fn a_parked_key_follows_its_plan_when_it_is_used_again() {
-    run(async {
-        let mut bench = Bench::new("1r/s", 10);
-        let limit = Limit {
-            delay: Delay::Never,
-            ..burst(9)
-        };
-        let excess = async |bench: &Bench, key| {
-            let turn = bench.join(key, limit).await.unwrap();
-            let excess = turn.grant().excess;
-            turn.take();
-            excess.requests()
-        };
-        for _ in 0..5 {
-            excess(&bench, "a").await;
-            excess(&bench, "b").await;
-        }
-        // The actors are parked after two seconds.
-        for _ in 0..4 {
-            bench.advance(SECOND).await;
-        }
-        bench.set_plans(GOLD);
-        Bench::settle().await;
-        // Five were charged, and four have leaked at one a second. Nothing leaks at once.
-        assert!((excess(&bench, "a").await - 1.0).abs() < 1e-6);
-        assert!((excess(&bench, "b").await - 1.0).abs() < 1e-6);
-        bench.advance(SECOND / 10).await;
-        assert!(
-            (excess(&bench, "a").await - 1.0).abs() < 1e-6,
-            "ten leak a second"
-        );
-        assert!((excess(&bench, "b").await - 1.9).abs() < 1e-6);
-        // The rate of the zone is not that of the plan.
-        bench.retune("5r/s".parse().unwrap());
-        Bench::settle().await;
-        bench.advance(SECOND / 10).await;
-        assert!((excess(&bench, "a").await - 1.0).abs() < 1e-6);
-        assert!((excess(&bench, "b").await - 2.4).abs() < 1e-6);
-    });
+#[actix::test]
+async fn a_parked_key_follows_its_plan_when_it_is_used_again() {
+    let mut bench = Bench::new("1r/s", 10);
+    let limit = nodelay(burst(9));
+    let excess = async |bench: &Bench, key| {
+        let turn = bench.join(key, limit).await.unwrap();
+        let excess = turn.grant().excess;
+        turn.take();
+        excess.requests()
+    };
+    for _ in 0..5 {
+        excess(&bench, "a").await;
+        excess(&bench, "b").await;
+    }
+    // The actors are parked after two seconds.
+    for _ in 0..4 {
+        bench.advance(SECOND).await;
+    }
+    bench.set_plans(GOLD);
+    Bench::settle().await;
+    // Five were charged, and four have leaked at one a second. Nothing leaks at once.
+    assert!((excess(&bench, "a").await - 1.0).abs() < 1e-6);
+    assert!((excess(&bench, "b").await - 1.0).abs() < 1e-6);
+    bench.advance(SECOND / 10).await;
+    let has_leaked = (excess(&bench, "a").await - 1.0).abs() < 1e-6;
+    assert!(has_leaked, "ten leak a second");
+    assert!((excess(&bench, "b").await - 1.9).abs() < 1e-6);
+    // The rate of the zone is not that of the plan.
+    bench.retune("5r/s".parse().unwrap());
+    Bench::settle().await;
+    bench.advance(SECOND / 10).await;
+    assert!((excess(&bench, "a").await - 1.0).abs() < 1e-6);
+    assert!((excess(&bench, "b").await - 2.4).abs() < 1e-6);
 }
 
-#[test]
-fn a_key_that_is_forgotten_leaves_nothing_behind() {
-    run(async {
-        let mut bench = Bench::new("1r/h", 1);
-        bench.set_plans(GOLD);
-        Bench::settle().await;
-        let limit = Limit {
-            delay: Delay::Never,
-            ..burst(9)
-        };
-        for key in ["a", "b", "a", "b"] {
-            let turn = bench.join(key, limit).await.unwrap();
-            assert!(turn.grant().excess.requests() < 1e-9, "it is new");
-            turn.take();
-        }
-    });
+#[actix::test]
+async fn a_key_that_is_forgotten_leaves_nothing_behind() {
+    let mut bench = Bench::new("1r/h", 1);
+    bench.set_plans(GOLD);
+    Bench::settle().await;
+    let limit = nodelay(burst(9));
+    for key in ["a", "b", "a", "b"] {
+        let turn = bench.join(key, limit).await.unwrap();
+        assert!(turn.grant().excess.requests() < 1e-9, "it is new");
+        turn.take();
+    }
 }

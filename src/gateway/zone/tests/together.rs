@@ -1,29 +1,13 @@
 //! Requests that need places in several zones.
 
 use std::collections::VecDeque;
-use std::num::NonZeroU32;
 
 use tokio::task::JoinHandle;
 
-use super::super::{OccupiedPlace, next_ticket, take_places};
+use super::super::{next_ticket, take_places};
 use super::*;
 
 const KEY: &str = "k";
-
-/// At most so many requests run, and 200 wait.
-fn at_most(in_flight: u32) -> Limit {
-    Limit {
-        in_flight: NonZeroU32::new(in_flight),
-        ..burst(200)
-    }
-}
-
-/// A zone whose keys have no rate.
-fn zone() -> Bench {
-    let mut bench = Bench::new("1r/s", 10);
-    bench.retune(Rate::UNLIMITED);
-    bench
-}
 
 impl Bench {
     /// How many requests of the key run, and how many wait.
@@ -65,67 +49,30 @@ async fn settle() {
     }
 }
 
-#[test]
-fn a_request_that_waits_in_one_zone_holds_no_place_in_another() {
-    run(async {
-        let (all, own, other) = (zone(), zone(), zone());
-        let (two, one) = (at_most(2), at_most(1));
-        let first = start(&[(&all, two), (&own, one)]);
-        settle().await;
-        let waiting: Vec<_> = (0..5).map(|_| start(&[(&all, two), (&own, one)])).collect();
-        settle().await;
-        assert_eq!((all.counts().await, own.counts().await), ((1, 5), (1, 5)));
-        // Others are served meanwhile, as often as they come.
-        for _ in 0..3 {
-            let served = start(&[(&all, two), (&other, one)]);
-            settle().await;
-            assert!(served.is_finished());
-            assert_eq!(all.counts().await, (2, 5));
-            drop(served.await.unwrap().unwrap());
-            settle().await;
-        }
-        drop(first.await.unwrap().unwrap());
-        for next in waiting {
-            settle().await;
-            assert!(next.is_finished(), "in their order");
-            assert_eq!(own.counts().await.0, 1);
-            drop(next.await.unwrap().unwrap());
-        }
-        settle().await;
-        assert_eq!((all.counts().await, own.counts().await), ((0, 0), (0, 0)));
-    });
-}
-
-#[test]
-fn as_many_wait_as_may_and_with_no_burst_none() {
-    run(async {
-        let (all, own) = (zone(), zone());
-        let of_own = |waiting| Limit {
-            in_flight: NonZeroU32::new(1),
-            ..burst(waiting)
-        };
-        let first = start(&[(&all, at_most(9)), (&own, of_own(2))]);
-        settle().await;
-        let others: Vec<_> = (0..4)
-            .map(|_| start(&[(&all, at_most(9)), (&own, of_own(2))]))
-            .collect();
-        settle().await;
-        let rejected = others.iter().filter(|it| it.is_finished()).count();
-        assert_eq!((rejected, own.counts().await), (2, (1, 2)));
-        let at_once = start(&[(&all, at_most(9)), (&own, of_own(0))]);
-        settle().await;
-        assert_eq!(at_once.await.unwrap().err(), Some(Rejected::InFlight));
-        assert_eq!(all.counts().await, (1, 2), "it has left the other zone");
-        // One of those who wait leaves.
-        for it in others.iter().filter(|it| !it.is_finished()).take(1) {
-            it.abort();
-        }
-        settle().await;
-        assert_eq!((all.counts().await, own.counts().await), ((1, 1), (1, 1)));
-        drop(first.await.unwrap().unwrap());
-        settle().await;
-        assert_eq!((all.counts().await.1, own.counts().await.1), (0, 0));
-    });
+#[actix::test]
+async fn as_many_wait_as_may_and_with_no_burst_none() {
+    let (all, own) = (Bench::without_rate(), Bench::without_rate());
+    let first = start(&[(&all, at_most(9, 200)), (&own, at_most(1, 2))]);
+    settle().await;
+    let others: Vec<_> = (0..4)
+        .map(|_| start(&[(&all, at_most(9, 200)), (&own, at_most(1, 2))]))
+        .collect();
+    settle().await;
+    let rejected = others.iter().filter(|it| it.is_finished()).count();
+    assert_eq!((rejected, own.counts().await), (2, (1, 2)));
+    let at_once = start(&[(&all, at_most(9, 200)), (&own, at_most(1, 0))]);
+    settle().await;
+    assert_eq!(at_once.await.unwrap().err(), Some(Rejected::InFlight));
+    assert_eq!(all.counts().await, (1, 2), "it has left the other zone");
+    // One of those who wait leaves.
+    for it in others.iter().filter(|it| !it.is_finished()).take(1) {
+        it.abort();
+    }
+    settle().await;
+    assert_eq!((all.counts().await, own.counts().await), ((1, 1), (1, 1)));
+    drop(first.await.unwrap().unwrap());
+    settle().await;
+    assert_eq!((all.counts().await.1, own.counts().await.1), (0, 0));
 }
 
 /// A zone whose place always has somebody who waits for it.
@@ -138,7 +85,7 @@ struct Crowd {
 impl Crowd {
     fn new() -> Self {
         Self {
-            bench: zone(),
+            bench: Bench::without_rate(),
             running: None,
             waiting: VecDeque::new(),
         }
@@ -147,7 +94,8 @@ impl Crowd {
     /// Whoever runs ends, one more comes, and the next one runs if a place is free.
     async fn turn(&mut self) {
         self.running = None;
-        self.waiting.push_back(self.bench.join(KEY, at_most(1)));
+        self.waiting
+            .push_back(self.bench.join(KEY, at_most(1, 200)));
         self.admit().await;
     }
 
@@ -163,32 +111,35 @@ impl Crowd {
     }
 }
 
-#[test]
-fn a_request_gets_its_places_though_no_two_are_ever_free_together() {
-    run(async {
-        let (mut left, mut right) = (Crowd::new(), Crowd::new());
-        for crowd in [&mut left, &mut right] {
-            for _ in 0..4 {
-                crowd.waiting.push_back(crowd.bench.join(KEY, at_most(1)));
-            }
-            crowd.admit().await;
+#[actix::test]
+async fn a_request_gets_its_places_though_no_two_are_ever_free_together() {
+    let (mut left, mut right) = (Crowd::new(), Crowd::new());
+    for crowd in [&mut left, &mut right] {
+        for _ in 0..4 {
+            crowd
+                .waiting
+                .push_back(crowd.bench.join(KEY, at_most(1, 200)));
         }
-        let both = start(&[(&left.bench, at_most(1)), (&right.bench, at_most(1))]);
-        let mut turns = 0;
-        while !both.is_finished() {
-            assert!(turns < 200, "it waits for ever");
-            turns += 1;
-            left.turn().await;
-            right.admit().await;
-            right.turn().await;
-            left.admit().await;
-        }
-        assert_eq!(both.await.unwrap().unwrap().len(), 2);
-        // And they go on.
-        left.admit().await;
+        crowd.admit().await;
+    }
+    let both = start(&[
+        (&left.bench, at_most(1, 200)),
+        (&right.bench, at_most(1, 200)),
+    ]);
+    let mut turns = 0;
+    while !both.is_finished() {
+        assert!(turns < 200, "it waits for ever");
+        turns += 1;
+        left.turn().await;
         right.admit().await;
-        assert!(left.running.is_some() && right.running.is_some());
-    });
+        right.turn().await;
+        left.admit().await;
+    }
+    assert_eq!(both.await.unwrap().unwrap().len(), 2);
+    // And they go on.
+    left.admit().await;
+    right.admit().await;
+    assert!(left.running.is_some() && right.running.is_some());
 }
 
 #[derive(Clone, Debug)]
@@ -226,7 +177,9 @@ impl Zones {
             Step::Come(needs) => {
                 let zones = self.benches.iter().zip(PLACES).enumerate();
                 let zones = zones.filter(|(nth, _)| needs >> nth & 1 == 1);
-                let zones: Vec<_> = zones.map(|(_, (it, most))| (it, at_most(most))).collect();
+                let zones: Vec<_> = zones
+                    .map(|(_, (it, most))| (it, at_most(most, 200)))
+                    .collect();
                 self.waiting.push((needs, start(&zones)));
             }
             Step::End(index) if !self.running.is_empty() => {
@@ -275,7 +228,7 @@ proptest! {
     ) {
         run(async {
             let mut zones = Zones {
-                benches: [zone(), zone(), zone()],
+                benches: [Bench::without_rate(), Bench::without_rate(), Bench::without_rate()],
                 waiting: Vec::new(),
                 running: Vec::new(),
             };

@@ -19,22 +19,20 @@ async fn retry_after(bench: &Bench) -> Duration {
     }
 }
 
-#[test]
-fn a_day_ends_at_midnight_of_the_wall_clock_after_a_step() {
-    run(async {
-        let (mut settings, mut tuning) = settings("5r/d", 10);
-        (settings.algorithm, tuning.algorithm) = (Algorithm::FixedWindow, Algorithm::FixedWindow);
-        let bench = Bench::with((settings, tuning));
-        let left = |ahead: u64| {
-            let second = START.as_nanos() / 1_000_000_000 + ahead;
-            Duration::from_secs(DAY - second % DAY)
-        };
-        assert_eq!(retry_after(&bench).await, left(0));
-        step_wall(600);
-        assert_eq!(retry_after(&bench).await, left(600));
-        bench.advance(left(600)).await;
-        let mut joining = bench.join("a", burst(4));
-        Bench::settle().await;
-        assert!(matches!(peek(&mut joining).await, Some(Ok(_))));
-    });
+#[actix::test]
+async fn a_day_ends_at_midnight_of_the_wall_clock_after_a_step() {
+    let (mut settings, mut tuning) = settings("5r/d", 10);
+    (settings.algorithm, tuning.algorithm) = (Algorithm::FixedWindow, Algorithm::FixedWindow);
+    let bench = Bench::with((settings, tuning));
+    let left = |ahead: u64| {
+        let second = START.as_nanos() / 1_000_000_000 + ahead;
+        Duration::from_secs(DAY - second % DAY)
+    };
+    assert_eq!(retry_after(&bench).await, left(0));
+    step_wall(600);
+    assert_eq!(retry_after(&bench).await, left(600));
+    bench.advance(left(600)).await;
+    let mut joining = bench.join("a", burst(4));
+    Bench::settle().await;
+    assert!(matches!(peek(&mut joining).await, Some(Ok(_))));
 }

@@ -1,37 +1,23 @@
-use std::io;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
 use config;
 use futures_util::FutureExt;
-use futures_util::future::LocalBoxFuture;
 use limit::{Cost, Delay, Limit, Moment};
-use redis::RedisResult;
 
 use super::super::{Paces, Reply, SharedKey, Sharing, StoreLink};
 use super::*;
 use crate::observe::metrics::ZoneMetrics;
-use crate::store::{StoreHealth, Url, simulated};
+use crate::store::{StoreHealth, simulated};
 use crate::time::pacer::Pacer;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
-/// A network on which nobody answers.
-struct NoStore;
-
-impl simulated::Network for NoStore {
-    fn dial(&self, _: &Url) -> LocalBoxFuture<'static, RedisResult<simulated::Connection>> {
-        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-        std::future::ready(Err(refused.into())).boxed_local()
-    }
-}
-
 fn link() -> Rc<StoreLink> {
-    let text = "[redis]\nurl = \"redis://127.0.0.1\"\n[zones.z]\nkey = \"$remote_addr\"\n\
-                rate = \"1r/s\"\nstore = \"redis\"\n[origins.a]\n\
-                servers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n";
-    let settings = config::parse(text, Path::new("gateway.toml"), false).unwrap();
+    let settings = crate::test_settings::with(
+        "[redis]\nurl = \"redis://127.0.0.1\"\n\
+         [zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\nstore = \"redis\"",
+    );
     let zone = &settings.zones[0];
     let sharing = Sharing {
         store_health: Arc::new(StoreHealth::new(config::Redis::default())),
@@ -56,40 +42,36 @@ fn batch(link: &Rc<StoreLink>, keys: [&str; 2]) -> Rc<[Ask]> {
     keys.map(ask).into()
 }
 
-#[test]
-fn an_answer_waits_for_the_earlier_requests_of_its_key() {
-    actix_rt::System::new().block_on(async {
-        let _network = simulated::set_network(Rc::new(NoStore));
-        let (link, carried, told) = (link(), Carried::default(), RefCell::new(Vec::new()));
-        let tell = |ask: &Ask, name: &'static str| {
-            ask.tell(Err(NoReply));
-            told.borrow_mut().push(name);
-        };
-        let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["c", "b"]));
-        carried.add(&first);
-        carried.add(&second);
-        let mut overtakes = pin!(carried.tell_in_order(&second, vec!["c", "second b"], tell));
-        assert!(overtakes.as_mut().now_or_never().is_none());
-        assert_eq!(told.take(), ["c"]);
-        let answers = vec!["a", "first b"];
-        carried.tell_in_order(&first, answers, tell).await;
-        carried.note_told();
-        overtakes.await;
-        assert_eq!(told.take(), ["a", "first b", "second b"]);
-    });
+#[actix::test]
+async fn an_answer_waits_for_the_earlier_requests_of_its_key() {
+    let _network = simulated::set_network(Rc::new(simulated::NoStore));
+    let (link, carried, told) = (link(), Carried::default(), RefCell::new(Vec::new()));
+    let tell = |ask: &Ask, name: &'static str| {
+        ask.tell(Err(NoReply));
+        told.borrow_mut().push(name);
+    };
+    let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["c", "b"]));
+    carried.add(&first);
+    carried.add(&second);
+    let mut overtakes = pin!(carried.tell_in_order(&second, vec!["c", "second b"], tell));
+    assert!(overtakes.as_mut().now_or_never().is_none());
+    assert_eq!(told.take(), ["c"]);
+    let answers = vec!["a", "first b"];
+    carried.tell_in_order(&first, answers, tell).await;
+    carried.note_told();
+    overtakes.await;
+    assert_eq!(told.take(), ["a", "first b", "second b"]);
 }
 
-#[test]
-fn no_answer_waits_for_requests_that_were_abandoned() {
-    actix_rt::System::new().block_on(async {
-        let _network = simulated::set_network(Rc::new(NoStore));
-        let (link, carried) = (link(), Carried::default());
-        let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["b", "a"]));
-        carried.add(&first);
-        carried.add(&second);
-        let mut overtakes = pin!(carried.tell_in_order(&second, vec![(), ()], |_, ()| {}));
-        assert!(overtakes.as_mut().now_or_never().is_none());
-        carried.abandon(|other| Rc::ptr_eq(other, &first));
-        overtakes.await;
-    });
+#[actix::test]
+async fn no_answer_waits_for_requests_that_were_abandoned() {
+    let _network = simulated::set_network(Rc::new(simulated::NoStore));
+    let (link, carried) = (link(), Carried::default());
+    let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["b", "a"]));
+    carried.add(&first);
+    carried.add(&second);
+    let mut overtakes = pin!(carried.tell_in_order(&second, vec![(), ()], |_, ()| {}));
+    assert!(overtakes.as_mut().now_or_never().is_none());
+    carried.abandon(|other| Rc::ptr_eq(other, &first));
+    overtakes.await;
 }
