@@ -253,6 +253,21 @@ mod tests {
         Duration::from_millis(millis)
     }
 
+    fn head(sent: u64, took: u64, status: u16) -> (Moment, AnswerEvent) {
+        let took = millis(took);
+        (at(sent), AnswerEvent::Head { took, status })
+    }
+
+    fn whole(sent: u64, took: u64) -> (Moment, AnswerEvent) {
+        let (took, status) = (millis(took), 200);
+        (at(sent), AnswerEvent::Whole { took, status })
+    }
+
+    fn abandoned(sent: u64, took: u64) -> (Moment, AnswerEvent) {
+        let (took, had_head) = (millis(took), false);
+        (at(sent), AnswerEvent::Abandoned { had_head, took })
+    }
+
     #[test]
     fn each_request_is_told_with_when_it_was_sent() {
         let mut observer = Observer::default();
@@ -270,30 +285,15 @@ mod tests {
         // It was there before, or has ended.
         observer.answered(7, 200, TIME, at(91));
         observer.ended(1, PlaceEnd::Whole, TIME, at(92));
-        let head = |took, status| AnswerEvent::Head {
-            took: millis(took),
-            status,
-        };
+        let failed = |sent, had_head| (at(sent), AnswerEvent::Failed { had_head });
         let expected = [
-            (at(1), head(10, 200)),
-            (
-                at(1),
-                AnswerEvent::Whole {
-                    took: millis(20),
-                    status: 200,
-                },
-            ),
-            (at(2), head(20, 500)),
-            (at(2), AnswerEvent::Failed { had_head: true }),
-            (at(3), AnswerEvent::Failed { had_head: false }),
-            (
-                at(4),
-                AnswerEvent::Abandoned {
-                    had_head: false,
-                    took: millis(40),
-                },
-            ),
-            (at(5), head(50, 101)),
+            head(1, 10, 200),
+            whole(1, 20),
+            head(2, 20, 500),
+            failed(2, true),
+            failed(3, false),
+            abandoned(4, 40),
+            head(5, 50, 101),
         ];
         assert_eq!(observer.events, expected);
         assert_eq!(observer.followed.keys().collect::<Vec<_>>(), [&6]);
@@ -320,27 +320,11 @@ mod tests {
         observer.answered(2, 408, time, at(7000));
         observer.ended(3, PlaceEnd::Abandoned, time, at(8000));
         assert_eq!((observer.awaiting, observer.followed.len()), (0, 1));
-        let head = |took, status| AnswerEvent::Head {
-            took: millis(took),
-            status,
-        };
         let expected = [
-            (at(5000), head(10, 200)),
-            (
-                at(5000),
-                AnswerEvent::Whole {
-                    took: millis(25),
-                    status: 200,
-                },
-            ),
-            (at(7000), head(0, 408)),
-            (
-                at(8000),
-                AnswerEvent::Abandoned {
-                    had_head: false,
-                    took: Duration::ZERO,
-                },
-            ),
+            head(5000, 10, 200),
+            whole(5000, 25),
+            head(7000, 0, 408),
+            abandoned(8000, 0),
         ];
         assert_eq!(observer.events, expected);
     }

@@ -200,18 +200,12 @@ impl OriginGate {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::time::Duration;
 
     use super::*;
-    use config::parse;
 
     fn origin(fields: &str) -> config::Origin {
-        let text = format!(
-            "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n{fields}\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\n"
-        );
-        let mut settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
+        let mut settings = crate::test_settings::with_fields("", fields, "");
         settings.origins.remove(0)
     }
 

@@ -174,13 +174,13 @@ mod tests {
     fn each_library_has_a_line_a_second() {
         let libraries = Libraries::default();
         let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
-        let shown = [
+        let asked = [
             ("h2", 1_000),
             ("h2", 1_100),
             ("rustls", 1_200),
             ("h2", 2_000),
-        ]
-        .map(|(library, millis)| libraries.show(library, false, at(millis)));
+        ];
+        let shown = asked.map(|(library, millis)| libraries.show(library, false, at(millis)));
         assert_eq!(shown, [Some(0), None, Some(0), Some(1)]);
     }
 
@@ -188,14 +188,15 @@ mod tests {
     fn a_shortage_of_descriptors_has_a_line_a_minute_and_hides_nothing_else() {
         let libraries = Libraries::default();
         let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
-        let shown = [
+        let show = |is, seconds| libraries.show("actix_server", is, at(seconds));
+        let asked = [
             (true, 60),
             (true, 61),
             (false, 61),
             (true, 119),
             (true, 120),
-        ]
-        .map(|(is_shortage, seconds)| libraries.show("actix_server", is_shortage, at(seconds)));
+        ];
+        let shown = asked.map(|(is_shortage, seconds)| show(is_shortage, seconds));
         assert_eq!(shown, [Some(0), None, Some(0), None, Some(2)]);
     }
 
@@ -244,14 +245,10 @@ mod tests {
         for format in [Format::Text, Format::Json] {
             for errno in [23, 24] {
                 let told = line(format, failed(errno));
-                assert!(
-                    told.contains(SHORTAGE) && told.contains("LimitNOFILE="),
-                    "{told}"
-                );
-                assert!(
-                    told.contains("ERROR") && !told.contains("os error"),
-                    "{told}"
-                );
+                let names_it = told.contains(SHORTAGE) && told.contains("LimitNOFILE=");
+                assert!(names_it, "{told}");
+                let is_an_error = told.contains("ERROR") && !told.contains("os error");
+                assert!(is_an_error, "{told}");
                 assert_eq!(told.lines().count(), 1, "{told}");
                 if matches!(format, Format::Json) {
                     let object: serde_json::Value = serde_json::from_str(&told).expect("JSON");

@@ -152,13 +152,9 @@ mod tests {
     fn names_are_of_bounded_length() {
         assert_eq!(cut(&[b'a'; 128]), "a".repeat(128));
         assert_eq!(cut(&vec![b'a'; 60_000]), format!("{}…", "a".repeat(128)));
-        assert_eq!(
-            cut("é".repeat(60_000).as_bytes()),
-            format!("{}…", "é".repeat(128))
-        );
-        assert_eq!(
-            cut("😀".repeat(200).as_bytes()),
-            format!("{}…", "😀".repeat(128))
-        );
+        let found = cut("é".repeat(60_000).as_bytes());
+        assert_eq!(found, format!("{}…", "é".repeat(128)));
+        let found = cut("😀".repeat(200).as_bytes());
+        assert_eq!(found, format!("{}…", "😀".repeat(128)));
     }
 }

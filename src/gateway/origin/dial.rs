@@ -202,12 +202,9 @@ mod tests {
 
     /// Returns an IPv4 and an IPv6 address with the same port, and a listener on only one of them.
     async fn one_of_two(listens: &str) -> (Vec<SocketAddr>, TcpListener) {
-        let both = ["[::1]:0", "127.0.0.1:0"];
+        let both = ["[::1]:0", "127.0.0.1:0"].map(|address| address.parse().unwrap());
         let listener = TcpListener::bind(format!("{listens}:0")).await.unwrap();
-        (
-            both.map(|address| address.parse().unwrap()).into(),
-            listener,
-        )
+        (both.into(), listener)
     }
 
     #[tokio::test]
@@ -258,11 +255,9 @@ mod tests {
     fn only_where_the_host_has_an_address_a_local_port_is_missing() {
         let missing = |error: &io::Error| Errno::from_io_error(error) == Some(Errno::ADDRNOTAVAIL);
         let error = || io::Error::from(Errno::ADDRNOTAVAIL);
-        assert!(missing(&told_apart(
-            error(),
-            "127.0.0.1:9".parse().unwrap()
-        )));
-        let refused = told_apart(Errno::CONNREFUSED.into(), "127.0.0.1:9".parse().unwrap());
+        let local = "127.0.0.1:9".parse().unwrap();
+        assert!(missing(&told_apart(error(), local)));
+        let refused = told_apart(Errno::CONNREFUSED.into(), local);
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 

@@ -127,10 +127,8 @@ mod tests {
         let sum = |line: &Timeline<3>| line.columns().iter().map(|column| column[0]).sum::<u64>();
         assert_eq!(sum(&line), 100_000);
         assert_eq!((line.columns()[0][1], line.columns()[1][1]), (8, 0));
-        assert_eq!(
-            line.columns().iter().map(|column| column[2]).max(),
-            Some(776)
-        );
+        let found = line.columns().iter().map(|column| column[2]).max();
+        assert_eq!(found, Some(776));
         assert!(line.columns().len() <= MAX_COLUMNS);
         assert_eq!((line.begin(), line.width()), (1_000, 80));
         let coarse = line.coarser(line.width_of(100));
@@ -143,9 +141,7 @@ mod tests {
         let mut line = Timeline::new(1, [Join::Sum]);
         line.put(0, 0, 1);
         line.put(u64::MAX, 0, 1);
-        assert_eq!(
-            line.columns().iter().map(|column| column[0]).sum::<u64>(),
-            2
-        );
+        let found = line.columns().iter().map(|column| column[0]).sum::<u64>();
+        assert_eq!(found, 2);
     }
 }

@@ -212,20 +212,14 @@ mod tests {
         assert_eq!(text.len(), 43);
         let read = signer.read_ticket(text.as_bytes(), b"192.0.2.1");
         assert_eq!(read, Some(current(TICKET)));
-        let silent = Ticket {
-            told: None,
-            ..TICKET
-        };
+        let told = None;
+        let silent = Ticket { told, ..TICKET };
         let text = signer.ticket(&silent, b"");
-        assert_eq!(
-            signer.read_ticket(text.as_bytes(), b""),
-            Some(current(silent))
-        );
+        let found = signer.read_ticket(text.as_bytes(), b"");
+        assert_eq!(found, Some(current(silent)));
         let text = signer.session(99, b"x");
-        assert_eq!(
-            signer.read_session(text.as_bytes(), b"x"),
-            Some(current(99))
-        );
+        let found = signer.read_session(text.as_bytes(), b"x");
+        assert_eq!(found, Some(current(99)));
     }
 
     #[test]
@@ -240,24 +234,15 @@ mod tests {
             ("a secret of 16 b", "shop", 7, b""),
         ] {
             let other = signer(&[secret], room, life);
-            assert_eq!(
-                other.read_ticket(ticket.as_bytes(), bind),
-                None,
-                "{room} {life}"
-            );
+            let found = other.read_ticket(ticket.as_bytes(), bind);
+            assert_eq!(found, None, "{room} {life}");
         }
         let bind = &b"192.0.2.1"[..];
-        assert_eq!(
-            made.read_session(ticket.as_bytes(), bind),
-            None,
-            "it is no session"
-        );
+        let found = made.read_session(ticket.as_bytes(), bind);
+        assert_eq!(found, None, "it is no session");
         let session = made.session(1234, bind);
-        assert_eq!(
-            made.read_ticket(session.as_bytes(), bind),
-            None,
-            "it is no ticket"
-        );
+        let found = made.read_ticket(session.as_bytes(), bind);
+        assert_eq!(found, None, "it is no ticket");
         // Any change of any sign.
         for nth in 0..ticket.len() {
             for other in [b'A', b'z', b'=', b' ', b'%'] {
@@ -268,13 +253,8 @@ mod tests {
                 }
             }
         }
-        for text in [
-            "",
-            "A",
-            &ticket[1..],
-            &format!("{ticket}AAAA"),
-            &"A".repeat(10_000),
-        ] {
+        let (longer, long) = (format!("{ticket}AAAA"), "A".repeat(10_000));
+        for text in ["", "A", &ticket[1..], &longer, &long] {
             assert_eq!(made.read_ticket(text.as_bytes(), bind), None, "{text}");
         }
     }

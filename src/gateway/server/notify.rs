@@ -139,18 +139,15 @@ mod tests {
 
     #[test]
     fn a_status_is_one_line() {
-        let settings = |text: &str| {
-            let text = format!(
-                "{text}\n[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"app\""
-            );
-            config::parse(&text, std::path::Path::new("/x/gateway.toml"), false).unwrap()
-        };
-        let plain = settings("");
+        let plain = crate::test_settings::with("");
+        let found = serving(&plain.server);
         assert_eq!(
-            serving(&plain.server),
+            found,
             "Serving at 127.0.0.1:8080; live page at http://127.0.0.1:9090/"
         );
-        let odd = settings("[server]\nlisten = [\"unix:a\\nMAINPID=1\"]\nadmin = \"off\"");
+        let odd = crate::test_settings::with(
+            "[server]\nlisten = [\"unix:a\\nMAINPID=1\"]\nadmin = \"off\"",
+        );
         let told = serving(&odd.server);
         assert!(told.ends_with("a?MAINPID=1"), "{told}");
     }

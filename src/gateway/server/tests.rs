@@ -98,10 +98,8 @@ fn ask(gateway: SocketAddr, key: &str, stop: &AtomicBool) -> Answers {
             answers.passed += 1;
         } else {
             assert!(lines[0].starts_with("http/1.1 503"), "{lines:?}");
-            assert!(
-                lines.iter().any(|line| line.starts_with("retry-after: ")),
-                "{lines:?}"
-            );
+            let says_when = lines.iter().any(|line| line.starts_with("retry-after: "));
+            assert!(says_when, "{lines:?}");
             answers.unavailable += 1;
         }
     }
@@ -126,10 +124,8 @@ fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(seen) = look() {
             return seen;
         }
-        assert!(
-            clock::now().since(began) < Duration::from_secs(30),
-            "{what}: waited in vain"
-        );
+        let is_in_time = clock::now().since(began) < Duration::from_secs(30);
+        assert!(is_in_time, "{what}: waited in vain");
         sleep(Duration::from_millis(5));
     }
 }
@@ -203,10 +199,8 @@ fn actors_panic_under_load_and_every_request_is_answered() {
         let answer = get(admin, "/readyz");
         answer.starts_with("HTTP/1.1 503").then_some(answer)
     });
-    assert!(
-        not_ready.contains("zone z has panicked several times"),
-        "{not_ready}"
-    );
+    let says_why = not_ready.contains("zone z has panicked several times");
+    assert!(says_why, "{not_ready}");
     within("it is ready again", || {
         get(admin, "/readyz")
             .starts_with("HTTP/1.1 200")

@@ -116,10 +116,8 @@ mod tests {
 
     #[test]
     fn a_fast_start_pays_for_nothing() {
-        assert_eq!(
-            left_after(floor(30, 250), &[(0, 1 << 40), (30, 0)]),
-            [30, 0]
-        );
+        let found = left_after(floor(30, 250), &[(0, 1 << 40), (30, 0)]);
+        assert_eq!(found, [30, 0]);
     }
 
     #[test]

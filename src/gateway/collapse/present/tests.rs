@@ -32,14 +32,8 @@ fn head(status: u16, lines: &[(&str, &str)]) -> AnswerHead {
 
 /// An answer with both validators, made a second after its last change.
 fn validated() -> AnswerHead {
-    head(
-        200,
-        &[
-            ("etag", "\"abc\""),
-            ("Last-Modified", MODIFIED),
-            ("DATE", AFTER),
-        ],
-    )
+    let tag = ("etag", "\"abc\"");
+    head(200, &[tag, ("Last-Modified", MODIFIED), ("DATE", AFTER)])
 }
 
 /// A request with these fields.

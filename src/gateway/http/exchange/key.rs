@@ -221,14 +221,11 @@ mod tests {
     use crate::http::downstream::{ConnectionContext, Peer};
     use crate::http::message::RequestHead;
     use crate::http::message::test_heads;
-    use config;
 
     fn key_of(template: &str, more: &str, (head, peer): (RequestHead, &str)) -> Option<String> {
-        let file = format!(
-            "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n\
-             [zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{more}\n"
-        );
-        let settings = config::parse(&file, std::path::Path::new("gateway.toml"), false).unwrap();
+        let settings = crate::test_settings::with(&format!(
+            "[zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{more}"
+        ));
         let peer = Peer {
             address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
             ..Peer::default()
@@ -296,11 +293,8 @@ mod tests {
             ("all", "all"),
         ];
         for (template, expected) in cases {
-            assert_eq!(
-                key_of(template, "", request()).as_deref(),
-                Some(expected),
-                "{template}"
-            );
+            let found = key_of(template, "", request());
+            assert_eq!(found.as_deref(), Some(expected), "{template}");
         }
     }
 
@@ -317,54 +311,35 @@ mod tests {
 
     #[test]
     fn a_key_that_comes_out_empty_is_none_and_one_too_long_is_cut() {
-        for template in [
-            "$http_none",
-            "$cookie_none",
-            "$arg_none",
-            "$http_none$arg_none",
-        ] {
+        for template in "$http_none|$cookie_none|$arg_none|$http_none$arg_none".split('|') {
             assert_eq!(key_of(template, "", request()), None, "{template}");
         }
         let long = |length| with("x-long", "k".repeat(length).as_bytes());
-        assert_eq!(
-            key_of("$http_x_long", "", long(65_535)).map(|key| key.len()),
-            Some(65_535)
-        );
-        assert_eq!(
-            key_of("$http_x_long", "", long(65_536)),
-            key_of("$http_x_long", "", long(65_535)),
-        );
+        let found = key_of("$http_x_long", "", long(65_535)).map(|key| key.len());
+        assert_eq!(found, Some(65_535));
+        let found = key_of("$http_x_long", "", long(65_536));
+        assert_eq!(found, key_of("$http_x_long", "", long(65_535)),);
     }
 
     #[test]
     fn addresses_of_ipv6_are_cut_to_their_prefix() {
         let cases = [
-            ("", "[2001:db8:1:2:3:4:5:6]:9", "2001:db8:1:2::"),
-            (
-                "ipv6_prefix = 128",
-                "[2001:db8:1:2:3:4:5:6]:9",
-                "2001:db8:1:2:3:4:5:6",
-            ),
-            (
-                "ipv6_prefix = 48",
-                "[2001:db8:1:2:3:4:5:6]:9",
-                "2001:db8:1::",
-            ),
-            ("ipv6_prefix = 0", "[2001:db8:1:2:3:4:5:6]:9", "::"),
-            ("", "[::ffff:192.0.2.9]:9", "192.0.2.9"),
-            ("", "[64:ff9b::192.0.2.9]:9", "192.0.2.9"),
-            (
-                "ipv6_prefix = 128",
-                "[64:ff9b::1:192.0.2.9]:9",
-                "64:ff9b::1:c000:209",
-            ),
+            ("", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("128", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2:3:4:5:6"),
+            ("48", "2001:db8:1:2:3:4:5:6", "2001:db8:1::"),
+            ("0", "2001:db8:1:2:3:4:5:6", "::"),
+            ("", "::ffff:192.0.2.9", "192.0.2.9"),
+            ("", "64:ff9b::192.0.2.9", "192.0.2.9"),
+            ("128", "64:ff9b::1:192.0.2.9", "64:ff9b::1:c000:209"),
         ];
-        for (more, peer, expected) in cases {
-            assert_eq!(
-                key_of("$remote_addr", more, (request().0, peer)).as_deref(),
-                Some(expected),
-                "{more} {peer}"
-            );
+        for (prefix, peer, expected) in cases {
+            let more = match prefix {
+                "" => String::new(),
+                _ => format!("ipv6_prefix = {prefix}"),
+            };
+            let request = (request().0, &*format!("[{peer}]:9"));
+            let found = key_of("$remote_addr", &more, request);
+            assert_eq!(found.as_deref(), Some(expected), "{prefix} {peer}");
         }
     }
 

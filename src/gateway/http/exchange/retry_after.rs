@@ -132,19 +132,13 @@ mod tests {
 
     #[test]
     fn each_form_of_a_date_is_read() {
-        for value in [
-            "Sun, 06 Nov 1994 08:49:37 GMT",
-            "Sunday, 06-Nov-94 08:49:37 GMT",
-            "Sun Nov  6 08:49:37 1994",
-            "  Sun, 06 Nov 1994 08:49:37 GMT ",
-            "sun, 06 nov 1994 08:49:37 gmt",
-            "Sun, 6 Nov 1994 08:49:37 GMT",
-            "Sun, 06 Nov 1994 08:49:37 +0000",
-            "Sun, 06 Nov 1994 09:49:37 +0100",
-            "06 Nov 1994 08:49:37 GMT",
-            "1994-11-06T08:49:37Z",
-            "1994-11-06T09:49:36.250+01:00",
-        ] {
+        let values = "Sun, 06 Nov 1994 08:49:37 GMT|Sunday, 06-Nov-94 08:49:37 GMT|\
+            Sun Nov  6 08:49:37 1994|  Sun, 06 Nov 1994 08:49:37 GMT |\
+            sun, 06 nov 1994 08:49:37 gmt|Sun, 6 Nov 1994 08:49:37 GMT|\
+            Sun, 06 Nov 1994 08:49:37 +0000|Sun, 06 Nov 1994 09:49:37 +0100|\
+            06 Nov 1994 08:49:37 GMT|1994-11-06T08:49:37Z|\
+            1994-11-06T09:49:36.250+01:00";
+        for value in values.split('|') {
             assert_eq!(seconds(value), Some(7), "{value:?}");
         }
         for value in [
@@ -157,31 +151,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_not_read() {
-        for value in [
-            "",
-            " ",
-            "-1",
-            "+5",
-            "5s",
-            "5 s",
-            "1,5",
-            "5, 20",
-            "1.",
-            ".5",
-            ".",
-            "1.5.2",
-            "1e3",
-            "0x10",
-            "\"20\"",
-            "soon",
-            "later 20",
-            "NaN",
-            "Infinity",
-            "Sun, 99 Nov 1994 08:49:37 GMT",
-            "Sun, 06 Nov 1994",
-            "1994-11-06",
-            "\u{ff12}\u{ff10}",
-        ] {
+        let values = "| |-1|+5|5s|5 s|1,5|5, 20|1.|.5|.|1.5.2|1e3|0x10|\"20\"|soon|later 20|\
+            NaN|Infinity|Sun, 99 Nov 1994 08:49:37 GMT|Sun, 06 Nov 1994|1994-11-06|\
+            \u{ff12}\u{ff10}";
+        for value in values.split('|') {
             assert_eq!(seconds(value), None, "{value:?}");
         }
         assert_eq!(parse(b"\xff", Moment::default()), None);

@@ -158,20 +158,12 @@ impl Gateway {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use config::parse;
-
-    const ROUTES: &str = "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n\
-        [[routes]]\npath = \"/\"\norigin = \"app\"\n\
-        [[routes]]\npath = \"/a\"\norigin = \"app\"\n\
-        [[routes]]\npath = \"/no\"\nrefuse = 404\n";
 
     fn routes() -> Vec<Route> {
-        parse(ROUTES, Path::new("gateway.toml"), false)
-            .unwrap()
-            .routes
+        let more = "[[routes]]\npath = \"/a\"\norigin = \"app\"\n\
+            [[routes]]\npath = \"/no\"\nrefuse = 404\n";
+        crate::test_settings::with_fields("", "", more).routes
     }
 
     fn at(seconds: u64) -> Moment {

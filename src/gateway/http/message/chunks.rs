@@ -165,5 +165,3 @@ impl Chunks {
 
 #[cfg(test)]
 mod properties;
-#[cfg(test)]
-mod tests;

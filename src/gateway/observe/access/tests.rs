@@ -64,11 +64,7 @@ fn without_a_limit_there_is_the_plan_at_the_gate() {
         ..entry()
     };
     let only = at_gate(None);
-    assert!(
-        text(&only).contains("\" key=\"alice\" queue="),
-        "{}",
-        text(&only)
-    );
+    assert!(text(&only).contains("\" key=\"alice\" queue="));
     assert!(text(&only).contains(" plan=silver plan_zone=z "));
     let line: serde_json::Value = serde_json::from_str(&json(&only)).unwrap();
     assert_eq!(line["key"], "alice");
@@ -78,10 +74,8 @@ fn without_a_limit_there_is_the_plan_at_the_gate() {
     // What a limit says comes first.
     let both = json(&at_gate(entry().limited));
     assert!(both.contains("\"plan\":\"gold\""), "{both}");
-    assert!(
-        !both.contains("alice") && !both.contains("plan_zone"),
-        "{both}"
-    );
+    let is_left_out = !both.contains("alice") && !both.contains("plan_zone");
+    assert!(is_left_out, "{both}");
 }
 
 #[test]
@@ -126,19 +120,9 @@ fn json_has_the_fields_that_there_is_something_to_say_of() {
         origin_rejected: None,
         ..entry()
     });
-    for absent in [
-        "method",
-        "target",
-        "protocol",
-        "zone",
-        "key",
-        "limit_status",
-        "excess",
-        "origin\"",
-        "queue_seconds",
-        "origin_queue_seconds",
-        "origin_rejected",
-    ] {
+    let absents = "method|target|protocol|zone|key|limit_status|excess|origin\"|queue_seconds|\
+        origin_queue_seconds|origin_rejected";
+    for absent in absents.split('|') {
         assert!(!bare.contains(&format!("\"{absent}")), "{bare}");
     }
 }

@@ -1,5 +1,4 @@
 use std::io;
-use std::path::Path;
 
 use super::*;
 
@@ -12,7 +11,7 @@ fn origin(count: usize, fail_timeout: &str) -> (Failures, Vec<Arc<Server>>) {
         "[origins.a]\nservers = {urls:?}\nmax_fails = 1\nfail_timeout = \"{fail_timeout}\"\n\
          [[routes]]\npath = \"/\"\norigin = \"a\"\n"
     );
-    let settings = config::parse(&text, Path::new("gateway.toml"), false).expect("a file");
+    let settings = crate::test_settings::of_file(&text);
     let origin = &settings.origins[0];
     let servers = origin.servers.iter();
     let servers: Vec<_> = servers

@@ -1,10 +1,9 @@
-use std::path::Path;
-
 use super::*;
 use crate::origin::error::OriginError;
 use crate::origin::good_answers::Client;
 use crate::origin::health::MaxFails;
 use crate::origin::in_flight_table::Sender;
+use crate::test_settings;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -13,7 +12,7 @@ fn group(servers: &str, more: &str) -> (Arc<Group>, Vec<Arc<Server>>) {
     let text = format!(
         "[origins.a]\nservers = [{servers}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"a\"\n"
     );
-    let settings = config::parse(&text, Path::new("gateway.toml"), false).expect("a file");
+    let settings = test_settings::of_file(&text);
     let origin = &settings.origins[0];
     let servers = origin.servers.iter();
     let servers: Vec<_> = servers
@@ -118,11 +117,8 @@ fn a_backup_with_a_limit_stands_in_and_adds_no_room() {
     let servers =
         "{ url = \"http://a\", max_in_flight = 4 }, { url = \"http://b\", backup = true }";
     let (group, _) = self::group(servers, "");
-    assert_eq!(
-        group.room(at(0)),
-        None,
-        "the backup takes what the other cannot"
-    );
+    let found = group.room(at(0));
+    assert_eq!(found, None, "the backup takes what the other cannot");
 }
 
 #[test]

@@ -120,18 +120,12 @@ mod tests {
             let ahead = read.offset().unwrap().seconds();
             assert_eq!(plain(text.as_bytes()), Some((long, ahead)), "{text}");
         }
-        for text in [
-            "29/Feb/2023:00:00:00 +0000",
-            "21/Nov/2026:24:00:00 +0000",
-            "21/Nov/2026:03:33:47 *0000",
-            "21/nov/2026:03:33:47 +0000",
-            "2x/Nov/2026:03:33:47 +0000",
-            "21/Nov/2026:03:33:47 +9900",
-            "21/Nov/2026:03:33:47",
-            "",
-            "01/Jan/1970:00:00:00 +0100",
-            "01/Jan/2555:00:00:00 +0000",
-        ] {
+        let texts = "29/Feb/2023:00:00:00 +0000|21/Nov/2026:24:00:00 +0000|\
+            21/Nov/2026:03:33:47 *0000|21/nov/2026:03:33:47 +0000|\
+            2x/Nov/2026:03:33:47 +0000|21/Nov/2026:03:33:47 +9900|\
+            21/Nov/2026:03:33:47||01/Jan/1970:00:00:00 +0100|\
+            01/Jan/2555:00:00:00 +0000";
+        for text in texts.split('|') {
             assert_eq!(plain(text.as_bytes()), None, "{text}");
         }
     }
@@ -144,20 +138,11 @@ mod tests {
             ("01/Nov/2026:08:00:00 -0100", nine, -3600),
             ("1793523600.5", nine + 500_000_000, 0),
         ] {
-            assert_eq!(
-                any(text),
-                Some((Moment::from_nanos(nanos), ahead)),
-                "{text}"
-            );
+            let found = any(text);
+            assert_eq!(found, Some((Moment::from_nanos(nanos), ahead)), "{text}");
         }
-        for text in [
-            "",
-            "-",
-            "now",
-            "9999-01-01T00:00:00Z",
-            "1969-12-31T23:59:59Z",
-            "-1",
-        ] {
+        let texts = "|-|now|9999-01-01T00:00:00Z|1969-12-31T23:59:59Z|-1";
+        for text in texts.split('|') {
             assert_eq!(any(text), None, "{text}");
         }
     }

@@ -1,7 +1,6 @@
 //! The replay compared with one that looks at every millisecond, and with and without a gate.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use config::Settings;
@@ -23,7 +22,7 @@ fn settings(origin: &str, rest: &str) -> Settings {
          [zones.all]\nkey = \"all\"\nrate = \"20r/s\"\n\
          [zones.token]\nkey = \"$remote_addr\"\nrate = \"5r/s\"\nalgorithm = \"token_bucket\"\n"
     );
-    config::parse(&text, Path::new("gateway.toml"), false).unwrap()
+    crate::test_settings::of_file(&text)
 }
 
 fn line((at, key, holds): Request, path: &'static str) -> Line<'static> {

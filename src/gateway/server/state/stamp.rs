@@ -72,10 +72,8 @@ mod tests {
         assert_eq!(nanos(stamp(1_010, 3, "b")), Some(10));
         assert_eq!(nanos(stamp(999, 3, "b")), None);
         assert_eq!(nanos(stamp(1_010, 49, "a")), None);
-        assert_eq!(
-            stamp(1, 1, "").age_at(&stamp(5, 0, "")),
-            Some(Duration::from_nanos(4))
-        );
+        let found = stamp(1, 1, "").age_at(&stamp(5, 0, ""));
+        assert_eq!(found, Some(Duration::from_nanos(4)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use limit::{Moment, Rate, SavedAccount};
 use proptest::prelude::*;
@@ -41,6 +41,13 @@ fn write(path: &Path, records: &[Record]) {
     writer.finish().unwrap();
 }
 
+/// A folder, and where the file is to be in it.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drip.state");
+    (folder, path)
+}
+
 fn later() -> Moment {
     clock::now() + std::time::Duration::from_secs(600)
 }
@@ -56,8 +63,7 @@ fn read(path: &Path) -> Result<Vec<Record>, Unusable> {
 
 #[test]
 fn what_is_written_is_read_and_only_this_user_may() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("drip.state");
+    let (folder, path) = place();
     assert!(Reader::open(&path, later()).unwrap().is_none());
     let records = records();
     for _twice in 0..2 {
@@ -84,8 +90,7 @@ fn the_form_of_a_gate_stays() {
 
 #[test]
 fn a_file_that_was_not_finished_leaves_the_one_before() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("drip.state");
+    let (folder, path) = place();
     write(&path, &records());
     let before = fs::read(&path).unwrap();
     let mut writer = Writer::begin(&path).unwrap();
@@ -97,8 +102,7 @@ fn a_file_that_was_not_finished_leaves_the_one_before() {
 
 #[test]
 fn a_file_that_cannot_have_its_place_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("drip.state");
+    let (folder, path) = place();
     let mut writer = Writer::begin(&path).unwrap();
     writer.write(&records()[0]).unwrap();
     fs::create_dir(&path).unwrap();
@@ -110,8 +114,7 @@ fn a_file_that_cannot_have_its_place_leaves_nothing_behind() {
 
 #[test]
 fn a_file_with_any_other_byte_or_length_is_ignored() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("drip.state");
+    let (_folder, path) = place();
     write(&path, &records());
     let whole = fs::read(&path).unwrap();
     assert!(read(&path).is_ok());
@@ -131,8 +134,7 @@ fn a_file_with_any_other_byte_or_length_is_ignored() {
 
 #[test]
 fn a_file_whose_check_takes_too_long_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("drip.state");
+    let (_folder, path) = place();
     write(&path, &records());
     let late = Reader::open(&path, Moment::default());
     assert!(matches!(late, Err(Unusable::Slow)));
@@ -140,18 +142,15 @@ fn a_file_whose_check_takes_too_long_is_told() {
 
 #[test]
 fn what_is_no_state_file_of_this_version_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("drip.state");
+    let (folder, path) = place();
     write(&path, &records());
     let text = fs::read_to_string(&path).unwrap();
     let why = |text: &str| {
         fs::write(&path, text).unwrap();
         read(&path).unwrap_err().to_string()
     };
-    assert_eq!(
-        why(&text.replacen("0001", "0002", 1)),
-        "it is of version 2, and this program reads version 1"
-    );
+    let version = "it is of version 2, and this program reads version 1";
+    assert_eq!(why(&text.replacen("0001", "0002", 1)), version);
     assert_eq!(why("[server]\n"), "it is not a state file");
     assert_eq!(why("drip-stamp"), "it is not a state file");
     for begin in ["", "d", "drip-state"] {
@@ -165,8 +164,7 @@ fn what_is_no_state_file_of_this_version_is_told() {
 
 #[tokio::test]
 async fn one_process_at_a_time_has_the_lock() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("drip.state");
+    let (folder, path) = place();
     let lock = Lock::try_take(&path).unwrap().expect("nobody has it");
     // Another handle is another holder, as in another process.
     assert!(Lock::try_take(&path).unwrap().is_none());

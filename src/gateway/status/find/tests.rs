@@ -94,27 +94,35 @@ fn a_step_is_one_line() {
     assert_eq!(lines, expected);
 }
 
-fn facts(objective: &Objective, file: InFile) -> Facts<'_> {
-    Facts {
-        origin: "app",
+/// The lines for a file with these, after a search for the limits of `origin`.
+fn advice(origin: &str, file: InFile, found: Found) -> String {
+    let facts = Facts {
+        origin,
         file,
-        objective,
+        objective: &objective(),
         when: "2026-12-01 14:20",
+    };
+    fragment(&facts, &report(Outcome::Found(found)))
+}
+
+/// The upper bound held.
+fn top() -> Found {
+    Found {
+        is_upper_bound: true,
+        at_edge: None,
+        ..found()
     }
 }
 
 #[test]
 fn what_was_found_is_lines_that_say_what_they_replace() {
-    let objective = objective();
     let file = InFile {
         rate: Some("40r/s".parse().unwrap()),
         max_in_flight: NonZeroUsize::new(64),
         backoff: Some(Some(Duration::from_secs(1))),
     };
-    let found = report(Outcome::Found(found()));
-    let text = fragment(&facts(&objective, file), &found);
     assert_eq!(
-        text,
+        advice("app", file, found()),
         "\
 # In [origins.app] of the configuration file, replace rate = \"40r/s\":
 rate = \"212r/s\"          # 202r/s to 223r/s, 2026-12-01 14:20, 9 minutes, 41,200 requests
@@ -124,64 +132,55 @@ max_in_flight = 18       # the origin had 18 at once at this rate, 24 where it b
 slow = \"400ms\"           # back-off: fewer at once while more than 10 % of answers take longer than the objective allows
 "
     );
-    let file = InFile {
-        backoff: Some(None),
-        ..InFile::default()
+    let with_backoff = |slow| {
+        let backoff = Some(slow);
+        let file = InFile {
+            backoff,
+            ..InFile::default()
+        };
+        advice("app", file, found())
     };
-    let text = fragment(&facts(&objective, file), &found);
-    for name in [
+    let text = with_backoff(None);
+    for part in [
         "[origins.app] of the configuration file, add rate",
         "add max_in_flight",
+        "# In [origins.app.backoff] of the configuration file, add slow:\nslow = ",
     ] {
-        assert!(text.contains(name), "{text}");
+        assert!(text.contains(part), "{text}");
     }
-    let add = "# In [origins.app.backoff] of the configuration file, add slow:\nslow = ";
-    assert!(text.contains(add), "{text}");
-    let file = InFile {
-        backoff: Some(Some(MS(400))),
-        ..file
-    };
-    let text = fragment(&facts(&objective, file), &found);
+    let text = with_backoff(Some(MS(400)));
     assert!(!text.contains("backoff"), "{text}");
+    let facts = Facts {
+        origin: "app",
+        file: InFile::default(),
+        objective: &objective(),
+        when: "",
+    };
     let nothing = report(Outcome::AtLeast(rate("180r/s")));
-    assert_eq!(fragment(&facts(&objective, file), &nothing), "");
+    assert_eq!(fragment(&facts, &nothing), "");
 }
 
 #[test]
 fn a_table_that_the_file_does_not_have_is_written_whole() {
-    let objective = objective();
-    let text = fragment(
-        &facts(&objective, InFile::default()),
-        &report(Outcome::Found(found())),
-    );
+    let text = advice("app", InFile::default(), found());
     let table =
         "# At the end of the configuration file, add:\n[origins.app.backoff]\nslow = \"400ms\" ";
     assert!(text.contains(table), "{text}");
-    let odd = Facts {
-        origin: "a.b",
-        ..facts(&objective, InFile::default())
-    };
-    let text = fragment(&odd, &report(Outcome::Found(found())));
+    let text = advice("a.b", InFile::default(), found());
     let parsed: toml::Table = text.parse().unwrap();
-    assert_eq!(
-        parsed["origins"]["a.b"]["backoff"]["slow"].as_str(),
-        Some("400ms")
-    );
+    let slow = &parsed["origins"]["a.b"]["backoff"]["slow"];
+    assert_eq!(slow.as_str(), Some("400ms"));
 }
 
 #[test]
 fn places_that_broke_are_not_advised() {
-    let objective = objective();
     let advised = |at_once, at_edge| {
         let found = Found {
             at_once,
             at_edge,
             ..found()
         };
-        let text = fragment(
-            &facts(&objective, InFile::default()),
-            &report(Outcome::Found(found)),
-        );
+        let text = advice("app", InFile::default(), found);
         let line = text.lines().find(|it| it.starts_with("max_in_flight"));
         let value = line.and_then(|it| it.split_whitespace().nth(2));
         value.map(|it| it.parse::<u32>().unwrap())
@@ -197,96 +196,68 @@ fn places_that_broke_are_not_advised() {
         high: Level::Places(13),
         ..found()
     };
-    let text = fragment(
-        &facts(&objective, InFile::default()),
-        &report(Outcome::Found(places)),
-    );
-    assert!(
-        !text.contains("rate = ") && text.contains("max_in_flight = 12 "),
-        "{text}"
-    );
+    let text = advice("app", InFile::default(), places);
+    let is_of_places = text.contains("max_in_flight = 12 ") && !text.contains("rate = ");
+    assert!(is_of_places, "{text}");
 }
 
 #[test]
-fn an_upper_bound_that_held_lowers_nothing() {
-    let objective = objective();
-    let top = Found {
-        is_upper_bound: true,
-        at_edge: None,
-        ..found()
-    };
+fn an_upper_bound_that_held_is_at_least_and_lowers_nothing() {
     for (rate, is_told) in [("300r/s", false), ("212r/s", true), ("100r/s", true)] {
         let file = InFile {
             rate: Some(rate.parse().unwrap()),
             ..InFile::default()
         };
-        let text = fragment(&facts(&objective, file), &report(Outcome::Found(top)));
+        let text = advice("app", file, top());
         assert_eq!(text.contains("rate = "), is_told, "{rate}: {text}");
         // What was found is another matter.
-        let text = fragment(&facts(&objective, file), &report(Outcome::Found(found())));
+        let text = advice("app", file, found());
         assert!(text.contains("rate = "), "{rate}: {text}");
     }
-}
-
-#[test]
-fn an_upper_bound_that_held_is_at_least() {
-    let objective = objective();
-    let facts = facts(&objective, InFile::default());
-    let top = Found {
-        is_upper_bound: true,
-        at_edge: None,
-        ..found()
-    };
-    let places = Found {
-        level: Level::Places(30),
-        ..top
-    };
+    let level = Level::Places(30);
     let measured = "at least: the upper bound held, 2026-12-01 14:20, 9 minutes, 41,200 requests";
     for (found, line) in [
-        (top, "rate = \"212r/s\"          # "),
-        (places, "max_in_flight = 30       # "),
+        (top(), "rate = \"212r/s\"          # "),
+        (Found { level, ..top() }, "max_in_flight = 30       # "),
     ] {
-        let text = fragment(&facts, &report(Outcome::Found(found)));
+        let text = advice("app", InFile::default(), found);
         let line = format!("{line}{measured}\n");
-        assert!(text.contains(&line), "{text}");
-        assert!(!text.contains(" to "), "{text}");
+        assert!(text.contains(&line) && !text.contains(" to "), "{text}");
     }
 }
 
 #[test]
 fn a_conclusion_says_what_holds_and_what_helps() {
     let say = |outcome| conclusion(&outcome, &objective());
-    assert_eq!(
-        say(Outcome::Found(found())),
-        "212r/s keeps p95<400ms, errors<0.5%; the end of the origin is between 202r/s and 223r/s"
-    );
-    assert_eq!(
-        say(Outcome::AtLeast(rate("180r/s"))),
-        "at least 180r/s; nobody asked for more"
-    );
-    let held_back = |level, by| say(Outcome::HeldBack(HeldBack { level, by }));
-    assert_eq!(
-        held_back(rate("76r/s"), Some(Level::Places(4))),
-        "at least 76r/s; max_in_flight = 4 held requests back before the pace did: raise it"
-    );
-    assert_eq!(
-        held_back(Level::Places(5), Some(rate("20r/s"))),
-        "at least 5 at once; rate = 20r/s held requests back before max_in_flight did: raise it"
-    );
-    assert_eq!(
-        say(Outcome::Unknown(rate("100r/s"))),
-        "nothing is known: nobody asked for enough at 100r/s"
-    );
-    assert_eq!(
-        say(Outcome::Aborted(
-            AbortReason::FileChanged,
-            Some(rate("180r/s"))
-        )),
-        "ended: the configuration file changed; start again; 180r/s held before"
-    );
-    let top = Found {
-        is_upper_bound: true,
-        ..found()
-    };
-    assert!(say(Outcome::Found(top)).contains("may take more"));
+    let held_back = |level, by| Outcome::HeldBack(HeldBack { level, by });
+    let changed = AbortReason::FileChanged;
+    for (outcome, expected) in [
+        (
+            Outcome::Found(found()),
+            "212r/s keeps p95<400ms, errors<0.5%; the end of the origin is between 202r/s and 223r/s",
+        ),
+        (
+            Outcome::AtLeast(rate("180r/s")),
+            "at least 180r/s; nobody asked for more",
+        ),
+        (
+            held_back(rate("76r/s"), Some(Level::Places(4))),
+            "at least 76r/s; max_in_flight = 4 held requests back before the pace did: raise it",
+        ),
+        (
+            held_back(Level::Places(5), Some(rate("20r/s"))),
+            "at least 5 at once; rate = 20r/s held requests back before max_in_flight did: raise it",
+        ),
+        (
+            Outcome::Unknown(rate("100r/s")),
+            "nothing is known: nobody asked for enough at 100r/s",
+        ),
+        (
+            Outcome::Aborted(changed, Some(rate("180r/s"))),
+            "ended: the configuration file changed; start again; 180r/s held before",
+        ),
+    ] {
+        assert_eq!(say(outcome), expected);
+    }
+    assert!(say(Outcome::Found(top())).contains("may take more"));
 }

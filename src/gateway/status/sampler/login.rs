@@ -29,10 +29,7 @@ fn has_word(path: &PathPattern) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use config::parse;
 
     #[test]
     fn only_a_zone_whose_limits_are_all_of_logins_is_one_of_logins() {
@@ -46,7 +43,7 @@ mod tests {
                 )
             });
             text.extend(routes);
-            is_login(&parse(&text, Path::new("gateway.toml"), false).unwrap(), 0)
+            is_login(&crate::test_settings::of_file(&text), 0)
         };
         for paths in [
             &["/login"][..],

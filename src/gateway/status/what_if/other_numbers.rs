@@ -158,28 +158,20 @@ fn max_wait(text: &str) -> Result<Option<Duration>, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use config::{Settings, parse};
+    use config::Settings;
     use limit::Cost;
 
     fn settings(zone: &str) -> Settings {
-        let text = format!(
-            "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[zones.z]\nkey = \"$remote_addr\"\n{zone}\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\" }}]\n"
-        );
-        parse(&text, Path::new("gateway.toml"), false).unwrap()
+        let zone = format!("[zones.z]\nkey = \"$remote_addr\"\n{zone}");
+        crate::test_settings::with_fields(&zone, "", "limits = [{ zone = \"z\" }]")
     }
 
     fn limit(burst: u32, delay: Delay) -> Limit {
         Limit {
             burst,
-            delay,
             max_wait: Some(Duration::from_secs(3)),
-            cost: Cost::ONE,
-            in_flight: None,
-            above_burst: 0,
+            ..Limit::unlimited(delay, Cost::ONE)
         }
     }
 
@@ -220,70 +212,61 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_remedy() {
-        let queue = "rate = \"10r/s\"";
-        let window = "rate = \"10r/s\"\nalgorithm = \"fixed_window\"";
-        let tokens = "rate = \"10r/s\"\nalgorithm = \"token_bucket\"";
-        for (zone, body, expected) in [
-            (queue, "", "the body must be a JSON object such as"),
-            (queue, "[]", "the body must be a JSON object such as"),
-            (queue, "{}", "write at least one of rate, burst,"),
+        let of_queue = [
+            ("", "the body must be a JSON object such as"),
+            ("[]", "the body must be a JSON object such as"),
+            ("{}", "write at least one of rate, burst,"),
+            (r#"{"rate": null}"#, "write at least one of rate, burst,"),
+            (r#"{"keys": 1}"#, "unknown field `keys`"),
+            (r#"{"rate": 20}"#, "expected a string"),
+            (r#"{"rate": "fast"}"#, "rate: a rate is a count and a"),
+            (r#"{"burst": -1}"#, "expected u32"),
+            (r#"{"burst": "9"}"#, "expected u32"),
+            (r#"{"delay": 1.5}"#, "expected u32"),
+            (r#"{"nodelay": 1}"#, "expected a boolean"),
             (
-                queue,
-                r#"{"rate": null}"#,
-                "write at least one of rate, burst,",
-            ),
-            (queue, r#"{"keys": 1}"#, "unknown field `keys`"),
-            (queue, r#"{"rate": 20}"#, "expected a string"),
-            (
-                queue,
-                r#"{"rate": "fast"}"#,
-                "rate: a rate is a count and a period",
-            ),
-            (queue, r#"{"burst": -1}"#, "expected u32"),
-            (queue, r#"{"burst": "9"}"#, "expected u32"),
-            (queue, r#"{"delay": 1.5}"#, "expected u32"),
-            (queue, r#"{"nodelay": 1}"#, "expected a boolean"),
-            (
-                queue,
                 r#"{"max_wait": "5"}"#,
-                "max_wait: expected \"none\", or a duration",
+                "max_wait: expected \"none\", or a dur",
             ),
             (
-                queue,
                 r#"{"delay": 1, "nodelay": true}"#,
                 "leave delay or nodelay out",
             ),
+            (r#"{"delay": 5, "burst": 4}"#, "delay: 5 is above burst 4"),
+        ];
+        let of_window = [
+            (r#"{"burst": 4}"#, "no burst; leave burst out"),
             (
-                queue,
-                r#"{"delay": 5, "burst": 4}"#,
-                "delay: 5 is above burst 4",
-            ),
-            (window, r#"{"burst": 4}"#, "no burst; leave burst out"),
-            (
-                window,
                 r#"{"rate": "0.5r/s"}"#,
-                "rate: fixed_window counts whole requests",
+                "fixed_window counts whole requests",
             ),
             (
-                window,
                 r#"{"rate": "none"}"#,
-                "rate: a zone that counts by fixed_window needs a rate",
+                "that counts by fixed_window needs a rate",
             ),
-            (tokens, r#"{"burst": 0}"#, "write a whole number from 1"),
+        ];
+        let of_bucket = [
+            (r#"{"burst": 0}"#, "write a whole number from 1"),
             (
-                tokens,
                 r#"{"max_wait": "5s"}"#,
                 "makes nothing wait; leave max_wait out",
             ),
             (
-                tokens,
                 r#"{"nodelay": true}"#,
                 "makes nothing wait; leave nodelay out",
             ),
+        ];
+        for (algorithm, cases) in [
+            ("leaky_bucket", &of_queue[..]),
+            ("fixed_window", &of_window),
+            ("token_bucket", &of_bucket),
         ] {
-            let settings = settings(zone);
-            let error = OtherNumbers::read(body.as_bytes(), &settings.zones[0]).unwrap_err();
-            assert!(error.contains(expected), "{body}: {error}");
+            let zone = format!("rate = \"10r/s\"\nalgorithm = \"{algorithm}\"");
+            let settings = settings(&zone);
+            for (body, expected) in cases {
+                let error = OtherNumbers::read(body.as_bytes(), &settings.zones[0]).unwrap_err();
+                assert!(error.contains(expected), "{body}: {error}");
+            }
         }
     }
 }

@@ -44,31 +44,10 @@ fn a_range_behind_the_end_cannot_be_satisfied() {
 
 #[test]
 fn what_is_not_one_range_asks_for_all() {
-    for text in [
-        "bytes=0-1,3-4",
-        "bytes=0-1, -1",
-        "bytes=-1,0-1",
-        "bytes=0-,",
-        "bytes=5-2",
-        "bytes=-",
-        "bytes=",
-        "bytes",
-        "",
-        "=0-1",
-        "bytes=a-b",
-        "bytes=1-b",
-        "bytes=a-1",
-        "bytes=--1",
-        "bytes=+1-2",
-        "bytes=1-2-3",
-        "bytes=1.0-2",
-        "bytes:0-1",
-        "0-1",
-        "items=0-1",
-        "items=99-",
-        "bytesx=0-1",
-        "bytes=0\u{661}-5",
-    ] {
+    let texts = "bytes=0-1,3-4|bytes=0-1, -1|bytes=-1,0-1|bytes=0-,|bytes=5-2|bytes=-|bytes=|\
+        bytes||=0-1|bytes=a-b|bytes=1-b|bytes=a-1|bytes=--1|bytes=+1-2|bytes=1-2-3|\
+        bytes=1.0-2|bytes:0-1|0-1|items=0-1|items=99-|bytesx=0-1|bytes=0\u{661}-5";
+    for text in texts.split('|') {
         assert_eq!(range(text, 10), Whole, "{text}");
     }
     let bytes = Preconditions {
@@ -112,29 +91,21 @@ fn if_range_with_a_strong_tag_counts_for_exactly_this_answer() {
 
 #[test]
 fn if_range_with_a_time_counts_for_exactly_this_time_if_it_is_strong() {
-    let with = |modified: Option<&str>, date: Option<&str>, wanted: &str| {
-        let mut lines = Vec::new();
-        lines.extend(modified.map(|it| ("Last-Modified", it)));
-        lines.extend(date.map(|it| ("Date", it)));
+    let with = |modified: &str, date: &str, wanted: &str| {
+        let mut lines = vec![("Last-Modified", modified), ("Date", date)];
+        lines.retain(|it| !it.1.is_empty());
         let fields = [("range", "bytes=1-2"), ("if-range", wanted)];
         request(&fields).present(&head(200, &lines), 10) == Part(1..3)
     };
-    assert!(with(Some(MODIFIED), Some(AFTER), MODIFIED));
-    assert!(with(
-        Some(MODIFIED),
-        Some(AFTER),
-        "Sun Nov  6 08:49:37 1994"
-    ));
-    assert!(!with(Some(MODIFIED), Some(AFTER), BEFORE));
-    assert!(!with(Some(MODIFIED), Some(AFTER), AFTER), "no exact match");
-    assert!(!with(Some(MODIFIED), Some(MODIFIED), MODIFIED), "weak");
-    assert!(
-        !with(Some(MODIFIED), None, MODIFIED),
-        "of no known strength"
-    );
-    assert!(!with(None, Some(AFTER), MODIFIED));
-    assert!(!with(None, None, "0"));
-    assert!(!with(Some("0"), Some(AFTER), "0"));
+    assert!(with(MODIFIED, AFTER, MODIFIED));
+    assert!(with(MODIFIED, AFTER, "Sun Nov  6 08:49:37 1994"));
+    assert!(!with(MODIFIED, AFTER, BEFORE));
+    assert!(!with(MODIFIED, AFTER, AFTER), "no exact match");
+    assert!(!with(MODIFIED, MODIFIED, MODIFIED), "weak");
+    assert!(!with(MODIFIED, "", MODIFIED), "of no known strength");
+    assert!(!with("", AFTER, MODIFIED));
+    assert!(!with("", "", "0"));
+    assert!(!with("0", AFTER, "0"));
 }
 
 #[test]

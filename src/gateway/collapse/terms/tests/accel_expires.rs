@@ -9,6 +9,7 @@ const IN_A_MINUTE: &str = "X-Accel-Expires: @784111837";
 fn it_goes_before_cache_control_and_expires() {
     let before = format!("Expires: {MINUTE_BEFORE}");
     let later = format!("Expires: {MINUTE_LATER}");
+    let date = format!("Date: {MINUTE_BEFORE}");
     for (lines, wanted) in [
         (&["X-Accel-Expires: 5"][..], 5),
         (&["x-accel-expires: 0005"], 5),
@@ -24,10 +25,7 @@ fn it_goes_before_cache_control_and_expires() {
         (&["X-Accel-Expires: 5", &later], 5),
         // It counts from the arrival, whatever the answer's age.
         (&["X-Accel-Expires: 5", "Age: 100"], 5),
-        (
-            &["X-Accel-Expires: 5", &format!("Date: {MINUTE_BEFORE}")],
-            5,
-        ),
+        (&["X-Accel-Expires: 5", &date], 5),
         (&[IN_A_MINUTE], 60),
         (&[IN_A_MINUTE, "Age: 100", "Cache-Control: max-age=5"], 60),
         // `keep` is the most.
@@ -50,27 +48,9 @@ fn zero_and_a_time_that_has_passed_are_for_one_request() {
 
 #[test]
 fn what_is_no_number_says_nothing() {
-    for value in [
-        "",
-        "@",
-        "-1",
-        "+5",
-        "5.0",
-        "5s",
-        "0x5",
-        "5, 5",
-        "5 5",
-        "\"5\"",
-        "@@5",
-        "@ 5",
-        "@-5",
-        "5@",
-        "off",
-        "\u{665}",
-        "9223372036854775808",
-        "@99999999999999999999",
-        DATE,
-    ] {
+    let values = "|@|-1|+5|5.0|5s|0x5|5, 5|5 5|\"5\"|@@5|@ 5|@-5|5@|off|\u{665}|\
+        9223372036854775808|@99999999999999999999|Sun, 06 Nov 1994 08:49:37 GMT";
+    for value in values.split('|') {
         let line = format!("X-Accel-Expires: {value}");
         let with = |other: &'static str| fresh_for(&[&*line, other]);
         assert_eq!(with("Cache-Control: max-age=600"), 600, "{line}");
@@ -95,22 +75,18 @@ fn the_first_line_counts() {
 
 #[test]
 fn it_shares_nothing_that_is_of_one_client_or_that_is_no_whole_answer() {
-    for line in [
-        "Set-Cookie: a=b",
-        "Vary: *",
-        "Vary: User-Agent",
-        "Content-Type: text/event-stream",
-    ] {
+    let lines = "Set-Cookie: a=b|Vary: *|Vary: User-Agent|Content-Type: text/event-stream";
+    for line in lines.split('|') {
         let found = judge(&["X-Accel-Expires: 600", line]);
         assert_eq!(found, Verdict::Unshareable, "{line}");
     }
-    for (status, wanted) in [
-        (206, Verdict::Unshareable),
-        (302, Verdict::Unshareable),
-        (403, Verdict::Unshareable),
-        (503, Verdict::Failed),
-    ] {
+    for status in [206, 302, 403, 503] {
         let found = judge_with(&collapse(3600, 0), status, &["X-Accel-Expires: 600"]);
+        let wanted = if status == 503 {
+            Verdict::Failed
+        } else {
+            Verdict::Unshareable
+        };
         assert_eq!(found, wanted, "{status}");
     }
 }

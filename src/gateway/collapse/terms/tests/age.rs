@@ -18,17 +18,9 @@ fn age(lines: &[&str]) -> u64 {
 
 #[test]
 fn age_is_a_number_of_seconds_or_ignored() {
-    for (line, wanted) in [
-        ("Age: 0", 0),
-        ("Age: 7200", 7200),
-        ("AGE: 007200", 7200),
-        ("Age: abc", 0),
-        ("Age: -7200", 0),
-        ("Age: 7200.0", 0),
-        ("Age: 7200;foo=bar", 0),
-        ("Age: ", 0),
-    ] {
-        assert_eq!(age(&[line]), wanted, "{line}");
+    assert_eq!(age(&["AGE: 007200"]), 7200);
+    for value in "0|abc|-7200|7200.0|7200;foo=bar|".split('|') {
+        assert_eq!(age(&[&format!("Age: {value}")]), 0, "{value}");
     }
 }
 
@@ -70,10 +62,8 @@ fn a_date_in_the_past_makes_it_older() {
     }
     let date = format!("Date: {DATE}");
     // The clock of `Date` counts whole seconds.
-    assert_eq!(
-        age_after(Duration::from_millis(999), &[&date]),
-        Duration::ZERO
-    );
+    let found = age_after(Duration::from_millis(999), &[&date]);
+    assert_eq!(found, Duration::ZERO);
     assert_eq!(age_after(secs(1), &[&date]), secs(1));
     let before = format!("Date: {MINUTE_BEFORE}");
     assert_eq!(age(&[&before, "Age: 30"]), 60);
@@ -92,33 +82,29 @@ fn it_grows_from_its_arrival() {
 fn an_answer_older_than_its_lifetime_is_for_one_request() {
     let later = format!("Expires: {MINUTE_LATER}");
     let (date, before) = (format!("Date: {DATE}"), format!("Date: {MINUTE_BEFORE}"));
-    for (lines, wanted) in [
-        (&["Cache-Control: max-age=3600", "Age: 7200"][..], 0),
-        (&["Cache-Control: max-age=3600", "Age: 7200, 0"], 0),
-        (&["Cache-Control: max-age=3600", "Age: 2147483647"], 0),
-        (&["Cache-Control: max-age=3600", "Age: 2147483648"], 0),
-        (&["Cache-Control: max-age=3600", "Age: 2147483649"], 0),
+    let much_later = "Expires: Sun, 06 Nov 1994 08:51:37 GMT";
+    let ahead = "Date: Sun, 06 Nov 1994 08:51:27 GMT";
+    for (wanted, ages) in [
         (
-            &["Cache-Control: max-age=3600", "Age: 99999999999999999999"],
             0,
+            "7200|7200, 0|2147483647|2147483648|2147483649|99999999999999999999|3600",
         ),
-        (&["Cache-Control: max-age=3600", "Age: 3600"], 0),
-        (&["Cache-Control: max-age=3600", "Age: 3599"], 1),
-        (&["Cache-Control: max-age=3600", "Age: -7200"], 3600),
-        (&["Cache-Control: max-age=60", &before], 0),
+        (1, "3599"),
+        (3600, "-7200"),
+    ] {
+        for age in ages.split('|') {
+            let lines = ["Cache-Control: max-age=3600", &format!("Age: {age}")];
+            assert_eq!(fresh_for(&lines), wanted, "{age}");
+        }
+    }
+    for (lines, wanted) in [
+        (&["Cache-Control: max-age=60", &before][..], 0),
         (&["Cache-Control: max-age=90", &before], 30),
         (&[&later, &date, "Age: 45"], 15),
         (&[&later, &date, "Age: 60"], 0),
         // Behind the time of the gateway by a minute, and ahead of it.
         (&[&later, &before, "Age: 150"], 0),
-        (
-            &[
-                "Expires: Sun, 06 Nov 1994 08:51:37 GMT",
-                "Date: Sun, 06 Nov 1994 08:51:27 GMT",
-                "Age: 15",
-            ],
-            0,
-        ),
+        (&[much_later, ahead, "Age: 15"], 0),
     ] {
         assert_eq!(fresh_for(lines), wanted, "{lines:?}");
     }

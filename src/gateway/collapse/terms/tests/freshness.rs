@@ -6,10 +6,7 @@ use super::*;
 fn an_answer_without_a_lifetime_has_that_of_keep() {
     for lines in [
         &[][..],
-        &[
-            "Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT",
-            "ETag: \"a\"",
-        ],
+        &["Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT", "ETag: x"],
         &["Cache-Control: public"],
         &["Cache-Control: foobar"],
         &["Pragma: no-cache"],
@@ -36,63 +33,46 @@ fn keep_is_never_beyond_what_the_answer_allows() {
 
 #[test]
 fn max_age_is_read_as_caches_do() {
-    for (line, wanted) in [
-        ("Cache-Control: max-age=600", 600),
-        ("Cache-Control: MaX-aGe=600", 600),
-        ("Cache-Control: max-age=2147483647", 3600),
-        ("Cache-Control: max-age=2147483648", 3600),
-        ("Cache-Control: max-age=2147483649", 3600),
-        ("Cache-Control: max-age=99999999999", 3600),
-        ("Cache-Control: foobar, max-age=600", 600),
-        ("Cache-Control: max-age=600, foobar=\"a, b\"", 600),
-        ("Cache-Control: max-age=000600", 600),
-        ("Cache-Control: max-age=\"600\"", 600),
-        ("Cache-Control: extension=\"max-age=600\", max-age=1", 1),
-        ("Cache-Control: max-age=1, extension=\"max-age=600\"", 1),
-        ("Cache-Control: immutable, max-age=600", 600),
-        ("Cache-Control: must-revalidate, max-age=600", 600),
-        ("Cache-Control: max-age=0", 0),
-        ("Cache-Control: max-age=-600", 0),
-        ("Cache-Control: max-age='600'", 0),
-        ("Cache-Control: max-age=600.0", 0),
-        ("Cache-Control: max-age=600.5", 0),
-        ("Cache-Control: max-age=a600", 0),
-        ("Cache-Control: max-age=600a", 0),
-        ("Cache-Control: max-age=", 0),
-        ("Cache-Control: max-age= 600", 600),
-        ("Cache-Control: max-age", 0),
-        ("Cache-Control: max-age=600, max-age=600", 600),
-        ("Cache-Control: max-age=600, max-age=1", 0),
-        ("Cache-Control: max-age=1, max-age=600", 0),
-    ] {
-        assert_eq!(fresh_for(&[line]), wanted, "{line}");
-    }
+    controls_are_fresh_for(
+        600,
+        "max-age=600|MaX-aGe=600|foobar, max-age=600|max-age=600, foobar=\"a, b\"|max-age=000600|\
+         max-age=\"600\"|immutable, max-age=600|must-revalidate, max-age=600|max-age= 600|\
+         max-age=600, max-age=600",
+    );
+    controls_are_fresh_for(
+        3600,
+        "max-age=2147483647|max-age=2147483648|max-age=2147483649|max-age=99999999999",
+    );
+    controls_are_fresh_for(
+        1,
+        "extension=\"max-age=600\", max-age=1|max-age=1, extension=\"max-age=600\"",
+    );
+    controls_are_fresh_for(
+        0,
+        "max-age=0|max-age=-600|max-age='600'|max-age=600.0|max-age=600.5|max-age=a600|\
+         max-age=600a|max-age=|max-age|max-age=600, max-age=1|max-age=1, max-age=600",
+    );
     let lines = ["Cache-Control: max-age=600", "Cache-Control: max-age=1"];
     assert_eq!(fresh_for(&lines), 0);
 }
 
 #[test]
 fn s_maxage_wins_over_max_age_which_wins_over_expires() {
-    let expires = |value: &str| format!("Expires: {value}");
-    let (later, before) = (expires(MINUTE_LATER), expires(MINUTE_BEFORE));
-    for (lines, wanted) in [
-        (&["Cache-Control: s-maxage=600"][..], 600),
-        (&["Cache-Control: max-age=600, s-maxage=1"], 1),
-        (&["Cache-Control: s-maxage=1, max-age=600"], 1),
-        (
-            &["Cache-Control: max-age=600", "Cache-Control: s-maxage=1"],
-            1,
-        ),
-        (&["Cache-Control: max-age=1, s-maxage=600"], 600),
-        (&["Cache-Control: max-age=0, s-maxage=600", &before], 600),
-        (&["Cache-Control: max-age=600, s-maxage=0"], 0),
-        (&["Cache-Control: max-age=600, s-maxage=x", &later], 0),
-        (&["Cache-Control: max-age=600", &before], 600),
-        (&["Cache-Control: max-age=600", "Expires: 0"], 600),
-        (&["Cache-Control: max-age=0", &later], 0),
-        (&["Cache-Control: public", &later], 60),
+    controls_are_fresh_for(600, "s-maxage=600|max-age=1, s-maxage=600");
+    controls_are_fresh_for(1, "max-age=600, s-maxage=1|s-maxage=1, max-age=600");
+    controls_are_fresh_for(0, "max-age=600, s-maxage=0");
+    let lines = ["Cache-Control: max-age=600", "Cache-Control: s-maxage=1"];
+    assert_eq!(fresh_for(&lines), 1);
+    for (value, expires, wanted) in [
+        ("max-age=0, s-maxage=600", MINUTE_BEFORE, 600),
+        ("max-age=600, s-maxage=x", MINUTE_LATER, 0),
+        ("max-age=600", MINUTE_BEFORE, 600),
+        ("max-age=600", "0", 600),
+        ("max-age=0", MINUTE_LATER, 0),
+        ("public", MINUTE_LATER, 60),
     ] {
-        assert_eq!(fresh_for(lines), wanted, "{lines:?}");
+        let lines = [control(value), format!("Expires: {expires}")];
+        assert_eq!(fresh_for(&[&lines[0], &lines[1]]), wanted, "{lines:?}");
     }
 }
 
@@ -124,13 +104,8 @@ fn expires_counts_from_the_date_of_the_answer() {
 
 #[test]
 fn expires_that_cannot_be_read_has_passed() {
-    for value in [
-        "0",
-        "-1",
-        "",
-        "Sun, 06 Nov 2094 08:50:37 UTC",
-        "Thursday, 06-Nov-68 08:50:37 GMT",
-    ] {
+    let values = "0|-1||Sun, 06 Nov 2094 08:50:37 UTC|Thursday, 06-Nov-68 08:50:37 GMT";
+    for value in values.split('|') {
         let line = format!("Expires: {value}");
         assert_eq!(judge(&[&line]), Verdict::Unshareable, "{line}");
     }

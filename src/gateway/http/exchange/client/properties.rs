@@ -13,12 +13,11 @@ const PROXY: &str = "10.0.0.1:9";
 const STRANGER: &str = "192.0.2.1:9";
 
 fn server(field: ForwardedHeader) -> Server {
-    let text = "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n\
-                [server]\ntrusted_proxies = [\"10.0.0.0/8\", \"fd00::/8\"]\n";
-    let path = std::path::Path::new("gateway.toml");
-    let mut server = config::parse(text, path, false).unwrap().server;
-    server.forwarded_header = field;
-    server
+    let proxies = "[server]\ntrusted_proxies = [\"10.0.0.0/8\", \"fd00::/8\"]";
+    Server {
+        forwarded_header: field,
+        ..crate::test_settings::with(proxies).server
+    }
 }
 
 /// Returns the client if `peer` sends these lines of the field.
@@ -120,6 +119,70 @@ fn the_corpus_holds() {
             holds(&line).unwrap_or_else(|error| panic!("{folder}/{name}: {error}"));
         }
     }
+}
+
+#[test]
+fn a_proxy_with_a_mapped_address_is_trusted() {
+    let server = server(ForwardedHeader::XForwardedFor);
+    let found = client(&server, "[::ffff:10.0.0.1]:9", &[b"198.51.100.1".to_vec()]);
+    assert_eq!(found.address, "198.51.100.1".parse().ok());
+}
+
+#[test]
+fn whom_a_client_names_is_to_its_left() {
+    let named = |field, name: &str, line: &str| {
+        let head = request(&[(name, line.as_bytes())]);
+        let client = "203.0.113.7".parse().ok();
+        let named = named_by_client(head.fields(), client, field)?;
+        Some(String::from_utf8_lossy(named).into_owned())
+    };
+    for (line, expected) in [
+        ("192.0.2.1, 203.0.113.7", Some("192.0.2.1")),
+        ("x, 192.0.2.1,, 203.0.113.7, 10.0.0.1", Some("192.0.2.1")),
+        ("203.0.113.7", None),
+        ("192.0.2.1", None),
+        ("", None),
+    ] {
+        let found = named(ForwardedHeader::XForwardedFor, "x-forwarded-for", line);
+        assert_eq!(found.as_deref(), expected, "{line}");
+    }
+    let line = "for=192.0.2.1, for=\"203.0.113.7:80\"";
+    let found = named(ForwardedHeader::Forwarded, "forwarded", line);
+    assert_eq!(found.as_deref(), Some("for=192.0.2.1"));
+}
+
+#[test]
+fn the_field_of_rfc_7239_is_read_as_it_says() {
+    let server = server(ForwardedHeader::Forwarded);
+    for (expected, lines) in [
+        (
+            "198.51.100.1",
+            "for=198.51.100.1|For=\"198.51.100.1:4711\";proto=https;by=203.0.113.43|\
+             for=198.51.100.1, for=10.2.3.4|for=198.51.100.1;host=\"a,b\"|\
+             for=\"x, for=198.51.100.1|host=\"x;for=6.6.6.6;y\";for=198.51.100.1|\
+             host=\"x\\\";for=6.6.6.6\";for=198.51.100.1|for=\"198.51.100.1:_ob\"",
+        ),
+        (
+            "2001:db8::1",
+            "proto=http; for=\"[2001:db8::1]:80\"|for=\"[2001:db8::1]:_ob\"",
+        ),
+        (
+            "10.0.0.1",
+            "for=unknown|for=198.51.100.1, for=_hidden|by=198.51.100.1",
+        ),
+    ] {
+        for line in lines.split('|') {
+            let found = client(&server, PROXY, &[line.into()]);
+            assert_eq!(found.address, expected.parse().ok(), "{line}");
+        }
+    }
+    let head = request(&[("x-forwarded-for", b"198.51.100.1")]);
+    let peer = Peer {
+        address: Some(PROXY.parse::<std::net::SocketAddr>().unwrap().into()),
+        ..Peer::default()
+    };
+    let ignored = Client::of(head.fields(), &peer, &server);
+    assert_eq!(ignored.address, "10.0.0.1".parse().ok());
 }
 
 fn address(trusted: bool) -> impl Strategy<Value = IpAddr> {

@@ -104,18 +104,19 @@ fn trailers() -> Trailers {
 
 #[test]
 fn a_head_and_what_follows_go_out_in_one_write_where_they_fit() {
+    let chunked = BodyLength::Chunked;
     let cases: [(_, &[u8], Then<'_>, &[u8]); 6] = [
         (BodyLength::Length(5), b"hello", Then::End(None), b"hello"),
         (BodyLength::Length(9), b"hello", Then::More, b"hello"),
         (BodyLength::UntilClose, b"hello", Then::More, b"hello"),
-        (BodyLength::Chunked, b"hello", Then::More, b"5\r\nhello\r\n"),
+        (chunked, b"hello", Then::More, b"5\r\nhello\r\n"),
         (
-            BodyLength::Chunked,
+            chunked,
             b"hello",
             Then::End(None),
             b"5\r\nhello\r\n0\r\n\r\n",
         ),
-        (BodyLength::Chunked, b"", Then::End(None), b"0\r\n\r\n"),
+        (chunked, b"", Then::End(None), b"0\r\n\r\n"),
     ];
     for (length, data, then, body) in cases {
         let mut writer = Writer::new(vec![usize::MAX]);
@@ -136,12 +137,8 @@ fn a_piece_too_long_to_fit_behind_the_head_is_not_copied() {
     let mut sender = Sender::default();
     sender.head().put(&[b'h'; 2000]);
     sender.begin_body(BodyLength::Chunked);
-    send(
-        &mut sender,
-        &mut writer,
-        &mut piece_of(&data),
-        Then::End(None),
-    );
+    let mut piece = piece_of(&data);
+    send(&mut sender, &mut writer, &mut piece, Then::End(None));
     assert_eq!(writer.writes, [vec![b'h'; 2000], framed]);
 }
 
@@ -176,12 +173,12 @@ fn what_comes_while_a_head_is_half_written_goes_behind_it() {
     sender.head().put(b"head\r\n\r\n");
     sender.begin_body(BodyLength::Chunked);
     assert!(sender.poll_flush(&mut cx, &mut writer).is_pending());
-    let mut piece = piece_of(b"hello");
+    let (mut piece, trailers) = (piece_of(b"hello"), trailers());
     send(
         &mut sender,
         &mut writer,
         &mut piece,
-        Then::End(Some(&trailers())),
+        Then::End(Some(&trailers)),
     );
     let rest: &[u8] = b"d\r\n\r\n5\r\nhello\r\n0\r\nchecksum: 1\r\n\r\n";
     assert_eq!(writer.writes, [b"hea", rest]);

@@ -16,34 +16,17 @@ fn binary(command: u8, protocol: u8, block: &[u8]) -> Vec<u8> {
 const V4: [u8; 12] = [192, 0, 2, 1, 198, 51, 100, 2, 0x12, 0x67, 0x01, 0xbb];
 
 #[test]
-fn a_text_names_two_addresses() {
+fn a_text_names_two_addresses_or_none() {
+    let widest = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff";
+    let six = proxied(&format!("[{widest}]:65535"), "[::ffff:192.0.2.1]:65535");
+    let own = ProxyHeader::Own;
     for (text, header) in [
-        (
-            "PROXY TCP4 192.0.2.1 198.51.100.2 4711 443\r\n",
-            proxied("192.0.2.1:4711", "198.51.100.2:443"),
-        ),
-        (
-            "PROXY TCP4 255.255.255.255 255.255.255.255 65535 0\r\n",
-            proxied("255.255.255.255:65535", "255.255.255.255:0"),
-        ),
-        (
-            "PROXY TCP6 2001:db8::1 ::1 4711 443\r\n",
-            proxied("[2001:db8::1]:4711", "[::1]:443"),
-        ),
-        (
-            "PROXY TCP6 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff ::ffff:192.0.2.1 65535 65535\r\n",
-            proxied(
-                "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535",
-                "[::ffff:192.0.2.1]:65535",
-            ),
-        ),
-        ("PROXY UNKNOWN\r\n", ProxyHeader::Own),
-        ("PROXY UNKNOWN anything at all\u{e9}\r\n", ProxyHeader::Own),
-        (
-            "PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n",
-            ProxyHeader::Own,
-        ),
+        (&*format!("TCP6 {widest} ::ffff:192.0.2.1 65535 65535"), six),
+        ("UNKNOWN", own),
+        ("UNKNOWN anything at all\u{e9}", own),
+        (&format!("UNKNOWN {widest} {widest} 65535 65535"), own),
     ] {
+        let text = format!("PROXY {text}\r\n");
         let whole = format!("{text}GET / HTTP/1.1\r\n");
         let found = parse(whole.as_bytes());
         assert_eq!(found, Ok(Some((header, text.len()))), "{text}");
@@ -53,31 +36,19 @@ fn a_text_names_two_addresses() {
 #[test]
 fn a_text_that_is_not_exact_is_refused() {
     let address = "its line does not name two addresses and ports";
-    for text in [
-        "PROXY TCP4 192.0.2.1 198.51.100.2 4711\r\n",
-        "PROXY TCP4 192.0.2.1 198.51.100.2 4711 443 \r\n",
-        "PROXY TCP4  192.0.2.1 198.51.100.2 4711 443\r\n",
-        "PROXY TCP4 192.0.2.1 198.51.100.2 4711 443 1\r\n",
-        "PROXY TCP4 192.0.2.01 198.51.100.2 4711 443\r\n",
-        "PROXY TCP4 192.0.2 198.51.100.2 4711 443\r\n",
-        "PROXY TCP4 ::1 ::1 4711 443\r\n",
-        "PROXY TCP6 192.0.2.1 198.51.100.2 4711 443\r\n",
-        "PROXY TCP6 fe80::1%eth0 ::1 4711 443\r\n",
-        "PROXY TCP6 [::1] ::1 4711 443\r\n",
-        "PROXY TCP4 192.0.2.1 198.51.100.2 65536 443\r\n",
-        "PROXY TCP4 192.0.2.1 198.51.100.2 +4711 443\r\n",
-        "PROXY TCP4 192.0.2.1 198.51.100.2 04711 443\r\n",
-        "PROXY TCP4 192.0.2.1 198.51.100.2 -1 443\r\n",
-        "PROXY TCP4 192.0.2.1 198.51.100.2 4711 \r\n",
-        "PROXY TCP4 192.0.2.1\t198.51.100.2 4711 443\r\n",
-        "PROXY TCP4 192.0.2.1 198.51.100.2 4711 443\r\r\n",
-        "PROXY UDP4 192.0.2.1 198.51.100.2 4711 443\r\n",
-        "PROXY tcp4 192.0.2.1 198.51.100.2 4711 443\r\n",
-        "PROXY UNKNOWNS\r\n",
-        "PROXY \r\n",
-        "PROXY TCP4 \u{e9} 198.51.100.2 4711 443\r\n",
-    ] {
-        assert_eq!(parse(text.as_bytes()), Err(Malformed(address)), "{text:?}");
+    let texts = "TCP4 192.0.2.1 198.51.100.2 4711|TCP4 192.0.2.1 198.51.100.2 4711 443 |\
+        TCP4  192.0.2.1 198.51.100.2 4711 443|TCP4 192.0.2.1 198.51.100.2 4711 443 1|\
+        TCP4 192.0.2.01 198.51.100.2 4711 443|TCP4 192.0.2 198.51.100.2 4711 443|\
+        TCP4 ::1 ::1 4711 443|TCP6 192.0.2.1 198.51.100.2 4711 443|\
+        TCP6 fe80::1%eth0 ::1 4711 443|TCP6 [::1] ::1 4711 443|\
+        TCP4 192.0.2.1 198.51.100.2 65536 443|TCP4 192.0.2.1 198.51.100.2 +4711 443|\
+        TCP4 192.0.2.1 198.51.100.2 04711 443|TCP4 192.0.2.1 198.51.100.2 -1 443|\
+        TCP4 192.0.2.1 198.51.100.2 4711 |TCP4 192.0.2.1\t198.51.100.2 4711 443|\
+        TCP4 192.0.2.1 198.51.100.2 4711 443\r|UDP4 192.0.2.1 198.51.100.2 4711 443|\
+        tcp4 192.0.2.1 198.51.100.2 4711 443|UNKNOWNS||TCP4 \u{e9} 198.51.100.2 4711 443";
+    for text in texts.split('|') {
+        let line = format!("PROXY {text}\r\n");
+        assert_eq!(parse(line.as_bytes()), Err(Malformed(address)), "{text:?}");
     }
     let end = Err(Malformed("its line does not end with CR and LF"));
     assert_eq!(parse(b"PROXY UNKNOWN\n"), end);
@@ -114,25 +85,17 @@ fn what_begins_otherwise_is_refused_at_its_first_wrong_byte() {
 }
 
 #[test]
-fn a_binary_header_names_two_addresses() {
+fn a_binary_header_names_two_addresses_or_none() {
     let v6 = [
         &[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..],
         &[0; 15],
         &[1, 0x12, 0x67, 0x01, 0xbb],
     ]
     .concat();
-    let four = proxied("192.0.2.1:4711", "198.51.100.2:443");
     let six = proxied("[2001:db8::1]:4711", "[::1]:443");
     let own = ProxyHeader::Own;
     for (command, protocol, block, header) in [
-        (0x21, 0x11, &V4[..], four),
-        (
-            0x21,
-            0x11,
-            &[&V4[..], &[4, 0, 0, 0xe0, 0, 2, 7, 7]].concat(),
-            four,
-        ),
-        (0x21, 0x21, &v6, six),
+        (0x21, 0x21, &v6[..], six),
         // No addresses, or none of a stream over IP.
         (0x21, 0x00, &[], own),
         (0x21, 0x00, &[1, 2, 3], own),
@@ -147,11 +110,9 @@ fn a_binary_header_names_two_addresses() {
     ] {
         let bytes = binary(command, protocol, block);
         let whole = [&bytes[..], b"GET /"].concat();
-        assert_eq!(
-            parse(&whole),
-            Ok(Some((header, bytes.len()))),
-            "{command:x} {protocol:x} {block:?}"
-        );
+        let found = parse(&whole);
+        let expected = Ok(Some((header, bytes.len())));
+        assert_eq!(found, expected, "{command:x} {protocol:x} {block:?}");
         for end in 0..bytes.len() {
             assert_eq!(parse(&bytes[..end]), Ok(None));
         }
