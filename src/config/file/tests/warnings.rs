@@ -61,6 +61,9 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nkeep_alive = \"0\"\nkeep_alive_requests = 5\nkeep_alive_time = \"1m\"\n",
      r#"3:23: warning: keep_alive_requests: has no effect: keep_alive = "0" closes each connection after one response; remove one of the two
 4:19: warning: keep_alive_time: has no effect: keep_alive = "0" closes each connection after one response; remove one of the two"#),
+    ("", "[server]\nkeep_alive = \"0\"\nkeep_alive_time = \"0\"\n", ""),
+    ("servers = [", "keep_alive = 0\nkeep_alive_timeout = \"60s\"\nservers = [", ""),
+    ("path   = \"/\"\n", "path = \"/\"\nmax_wait = \"2s\"\ncollapse = { follow_timeout = \"5s\" }\n", ""),
     ("servers = [", "keep_alive = 0\nkeep_alive_timeout = \"5s\"\nservers = [",
      "3:22: warning: keep_alive_timeout: has no effect: keep_alive = 0 keeps no idle connection; remove one of the two"),
     ("servers = [", "rate = \"1r/s\"\nbackoff = { retry_after = true, mode = \"shadow\" }\nservers = [",

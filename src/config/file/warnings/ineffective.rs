@@ -1,29 +1,28 @@
 //! Fields that have no effect beside another one.
 
+use std::time::Duration;
+
 use crate::node::Node;
 use crate::{BackoffMode, Origin, Route, Server};
 
 /// Warns of limits of client connections that are not kept.
 pub(super) fn of_server(server: &Server, node: Node) {
-    if server.keep_alive.is_zero() {
-        for name in ["keep_alive_time", "keep_alive_requests"] {
-            warn(
-                node,
-                name,
-                "keep_alive = \"0\" closes each connection after one response",
-            );
-        }
+    let limits = [
+        ("keep_alive_time", !server.keep_alive_time.is_zero()),
+        ("keep_alive_requests", server.keep_alive_requests.is_some()),
+    ];
+    for (name, _) in limits.iter().filter(|it| server.keep_alive.is_zero() && it.1) {
+        let because = "keep_alive = \"0\" closes each connection after one response";
+        warn(node, name, because);
     }
 }
 
 /// Warns of limits of idle connections that are not kept, and of an order that a shadow does not obey.
 pub(super) fn of_origin(server: &Server, origin: &Origin, node: Node) {
-    if origin.keep_alive == 0 {
-        warn(
-            node,
-            "keep_alive_timeout",
-            "keep_alive = 0 keeps no idle connection",
-        );
+    // What is only written out as it is by default is no mistake, here and below.
+    if origin.keep_alive == 0 && origin.keep_alive_timeout != Duration::from_secs(60) {
+        let because = "keep_alive = 0 keeps no idle connection";
+        warn(node, "keep_alive_timeout", because);
     }
     let backoff = origin.backoff.as_ref().zip(node.field("backoff"));
     if let Some((backoff, node)) = backoff
@@ -46,6 +45,7 @@ pub(super) fn of_route(route: &Route, node: Node) {
     let max_wait = route.max_wait.filter(|_| !route.dry_run);
     if let (Some((collapse, node)), Some(max_wait)) = (collapse, max_wait)
         && collapse.follow_timeout > max_wait
+        && collapse.follow_timeout != Duration::from_secs(5)
     {
         warn(node, "follow_timeout", "max_wait of the route is shorter");
     }
