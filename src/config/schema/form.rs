@@ -16,11 +16,15 @@ pub(crate) enum Form {
     Boolean,
     /// A whole number, from the first to the second.
     Whole(u64, u64),
-    /// A list of at least so many.
+    /// A list of at least so many, without duplicates.
     List(&'static Form, usize),
+    /// A list of at least so many.
+    AnyList(&'static Form, usize),
     Table(Table),
     /// Values by names that this regular expression matches.
     ByName(&'static str, &'static Form),
+    /// The same, of which there are at least and at most so many.
+    FewByName(&'static str, &'static Form, [usize; 2]),
     OneOf(&'static [Form]),
 }
 

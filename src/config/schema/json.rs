@@ -57,8 +57,13 @@ fn form(of: &Form) -> Value {
         Form::Whole(least, most) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
-        Form::List(item, least) => {
+        Form::AnyList(item, least) => {
             json!({ "type": "array", "items": form(item), "minItems": least })
+        }
+        Form::List(item, least) => {
+            let mut list = form(&Form::AnyList(item, *least));
+            list["uniqueItems"] = json!(true);
+            list
         }
         Form::Table(table) => object(table),
         Form::ByName(names, value) => json!({
@@ -66,6 +71,12 @@ fn form(of: &Form) -> Value {
             "propertyNames": { "pattern": format!("^({names})$") },
             "additionalProperties": form(value),
         }),
+        Form::FewByName(names, value, [least, most]) => {
+            let mut few = form(&Form::ByName(names, value));
+            few["minProperties"] = json!(least);
+            few["maxProperties"] = json!(most);
+            few
+        }
         Form::OneOf(forms) => {
             let forms: Vec<Value> = forms.iter().map(form).collect();
             json!({ "anyOf": forms })

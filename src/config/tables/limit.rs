@@ -8,7 +8,7 @@ use super::names::index;
 use super::prelude::*;
 use crate::{RouteLimit, Zone};
 
-pub(super) const FORM: Form = Form::List(&Form::Table(LIMIT), 0);
+pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
 
 const COUNT: Kind<u32> = whole::<_, 0, U32>();
 /// As many requests at once, in a token bucket.

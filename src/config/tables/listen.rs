@@ -9,7 +9,7 @@ use super::names::{NO_NAME, is_name};
 use super::prelude::*;
 use crate::{Listen, ListenAddress, ListenService, Server, Settings, SocketMode};
 
-pub(super) const FORM: Form = Form::List(
+pub(super) const FORM: Form = Form::AnyList(
     &Form::OneOf(&[ADDRESS_FORM, Form::Table(ListenTable::TABLE)]),
     1,
 );

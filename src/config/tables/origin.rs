@@ -145,7 +145,9 @@ const WEIGHT: Kind<u32> = whole::<_, 1, { MAX_CLASS_WEIGHT as u64 }>();
 /// Most classes of an origin. A departure looks at each.
 const MAX_CLASSES: usize = 8;
 
-const CLASSES: Kind<Vec<Class>> = kind(Form::ByName(NAME, &WEIGHT.form), classes, |it| {
+const CLASSES_FORM: Form = Form::FewByName(NAME, &WEIGHT.form, [1, MAX_CLASSES]);
+
+const CLASSES: Kind<Vec<Class>> = kind(CLASSES_FORM, classes, |it| {
     let row = |class: &Class| Some((class.name.to_string(), bare(&class.weight)?));
     (!it.is_empty()).then(|| Shown::Table(it.iter().filter_map(row).collect()))
 });

@@ -86,9 +86,10 @@ fn host(text: &str) -> Result<HostPattern, &'static str> {
 /// Most conditions of a route. Each request that the route may take is compared with all.
 const MAX_CONDITIONS: usize = 16;
 
-const CONDITIONS_FORM: Form = Form::ByName(
+const CONDITIONS_FORM: Form = Form::FewByName(
     "(header|cookie):[0-9A-Za-z!#$%&'*+.^_`|~-]+|query:.+",
     &Form::Text,
+    [0, MAX_CONDITIONS],
 );
 
 pub(super) const CONDITIONS: Kind<Vec<Matcher>> = kind(CONDITIONS_FORM, conditions, |it| {

@@ -16,7 +16,7 @@ table! {
         + cert: Field::of(ONE_OR_LIST_FORM).required("\"server.pem\""), Restart,
             "PEM files of certificates with their chains.",
             |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.cert));
-        + key: Field::of(ONE_OR_LIST_FORM).required("\"server.key\""), Restart,
+        + key: Field::of(KEY_FORM).required("\"server.key\""), Restart,
             "PEM files of the private keys, in the same order.",
             |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.key));
         /// Which clients get a connection; `None`: all.
@@ -32,6 +32,9 @@ table! {
             |it, _| shown(&it.clients.as_ref()?.crl.as_ref()?.display());
     }
 }
+
+/// Certificates may have one key.
+const KEY_FORM: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::AnyList(&NOT_EMPTY_FORM, 1)]);
 
 /// The files of a certificate.
 ///

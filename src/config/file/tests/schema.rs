@@ -42,12 +42,17 @@ fn fits(value: &Value, schema: &Value) -> bool {
         "minimum" => whole(value).is_none_or(|it| Some(it) >= whole(of)),
         "maximum" => whole(value).is_none_or(|it| Some(it) <= whole(of)),
         "items" => { value.as_array() }.is_none_or(|all| all.iter().all(|it| fits(it, of))),
+        "uniqueItems" => { value.as_array() }.is_none_or(|all| {
+            (1..all.len()).all(|nth| !all[..nth].contains(&all[nth]))
+        }),
         "minItems" => value
             .as_array()
             .is_none_or(|all| Some(all.len() as u64) >= of.as_u64()),
         "minProperties" => value
             .as_object()
             .is_none_or(|all| Some(all.len() as u64) >= of.as_u64()),
+        "maxProperties" => { value.as_object() }
+            .is_none_or(|all| Some(all.len() as u64) <= of.as_u64()),
         "required" => value.as_object().is_none_or(|all| {
             let mut names = of.as_array().into_iter().flatten();
             names.all(|name| all.contains_key(name.as_str().unwrap_or_default()))
@@ -143,7 +148,7 @@ fn every_valid_file_of_the_suite_fits_the_schema() {
 }
 
 /// Parts of the messages about what the schema sees by itself.
-const SEEN: [&str; 8] = [
+const SEEN: [&str; 10] = [
     "is not a field of",
     "without blanks",
     "expected a whole number",
@@ -152,6 +157,8 @@ const SEEN: [&str; 8] = [
     "expected a list",
     "expected \"none\"",
     "the list is empty",
+    "the table is empty",
+    "it has at most 8 classes",
 ];
 
 #[test]
