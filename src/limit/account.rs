@@ -24,7 +24,6 @@ fn allowance(rate: Rate, limit: Limit) -> Allowance {
 
 impl Account {
     /// An account that has never been charged.
-    #[must_use]
     pub fn new(algorithm: Algorithm) -> Self {
         Meter::new(algorithm).map_or_else(
             || Self::Bucket(Bucket::new()),
@@ -43,7 +42,6 @@ impl Account {
     /// Returns why a request that arrives at `now` would be rejected, if it would.
     ///
     /// Charges nothing.
-    #[must_use]
     pub fn refuses(&self, rate: Rate, limit: Limit, now: Moment) -> Option<Refusal> {
         match self {
             Self::Bucket(bucket) => bucket.refuses(rate, limit, now),
@@ -52,7 +50,6 @@ impl Account {
     }
 
     /// How many requests of cost 1 in a row would be accepted at `now`.
-    #[must_use]
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         match self {
             Self::Bucket(bucket) => bucket.remaining(rate, limit, now),
@@ -63,7 +60,6 @@ impl Account {
     /// The first moment, `now` or later, at which one more request would be accepted.
     ///
     /// `others` requests of cost 1 are assumed to come first, at `now`.
-    #[must_use]
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         match self {
             Self::Bucket(bucket) => bucket.accepts_at(rate, limit, others, now),
@@ -74,7 +70,6 @@ impl Account {
     }
 
     /// The level at `now`, without a new request.
-    #[must_use]
     pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
         match self {
             Self::Bucket(bucket) => bucket.excess(rate, now),
@@ -108,7 +103,6 @@ impl Account {
     }
 
     /// The first moment at which forgetting this account changes no later verdict.
-    #[must_use]
     pub fn drained_at(&self, rate: Rate) -> Moment {
         match self {
             Self::Bucket(bucket) => bucket.drained_at(rate),

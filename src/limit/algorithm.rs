@@ -36,26 +36,22 @@ impl Algorithm {
     ];
 
     /// The name in `gateway.toml`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         let named = Self::NAMED.iter().find(|(_, it)| *it == self);
         named.map_or("leaky_bucket", |(name, _)| name)
     }
 
     /// Whether requests may wait for their turn.
-    #[must_use]
     pub fn queues(self) -> bool {
         self == Self::LeakyBucket
     }
 
     /// Whether periods begin at multiples of their length since the Unix epoch: a day's at midnight.
-    #[must_use]
     pub fn follows_calendar(self) -> bool {
         matches!(self, Self::FixedWindow | Self::SlidingWindowCounter)
     }
 
     /// Whether the algorithm counts whole requests in whole periods.
-    #[must_use]
     pub fn has_windows(self) -> bool {
         matches!(
             self,

@@ -33,7 +33,6 @@ impl Default for Bucket {
 
 impl Bucket {
     /// A bucket that has never been charged.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -44,13 +43,11 @@ impl Bucket {
     }
 
     /// A bucket in which a request at `now` makes the level `ticks`, which is not negative.
-    #[must_use]
     pub fn next_at_level(rate: Rate, ticks: i128, now: Moment) -> Self {
         Self::until(line(rate, now) + ticks - rate.ticks_per_request())
     }
 
     /// The same bucket on a clock that is `span` ahead.
-    #[must_use]
     pub fn later(&self, rate: Rate, span: Duration) -> Self {
         let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
         if nanos == 0 || *self == Self::new() {
@@ -95,7 +92,6 @@ impl Bucket {
     /// Returns why a request that arrives at `now` would be rejected, if it would.
     ///
     /// Charges nothing.
-    #[must_use]
     pub fn refuses(&self, rate: Rate, limit: Limit, now: Moment) -> Option<Refusal> {
         match { *self }.decide(rate, limit, now) {
             Verdict::Reject(refusal) => Some(refusal),
@@ -110,7 +106,6 @@ impl Bucket {
     }
 
     /// How many requests of cost 1 in a row would be accepted at `now`.
-    #[must_use]
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         let request = rate.ticks_per_request();
         let level = (self.tail - line(rate, now)).max(-request);
@@ -126,7 +121,6 @@ impl Bucket {
     /// The first moment, `now` or later, at which one more request would be accepted.
     ///
     /// `others` requests of cost 1 are assumed to come first, at `now`.
-    #[must_use]
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         let request = rate.ticks_per_request();
         // From the line on, because a short way is divided quickly.
@@ -137,13 +131,11 @@ impl Bucket {
     }
 
     /// The level at `now`, without a new request.
-    #[must_use]
     pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
         Excess::from_ticks(self.tail - line(rate, now), rate)
     }
 
     /// Whether a request at `now` would find it empty, so that nothing of its past matters.
-    #[must_use]
     pub fn is_drained(&self, rate: Rate, now: Moment) -> bool {
         self.tail + rate.ticks_per_request() <= line(rate, now)
     }
@@ -151,7 +143,6 @@ impl Bucket {
     /// The first moment at which forgetting this bucket changes no later verdict.
     ///
     /// It comes `(excess + 1) / rate` after the last charge.
-    #[must_use]
     pub fn drained_at(&self, rate: Rate) -> Moment {
         moment(rate, self.tail + rate.ticks_per_request())
     }

@@ -13,14 +13,12 @@ impl Cost {
     pub const MAX: u32 = 255;
 
     /// A cost; `None` if it is 0 or above [`Cost::MAX`].
-    #[must_use]
     pub fn new(cost: u32) -> Option<Self> {
         let small = u8::try_from(cost).ok().filter(|_| cost <= Self::MAX)?;
         NonZeroU8::new(small).map(Self)
     }
 
     /// The cost as a number.
-    #[must_use]
     pub fn get(self) -> u32 {
         self.0.get().into()
     }
@@ -32,7 +30,6 @@ impl Cost {
     }
 
     /// By how much it is above that of an ordinary request.
-    #[must_use]
     pub fn above_one(self) -> u32 {
         self.get() - 1
     }

@@ -13,7 +13,6 @@ const UNITS: [(&str, u64); 7] = [
 /// Parses a duration as written in `gateway.toml`: a whole number and a unit, `d h m s ms us ns`.
 ///
 /// A plain `0` needs no unit. Returns `None` for any other text and for more than 584 years.
-#[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
@@ -31,7 +30,6 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 /// Formats a duration so that [`parse_duration`] reads it back.
 ///
 /// Uses the largest unit that needs no fraction.
-#[must_use]
 pub fn show_duration(span: Duration) -> String {
     let nanos = span.as_nanos();
     let whole = UNITS

@@ -51,13 +51,11 @@ impl<W, C> Default for ExternalSchedule<W, C> {
 
 impl<W, C> ExternalSchedule<W, C> {
     /// Number of waiters.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.seats.len()
     }
 
     /// When the waiter that has waited longest joined; `None` if nothing waits.
-    #[must_use]
     pub fn oldest(&self) -> Option<Moment> {
         let heads = self.lanes.iter().filter_map(|lane| {
             let (_, head) = lane.waiters.first_key_value()?;
@@ -69,13 +67,11 @@ impl<W, C> ExternalSchedule<W, C> {
     /// Whether any waiter has this `delay`.
     ///
     /// A new request then waits behind it, however early its own time is.
-    #[must_use]
     pub fn is_busy(&self, delay: u32) -> bool {
         self.lanes.iter().any(|lane| lane.delay == delay)
     }
 
     /// The `delay` of the waiter that is due next; `None` if nothing waits.
-    #[must_use]
     pub fn next_delay(&self) -> Option<u32> {
         self.first().map(|(_, found)| self.lanes[found].delay)
     }
@@ -105,7 +101,6 @@ impl<W, C> ExternalSchedule<W, C> {
     }
 
     /// When the next waiter is due; `None` if nothing waits.
-    #[must_use]
     pub fn due(&self) -> Option<Moment> {
         self.first().map(|(due, _)| due)
     }

@@ -9,19 +9,16 @@ pub struct Moment(u64);
 
 impl Moment {
     /// The moment `nanos` nanoseconds after the Unix epoch.
-    #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
     /// Nanoseconds since the Unix epoch.
-    #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// The time from `earlier` to this moment; zero if `earlier` is later.
-    #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

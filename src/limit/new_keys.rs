@@ -25,13 +25,11 @@ impl NewKeyBudget {
     }
 
     /// Whether a new key could be taken now.
-    #[must_use]
     pub fn has_room(&self, rate: Rate, now: Moment) -> bool {
         Self::after(rate, self.next.load(Ordering::Relaxed), now).is_some()
     }
 
     /// How long from `now` until nothing of it is used up.
-    #[must_use]
     pub fn used(&self, now: Moment) -> Duration {
         Moment::from_nanos(self.next.load(Ordering::Relaxed)).since(now)
     }

@@ -48,19 +48,16 @@ impl OriginTime {
     }
 
     /// Returns whether it stands still for the client.
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped != NEVER
     }
 
     /// Returns when the origin could begin with what it has of a request that left at `departed`.
-    #[must_use]
     pub fn began(&self, departed: Moment) -> Moment {
         departed.max(self.last_piece)
     }
 
     /// Returns the time until `now` that a request which left at `departed` has taken the origin.
-    #[must_use]
     pub fn since(&self, departed: Moment, now: Moment) -> Duration {
         let span = now.min(self.stopped).since(self.began(departed));
         span.saturating_sub(self.client_took)

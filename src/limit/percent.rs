@@ -37,7 +37,6 @@ impl Percent {
     pub const ALL: Self = Self(NonZeroU32::new(100 * ONE_PERCENT).unwrap());
 
     /// So many millionths of the whole, from 1 to 1,000,000. Other numbers take the nearest bound.
-    #[must_use]
     pub const fn from_millionths(millionths: u32) -> Self {
         if millionths > Self::ALL.millionths() {
             return Self::ALL;
@@ -49,7 +48,6 @@ impl Percent {
     }
 
     /// Millionths of the whole, from 1 to 1,000,000.
-    #[must_use]
     pub const fn millionths(self) -> u32 {
         self.0.get()
     }

@@ -59,19 +59,16 @@ impl<W> Default for Places<W> {
 
 impl<W> Places<W> {
     /// Number of running requests.
-    #[must_use]
     pub fn running(&self) -> usize {
         self.0.as_ref().map_or(0, |state| state.running.len())
     }
 
     /// Number of requests that wait for a place.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.0.as_ref().map_or(0, |state| state.joined.len())
     }
 
     /// Number of requests that wait for a place of another key, and need one here, too.
-    #[must_use]
     pub fn asleep(&self) -> usize {
         self.0.as_ref().map_or(0, |state| state.asleep.len())
     }
@@ -90,7 +87,6 @@ impl<W> Places<W> {
     }
 
     /// Whether one more request may run where `in_flight` may.
-    #[must_use]
     pub fn is_free(&self, in_flight: NonZeroU32) -> bool {
         self.running() < most(in_flight)
     }
@@ -173,7 +169,6 @@ impl<W> Places<W> {
     }
 
     /// When the next waiter has waited for its `max_wait`.
-    #[must_use]
     pub fn expires(&self) -> Option<Moment> {
         self.lanes().filter_map(Lane::expires).min()
     }
@@ -269,7 +264,6 @@ impl<W> Lane<W> {
 }
 
 /// The second number of the pair that begins with this one, or else this one.
-#[must_use]
 pub fn changed(in_flight: NonZeroU32, changes: &[(NonZeroU32, NonZeroU32)]) -> NonZeroU32 {
     let change = changes.iter().find(|(before, _)| *before == in_flight);
     change.map_or(in_flight, |(_, after)| *after)

@@ -97,59 +97,50 @@ impl Rate {
     };
 
     /// Whether there is no limit.
-    #[must_use]
     pub fn is_unlimited(self) -> bool {
         self.period_nanos == 0
     }
 
     /// Ticks in one request of level.
-    #[must_use]
     pub fn ticks_per_request(self) -> i128 {
         i128::from(self.period_nanos) * i128::from(self.scale.get())
     }
 
     /// Ticks that leak in one nanosecond.
-    #[must_use]
     pub fn ticks_per_nano(self) -> i128 {
         i128::from(self.digits.get())
     }
 
     /// Requests a second as a floating-point number, for people and metrics; infinite if there is
     /// no limit.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn per_second(self) -> f64 {
         self.count() / (self.period_nanos as f64 / NANOS_PER_SECOND as f64)
     }
 
     /// The count, as written before `r/`.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn count(self) -> f64 {
         self.digits.get() as f64 / self.scale.get() as f64
     }
 
     /// The whole part of the count, which is what a window accepts; `None` if it is zero.
-    #[must_use]
     pub fn whole_count(self) -> Option<u32> {
         let whole = self.digits.get() / self.scale.get();
         Some(u32::try_from(whole).unwrap_or(u32::MAX)).filter(|whole| *whole > 0)
     }
 
     /// Whether the count has no decimals.
-    #[must_use]
     pub fn is_whole(self) -> bool {
         self.scale.get() == 1
     }
 
     /// The period, as written after `r/`.
-    #[must_use]
     pub fn period(self) -> Duration {
         Duration::from_nanos(self.period_nanos)
     }
 
     /// The time that `requests` requests take at this rate, rounded up to a nanosecond.
-    #[must_use]
     pub fn time_for(self, requests: u64) -> Duration {
         let ticks = self
             .ticks_per_request()
@@ -160,7 +151,6 @@ impl Rate {
     }
 
     /// How many whole requests leak in `span`.
-    #[must_use]
     pub fn count_in(self, span: Duration) -> u64 {
         let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
         let ticks = nanos.saturating_mul(self.ticks_per_nano());
@@ -168,7 +158,6 @@ impl Rate {
     }
 
     /// The time between two departures, rounded up to a nanosecond.
-    #[must_use]
     pub fn interval(self) -> Duration {
         self.time_for(1)
     }

@@ -36,7 +36,6 @@ impl Usage {
     ///
     /// It ends up to a tenth of its longest age early, so that connections opened together do not
     /// end together.
-    #[must_use]
     pub fn new(limits: &ReuseLimits, now: Moment) -> Self {
         // Fibonacci hashing: moments that lie close together are spread evenly.
         let spread = now.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
@@ -53,7 +52,6 @@ impl Usage {
     }
 
     /// Returns whether it has carried any request.
-    #[must_use]
     pub fn has_carried(&self) -> bool {
         self.requests > 0
     }
@@ -69,20 +67,17 @@ impl Usage {
     }
 
     /// Returns whether a connection that is in use may carry another request.
-    #[must_use]
     pub fn may_carry(&self, limits: &ReuseLimits, now: Moment) -> bool {
         now < self.end && (limits.requests == 0 || self.requests < limits.requests)
     }
 
     /// Returns until when a connection that is idle since `now` may be used; `None`: not at all.
-    #[must_use]
     pub fn idle_until(&self, limits: &ReuseLimits, now: Moment) -> Option<Moment> {
         let end = self.idle_end(limits, now)?.min(self.end);
         self.may_carry(limits, now).then_some(end)
     }
 
     /// The same, whatever its age and its number of requests.
-    #[must_use]
     pub fn idle_end(&self, limits: &ReuseLimits, now: Moment) -> Option<Moment> {
         let idle = match self.server_idle {
             u32::MAX => limits.idle,

@@ -50,7 +50,6 @@ pub enum SavedAccount {
 
 impl SavedAccount {
     /// The algorithm that it can be continued by.
-    #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         match self {
             Self::LeakyBucket { .. } => Algorithm::LeakyBucket,
@@ -66,7 +65,6 @@ impl Account {
     /// What has to be kept of it at `now`; `None` if forgetting it changes no later verdict.
     ///
     /// The charges of requests that wait are in it: who joins later waits behind them.
-    #[must_use]
     pub fn save(&self, rate: Rate, now: Moment) -> Option<SavedAccount> {
         if self.drained_at(rate) <= now {
             return None;
@@ -95,7 +93,6 @@ impl Account {
     }
 
     /// Continues what was saved at `at` under `rate`.
-    #[must_use]
     pub fn restored(saved: &SavedAccount, rate: Rate, at: Moment) -> Self {
         let bucket = |ahead| Bucket::until(line(rate, at) + bounded(ahead, rate));
         let window = super::meter::window(rate, at).0;

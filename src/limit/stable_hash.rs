@@ -4,14 +4,12 @@ use std::hash::Hasher;
 
 /// A hash of bytes that is the same in each process and version: several gateways agree on it
 /// (FNV-1a).
-#[must_use]
 pub fn stable_hash(bytes: &[u8]) -> u64 {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     mixed(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
 }
 
 /// Spreads the bits of a number over all of it (the finalizer of `SplitMix64`).
-#[must_use]
 pub fn mixed(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

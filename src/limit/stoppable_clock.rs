@@ -14,19 +14,16 @@ pub struct StoppableClock {
 
 impl StoppableClock {
     /// What this clock shows at the real moment `real`.
-    #[must_use]
     pub fn at(&self, real: Moment) -> Moment {
         self.stopped.unwrap_or_else(|| real.before(self.behind))
     }
 
     /// Whether it stands.
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.is_some()
     }
 
     /// When it will show `shown`, by the real clock; `None` while it stands.
-    #[must_use]
     pub fn real(&self, shown: Moment) -> Option<Moment> {
         (!self.is_stopped()).then(|| shown + self.behind)
     }

@@ -32,7 +32,6 @@ pub struct Limit {
 
 impl Limit {
     /// A limit that no request exceeds: the cost is charged whatever the level.
-    #[must_use]
     pub fn unlimited(delay: Delay, cost: Cost) -> Self {
         Self {
             burst: u32::MAX,
@@ -45,7 +44,6 @@ impl Limit {
     }
 
     /// Whether it is [`unlimited`](Self::unlimited).
-    #[must_use]
     pub fn is_unlimited(&self) -> bool {
         self.burst == u32::MAX
     }
@@ -54,7 +52,6 @@ impl Limit {
     ///
     /// A limit holds requests only where it makes others wait, that is where `burst` is above
     /// `delay`, and none that would wait longer than [`MAX_WAIT_ABOVE_BURST`].
-    #[must_use]
     pub fn ceiling(&self, rate: Rate) -> u32 {
         let delay = match self.delay {
             Delay::Above(delay) if self.above_burst > 0 && delay < self.burst => delay,
@@ -126,7 +123,6 @@ impl Excess {
     }
 
     /// A level of this many requests.
-    #[must_use]
     pub fn of(requests: u32) -> Self {
         Self(requests.into())
     }
@@ -138,7 +134,6 @@ impl Excess {
     }
 
     /// The level in requests, never negative.
-    #[must_use]
     pub fn requests(self) -> f64 {
         self.0
     }

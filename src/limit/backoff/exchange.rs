@@ -93,7 +93,6 @@ struct Counted {
 
 impl BackoffExchange {
     /// For a gateway that is called so, among those that share the origin.
-    #[must_use]
     pub fn new(author: u64) -> Self {
         Self {
             author,
@@ -114,7 +113,6 @@ impl BackoffExchange {
     }
 
     /// When the next question is due; `None`: not before the one that is under way is answered.
-    #[must_use]
     pub fn due(&self, backoff: &Backoff, now: Moment) -> Option<Moment> {
         if self.is_under_way {
             return None;
@@ -195,7 +193,6 @@ impl BackoffExchange {
     }
 
     /// How long ago the store's time is, read as a part of [`LearnedReply`].
-    #[must_use]
     pub fn ago(stored: Moment, now: Moment) -> Option<Duration> {
         (stored <= now + SET_BACK).then(|| now.since(stored))
     }

@@ -168,7 +168,6 @@ impl Backoff {
     }
 
     /// What others have to know at `now`.
-    #[must_use]
     pub fn learned(&self, now: Moment) -> Learned {
         let (cut, cut_at) = self
             .shared_cuts
@@ -186,7 +185,6 @@ impl Backoff {
 
     /// Whether others have to know more than `known`, which was learned at `at`. `None`: they know
     /// nothing.
-    #[must_use]
     pub fn exceeds(&self, known: Option<(&Learned, Moment)>, now: Moment) -> bool {
         let nothing = Learned::NOTHING;
         let (known, at) = known.unwrap_or((&nothing, now));
@@ -210,7 +208,6 @@ impl Backoff {
     }
 
     /// Whether others do not know yet of a cut that was made here.
-    #[must_use]
     pub fn is_pending(&self) -> bool {
         self.shared_cuts
             .as_ref()
@@ -218,7 +215,6 @@ impl Backoff {
     }
 
     /// Whether requests run, or answers are counted.
-    #[must_use]
     pub fn is_busy(&self) -> bool {
         !self.traffic.is_idle()
     }

@@ -87,7 +87,6 @@ pub struct Backoff {
 
 impl Backoff {
     /// Nothing is lower than in the file, which says `rate` and `max_in_flight`.
-    #[must_use]
     pub fn new(
         limits: BackoffLimits,
         rate: Option<Rate>,
@@ -197,7 +196,6 @@ impl Backoff {
     }
 
     /// Until when nothing leaves, whoever asks.
-    #[must_use]
     pub fn paused_for_all(&self) -> Option<Moment> {
         self.paused_until.filter(|_| self.paused_key.is_none())
     }
@@ -214,31 +212,26 @@ impl Backoff {
     }
 
     /// Whether anything may change without another call.
-    #[must_use]
     pub fn may_change(&self) -> bool {
         self.lowered() != Lowered::default() || !self.traffic.is_idle()
     }
 
     /// The rate now in force: at most the file's, at least `floor` of it.
-    #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }
 
     /// The requests that may be at the origin at once now: at most as the file says.
-    #[must_use]
     pub fn max_in_flight(&self) -> Option<usize> {
         self.in_flight_limit.now()
     }
 
     /// No request may leave before this moment. Over when it has passed.
-    #[must_use]
     pub fn paused_until(&self) -> Option<Moment> {
         self.paused_until
     }
 
     /// What is lower than in the file, and why.
-    #[must_use]
     pub fn lowered(&self) -> Lowered {
         let cut = self.rate_share.last_cut();
         let lowered = Lowered {

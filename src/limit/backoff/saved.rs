@@ -43,7 +43,6 @@ pub struct SavedPlaces {
 
 impl Backoff {
     /// What has to be kept of it at `at`; `None` if it is as at the start.
-    #[must_use]
     pub fn save(&self, at: Moment) -> Option<SavedBackoff> {
         let paused = self
             .paused_for_all()

@@ -28,7 +28,6 @@ pub struct Class {
 
 impl Class {
     /// A short name for its name, the same in all gateways and versions: FNV-1a.
-    #[must_use]
     pub fn hash(&self) -> u32 {
         self.name.bytes().fold(0x811c_9dc5, |hash, byte| {
             (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -54,7 +53,6 @@ pub struct Share<K> {
 
 impl<K> Share<K> {
     /// The share of a key of weight 1, where there are no classes.
-    #[must_use]
     pub fn of(key: K) -> Self {
         Self {
             class: Arc::from(""),
@@ -168,19 +166,16 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     }
 
     /// Number of waiters.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.lanes.iter().map(|lane| lane.queue.len()).sum()
     }
 
     /// What all waiters cost together.
-    #[must_use]
     pub fn costs(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.queue.costs()).sum()
     }
 
     /// Whether nothing waits.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lanes.iter().all(|lane| lane.queue.is_empty())
     }
@@ -199,7 +194,6 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     }
 
     /// Number of waiters of a key, in all classes.
-    #[must_use]
     pub fn depth(&self, key: &K) -> usize {
         self.lanes.iter().map(|lane| lane.queue.depth(key)).sum()
     }
@@ -209,7 +203,6 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     /// It may while its key has fewer waiters than `queue`, and fewer than are left of `max_queue`.
     /// So one key alone takes at most half of `max_queue`, and leaves room for others. If `queue`
     /// is `None`, all requests may fill `max_queue` together.
-    #[must_use]
     pub fn has_room(&self, key: &K, queue: Option<usize>, max_queue: usize) -> bool {
         let left = max_queue.saturating_sub(self.len());
         queue.map_or(left > 0, |queue| self.depth(key) < queue.min(left))
@@ -282,7 +275,6 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     /// Whole costs that leave before one more request of this share would, if nobody else comes.
     ///
     /// Where tags are equal, all others are taken to leave first.
-    #[must_use]
     pub fn ahead_of_new(&self, share: &Share<K>) -> u64 {
         let index = self.index(&share.class);
         self.ahead(index, self.lanes[index].queue.ahead_of_new(&share.key))
@@ -291,7 +283,6 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     /// Whole costs that leave before the waiter of this share that has `nth` others of it ahead.
     ///
     /// Those ahead are taken to cost 1 each. `None` if none of this share waits.
-    #[must_use]
     pub fn ahead_of_nth(&self, share: &Share<K>, nth: u32) -> Option<u64> {
         let index = self.index(&share.class);
         let own = self.lanes[index].queue.ahead_of_nth(&share.key, nth)?;

@@ -173,31 +173,26 @@ impl<K, W> Default for FairQueue<K, W> {
 
 impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// Number of waiters.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.waiting
     }
 
     /// Returns whether there are no waiters.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
     /// Sum of the costs of all waiters.
-    #[must_use]
     pub fn costs(&self) -> u64 {
         self.costs
     }
 
     /// Sum of the weights of all keys that have waiters.
-    #[must_use]
     pub fn weights(&self) -> u64 {
         self.weights
     }
 
     /// Number of waiters of a key.
-    #[must_use]
     pub fn depth(&self, key: &K) -> usize {
         self.flow(key).map_or(0, |flow| flow.waiters.len() as usize)
     }

@@ -10,7 +10,6 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     ///
     /// Waiters of other keys that have the same tag are taken to leave first: the answer may be
     /// one request too high for each key that has more waiters than this one. A newcomer is taken to have cost and weight 1.
-    #[must_use]
     pub fn ahead_of_new(&self, key: &K) -> u64 {
         match self.flow(key) {
             Some(flow) if !flow.waiters.is_empty() => self.through(flow.end),
@@ -23,7 +22,6 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// nobody else comes.
     ///
     /// Those ahead are taken to cost 1 each. `None` if none of the key waits.
-    #[must_use]
     pub fn ahead_of_nth(&self, key: &K, nth: u32) -> Option<u64> {
         let flow = self.flow(key).filter(|flow| !flow.waiters.is_empty())?;
         let tag = flow.tag + flow.span(nth);

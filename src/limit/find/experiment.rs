@@ -69,7 +69,6 @@ pub struct Experiment {
 
 impl Experiment {
     /// Starts with the lower bound.
-    #[must_use]
     pub fn new(settings: FindSettings, first: Observed, now: Moment) -> Self {
         let scale = Scale::new(settings.target);
         Self {
@@ -138,13 +137,11 @@ impl Experiment {
     }
 
     /// Whether it has ended.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.ended.is_some()
     }
 
     /// What the override of the origin must be now: none once it is over.
-    #[must_use]
     pub fn levels(&self) -> Levels {
         if self.ended.is_some() {
             return Levels::default();
@@ -157,13 +154,11 @@ impl Experiment {
     }
 
     /// The current level, and why it is tried.
-    #[must_use]
     pub fn current(&self) -> (Level, Purpose) {
         (self.scale.level(self.search.level), self.search.purpose)
     }
 
     /// What was found so far: all, once it is over.
-    #[must_use]
     pub fn report(&self, now: Moment) -> FindReport {
         FindReport {
             outcome: self.ended.map(|(outcome, _)| outcome),

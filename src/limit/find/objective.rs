@@ -67,7 +67,6 @@ pub(super) enum Judgement {
 
 impl Objective {
     /// The conditions, as written.
-    #[must_use]
     pub fn conditions(&self) -> &[Criterion] {
         &self.conditions
     }
@@ -81,7 +80,6 @@ impl Objective {
     /// How long a request may be without an answer before it counts as a slow one.
     ///
     /// The longest time of its conditions; 10 s if it has none.
-    #[must_use]
     pub fn longest(&self) -> Duration {
         let times = self.conditions.iter().filter_map(|it| match it {
             Criterion::Percentile { below, .. } => Some(*below),
@@ -93,7 +91,6 @@ impl Objective {
 
 impl Criterion {
     /// The part of answers that may be bad, above 0 and below 1.
-    #[must_use]
     pub fn allowed(&self) -> f64 {
         let part = |percent: Percent| f64::from(percent.millionths()) / 1e6;
         match self {
@@ -103,7 +100,6 @@ impl Criterion {
     }
 
     /// The part of an answer that the condition is about.
-    #[must_use]
     pub fn part(&self) -> Part {
         match self {
             Self::Percentile { part, .. } => *part,
@@ -185,7 +181,6 @@ impl fmt::Display for Criterion {
 
 impl Criterion {
     /// The figure's name as written before `<`: `p95`, `p99 whole`, `errors`.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Percentile { quantile, part, .. } => {

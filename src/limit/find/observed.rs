@@ -37,7 +37,6 @@ pub struct Waited {
 
 impl Waited {
     /// For both.
-    #[must_use]
     pub fn sum(self) -> Duration {
         self.for_pace.saturating_add(self.for_places)
     }

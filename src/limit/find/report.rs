@@ -69,7 +69,6 @@ pub struct Measured {
 
 impl Measured {
     /// Whether the figure is beyond the bound of its condition. One that is not known is not.
-    #[must_use]
     pub fn is_beyond(&self) -> bool {
         match (self.condition, self.value) {
             (Criterion::Percentile { below, .. }, Some(Figure::Time(time))) => time >= below,

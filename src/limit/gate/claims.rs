@@ -98,7 +98,6 @@ pub struct Claims {
 impl Claims {
     /// For a gate that has just begun to share its rate. `expected`: how many gateways share it,
     /// until the store has told.
-    #[must_use]
     pub fn new(expected: Option<NonZeroU32>) -> Self {
         Self {
             mode: Mode::Grid,
@@ -121,7 +120,6 @@ impl Claims {
     }
 
     /// How the gate gets its slots now.
-    #[must_use]
     pub fn sharing(&self) -> Sharing {
         match self.mode {
             Mode::Grid => Sharing::Grid,
@@ -130,13 +128,11 @@ impl Claims {
     }
 
     /// How many gateways share the rate, as far as is known.
-    #[must_use]
     pub fn gateways(&self) -> Option<NonZeroU32> {
         self.told.or(self.expected)
     }
 
     /// The gate's part of the rate now, above 0 and at most 1.
-    #[must_use]
     pub fn part(&self) -> f64 {
         match self.sharing() {
             Sharing::Grid => self.part,
@@ -145,7 +141,6 @@ impl Claims {
     }
 
     /// When the next claim is due; `None` while one is under way, or the store cannot be reached.
-    #[must_use]
     pub fn due<K: Hash + Eq + Clone, W>(&self, gate: &Gate<K, W>, now: Moment) -> Option<Moment> {
         if self.is_under_way {
             return None;

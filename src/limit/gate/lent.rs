@@ -24,7 +24,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// What it has to do with places of a pool. `ahead`: how long before it is used a place has to
     /// be asked for.
-    #[must_use]
     pub fn place_needs(&self, now: Moment, ahead: Duration) -> PlaceNeeds {
         let most = self.most_places().unwrap_or(usize::MAX);
         let in_use = self.in_flight;
@@ -97,7 +96,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Whether requests wait and need no place yet, as none of its slots is near.
-    #[must_use]
     pub fn is_between_slots(&self, now: Moment) -> bool {
         self.takes_slot_first() && self.first_slot(now).is_none_or(|slot| slot > now)
     }

@@ -150,7 +150,6 @@ pub struct Release<K, W> {
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// A gate at which nothing waits.
-    #[must_use]
     pub fn new(limits: GateLimits) -> Self {
         Self {
             limits,
@@ -174,7 +173,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// What it lets through.
-    #[must_use]
     pub fn limits(&self) -> &GateLimits {
         &self.limits
     }
@@ -212,25 +210,21 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Number of requests that wait.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.waiting.len() + self.outage.len()
     }
 
     /// How many requests have left, each counted once: the number of the last new departure.
-    #[must_use]
     pub fn departures(&self) -> u64 {
         self.departures
     }
 
     /// When it last opened, or will: a place came free after all were taken, or a pause ends.
-    #[must_use]
     pub fn opens(&self) -> Moment {
         self.opens
     }
 
     /// Number of requests at the origin.
-    #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
@@ -349,7 +343,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// When the next request is due; `None` if nothing waits or no place is free.
-    #[must_use]
     pub fn due(&self) -> Option<Moment> {
         let is_ready = self.depth() > 0 && self.has_permit() && !self.is_out();
         let opens = || self.opens.max(self.outage.opens(self.in_flight));
@@ -393,7 +386,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Whether a request would leave at once.
-    #[must_use]
     pub fn is_free(&self, now: Moment) -> bool {
         let is_open = self.waiting.is_empty() && self.has_place() && self.opens <= now;
         let departs = || self.departs(now).is_some_and(|at| at <= now);
@@ -412,7 +404,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Whether a place at the origin is free.
-    #[must_use]
     pub fn has_place(&self) -> bool {
         self.has_permit() && self.outage.has_permit(self.in_flight)
     }

@@ -166,7 +166,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Whether there is an outage.
-    #[must_use]
     pub fn is_out(&self) -> bool {
         self.outage.is_out
     }

@@ -44,7 +44,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// Not if it has no bound on the number at once, or shares its places with other gateways:
     /// nobody knows then what the origin has to do.
-    #[must_use]
     pub fn is_quiet(&self) -> bool {
         let places = self.most_places();
         let others = self.in_flight.saturating_sub(1);

@@ -28,7 +28,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// Those that wait leave in their slots, which are not for others. `to_come` are those that
     /// will still join, in any order.
-    #[must_use]
     pub fn save(&self, at: Moment, to_come: &[ToCome]) -> SavedGate {
         let opens = self.opens.max(at);
         let rest = SavedGate {

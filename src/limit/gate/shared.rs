@@ -76,7 +76,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Whether it takes its slots from a shared grid.
-    #[must_use]
     pub fn shares_grid(&self) -> bool {
         self.granted.is_some()
     }
@@ -96,7 +95,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// What became of the slots that it was granted.
-    #[must_use]
     pub fn slot_counts(&self) -> SlotCounts {
         self.granted
             .as_ref()
@@ -104,7 +102,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// The slots that it holds and could use from `now` on.
-    #[must_use]
     pub fn granted_slots(&self, now: Moment) -> u64 {
         let ready = self.opens.max(now);
         self.granted
@@ -120,7 +117,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// How many slots of the grid it could use, beyond those that it holds.
-    #[must_use]
     pub fn wanted_slots(&self, now: Moment) -> u64 {
         let Some(granted) = &self.granted else {
             return 0;

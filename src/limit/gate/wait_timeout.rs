@@ -45,7 +45,6 @@ impl WaitTimeout {
     /// The patience of a request that waits `since` then.
     ///
     /// `held_since`: when it first could not be sent, if that was before.
-    #[must_use]
     pub fn new(limits: WaitLimits, since: Moment, held_since: Option<Moment>) -> Self {
         Self {
             limits,
@@ -71,7 +70,6 @@ impl WaitTimeout {
     }
 
     /// When and why the request gives up, if the origin stays as it was last noted.
-    #[must_use]
     pub fn gives_up(&self) -> (Moment, GivesUp) {
         let WaitLimits {
             queue_timeout,

@@ -114,7 +114,6 @@ impl Window {
 
 impl<K: Clone + Ord> HeavyHitters<K> {
     /// Has counted nothing yet.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             seconds: Ring::new(Window::Seconds),
@@ -150,7 +149,6 @@ impl<K: Clone + Ord> HeavyHitters<K> {
     }
 
     /// The `limit` heaviest keys of a window by a measure; the first ones of those that are equal.
-    #[must_use]
     pub fn heaviest(
         &self,
         measure: Measure,

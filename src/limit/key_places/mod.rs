@@ -110,7 +110,6 @@ impl PlacesWanted {
 
 impl KeyPlaces {
     /// None yet, under this maximum.
-    #[must_use]
     pub fn new(most: NonZeroU32) -> Self {
         Self {
             granted: 0,
@@ -131,7 +130,6 @@ impl KeyPlaces {
     }
 
     /// Whether one more request may run under this maximum, where so many run here.
-    #[must_use]
     pub fn is_free(&self, most: NonZeroU32, running: usize, now: Moment) -> bool {
         running < self.granted
             && running < count(most)
@@ -140,38 +138,32 @@ impl KeyPlaces {
     }
 
     /// How many run at other gateways, as far as this one knows.
-    #[must_use]
     pub fn elsewhere(&self) -> usize {
         self.elsewhere.places
     }
 
     /// How many places of gateways that vanished nobody gets yet, as the store told last.
-    #[must_use]
     pub fn withheld(&self) -> usize {
         self.elsewhere.withheld
     }
 
     /// Whether the last call failed: the store does not answer, or refuses this key.
-    #[must_use]
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
     /// Whether the last call told that so many are wanted.
-    #[must_use]
     pub fn has_told(&self, needs: PlacesWanted) -> bool {
         let claimed = self.claimed.map(|claimed| claimed.max(self.granted));
         claimed.is_some_and(|claimed| claimed >= needs.wanted()) || self.is_lost
     }
 
     /// The maximum that the last call named.
-    #[must_use]
     pub fn most(&self) -> NonZeroU32 {
         self.most
     }
 
     /// Whether the store counts nothing for this gateway, and no answer is to come.
-    #[must_use]
     pub fn is_settled(&self, now: Moment) -> bool {
         self.under_way.is_empty() && (self.stored == 0 || now >= self.forgotten_at)
     }
@@ -255,7 +247,6 @@ impl KeyPlaces {
     }
 
     /// When a call is due if nothing happens; `None`: never.
-    #[must_use]
     pub fn calls_at(&self, needs: PlacesWanted) -> Option<Moment> {
         if !self.under_way.is_empty() {
             return None;

@@ -88,7 +88,6 @@ const MAX_AHEAD: u128 = 512;
 
 impl<P: Clone> Lease<P> {
     /// A lease without places, for requests of this limit.
-    #[must_use]
     pub fn new(limit: Limit, now: Moment) -> Self {
         Self {
             limit,
@@ -129,7 +128,6 @@ impl<P: Clone> Lease<P> {
     }
 
     /// How many places to take beside that of a request with this limit.
-    #[must_use]
     pub fn ahead(&self, terms: &LeaseTerms, limit: Limit, now: Moment) -> u32 {
         let is_for_it = limit == self.limit && limit.cost == Cost::ONE && !limit.is_unlimited();
         if !is_for_it || !self.places.is_empty() {
@@ -176,7 +174,6 @@ impl<P: Clone> Lease<P> {
     ///
     /// It was asked at `asked`, would accept another one at `retry_at`, and the bucket would drain
     /// in `drains_in`.
-    #[must_use]
     pub fn refuses_until(
         &self,
         terms: &LeaseTerms,
@@ -218,7 +215,6 @@ impl<P: Clone> Lease<P> {
     }
 
     /// When the lease of the next place is over; `None` if there are no places.
-    #[must_use]
     pub fn next_end(&self) -> Option<Moment> {
         let first = self.over.first().or(self.places.front())?;
         Some(first.ends)
@@ -234,7 +230,6 @@ impl<P: Clone> Lease<P> {
     }
 
     /// How many places are here.
-    #[must_use]
     pub fn places(&self) -> usize {
         self.places.len() + self.over.len()
     }

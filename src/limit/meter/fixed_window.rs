@@ -12,7 +12,6 @@ pub struct FixedWindow {
 
 impl FixedWindow {
     /// A meter with `count` requests in this window.
-    #[must_use]
     pub fn counted(window: u64, count: u32) -> Self {
         Self { window, count }
     }

@@ -82,7 +82,6 @@ trait Metering {
 
 impl Meter {
     /// A meter that has never been charged; `None` for an algorithm that has a queue.
-    #[must_use]
     pub fn new(algorithm: Algorithm) -> Option<Self> {
         match algorithm {
             Algorithm::LeakyBucket => None,
@@ -113,7 +112,6 @@ impl Meter {
     /// Returns why a request that arrives at `now` would be rejected, if it would.
     ///
     /// Charges nothing.
-    #[must_use]
     pub fn refuses(&self, allowance: Allowance, cost: Cost, now: Moment) -> Option<Refusal> {
         let retry_at = self.accepts_at(allowance.for_cost(cost), 0, now);
         (retry_at > now).then(|| Refusal {
@@ -124,7 +122,6 @@ impl Meter {
     }
 
     /// How many requests of cost 1 in a row would be accepted at `now`.
-    #[must_use]
     pub fn remaining(&self, allowance: Allowance, now: Moment) -> u32 {
         // Binary search: at most `most` are accepted, and each only if the one before it is.
         let accepted = |others| self.accepts_at(allowance, others, now) <= now;
@@ -143,13 +140,11 @@ impl Meter {
     /// The first moment, `now` or later, at which one more request would be accepted.
     ///
     /// `others` requests of cost 1 are assumed to come first, at `now`.
-    #[must_use]
     pub fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment {
         self.metering().accepts_at(allowance, others, now)
     }
 
     /// How many charged requests still count at `now`.
-    #[must_use]
     pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
         self.metering().charged(rate, now)
     }
@@ -165,7 +160,6 @@ impl Meter {
     }
 
     /// The first moment at which forgetting this meter changes no later answer.
-    #[must_use]
     pub fn drained_at(&self, rate: Rate) -> Moment {
         self.metering().drained_at(rate)
     }

@@ -14,7 +14,6 @@ pub struct SlidingWindowCounter {
 
 impl SlidingWindowCounter {
     /// A meter with these counts in this window and the one before it.
-    #[must_use]
     pub fn counted(window: u64, previous: u32, current: u32) -> Self {
         Self {
             window,

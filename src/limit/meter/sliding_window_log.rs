@@ -28,7 +28,6 @@ impl SlidingWindowLog {
     /// A log that had `count` requests at `at` and accepts one more at `one_more_at`.
     ///
     /// When it is charged here, the times of these requests are assumed to be evenly spaced.
-    #[must_use]
     pub fn counted(count: u32, at: Moment, one_more_at: Moment) -> Self {
         let told = (count > 0).then_some(RemoteLog {
             count,

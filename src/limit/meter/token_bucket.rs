@@ -10,7 +10,6 @@ pub struct TokenBucket(Bucket);
 
 impl TokenBucket {
     /// A meter with as many tokens missing as `bucket` holds requests.
-    #[must_use]
     pub fn missing(bucket: Bucket) -> Self {
         Self(bucket)
     }

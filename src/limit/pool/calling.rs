@@ -22,7 +22,6 @@ const RETRY: Duration = Duration::from_millis(50);
 
 impl Borrower {
     /// When the next call is due; `None` while one is under way.
-    #[must_use]
     pub fn due(&self, needs: PlaceNeeds) -> Option<Moment> {
         if self.under_way.is_some() {
             return None;
@@ -42,7 +41,6 @@ impl Borrower {
     }
 
     /// Whether it leaves, and the pool knows that it holds only what is in use.
-    #[must_use]
     pub fn is_gone(&self, needs: PlaceNeeds) -> bool {
         let told = self.told_held.max(self.held);
         self.is_leaving && self.under_way.is_none() && told <= needs.in_use

@@ -78,7 +78,6 @@ pub struct Borrower {
 
 impl Borrower {
     /// A gateway that holds nothing yet.
-    #[must_use]
     pub fn new(limits: PoolLimits) -> Self {
         Self {
             limits,
@@ -118,7 +117,6 @@ impl Borrower {
     }
 
     /// How many requests may be at the origin for one more to start now.
-    #[must_use]
     pub fn bound(&self, now: Moment) -> usize {
         match self.borrowing() {
             Borrowing::Alone(part) => part,
@@ -128,7 +126,6 @@ impl Borrower {
     }
 
     /// How it gets its places.
-    #[must_use]
     pub fn borrowing(&self) -> Borrowing {
         if !self.is_alone || self.limits.without == WithoutPool::Closed {
             return Borrowing::Pool;
@@ -141,19 +138,16 @@ impl Borrower {
     }
 
     /// Whether its lease has ended and the pool cannot be reached.
-    #[must_use]
     pub fn is_out(&self) -> bool {
         self.is_alone
     }
 
     /// When its lease ends.
-    #[must_use]
     pub fn until(&self) -> Moment {
         self.until
     }
 
     /// What a gate may do with the places now.
-    #[must_use]
     pub fn lent(&self, now: Moment) -> LentPlaces {
         let turn = self.turn.filter(|_| self.keeps == 0 && self.held <= 1);
         LentPlaces {
@@ -164,19 +158,16 @@ impl Borrower {
     }
 
     /// How long before it is used a place has to be asked for.
-    #[must_use]
     pub fn ahead(&self) -> Duration {
         self.round_trip.ahead()
     }
 
     /// Places that it holds.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.held
     }
 
     /// The state of the pool, as last told.
-    #[must_use]
     pub fn counts(&self) -> Option<PoolCounts> {
         self.counts
     }

@@ -118,7 +118,6 @@ pub struct PoolCounts {
 impl PoolCounts {
     /// Places that gateways which vanished may still use, and those of which the pool finds out who
     /// has them.
-    #[must_use]
     pub fn withheld_and_unknown(&self) -> (usize, usize) {
         if self.is_recovering {
             (0, self.withheld)

@@ -12,7 +12,6 @@ pub struct Charge {
 
 impl Charge {
     /// The charge of a request that no queue knows: it joined and passed at `at`.
-    #[must_use]
     pub fn of_passing(at: Moment, cost: Cost) -> Self {
         Self { place: 0, at, cost }
     }
@@ -24,13 +23,11 @@ impl Charge {
     }
 
     /// What was charged.
-    #[must_use]
     pub fn cost(&self) -> Cost {
         self.cost
     }
 
     /// When the request joined.
-    #[must_use]
     pub fn at(&self) -> Moment {
         self.at
     }

@@ -73,7 +73,6 @@ pub struct Queue<W> {
 
 impl<W> Queue<W> {
     /// An empty queue that continues from `bucket` at `now`.
-    #[must_use]
     pub fn new(rate: Rate, bucket: Bucket, now: Moment) -> Self {
         Self {
             rate,
@@ -94,7 +93,6 @@ impl<W> Queue<W> {
     ///
     /// If that request cost 1 and found the bucket empty, it is as if it had joined this queue: its
     /// charge, [`Charge::of_passing`], can be given back here.
-    #[must_use]
     pub fn resumed(rate: Rate, bucket: Bucket, last: Moment, now: Moment) -> Self {
         let mut queue = Self::new(rate, bucket, now);
         // Under another rate since then, the bucket does not end there any more.
@@ -107,31 +105,26 @@ impl<W> Queue<W> {
     }
 
     /// The bucket in its present state.
-    #[must_use]
     pub fn bucket(&self) -> Bucket {
         self.bucket
     }
 
     /// The rate in force.
-    #[must_use]
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
     /// Number of waiters.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.seats.len()
     }
 
     /// What the waiters were charged together.
-    #[must_use]
     pub fn costs(&self) -> u64 {
         self.costs
     }
 
     /// When the waiter that has waited longest joined; `None` if nothing waits.
-    #[must_use]
     pub fn oldest(&self) -> Option<Moment> {
         self.lanes.iter().filter_map(Lane::oldest).min()
     }
@@ -218,7 +211,6 @@ impl<W> Queue<W> {
     }
 
     /// When the next waiter is due; `None` if nothing waits.
-    #[must_use]
     pub fn due(&self) -> Option<Moment> {
         self.first().map(|(due, _)| due)
     }

@@ -23,13 +23,11 @@ pub struct RoomLimits {
 
 impl RoomLimits {
     /// Most visitors inside at once.
-    #[must_use]
     pub fn places(&self) -> u64 {
         self.sessions.map_or(MAX_SESSIONS, NonZeroU32::get).into()
     }
 
     /// The time between two calls; zero if only places bound them.
-    #[must_use]
     pub fn interval(&self) -> Duration {
         if self.admit.is_unlimited() {
             return Duration::ZERO;

@@ -77,7 +77,6 @@ pub enum MirrorPoll {
 
 impl RoomMirror {
     /// A room of which nothing is known yet.
-    #[must_use]
     pub fn new(limits: RoomLimits, now: Moment) -> Self {
         Self {
             room: WaitingRoom::new(limits, now),
@@ -105,31 +104,26 @@ impl RoomMirror {
     }
 
     /// The limits in force here.
-    #[must_use]
     pub fn limits(&self) -> &RoomLimits {
         &self.room.limits
     }
 
     /// The last number and the last called place that are known.
-    #[must_use]
     pub fn known(&self) -> (u64, u64) {
         (self.room.drawn, self.room.called)
     }
 
     /// The lotteries that are known.
-    #[must_use]
     pub fn lotteries(&self) -> &[Lottery] {
         &self.room.lotteries
     }
 
     /// Whether the store was ever reached.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         self.is_known
     }
 
     /// Whether the store does not answer.
-    #[must_use]
     pub fn is_out(&self) -> bool {
         self.is_out
     }
@@ -229,7 +223,6 @@ impl RoomMirror {
     }
 
     /// What a visitor is told that is the `nth` behind all who wait.
-    #[must_use]
     pub fn tell_behind(&self, nth: u64, number: u64, now: Moment) -> Waiting {
         self.room.behind(nth, number, now)
     }
@@ -250,19 +243,16 @@ impl RoomMirror {
     }
 
     /// The place in line of a number.
-    #[must_use]
     pub fn place(&self, number: u64) -> u64 {
         self.room.place(number)
     }
 
     /// What has happened, at all gateways.
-    #[must_use]
     pub fn counts(&self) -> RoomCounts {
         self.room.counts
     }
 
     /// Who is where, at all gateways.
-    #[must_use]
     pub fn state(&self) -> RoomState {
         RoomState {
             waiting: self.room.waiting(),

@@ -79,7 +79,6 @@ pub struct WaitingRoom {
 
 impl WaitingRoom {
     /// An empty room.
-    #[must_use]
     pub fn new(limits: RoomLimits, now: Moment) -> Self {
         Self {
             is_open: limits.opens.is_none_or(|opens| opens <= now),
@@ -239,7 +238,6 @@ impl WaitingRoom {
     }
 
     /// When something happens without a request.
-    #[must_use]
     pub fn next_event(&self) -> Option<Moment> {
         let opens = self.limits.opens.filter(|_| !self.is_open);
         let waits = self.is_open && !self.limits.is_paused && self.called < self.drawn;
@@ -260,19 +258,16 @@ impl WaitingRoom {
     }
 
     /// The limits in force.
-    #[must_use]
     pub fn limits(&self) -> &RoomLimits {
         &self.limits
     }
 
     /// What has happened.
-    #[must_use]
     pub fn counts(&self) -> RoomCounts {
         self.counts
     }
 
     /// Who is where, as of the last [`advance`](Self::advance).
-    #[must_use]
     pub fn state(&self) -> RoomState {
         RoomState {
             waiting: self.waiting(),
@@ -284,7 +279,6 @@ impl WaitingRoom {
     }
 
     /// The lotteries that were drawn, the first one first.
-    #[must_use]
     pub fn lotteries(&self) -> &[Lottery] {
         &self.lotteries
     }
@@ -295,7 +289,6 @@ impl WaitingRoom {
     }
 
     /// The last number that was drawn.
-    #[must_use]
     pub fn drawn(&self) -> u64 {
         self.drawn
     }

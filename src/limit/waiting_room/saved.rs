@@ -41,7 +41,6 @@ pub struct SavedRoom {
 
 impl SavedRoom {
     /// Whether no arithmetic with its numbers overflows.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         let last = self.drawn.max(self.reserved);
         let mut ends = self.lotteries.iter().map(|it| it.0.checked_add(it.1));
@@ -55,7 +54,6 @@ fn millis(span: Duration) -> u64 {
 
 impl WaitingRoom {
     /// What has to be kept of it.
-    #[must_use]
     pub fn save(&self, now: Moment) -> SavedRoom {
         let lotteries = self.lotteries.iter();
         let sessions = self.sessions.iter();
@@ -85,7 +83,6 @@ impl WaitingRoom {
     }
 
     /// A room that goes on from a saved one that is [sound](SavedRoom::is_sound).
-    #[must_use]
     pub fn restore(saved: SavedRoom, limits: RoomLimits, now: Moment) -> Self {
         let mut room = Self::new(limits, now);
         room.drawn = saved.reserved.max(saved.drawn);

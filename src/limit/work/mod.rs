@@ -101,7 +101,6 @@ impl Work {
     }
 
     /// What is known; `None` while too few requests have ended.
-    #[must_use]
     pub fn learned(&self) -> Option<LearnedWork> {
         self.learned
     }
@@ -134,7 +133,6 @@ impl Cost {
     /// least 1 and at most `max`.
     ///
     /// `unit` is above zero.
-    #[must_use]
     pub fn of_work(took: Duration, unit: Duration, max: Self) -> Self {
         let units = (took.as_nanos() + unit.as_nanos() / 2) / unit.as_nanos().max(1);
         let units = u32::try_from(units).unwrap_or(u32::MAX).max(1);
@@ -144,7 +142,6 @@ impl Cost {
 
 impl LearnedWork {
     /// The time as a duration.
-    #[must_use]
     pub fn time(self) -> Duration {
         Duration::from_micros(self.micros.into())
     }
@@ -165,7 +162,6 @@ impl From<bool> for WorkSource {
 
 impl WorkSource {
     /// Its name in metrics and in the API.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Quiet => "quiet",

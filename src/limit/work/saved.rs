@@ -21,7 +21,6 @@ pub struct SavedWork {
 
 impl Work {
     /// What is kept of it.
-    #[must_use]
     pub fn save(&self) -> SavedWork {
         SavedWork {
             quiet: self.quiet.in_order(),
@@ -32,7 +31,6 @@ impl Work {
     }
 
     /// Goes on from what was kept. Of more times than it keeps, the last ones count.
-    #[must_use]
     pub fn restore(saved: &SavedWork) -> Self {
         let recent = |times: &[u32]| {
             let mut recent = Recent::default();
