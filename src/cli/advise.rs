@@ -12,8 +12,6 @@ use tools::complain::{complain, ended, print};
 use tools::learned_costs;
 use tools::trace::form;
 
-use super::logs;
-
 /// The arguments of `drip advise`.
 #[derive(Debug, Args)]
 pub struct AdviseArguments {
@@ -60,7 +58,7 @@ fn read(wanted: &AdviseArguments) -> io::Result<Option<Advice>> {
         (None, Some(zone)) => survey.of_zone(zone.clone()),
         (Some(file), Some(zone)) => survey.of_zone_in_file(zone_in(file, zone)?),
     };
-    let reading = logs::read(&wanted.logs, wanted.format, &mut survey)?;
+    let read = advise::read(&wanted.logs, wanted.format, &mut survey)?;
     if wanted.zone.is_some() && wanted.config.is_none() && survey.form() == Some(Form::Csv) {
         return Err(io::Error::other(
             "--zone is for drip's own log; the lines of a CSV name their keys themselves: leave it \
@@ -68,10 +66,10 @@ fn read(wanted: &AdviseArguments) -> io::Result<Option<Advice>> {
         ));
     }
     let untold = survey.untold().join(", ");
-    let is_keyless = reading.read > 0 && survey.is_keyless();
+    let is_keyless = read > 0 && survey.is_keyless();
     let advice = Advice::new(survey)?;
     if advice.is_none() {
-        complain(if reading.read == 0 {
+        complain(if read == 0 {
             "the logs have no request".to_owned()
         } else if let Some(zone) = wanted.zone.as_ref().filter(|_| is_keyless) {
             format!("the log has no request on which zone {zone} decided")

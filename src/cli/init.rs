@@ -12,7 +12,7 @@ use tools::advise::{self, Advice, MAX_KEYS, Survey};
 use tools::complain::ended;
 use tools::starter;
 
-use super::{import, logs};
+use super::import;
 
 /// The arguments of `drip init`.
 #[derive(Debug, Args)]
@@ -96,9 +96,8 @@ fn is_log(file: &Path) -> io::Result<bool> {
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
     let metadata = fs::metadata(file).map_err(named)?;
     if !metadata.is_file() {
-        return Err(named(io::Error::other(
-            "is not a file; init reads it twice",
-        )));
+        let why = io::Error::other("is not a file; init reads it twice");
+        return Err(named(why));
     }
     let input = File::open(file).map_err(named)?;
     let mut trace = Trace::new(Box::new(input)).map_err(named)?;
@@ -140,16 +139,14 @@ fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
 fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     let key: KeyTemplate = "$remote_addr".parse().map_err(io::Error::other)?;
     let mut survey = Survey::new(key, MAX_KEYS)?;
-    logs::read(&[log.to_owned()], None, &mut survey)?;
+    advise::read(&[log.to_owned()], None, &mut survey)?;
     let advice = Advice::new(survey)?;
     let name = comment(&log.display().to_string());
-    let named = [Path::new("-"), Path::new(DEFAULT_FILE)]
-        .iter()
-        .all(|it| *it != file);
-    let option = if named {
-        format!(" -c {}", comment(&file.display().to_string()))
-    } else {
+    let unnamed = [Path::new("-"), Path::new(DEFAULT_FILE)];
+    let option = if unnamed.contains(&file) {
         String::new()
+    } else {
+        format!(" -c {}", comment(&file.display().to_string()))
     };
     let text = advice.map(|advice| advise::file(&advice, &name, &option, origin));
     text.ok_or_else(|| {

@@ -5,7 +5,6 @@ pub mod check;
 pub mod health;
 pub mod import;
 pub mod init;
-mod logs;
 pub mod run;
 pub mod schema;
 

@@ -37,7 +37,7 @@ mod properties;
 pub use advice::Advice;
 pub use file::file;
 pub use paste::toml;
-pub use read::{Log, Reading, read};
+pub use read::read;
 pub use report::report;
 pub use survey::Survey;
 

@@ -1,7 +1,7 @@
 //! Puts what is nearly in order of time into order, in bounded memory.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// How late a line may be, in nanoseconds. Servers write a line when the response has ended.
 pub(super) const WAITED: u64 = 60 * 1_000_000_000;
@@ -11,10 +11,8 @@ const HELD: usize = 1 << 20;
 /// Sorts items that are nearly in order of time, in bounded memory.
 #[derive(Debug)]
 pub(super) struct Order<T> {
-    /// Items that came in order.
-    straight: VecDeque<(u64, u64, T)>,
-    /// Items that came after a later one.
-    astray: BinaryHeap<Reverse<(u64, u64, T)>>,
+    /// By time; those of one time as they came.
+    held: BinaryHeap<Reverse<(u64, u64, T)>>,
     count: u64,
     latest: u64,
     left: u64,
@@ -24,8 +22,7 @@ pub(super) struct Order<T> {
 impl<T: Copy + Ord> Order<T> {
     pub(super) fn new() -> Self {
         Self {
-            straight: VecDeque::new(),
-            astray: BinaryHeap::new(),
+            held: BinaryHeap::new(),
             count: 0,
             latest: 0,
             left: 0,
@@ -35,14 +32,10 @@ impl<T: Copy + Ord> Order<T> {
 
     /// Adds an item of `time`. Items whose order is now certain go to `out`.
     pub(super) fn put(&mut self, time: u64, item: T, mut out: impl FnMut(u64, T)) {
-        let mut time = time;
-        if time < self.left {
-            // Too late: later items have left already. The item counts as if it had come at their
-            // time.
-            self.late += 1;
-            time = self.left;
-        }
-        if self.straight.len() + self.astray.len() == HELD {
+        // Too late: later items have left already. The item counts as if it had come at their time.
+        self.late += u64::from(time < self.left);
+        let time = time.max(self.left);
+        if self.held.len() == HELD {
             // Before it is added, so that the queue never grows beyond its bound.
             if self.first().is_some_and(|first| time < first) {
                 self.left = time;
@@ -52,12 +45,7 @@ impl<T: Copy + Ord> Order<T> {
             self.take(&mut out);
         }
         self.count += 1;
-        let it = (time, self.count, item);
-        if self.straight.back().is_none_or(|last| last.0 <= time) {
-            self.straight.push_back(it);
-        } else {
-            self.astray.push(Reverse(it));
-        }
+        self.held.push(Reverse((time, self.count, item)));
         self.latest = self.latest.max(time);
         let due = self.latest.saturating_sub(WAITED);
         while self.first().is_some_and(|first| first <= due) {
@@ -78,24 +66,11 @@ impl<T: Copy + Ord> Order<T> {
     }
 
     fn first(&self) -> Option<u64> {
-        let straight = self.straight.front().map(|it| it.0);
-        let astray = self.astray.peek().map(|Reverse(it)| it.0);
-        [straight, astray].into_iter().flatten().min()
+        self.held.peek().map(|Reverse(it)| it.0)
     }
 
     fn take(&mut self, out: &mut impl FnMut(u64, T)) {
-        let is_straight = match (self.straight.front(), self.astray.peek()) {
-            (Some(straight), Some(Reverse(astray))) => {
-                (straight.0, straight.1) < (astray.0, astray.1)
-            }
-            (straight, _) => straight.is_some(),
-        };
-        let it = if is_straight {
-            self.straight.pop_front()
-        } else {
-            self.astray.pop().map(|Reverse(it)| it)
-        };
-        if let Some((time, _, item)) = it {
+        if let Some(Reverse((time, _, item))) = self.held.pop() {
             self.left = time;
             out(time, item);
         }
@@ -141,8 +116,8 @@ mod tests {
             order.put(time, (), |_, ()| left += 1);
         }
         assert_eq!(left, 10);
-        assert_eq!(order.straight.len() + order.astray.len(), HELD);
-        assert!(order.straight.capacity() <= HELD);
+        assert_eq!(order.held.len(), HELD);
+        assert!(order.held.capacity() <= HELD);
         // One that is earlier than all that are held goes on at once.
         order.put(9, (), |time, ()| left += time);
         assert_eq!((left, order.late()), (19, 0));

@@ -1,26 +1,20 @@
 //! Properties for any log: no panic, and the lines to paste are valid.
 
-use std::io::{Cursor, Read};
+use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
 use testing::{cases, text};
 
-use super::{Advice, Log, Survey, read, report, toml};
+use super::{Advice, Survey, read, report, toml};
 
 /// The advice for a log, with only three keys known at once.
 fn advice(log: &str) -> Option<Advice> {
     let template = "$remote_addr".parse().unwrap();
     let mut survey = Survey::new(template, 3).unwrap();
-    let bytes = log.as_bytes().to_vec();
-    let open = move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn Read>);
-    let logs = vec![Log {
-        form: None,
-        name: "log".to_owned(),
-        is_file: true,
-        open: Box::new(open),
-    }];
-    read(logs, &mut survey, |_, _, _| {}).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(&file, log).unwrap();
+    read(&[file.path().to_owned()], None, &mut survey).unwrap();
     Advice::new(survey).unwrap()
 }
 

@@ -1,94 +1,100 @@
-use std::fmt::Display;
-use std::io::{self, Read};
+//! Reads the access logs that a command names.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use gateway::replay::{Form, Trace};
+use indicatif::ProgressBar;
 use limit::Moment;
 
 use super::survey::Survey;
-
-/// A log that is opened when it is needed.
-pub struct Log<'a> {
-    /// The log's name in messages.
-    pub name: String,
-    /// Its format; `None` if that is to be detected.
-    pub form: Option<Form>,
-    /// Whether it can be opened more than once. A pipe can be read only once.
-    pub is_file: bool,
-    /// Opens the log. A file is read from its start each time.
-    pub open: Box<dyn Fn() -> io::Result<Box<dyn Read>> + 'a>,
-}
-
-/// Counts of the lines read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
-    /// Lines that were requests.
-    pub read: u64,
-    /// Lines that were not requests.
-    pub bad: u64,
-}
+use crate::complain::complain;
+use crate::trace::{SHOWN, length, open, progress};
 
 /// How many lines at the start of a log are searched for a time.
 const LOOKED_AT: usize = 1000;
 
-/// Reads logs into `survey`, one after another, the one with the earliest request first.
+/// Reads logs of this format, if it is known, into `survey`, the one with the earliest request first.
 ///
-/// Problems are reported to `complain` with log and line, and the rest is read.
+/// Reports on standard error what could not be read. Returns the number of requests.
 ///
 /// # Errors
 ///
 /// Returns an error if the survey cannot store more.
-pub fn read(
-    mut logs: Vec<Log>,
-    survey: &mut Survey,
-    mut complain: impl FnMut(&str, Option<u64>, &dyn Display),
-) -> io::Result<Reading> {
-    let mut reading = Reading::default();
+pub fn read(logs: &[PathBuf], form: Option<Form>, survey: &mut Survey) -> io::Result<u64> {
+    let mut logs = each_once(logs);
+    let progress = progress(logs.iter().map(|log| length(log)).sum());
     // A pipe is opened only once, so its start is unknown and it is read first.
-    logs.sort_by_cached_key(|log| log.is_file.then(|| begin(log)).flatten());
+    logs.sort_by_cached_key(|log| length(log).and_then(|_| begin(log, form)));
+    let (mut read, mut bad) = (0, 0);
     for log in logs {
-        let mut trace = match log.lines() {
+        let name = log.display();
+        let mut trace = match lines(log, form, &progress) {
             Ok(trace) => trace,
             Err(error) => {
-                complain(&log.name, None, &error);
+                complain(format_args!("{name}: {error}"));
                 continue;
             }
         };
         loop {
             match trace.take() {
                 Ok(Some((_, Ok(line)))) => {
-                    reading.read += 1;
+                    read += 1;
                     survey.add(&line)?;
                     // That of the first log is told.
                     survey.form = survey.form.or(trace.form());
                 }
                 Ok(Some((number, Err(error)))) => {
-                    reading.bad += 1;
-                    complain(&log.name, Some(number), &error);
+                    bad += 1;
+                    if bad <= SHOWN {
+                        complain(format_args!("{name}: line {number}: {error}"));
+                    }
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    complain(&log.name, None, &error);
+                    complain(format_args!("{name}: {error}"));
                     break;
                 }
             }
         }
     }
-    Ok(reading)
+    progress.finish_and_clear();
+    if bad > 0 {
+        complain(format_args!("{bad} lines could not be read"));
+    }
+    Ok(read)
 }
 
-impl Log<'_> {
-    fn lines(&self) -> io::Result<Trace> {
-        (self.open)().and_then(|input| Trace::of_form(input, self.form))
-    }
+fn lines(log: &Path, form: Option<Form>, progress: &ProgressBar) -> io::Result<Trace> {
+    open(log, progress).and_then(|input| Trace::of_form(input, form))
 }
 
 /// The time of the first request of a log.
-fn begin(log: &Log) -> Option<Moment> {
-    let mut trace = log.lines().ok()?;
+fn begin(log: &Path, form: Option<Form>) -> Option<Moment> {
+    let mut trace = lines(log, form, &ProgressBar::hidden()).ok()?;
     for _ in 0..LOOKED_AT {
         if let (_, Ok(line)) = trace.take().ok()?? {
             return Some(line.time);
         }
     }
     None
+}
+
+/// The logs without duplicates.
+///
+/// `access.log *.log` names a log twice, and its requests would count twice.
+fn each_once(logs: &[PathBuf]) -> Vec<&Path> {
+    let mut known = HashSet::new();
+    let is_new = |log: &&Path| {
+        let file = length(log).and_then(|_| fs::canonicalize(log).ok());
+        let is_new = file.is_none_or(|file| known.insert(file));
+        if !is_new {
+            let log = log.display();
+            complain(format_args!("{log}: is listed twice, and is read once"));
+        }
+        is_new
+    };
+    logs.iter().map(PathBuf::as_path).filter(is_new).collect()
 }
