@@ -49,11 +49,10 @@ impl Bucket {
 
     /// The same bucket on a clock that is `span` ahead.
     pub fn later(&self, rate: Rate, span: Duration) -> Self {
-        let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
-        if nanos == 0 || *self == Self::new() {
+        if span.is_zero() || *self == Self::new() {
             return *self;
         }
-        Self::until(self.tail() + nanos.saturating_mul(rate.ticks_per_nano()))
+        Self::until(self.tail() + ticks_in(rate, span))
     }
 
     /// Judges one request that arrives at `now`, and charges it unless it is rejected.
@@ -236,7 +235,7 @@ fn proportion(part: i128, new: i128, old: i128) -> i128 {
     quotient
 }
 
-fn ticks_in(rate: Rate, span: std::time::Duration) -> i128 {
+fn ticks_in(rate: Rate, span: Duration) -> i128 {
     let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
     nanos.saturating_mul(rate.ticks_per_nano())
 }

@@ -14,8 +14,7 @@ impl Cost {
 
     /// A cost; `None` if it is 0 or above [`Cost::MAX`].
     pub fn new(cost: u32) -> Option<Self> {
-        let small = u8::try_from(cost).ok().filter(|_| cost <= Self::MAX)?;
-        NonZeroU8::new(small).map(Self)
+        u8::try_from(cost).ok().and_then(NonZeroU8::new).map(Self)
     }
 
     /// The cost as a number.

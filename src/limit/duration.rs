@@ -20,11 +20,8 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, unit) = text.split_at(digits);
     let (_, nanos) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
-    count
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(nanos)
-        .map(Duration::from_nanos)
+    let count: u64 = count.parse().ok()?;
+    count.checked_mul(nanos).map(Duration::from_nanos)
 }
 
 /// Formats a duration so that [`parse_duration`] reads it back.
@@ -32,13 +29,11 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 /// Uses the largest unit that needs no fraction.
 pub fn show_duration(span: Duration) -> String {
     let nanos = span.as_nanos();
-    let whole = UNITS
-        .into_iter()
-        .find(|(_, unit)| nanos > 0 && nanos.is_multiple_of(u128::from(*unit)));
-    whole.map_or_else(
-        || "0".to_owned(),
-        |(name, unit)| format!("{}{name}", nanos / u128::from(unit)),
-    )
+    let is_whole = |(_, unit): &(_, u64)| nanos > 0 && nanos.is_multiple_of((*unit).into());
+    match UNITS.into_iter().find(is_whole) {
+        Some((name, unit)) => format!("{}{name}", nanos / u128::from(unit)),
+        None => "0".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -57,11 +57,11 @@ impl<W, C> ExternalSchedule<W, C> {
 
     /// When the waiter that has waited longest joined; `None` if nothing waits.
     pub fn oldest(&self) -> Option<Moment> {
-        let heads = self.lanes.iter().filter_map(|lane| {
-            let (_, head) = lane.waiters.first_key_value()?;
-            Some(head.since)
-        });
-        heads.min()
+        let heads = self
+            .lanes
+            .iter()
+            .filter_map(|lane| lane.waiters.values().next());
+        heads.map(|head| head.since).min()
     }
 
     /// Whether any waiter has this `delay`.
@@ -234,16 +234,12 @@ impl<W, C> ExternalSchedule<W, C> {
     /// Replaces each time for which `change` has another one, lane by lane in their order.
     pub fn exchange_some(&mut self, mut change: impl FnMut(Moment, &C) -> Option<(Moment, C)>) {
         for lane in &mut self.lanes {
-            let mut is_changed = false;
             for time in &mut lane.times {
                 if let Some(new) = change(time.0, &time.1) {
                     *time = new;
-                    is_changed = true;
                 }
             }
-            if is_changed {
-                lane.times.make_contiguous().sort_by_key(|(due, _)| *due);
-            }
+            lane.times.make_contiguous().sort_by_key(|(due, _)| *due);
         }
     }
 

@@ -38,6 +38,7 @@ mod duration;
 mod external_schedule;
 mod fair_queue;
 pub mod find;
+mod floats;
 mod gate;
 mod growth;
 mod heavy_hitters;
@@ -75,6 +76,7 @@ pub use cost::Cost;
 pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, KeyChange, MAX_WEIGHT, Next, Position};
+pub use floats::{to_float, to_whole};
 pub use gate::{
     Admission, Claims, ClassDemand, Demand, Full, Gate, GateLimits, GatePosition, GivesUp,
     GridAnswer, InVain, KeyNews, KeyReport, Release, SavedGate, Sharing, SlotCounts, WaitLimits,

@@ -18,10 +18,8 @@ impl NewKeyBudget {
     /// Takes one new key from the budget. Returns `false` if there is none left.
     pub fn take(&self, rate: Rate, now: Moment) -> bool {
         let take = |next| Self::after(rate, next, now);
-        let taken = self
-            .next
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        taken.is_ok()
+        let relaxed = Ordering::Relaxed;
+        self.next.fetch_update(relaxed, relaxed, take).is_ok()
     }
 
     /// Whether a new key could be taken now.

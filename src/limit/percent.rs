@@ -2,6 +2,8 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use crate::to_whole;
+
 const ONE_PERCENT: u32 = 10_000;
 
 /// A part of a whole, above 0 % and up to 100 %: `10%` or `2.5%`.
@@ -47,6 +49,21 @@ impl Percent {
         }
     }
 
+    /// The nearest percentage below a part of the whole, from 0 to 1.
+    pub fn of(part: f64) -> Self {
+        Self::nearest(to_whole(part * f64::from(Self::ALL.millionths())))
+    }
+
+    /// The same as [`Self::from_millionths`], of any number.
+    pub fn nearest(millionths: u64) -> Self {
+        u32::try_from(millionths).map_or(Self::ALL, Self::from_millionths)
+    }
+
+    /// The part of the whole, above 0 and at most 1.
+    pub fn part(self) -> f64 {
+        f64::from(self.millionths()) / 1e6
+    }
+
     /// Millionths of the whole, from 1 to 1,000,000.
     pub const fn millionths(self) -> u32 {
         self.0.get()
@@ -65,13 +82,10 @@ impl FromStr for Percent {
         if !fits(whole, 9) || !fits(decimals, 4) {
             return Err(PercentError::Form);
         }
-        let millionths = format!("{whole}{decimals:0<4}").parse::<u64>();
-        let millionths = millionths.map_err(|_| PercentError::Form)?;
-        u32::try_from(millionths)
-            .ok()
-            .and_then(NonZeroU32::new)
-            .map(Self)
-            .filter(|percent| *percent <= Self::ALL)
+        let millionths = format!("{whole}{decimals:0<4}").parse().ok();
+        let percent = millionths.and_then(NonZeroU32::new).map(Self);
+        percent
+            .filter(|it| *it <= Self::ALL)
             .ok_or(PercentError::Range)
     }
 }

@@ -216,7 +216,14 @@ impl<W> Places<W> {
     }
 
     fn state(&mut self) -> &mut State<W> {
-        self.0.get_or_insert_default()
+        self.0.get_or_insert_with(|| {
+            Box::new(State {
+                running: HashSet::new(),
+                lanes: Vec::new(),
+                joined: HashMap::new(),
+                asleep: HashSet::new(),
+            })
+        })
     }
 
     /// Gives back the memory of lanes without waiters, and all if nothing is left.
@@ -241,17 +248,6 @@ impl<W> State<W> {
             self.lanes.len() - 1
         });
         &mut self.lanes[index].waiters
-    }
-}
-
-impl<W> Default for State<W> {
-    fn default() -> Self {
-        Self {
-            running: HashSet::new(),
-            lanes: Vec::new(),
-            joined: HashMap::new(),
-            asleep: HashSet::new(),
-        }
     }
 }
 

@@ -3,6 +3,8 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::to_float;
+
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// The fastest rate allowed, in requests a second. A thread can keep this pace.
@@ -113,15 +115,13 @@ impl Rate {
 
     /// Requests a second as a floating-point number, for people and metrics; infinite if there is
     /// no limit.
-    #[allow(clippy::cast_precision_loss)]
     pub fn per_second(self) -> f64 {
-        self.count() / (self.period_nanos as f64 / NANOS_PER_SECOND as f64)
+        self.count() / (to_float(self.period_nanos) / to_float(NANOS_PER_SECOND))
     }
 
     /// The count, as written before `r/`.
-    #[allow(clippy::cast_precision_loss)]
     pub fn count(self) -> f64 {
-        self.digits.get() as f64 / self.scale.get() as f64
+        to_float(self.digits.get()) / to_float(self.scale.get())
     }
 
     /// The whole part of the count, which is what a window accepts; `None` if it is zero.
@@ -142,10 +142,8 @@ impl Rate {
 
     /// The time that `requests` requests take at this rate, rounded up to a nanosecond.
     pub fn time_for(self, requests: u64) -> Duration {
-        let ticks = self
-            .ticks_per_request()
-            .unsigned_abs()
-            .saturating_mul(requests.into());
+        let request = self.ticks_per_request().unsigned_abs();
+        let ticks = request.saturating_mul(requests.into());
         let nanos = ticks.div_ceil(self.ticks_per_nano().unsigned_abs());
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
@@ -200,21 +198,16 @@ fn parse_count(text: &str) -> Result<(u64, NonZeroU64), RateError> {
 }
 
 fn parse_period(text: &str) -> Result<(Unit, NonZeroU64), RateError> {
-    if let Some((unit, _, seconds)) = Unit::NAMED.into_iter().find(|(_, name, _)| *name == text) {
-        return Ok((
-            unit,
-            NonZeroU64::new(seconds * NANOS_PER_SECOND).ok_or(RateError::Period)?,
-        ));
-    }
+    let named = Unit::NAMED.into_iter().find(|(_, name, _)| *name == text);
+    let (unit, period) = match named {
+        Some((unit, _, seconds)) => (unit, Some(Duration::from_secs(seconds))),
+        None => (Unit::Spelled, super::parse_duration(text)),
+    };
     let longest = Duration::from_secs(MAX_PERIOD_DAYS * 24 * 60 * 60);
-    let period = super::parse_duration(text)
-        .filter(|period| *period <= longest)
-        .ok_or(RateError::Period)?;
-    let nanos = u64::try_from(period.as_nanos()).map_err(|_| RateError::Period)?;
-    Ok((
-        Unit::Spelled,
-        NonZeroU64::new(nanos).ok_or(RateError::Period)?,
-    ))
+    let period = period.filter(|period| *period <= longest);
+    let nanos = u64::try_from(period.unwrap_or_default().as_nanos()).ok();
+    let nanos = nanos.and_then(NonZeroU64::new);
+    Ok((unit, nanos.ok_or(RateError::Period)?))
 }
 
 impl fmt::Display for Rate {
@@ -228,10 +221,8 @@ impl fmt::Display for Rate {
             let width = scale.ilog10() as usize;
             write!(f, ".{:0width$}", digits % scale)?;
         }
-        match Unit::NAMED
-            .into_iter()
-            .find(|(unit, ..)| *unit == self.unit)
-        {
+        let mut named = Unit::NAMED.into_iter();
+        match named.find(|(unit, ..)| *unit == self.unit) {
             Some((_, name, _)) => write!(f, "r/{name}"),
             None => write!(f, "r/{}", super::show_duration(self.period())),
         }

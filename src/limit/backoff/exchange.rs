@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Backoff, Cuts, Learned, Moment};
-use crate::Percent;
+use crate::{Percent, to_float};
 
 /// Time between two questions while requests run: a cut at one gateway is known to all so soon.
 const ASKS: Duration = Duration::from_millis(250);
@@ -59,7 +59,7 @@ pub struct LearnedReply {
 /// The store is a meeting point: it keeps what is lowest, when that was stored, and a name for it.
 /// Whoever knows something lower replaces it, if it knows what it replaces. One question is under
 /// way at a time.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct BackoffExchange {
     author: u64,
     count: u32,
@@ -96,14 +96,7 @@ impl BackoffExchange {
     pub fn new(author: u64) -> Self {
         Self {
             author,
-            count: 0,
-            known: None,
-            is_under_way: false,
-            last: None,
-            is_urgent: false,
-            answers: 0,
-            sent: 0,
-            counted: Counted::default(),
+            ..Self::default()
         }
     }
 
@@ -160,12 +153,8 @@ impl BackoffExchange {
             .or(before.and_then(|known| known.learned));
         let at = told.ago.map_or(now, |ago| now.before(ago));
         // The shortest way back tells best.
-        let at = match before {
-            Some(known) if known.at.since(at).max(at.since(known.at)) < CLOCK_SET => {
-                known.at.min(at)
-            }
-            _ => at,
-        };
+        let is_same = |known: &Known| known.at.since(at).max(at.since(known.at)) < CLOCK_SET;
+        let at = before.filter(is_same).map_or(at, |known| known.at.min(at));
         self.known = (told.token != Token::default()).then_some(Known {
             token: told.token,
             learned: learned.filter(|_| told.ago.is_some()),
@@ -203,7 +192,6 @@ impl BackoffExchange {
     }
 
     /// Computes which part of the origin's answers come by this gateway.
-    #[allow(clippy::cast_precision_loss)]
     fn count_part(&mut self, backoff: &mut Backoff, told: &LearnedReply) {
         let counted = &mut self.counted;
         if counted.since != told.counted_since {
@@ -215,14 +203,12 @@ impl BackoffExchange {
             };
         }
         let passed = told.now.since(counted.at).as_secs_f64();
-        counted.answers = counted.answers * (-passed / REMEMBERED).exp() + self.sent as f64;
+        counted.answers = counted.answers * (-passed / REMEMBERED).exp() + to_float(self.sent);
         counted.at = told.now;
         if told.answers < ENOUGH {
             return;
         }
         let part = (counted.answers / told.answers).clamp(MIN_PART, 1.0);
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let millionths = (part * f64::from(Percent::ALL.millionths())) as u32;
-        backoff.set_part(Percent::from_millionths(millionths));
+        backoff.set_part(Percent::of(part));
     }
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::saved::SavedPlaces;
 use super::tally::{KeyTally, WHOLE};
-use super::trial::{Ended, Trial, Verdict};
+use super::trial::{Ended, Trial};
 use super::window::Closed;
 use super::{Cut, GivenBack, Kept, LearnedPlaces, Moment};
 use crate::Percent;
@@ -45,6 +45,16 @@ struct Keeping {
     is_slow: bool,
 }
 
+impl Keeping {
+    fn new(kept: Kept, mean: Duration) -> Self {
+        Self {
+            kept,
+            mean,
+            is_slow: true,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct LoweredLimit {
     /// In millionths of a place.
@@ -58,8 +68,7 @@ impl LoweredLimit {
     /// The part of what it grows up to.
     fn share(&self) -> Percent {
         // A limit is in millionths of a place.
-        let share = (self.limit / self.until.max(1)).min(ONE);
-        Percent::from_millionths(u32::try_from(share).unwrap_or(u32::MAX))
+        Percent::nearest(self.limit / self.until.max(1))
     }
 }
 
@@ -212,32 +221,20 @@ impl InFlightLimit {
             if is_newer && cut_at.is_none_or(|at| at < since) && !it.kept.is_zero() {
                 self.lowered = None;
                 self.trial = Trial::default();
-                self.keeping = Some(Keeping {
-                    kept: Kept {
-                        since,
-                        until: now + it.kept.min(MAX_KEEP),
-                    },
-                    mean: it.mean,
-                    is_slow: true,
-                });
+                let until = now + it.kept.min(MAX_KEEP);
+                self.keeping = Some(Keeping::new(Kept { since, until }, it.mean));
             }
         }
         let cut_at = now.before(learned.cut_ago);
-        let own = self
-            .lowered
-            .as_ref()
-            .map_or(Percent::ALL, LoweredLimit::share);
+        let own = self.lowered.as_ref().map(LoweredLimit::share);
         let is_taken_back = kept_since.is_some_and(|since| cut_at < since);
-        if learned.share >= own || is_taken_back {
+        if learned.share >= own.unwrap_or(Percent::ALL) || is_taken_back {
             return;
         }
         let fewest = fewest(file, self.floor);
         let limit = u128::from(file) * u128::from(learned.share.millionths());
         let limit = u64::try_from(limit).unwrap_or(u64::MAX).max(fewest * ONE);
-        let is_cut = self
-            .lowered
-            .as_ref()
-            .is_none_or(|own| own.last_cut.at + SAME < cut_at);
+        let is_cut = self.last_cut().is_none_or(|own| own.at + SAME < cut_at);
         if is_cut {
             let (generation, in_flight) = present;
             self.trial.ended(&Ended {
@@ -267,10 +264,8 @@ impl InFlightLimit {
     /// of all gateways, so what is counted here stands for that much more.
     pub fn judge(&mut self, closed: &Closed, part: Percent, slow: Duration) -> bool {
         let window = &closed.window;
-        let (bad, all) = (
-            window.slow + closed.overdue,
-            window.answers + closed.overdue,
-        );
+        let bad = window.slow + closed.overdue;
+        let all = window.answers + closed.overdue;
         if all == 0 {
             self.may_grow = closed.unanswered == 0;
             self.note_slow(!self.may_grow, closed.at);
@@ -283,16 +278,12 @@ impl InFlightLimit {
         if !is_slow || self.keeps(closed) {
             return false;
         }
-        if let Verdict::NoFaster { limit, mean } = self.trial.verdict() {
+        if let Some((limit, mean)) = self.trial.no_faster() {
             self.give_back(limit, mean, closed.at);
             return true;
         }
         let at_origin = closed.unanswered + closed.answering;
-        let part = if self.file.is_some() {
-            part
-        } else {
-            Percent::ALL
-        };
+        let part = self.file.map_or(Percent::ALL, |_| part);
         let answering = of_all(closed.answering.into(), part, 1);
         let lowered = self.lowered.as_ref();
         let until = lowered.map_or(self.file.unwrap_or(at_origin), |it| it.until);
@@ -354,14 +345,8 @@ impl InFlightLimit {
         }
         self.end_growth();
         self.trial = Trial::default();
-        self.keeping = Some(Keeping {
-            kept: Kept {
-                since: at,
-                until: at + self.keep,
-            },
-            mean,
-            is_slow: true,
-        });
+        let (since, until) = (at, at + self.keep);
+        self.keeping = Some(Keeping::new(Kept { since, until }, mean));
         self.keep = (self.keep * 2).min(MAX_KEEP);
     }
 

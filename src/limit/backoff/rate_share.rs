@@ -56,7 +56,7 @@ impl RateShare {
     }
 
     pub fn share(&self) -> Percent {
-        Percent::from_millionths(u32::try_from(self.now).unwrap_or(u32::MAX))
+        Percent::nearest(self.now)
     }
 
     /// The last cut, while the rate is lower than the file's.
@@ -87,12 +87,11 @@ impl RateShare {
     /// What others have to know of it at `now`.
     pub fn learned(&self, now: Moment) -> LearnedRate {
         let cut = self.last_cut();
-        let part = |part: u64| Percent::from_millionths(u32::try_from(part).unwrap_or(u32::MAX));
         LearnedRate {
             share: self.share(),
             steady: self.steady_until.since(now),
             steady_time: self.steady,
-            trouble_at: self.trouble_at.map(part),
+            trouble_at: self.trouble_at.map(Percent::nearest),
             answers: cut.map_or(0, |cut| cut.answers),
             bad: cut.map_or(0, |cut| cut.bad),
         }

@@ -11,7 +11,7 @@ const MAX_SPAN: Duration = Duration::from_secs(10);
 const ENOUGH: u64 = 10;
 
 /// What an origin answered in a span of time.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Window {
     pub since: Moment,
     /// Answers to requests sent after the last cut. So are the next six.
@@ -61,15 +61,8 @@ impl Window {
     pub fn new(since: Moment) -> Self {
         Self {
             since,
-            answers: 0,
-            trouble: 0,
-            by_key: Tally::default(),
-            slow: 0,
-            good_nanos: 0,
-            nanos: 0,
             retry_after: Duration::MAX,
-            completions: 0,
-            cost: 0,
+            ..Self::default()
         }
     }
 
@@ -81,9 +74,7 @@ impl Window {
     pub fn mean(&self) -> Option<Duration> {
         let answers = u128::from(self.answers - self.trouble);
         let mean = self.nanos.checked_div(answers)?;
-        Some(Duration::from_nanos(
-            u64::try_from(mean).unwrap_or(u64::MAX),
-        ))
+        u64::try_from(mean).ok().map(Duration::from_nanos)
     }
 
     /// Counts an answer without trouble, whenever its request was sent.

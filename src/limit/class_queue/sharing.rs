@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use super::{ClassQueue, STEPS};
 use crate::fair_queue::{FairQueue, Naming, Tag};
+use crate::to_whole;
 
 /// Most keys that are named to other gateways: the heaviest. Classes have equal parts of them.
 const MAX_NAMED: usize = 1000;
@@ -17,13 +18,9 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         for lane in &mut self.lanes {
             let hash = lane.class.hash();
             let part = parts.iter().find(|(class, _)| *class == hash);
-            let steps = part.map_or(STEPS, |(_, part)| {
-                // From 1 to all: a double becomes the nearest number that fits.
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                let steps = (part * f64::from(STEPS)).round() as u32;
-                steps.clamp(1, STEPS)
-            });
-            lane.weight = Tag::from(lane.class.weight) * Tag::from(steps);
+            let all = u64::from(STEPS);
+            let steps = part.map_or(all, |(_, part)| to_whole((part * f64::from(STEPS)).round()));
+            lane.weight = Tag::from(lane.class.weight) * Tag::from(steps.clamp(1, all));
         }
     }
 

@@ -229,14 +229,9 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     ///
     /// It searches from the waiter to the front, and stops at the first one for which it is false.
     pub fn advance(&mut self, at: Position, is_behind: impl Fn(&W) -> bool) {
-        let Some(own) = self
-            .waiters
-            .get(at.slot)
-            .filter(|it| it.ticket == at.ticket)
-        else {
+        let Some(flow) = self.flow_at(at) else {
             return;
         };
-        let flow = own.flow;
         let mut ahead_of = None;
         let mut before = Chain::before(&self.waiters, at.slot);
         while let Some(slot) = before.filter(|slot| is_behind(&self.waiters[*slot].waiter)) {
@@ -309,13 +304,10 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             let flow = &self.flows[index];
             self.ends.remove(flow.counted(), flow.end);
             self.end(index);
-        }
-        let lines = if is_over {
-            &mut self.resting
+            self.resting.push(&mut self.flows, index);
         } else {
-            &mut self.ready
-        };
-        lines.push(&mut self.flows, index);
+            self.ready.push(&mut self.flows, index);
+        }
         self.note_head(index);
         self.forget();
         Some(Next {
@@ -326,15 +318,11 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Removes a waiter that leaves before its turn. The next waiter of its key gets the turn.
-    pub fn leave(&mut self, Position { slot, ticket }: Position) -> Option<W> {
-        let index = self
-            .waiters
-            .get(slot)
-            .filter(|it| it.ticket == ticket)?
-            .flow;
+    pub fn leave(&mut self, at: Position) -> Option<W> {
+        let index = self.flow_at(at)?;
         let flow = &mut self.flows[index];
-        flow.waiters.unlink(&mut self.waiters, slot);
-        let left = self.waiters.remove(slot)?;
+        flow.waiters.unlink(&mut self.waiters, at.slot);
+        let left = self.waiters.remove(at.slot)?;
         let end = flow.end;
         flow.end = end - flow.span(left.cost);
         let (counted, sooner, is_over) = (flow.counted(), flow.end, flow.waiters.is_empty());
@@ -365,6 +353,12 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let mut waiters: Vec<_> = all.waiters.drain().collect();
         waiters.sort_unstable_by_key(|waiter| waiter.ticket);
         waiters.into_iter().map(|waiter| waiter.waiter).collect()
+    }
+
+    /// The flow of a waiter; `None` if it does not wait any more.
+    fn flow_at(&self, at: Position) -> Option<u32> {
+        let waiting = self.waiters.get(at.slot)?;
+        (waiting.ticket == at.ticket).then_some(waiting.flow)
     }
 
     fn flow(&self, key: &K) -> Option<&Flow<K>> {

@@ -28,10 +28,8 @@ impl<K> Flow<K> {
 
     /// Its weight in sums.
     pub(super) fn counted(&self) -> u32 {
-        let (parts, gateways) = (
-            PARTS * u32::from(self.weight),
-            u32::from(self.gateways.get()),
-        );
+        let parts = PARTS * u32::from(self.weight);
+        let gateways = u32::from(self.gateways.get());
         (parts + gateways / 2) / gateways
     }
 }

@@ -10,6 +10,8 @@
 //! (quasi-likelihood: Wedderburn, Biometrika 61, 1974). Blocks may depend on each
 //! other, too, so they are also put together by two and by four, and the largest dispersion counts.
 
+use crate::to_float;
+
 /// How often a good level may be taken for a bad one, and the reverse.
 const ERROR: f64 = 0.05;
 
@@ -48,11 +50,10 @@ pub(super) struct SequentialTest {
 
 impl SequentialTest {
     /// A share of `allowed` bad answers is the limit; `conditions` of such tests are made at once.
-    #[expect(clippy::cast_precision_loss, reason = "at most eight conditions")]
     pub fn new(allowed: f64, conditions: usize) -> Self {
         Self {
             allowed,
-            bad_above: ((1.0 - ERROR) * conditions as f64 / ERROR).ln(),
+            bad_above: ((1.0 - ERROR) * to_float(conditions as u64) / ERROR).ln(),
             good_below: (ERROR / (1.0 - ERROR)).ln(),
         }
     }
@@ -114,7 +115,7 @@ impl SequentialTest {
     }
 }
 
-fn sum(blocks: &[Sample]) -> Sample {
+pub(super) fn sum(blocks: &[Sample]) -> Sample {
     let mut all = Sample::default();
     for block in blocks {
         all.count += block.count;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::answer::{AnswerEvent, Part};
-use super::evidence::Sample;
+use super::evidence::{Sample, sum};
 use super::objective::{Criterion, Objective};
 use super::observed::Observed;
 use super::report::{Figure, Measured};
@@ -21,18 +21,19 @@ struct Bound {
 }
 
 fn bound(condition: &Criterion) -> Option<Bound> {
-    match condition {
-        Criterion::Percentile {
-            quantile,
-            part,
-            below,
-        } => Some(Bound {
-            part: *part,
-            quantile: f64::from(quantile.millionths()) / 1e6,
-            below: below.as_secs_f64(),
-        }),
-        Criterion::Errors { .. } => None,
-    }
+    let Criterion::Percentile {
+        quantile,
+        part,
+        below,
+    } = *condition
+    else {
+        return None;
+    };
+    Some(Bound {
+        part,
+        quantile: quantile.part(),
+        below: below.as_secs_f64(),
+    })
 }
 
 /// Times of answers, and what was seen at the gate.
@@ -81,10 +82,8 @@ impl Measurements {
     /// Each percentile of the objective in seconds; 0 without an answer.
     pub fn percentiles(&self) -> Vec<f64> {
         let of = |bound: &Bound| self.times(bound.part).quantile(bound.quantile);
-        let found = self.bounds.iter().map(of);
-        found
-            .map(|it| it.map_or(0.0, |it| it.as_secs_f64()))
-            .collect()
+        let found = self.bounds.iter().map(of).map(Option::unwrap_or_default);
+        found.map(|it| it.as_secs_f64()).collect()
     }
 
     /// How near the end the percentiles say it is, which is 1: one at its bound, or at three times its
@@ -123,15 +122,13 @@ impl Measurements {
     ) -> Vec<Measured> {
         let of = |(nth, condition): (usize, &Criterion)| {
             let value = match condition {
-                Criterion::Percentile { quantile, part, .. } => {
-                    let quantile = f64::from(quantile.millionths()) / 1e6;
-                    self.times(*part).quantile(quantile).map(Figure::Time)
-                }
+                Criterion::Percentile { quantile, part, .. } => self
+                    .times(*part)
+                    .quantile(quantile.part())
+                    .map(Figure::Time),
                 Criterion::Errors { .. } => {
-                    let all = samples(nth);
-                    let count: f64 = all.iter().map(|it| it.count).sum();
-                    let bad: f64 = all.iter().map(|it| it.bad).sum();
-                    (count > 0.0).then(|| Figure::Share(bad / count))
+                    let all = sum(&samples(nth));
+                    (all.count > 0.0).then(|| Figure::Share(all.bad / all.count))
                 }
             };
             Measured {

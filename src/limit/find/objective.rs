@@ -90,12 +90,31 @@ impl Objective {
 }
 
 impl Criterion {
+    /// The figure's name as written before `<`: `p95`, `p99 whole`, `errors`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Percentile { quantile, part, .. } => {
+                let number = quantile.to_string();
+                let number = number.trim_end_matches('%');
+                match part {
+                    Part::Head => format!("p{number}"),
+                    Part::Whole => format!("p{number} whole"),
+                }
+            }
+            Self::Errors { kind, .. } => match kind {
+                ErrorKind::Failures => "errors",
+                ErrorKind::Status4xx => "4xx",
+                ErrorKind::Status5xx => "5xx",
+            }
+            .to_owned(),
+        }
+    }
+
     /// The part of answers that may be bad, above 0 and below 1.
     pub fn allowed(&self) -> f64 {
-        let part = |percent: Percent| f64::from(percent.millionths()) / 1e6;
         match self {
-            Self::Percentile { quantile, .. } => 1.0 - part(*quantile),
-            Self::Errors { below, .. } => part(*below),
+            Self::Percentile { quantile, .. } => 1.0 - quantile.part(),
+            Self::Errors { below, .. } => below.part(),
         }
     }
 
@@ -160,44 +179,18 @@ fn judge_status(event: AnswerEvent, kind: ErrorKind) -> Judgement {
 
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, condition) in self.conditions.iter().enumerate() {
-            let comma = if nth == 0 { "" } else { ", " };
-            write!(f, "{comma}{condition}")?;
-        }
-        Ok(())
+        let conditions: Vec<_> = self.conditions.iter().map(Criterion::to_string).collect();
+        f.write_str(&conditions.join(", "))
     }
 }
 
 impl fmt::Display for Criterion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Percentile { below, .. } => {
-                write!(f, "{}<{}", self.name(), show_duration(*below))
-            }
-            Self::Errors { below, .. } => write!(f, "{}<{below}", self.name()),
-        }
-    }
-}
-
-impl Criterion {
-    /// The figure's name as written before `<`: `p95`, `p99 whole`, `errors`.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Percentile { quantile, part, .. } => {
-                let number = quantile.to_string();
-                let number = number.trim_end_matches('%');
-                match part {
-                    Part::Head => format!("p{number}"),
-                    Part::Whole => format!("p{number} whole"),
-                }
-            }
-            Self::Errors { kind, .. } => match kind {
-                ErrorKind::Failures => "errors",
-                ErrorKind::Status4xx => "4xx",
-                ErrorKind::Status5xx => "5xx",
-            }
-            .to_owned(),
-        }
+        let below = match self {
+            Self::Percentile { below, .. } => show_duration(*below),
+            Self::Errors { below, .. } => below.to_string(),
+        };
+        write!(f, "{}<{below}", self.name())
     }
 }
 

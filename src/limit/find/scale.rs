@@ -1,6 +1,6 @@
 use super::report::Level;
 use super::settings::Target;
-use crate::Rate;
+use crate::{Rate, to_whole};
 
 /// The levels of a target as numbers: requests a second, or requests at once.
 #[derive(Clone, Copy, Debug)]
@@ -40,14 +40,11 @@ impl Scale {
     }
 
     /// The level with this number, as written in the file.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "numbers of places lie between those of the target"
-    )]
     pub fn level(self, number: f64) -> Level {
         match self.target {
-            Target::Places { .. } => Level::Places(number.round() as u32),
+            Target::Places { to, .. } => {
+                Level::Places(u32::try_from(to_whole(number.round())).unwrap_or(to))
+            }
             Target::Rate { from, .. } if number <= from.per_second() => Level::Rate(from),
             Target::Rate { to, .. } if number >= to.per_second() => Level::Rate(to),
             Target::Rate { from, .. } => Level::Rate(rate(number).unwrap_or(from)),

@@ -26,7 +26,7 @@ pub struct FindSettings {
 impl FindSettings {
     /// The largest step up, from 0.01 to 0.5.
     pub(super) fn step_part(&self) -> f64 {
-        f64::from(self.step.clamp(MIN_STEP, MAX_STEP).millionths()) / 1e6
+        self.step.clamp(MIN_STEP, MAX_STEP).part()
     }
 }
 

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use crate::{to_float, to_whole};
+
 /// Shortest time that has a bucket of its own.
 const MIN_NANOS: f64 = 100_000.0;
 
@@ -24,29 +26,20 @@ impl Times {
         }
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an index from 0 to BUCKETS"
-    )]
     pub fn add(&mut self, took: Duration) {
         let ratio = (took.as_secs_f64() * 1e9 / MIN_NANOS).max(1.0);
-        let index = (ratio.ln() / GROWTH.ln()) as usize;
+        let index = usize::try_from(to_whole(ratio.ln() / GROWTH.ln())).unwrap_or(BUCKETS);
         self.counts[index.min(BUCKETS - 1)] += 1;
         self.total += 1;
     }
 
     /// The time below which a part of all times is; `None` without any.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of answers are far below 2^52"
-    )]
     pub fn quantile(&self, part: f64) -> Option<Duration> {
-        let rank = (self.total as f64 * part).max(1.0);
+        let rank = (to_float(self.total) * part).max(1.0);
         let mut below = 0_u64;
         for (index, count) in (0..).zip(&self.counts) {
             below += u64::from(*count);
-            if *count > 0 && below as f64 >= rank {
+            if *count > 0 && to_float(below) >= rank {
                 let nanos = MIN_NANOS * GROWTH.powi(index) * GROWTH.sqrt();
                 return Some(Duration::from_secs_f64(nanos / 1e9));
             }

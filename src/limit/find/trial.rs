@@ -12,7 +12,7 @@ use super::observed::Observed;
 use super::report::{Measured, StepVerdict};
 use super::settings::{FindSettings, Target, Timing};
 use super::silence;
-use crate::Moment;
+use crate::{Moment, to_float};
 
 /// A step ends after so many times its longest time, however few answers there are.
 const MAX_EXTENSION: u32 = 5;
@@ -145,14 +145,10 @@ impl Trial {
         }
         let mut leanings = Vec::with_capacity(self.tests.len());
         for (nth, test) in self.tests.iter().enumerate() {
-            if test.is_spell(&self.blocks.samples(nth, closed, |_| true))
-                && self.length != Length::Recover
-            {
-                self.broken = Some(nth);
-                return Some(StepVerdict::Broke);
-            }
-            let all = self.blocks.samples(nth, closed, |block| !block.is_settling);
-            if self.length != Length::Recover && test.decide(&all) == Leaning::Bad {
+            let all = self.blocks.samples(nth, closed, |_| true);
+            let settled = self.blocks.samples(nth, closed, |block| !block.is_settling);
+            let is_bad = test.is_spell(&all) || test.decide(&settled) == Leaning::Bad;
+            if is_bad && self.length != Length::Recover {
                 self.broken = Some(nth);
                 return Some(StepVerdict::Broke);
             }
@@ -186,11 +182,7 @@ impl Trial {
     /// Twice where they are near the edge: a minute with one pause of the origin more or less than
     /// usual would decide it.
     fn lengths(&self, closed: usize) -> u32 {
-        if EDGE.contains(&self.closeness_of(closed)) {
-            2
-        } else {
-            1
-        }
+        1 + u32::from(EDGE.contains(&self.closeness_of(closed)))
     }
 
     fn has_enough(&self, closed: usize) -> bool {
@@ -263,20 +255,17 @@ impl Trial {
 
     /// What broke, as written; `None` if that is not known.
     pub fn broken(&self, objective: &Objective, now: Moment) -> Option<String> {
-        let is_recovering = self.length == Length::Recover;
         let named = self.broken_by_errors(objective, now);
         if let Some(nth) = named.or_else(|| self.hangs().then_some(0)) {
             return objective.conditions().get(nth).map(ToString::to_string);
         }
         let closed = self.blocks.closed(now);
-        let closeness = |nth: usize, test: &SequentialTest| {
-            if !is_recovering {
-                return test.closeness(&self.busy(nth, closed));
-            }
-            test.closeness(&self.last(nth, closed))
+        let answers = |nth| match self.length {
+            Length::Recover => self.last(nth, closed),
+            _ => self.busy(nth, closed),
         };
         let all = self.tests.iter().enumerate();
-        let all = all.map(|(nth, test)| (nth, closeness(nth, test)));
+        let all = all.map(|(nth, test)| (nth, test.closeness(&answers(nth))));
         let worst = all.max_by(|(_, one), (_, other)| one.total_cmp(other));
         let worst = worst.filter(|(_, closeness)| *closeness > 1.0);
         let nth = self.broken.or(worst.map(|(nth, _)| nth))?;
@@ -313,12 +302,8 @@ impl Trial {
     }
 
     /// Departures a second since the level was set.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of requests are far below 2^52"
-    )]
     pub fn departures_a_second(&self, departed: u64, now: Moment) -> f64 {
         let count = departed.saturating_sub(self.departed_before);
-        count as f64 / now.since(self.began).as_secs_f64().max(1.0)
+        to_float(count) / now.since(self.began).as_secs_f64().max(1.0)
     }
 }

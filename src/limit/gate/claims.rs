@@ -155,20 +155,15 @@ impl Claims {
             let is_waiting = self.waited || gate.depth() > 0;
             return after(if is_waiting { WAITING } else { IDLE });
         }
-        let has_slots = gate.granted_slots(now) > 0;
+        let (soon, least) = if gate.granted_slots(now) > 0 {
+            (MIN_INTERVAL, CLAIM_INTERVAL_BUSY)
+        } else {
+            (Duration::ZERO, MIN_INTERVAL)
+        };
         if self.is_satisfied {
             // Who came since then; the first one does not wait for others.
-            return after(if has_slots {
-                MIN_INTERVAL
-            } else {
-                Duration::ZERO
-            });
+            return after(soon);
         }
-        let least = if has_slots {
-            CLAIM_INTERVAL_BUSY
-        } else {
-            MIN_INTERVAL
-        };
         Some(self.again.clamp(self.last + least, self.last + WAITING))
     }
 

@@ -102,11 +102,8 @@ impl Granted {
         (self.free, self.interval) = (free, interval);
         let room = MAX_SLOTS.saturating_sub(self.slots.len());
         // What has its turn and waits for its slot must not be overtaken.
-        let from = if self.last > now {
-            self.from.max(self.last)
-        } else {
-            self.from
-        };
+        let last = Some(self.last).filter(|last| *last > now);
+        let from = self.from.max(last.unwrap_or_default());
         let in_time = slots
             .iter()
             .filter(|slot| **slot >= from && **slot + LATE >= now);

@@ -36,7 +36,7 @@ use super::{Class, ClassPosition, ClassQueue, Cost, LentPlaces, Moment, Rate, Sh
 pub use claims::{Claims, GridAnswer, Sharing};
 use granted::Granted;
 pub use granted::SlotCounts;
-use outage::{Outage, Unsent};
+use outage::Outage;
 use reserved::Reserved;
 pub use room::{Full, InVain};
 pub use saved::SavedGate;
@@ -333,9 +333,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Takes the waiter that leaves next: those that could not be sent go before the queue.
     fn next(&mut self) -> Option<(u64, Next<K, Ready<W>>)> {
-        if let Some((number, unsent)) = self.outage.take() {
-            let Unsent { key, cost, waiter } = unsent;
-            return Some((number, Next { key, cost, waiter }));
+        let unsent = self.outage.take();
+        if unsent.is_some() {
+            return unsent;
         }
         let next = self.waiting.take()?;
         self.departures += 1;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
-use super::{Full, Gate, GatePosition, Moment, Ready, Share};
+use super::{Full, Gate, GatePosition, Moment, Next, Ready, Share};
 
 /// Time after which an origin without a pace that is just back gets one more request, whatever it answers.
 ///
@@ -23,7 +23,7 @@ pub(super) struct Outage<K, W> {
     /// Requests that had left and could not be sent, by the number of their departure.
     ///
     /// They leave again in this order, before the queue.
-    unsent: BTreeMap<u64, Unsent<K, W>>,
+    unsent: BTreeMap<u64, Next<K, W>>,
     /// Number of unsent requests by key.
     by_key: HashMap<K, usize>,
     /// What the unsent requests cost together.
@@ -49,14 +49,6 @@ impl Ramp {
         let steps = u32::try_from(missing).unwrap_or(u32::MAX);
         self.since + RAMP_STEP.saturating_mul(steps)
     }
-}
-
-/// A request that had left and could not be sent.
-#[derive(Debug)]
-pub(super) struct Unsent<K, W> {
-    pub(super) key: K,
-    pub(super) cost: u32,
-    pub(super) waiter: W,
 }
 
 impl<K, W> Default for Outage<K, W> {
@@ -98,7 +90,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
     }
 
     /// Takes the unsent request that leaves first.
-    pub(super) fn take(&mut self) -> Option<(u64, Unsent<K, W>)> {
+    pub(super) fn take(&mut self) -> Option<(u64, Next<K, W>)> {
         let (number, unsent) = self.unsent.pop_first()?;
         self.uncount(&unsent);
         Some((number, unsent))
@@ -110,7 +102,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         Some(unsent.waiter)
     }
 
-    fn uncount(&mut self, unsent: &Unsent<K, W>) {
+    fn uncount(&mut self, unsent: &Next<K, W>) {
         self.costs -= u64::from(unsent.cost);
         if let Some(count) = self.by_key.get_mut(&unsent.key) {
             *count -= 1;
@@ -220,7 +212,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         waiter: W,
     ) -> GatePosition {
         let waiter = Ready { since: now, waiter };
-        let unsent = Unsent { key, cost, waiter };
+        let unsent = Next { key, cost, waiter };
         self.outage.costs += u64::from(cost);
         *self.outage.by_key.entry(unsent.key.clone()).or_default() += 1;
         self.outage.unsent.insert(number, unsent);

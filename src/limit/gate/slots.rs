@@ -23,10 +23,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
         let next = self.next_slot(rate);
         self.before = None;
-        let charged = self
-            .last
-            .filter(|_| next.is_some_and(|it| it > ticks(rate, now)));
-        let (due, cost) = charged.unwrap_or((ticks(rate, now), 0));
+        let now = ticks(rate, now);
+        let charged = self.last.filter(|_| next.is_some_and(|it| it > now));
+        let (due, cost) = charged.unwrap_or((now, 0));
         self.last = Some((due, cost + u64::from(extra)));
     }
 

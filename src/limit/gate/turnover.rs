@@ -42,10 +42,8 @@ impl Turnover {
 
     /// How many places come free in such a time from `now` on; none if it is not known.
     pub(super) fn places_in(&self, span: Duration, now: Moment) -> u64 {
-        let gap = self
-            .gap_at(now)
-            .map_or(u128::MAX, |gap| gap.as_nanos().max(1));
-        u64::try_from(span.as_nanos() / gap).unwrap_or(u64::MAX)
+        let gap = self.gap_at(now).map(|gap| gap.as_nanos().max(1));
+        u64::try_from(span.as_nanos() / gap.unwrap_or(u128::MAX)).unwrap_or(u64::MAX)
     }
 
     /// The time in which so many places come free from `now` on; zero if it is not known.

@@ -83,17 +83,15 @@ trait Metering {
 impl Meter {
     /// A meter that has never been charged; `None` for an algorithm that has a queue.
     pub fn new(algorithm: Algorithm) -> Option<Self> {
-        match algorithm {
-            Algorithm::LeakyBucket => None,
-            Algorithm::TokenBucket => Some(Self::TokenBucket(TokenBucket::default())),
-            Algorithm::FixedWindow => Some(Self::FixedWindow(FixedWindow::default())),
-            Algorithm::SlidingWindowLog => {
-                Some(Self::SlidingWindowLog(SlidingWindowLog::default()))
-            }
+        Some(match algorithm {
+            Algorithm::LeakyBucket => return None,
+            Algorithm::TokenBucket => Self::TokenBucket(TokenBucket::default()),
+            Algorithm::FixedWindow => Self::FixedWindow(FixedWindow::default()),
+            Algorithm::SlidingWindowLog => Self::SlidingWindowLog(SlidingWindowLog::default()),
             Algorithm::SlidingWindowCounter => {
-                Some(Self::SlidingWindowCounter(SlidingWindowCounter::default()))
+                Self::SlidingWindowCounter(SlidingWindowCounter::default())
             }
-        }
+        })
     }
 
     /// Judges one request that arrives at `now`, and charges it unless it is rejected.

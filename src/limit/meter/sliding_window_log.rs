@@ -42,10 +42,8 @@ impl SlidingWindowLog {
 
     /// A log of requests that were so many nanoseconds before `at`, the oldest first.
     pub(crate) fn aged(ages: &[u64], at: Moment) -> Self {
-        let mut times: Vec<Moment> = ages
-            .iter()
-            .map(|age| at.before(Duration::from_nanos(*age)))
-            .collect();
+        let times = ages.iter().map(|age| Duration::from_nanos(*age));
+        let mut times: Vec<Moment> = times.map(|age| at.before(age)).collect();
         times.sort_unstable();
         Self {
             times: times.into(),
@@ -65,6 +63,11 @@ impl SlidingWindowLog {
     /// How many of the oldest requests no longer count.
     fn expired(&self, rate: Rate, now: Moment) -> usize {
         self.times.partition_point(|at| *at + rate.period() <= now)
+    }
+
+    /// What was told, if it counts still.
+    fn told_at(&self, rate: Rate, now: Moment) -> Option<RemoteLog> {
+        self.told.filter(|told| told.at + rate.period() > now)
     }
 
     fn settle(&mut self, rate: Rate) {
@@ -87,19 +90,13 @@ impl SlidingWindowLog {
 impl Metering for SlidingWindowLog {
     fn charged(&self, rate: Rate, now: Moment) -> Excess {
         let counting = self.times.len() - self.expired(rate, now);
-        let told = self
-            .told
-            .filter(|told| told.at + rate.period() > now)
-            .map_or(0, |told| told.count);
-        Excess::of(
-            u32::try_from(counting)
-                .unwrap_or(u32::MAX)
-                .saturating_add(told),
-        )
+        let counting = u32::try_from(counting).unwrap_or(u32::MAX);
+        let told = self.told_at(rate, now).map_or(0, |told| told.count);
+        Excess::of(counting.saturating_add(told))
     }
 
     fn accepts_at(&self, Allowance { rate, most }: Allowance, others: u32, now: Moment) -> Moment {
-        if let Some(told) = self.told.filter(|told| told.at + rate.period() > now) {
+        if let Some(told) = self.told_at(rate, now) {
             return match others {
                 _ if told.count.saturating_add(others) < most => now,
                 0 => told.one_more_at.max(now),

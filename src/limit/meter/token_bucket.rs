@@ -23,11 +23,7 @@ impl TokenBucket {
 fn limit(allowance: Allowance) -> Limit {
     Limit {
         burst: allowance.most.saturating_sub(1),
-        delay: Delay::Never,
-        max_wait: None,
-        cost: Cost::ONE,
-        in_flight: None,
-        above_burst: 0,
+        ..Limit::unlimited(Delay::Never, Cost::ONE)
     }
 }
 

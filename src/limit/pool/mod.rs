@@ -230,11 +230,7 @@ impl Borrower {
             usable,
             wish,
             weight: needs.weight.max(1),
-            members: if is_member {
-                self.members
-            } else {
-                KnownMembers::default()
-            },
+            members: is_member.then_some(self.members).unwrap_or_default(),
             leaves: self.is_leaving,
         }
     }

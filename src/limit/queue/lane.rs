@@ -65,18 +65,13 @@ impl<W> Lane<W> {
     }
 
     pub(super) fn waiters(&self) -> impl Iterator<Item = &W> {
-        self.entries
-            .iter()
-            .filter_map(|entry| entry.waiter.as_ref())
-            .map(|(_, waiter)| waiter)
+        let entries = self.entries.iter();
+        entries.filter_map(|entry| Some(&entry.waiter.as_ref()?.1))
     }
 
     pub(super) fn waiters_mut(&mut self) -> impl Iterator<Item = &mut W> {
-        let waiters = self
-            .entries
-            .iter_mut()
-            .filter_map(|entry| entry.waiter.as_mut());
-        waiters.map(|(_, waiter)| waiter)
+        let entries = self.entries.iter_mut();
+        entries.filter_map(|entry| Some(&mut entry.waiter.as_mut()?.1))
     }
 
     /// The position on the tick line at which the head leaves, and the head's place.
@@ -84,10 +79,8 @@ impl<W> Lane<W> {
     /// The head is always a waiter.
     pub(super) fn head(&self, request: i128) -> Option<(i128, u64)> {
         let head = self.entries.front()?;
-        Some((
-            self.start + (i128::from(head.step) - i128::from(self.delay)) * request,
-            head.place,
-        ))
+        let steps = i128::from(head.step) - i128::from(self.delay);
+        Some((self.start + steps * request, head.place))
     }
 
     /// The positions on the tick line at which the waiters leave.
@@ -169,9 +162,8 @@ impl<W> Lane<W> {
         self.advance(entry.step, request);
         self.trim(request);
         let charge = entry.charge();
-        entry
-            .waiter
-            .map(|(ticket, waiter)| (charge, ticket, waiter))
+        let (ticket, waiter) = entry.waiter?;
+        Some((charge, ticket, waiter))
     }
 
     /// The charge of the entry with this index.
@@ -181,10 +173,8 @@ impl<W> Lane<W> {
 
     /// The index of the request at `place`, if it is in this lane.
     pub(super) fn index(&self, place: u64) -> Option<usize> {
-        let found = self
-            .entries
-            .binary_search_by_key(&place, |entry| entry.place);
-        found.ok()
+        let place_of = |entry: &Entry<W>| entry.place;
+        self.entries.binary_search_by_key(&place, place_of).ok()
     }
 
     /// Removes the waiter of the entry with this index. Its charge stays.

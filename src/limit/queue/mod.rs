@@ -311,10 +311,8 @@ impl<W> Queue<W> {
         let heads = self.lanes.iter().filter_map(|lane| lane.head(request));
         let first = heads.map(|(position, _)| position).min().unwrap_or(base);
         // Whole requests, so that the lanes stay whole requests apart.
-        let early = (first - line(self.rate, now) - 1)
-            .div_euclid(request)
-            .max(0)
-            * request;
+        let early = (first - line(self.rate, now) - 1).div_euclid(request);
+        let early = early.max(0) * request;
         for lane in &mut self.lanes {
             lane.move_up(early);
         }
@@ -327,10 +325,8 @@ impl<W> Queue<W> {
         let mut gone = Vec::with_capacity(self.depth());
         while let Some((_, found)) = self.first() {
             let lane = &mut self.lanes[found];
-            gone.extend(
-                lane.pop(self.rate.ticks_per_request())
-                    .map(|(_, _, waiter)| waiter),
-            );
+            let left = lane.pop(self.rate.ticks_per_request());
+            gone.extend(left.map(|(_, _, waiter)| waiter));
             if lane.is_empty() {
                 self.lanes.remove(found);
             }
@@ -353,14 +349,11 @@ impl<W> Queue<W> {
     }
 
     fn lane(&mut self, delay: u32, tail: i128) -> &mut Lane<W> {
-        let found = self
-            .lanes
-            .iter()
-            .position(|lane| lane.delay() == delay)
-            .unwrap_or_else(|| {
-                self.lanes.push(Lane::new(delay, tail));
-                self.lanes.len() - 1
-            });
+        let found = self.lanes.iter().position(|lane| lane.delay() == delay);
+        let found = found.unwrap_or_else(|| {
+            self.lanes.push(Lane::new(delay, tail));
+            self.lanes.len() - 1
+        });
         &mut self.lanes[found]
     }
 }

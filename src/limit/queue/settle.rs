@@ -55,17 +55,16 @@ impl<W> Queue<W> {
             // The bucket is not empty while a request waits.
             self.bucket.refund(-i128::from(more.get()) * request);
         }
-        if charge.at < self.opened {
-            // It joined before everybody who is here.
-            self.ledger.bill(0, more);
-            self.lanes
-                .iter_mut()
-                .for_each(|lane| lane.move_back(more, request));
-        } else {
-            self.ledger.bill(charge.place, more);
-            self.lanes
-                .iter_mut()
-                .for_each(|lane| lane.move_back_behind(charge.place, more, request));
+        // Whether it joined before everybody who is here.
+        let is_older = charge.at < self.opened;
+        self.ledger
+            .bill(if is_older { 0 } else { charge.place }, more);
+        for lane in &mut self.lanes {
+            if is_older {
+                lane.move_back(more, request);
+            } else {
+                lane.move_back_behind(charge.place, more, request);
+            }
         }
     }
 
@@ -80,20 +79,14 @@ impl<W> Queue<W> {
         // The bucket is never empty while a request waits, unless a refund moved its turn into the
         // past.
         let seen = line(self.rate, self.last.max(self.retuned));
-        let waits = |lane: &Lane<W>| {
-            lane.head(request)
-                .is_some_and(|(position, head)| head <= charge.place && position > seen)
-        };
+        let is_behind = |(position, head)| head <= charge.place && position > seen;
+        let waits = |lane: &Lane<W>| lane.head(request).is_some_and(is_behind);
         if self.ledger.is_whole(charge.place, part) || self.lanes.iter().any(waits) {
             return in_ticks(part);
         }
         // Giving back a part moves all waiters, so no waiter may be older than the charge.
-        if charge.at < self.retuned
-            || self
-                .lanes
-                .iter()
-                .any(|lane| lane.waits_before(charge.place))
-        {
+        let mut lanes = self.lanes.iter();
+        if charge.at < self.retuned || lanes.any(|lane| lane.waits_before(charge.place)) {
             return 0;
         }
         let leaked = line(self.rate, now) - line(self.rate, charge.at);

@@ -42,9 +42,7 @@ impl RoomLimits {
     pub(super) fn expected_pace(&self) -> f64 {
         let admit = self.admit.per_second();
         let idle = self.idle.as_secs_f64().max(1.0);
-        let by_places = self
-            .sessions
-            .map_or(f64::INFINITY, |it| f64::from(it.get()) / idle);
-        admit.min(by_places)
+        let by_places = self.sessions.map(|it| f64::from(it.get()) / idle);
+        admit.min(by_places.unwrap_or(f64::INFINITY))
     }
 }

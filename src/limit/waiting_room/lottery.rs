@@ -49,9 +49,8 @@ impl Lottery {
         if index >= self.count {
             return number;
         }
-        let bits = (u64::BITS - (self.count - 1).leading_zeros())
-            .div_ceil(2)
-            .max(1);
+        let bits = u64::BITS - (self.count - 1).leading_zeros();
+        let bits = bits.div_ceil(2).max(1);
         let half = (1 << bits) - 1;
         loop {
             let (left, right) = step(half, (index >> bits, index & half));

@@ -181,11 +181,8 @@ impl RoomMirror {
     /// A visitor is inside.
     pub fn begin(&mut self, number: u64, now: Moment) {
         if self.sessions.len() < MAX_SESSIONS as usize {
-            let session = KnownSession {
-                seen: now,
-                told: now,
-            };
-            self.sessions.insert(number, session);
+            let (seen, told) = (now, now);
+            self.sessions.insert(number, KnownSession { seen, told });
         }
     }
 
@@ -212,9 +209,9 @@ impl RoomMirror {
         }
         let waiting = self.tell(number, now);
         let after = Duration::from_secs(waiting.retry_after);
-        let told =
-            (place - self.room.called <= super::polls::REMEMBERED as u64).then_some((place, after));
-        MirrorPoll::Answer(Polled::Waits(waiting), told.filter(|_| !self.is_out))
+        let is_near = place - self.room.called <= super::polls::REMEMBERED as u64;
+        let told = (is_near && !self.is_out).then_some((place, after));
+        MirrorPoll::Answer(Polled::Waits(waiting), told)
     }
 
     /// What a visitor is told that has just drawn a number, or was not called yet.

@@ -248,13 +248,9 @@ impl WaitingRoom {
                 self.next_call
             }
         });
-        let ends = [
-            opens,
-            call,
-            self.calls.next_check(),
-            self.sessions.next_check(),
-        ];
-        ends.into_iter().flatten().min()
+        let checks = [self.calls.next_check(), self.sessions.next_check()];
+        let events = [opens, call].into_iter().chain(checks);
+        events.flatten().min()
     }
 
     /// The limits in force.
@@ -313,9 +309,7 @@ impl WaitingRoom {
         let nobody_is = !self.is_open || self.limits.is_paused || self.called == self.drawn;
         let is_blocked =
             nobody_is || !self.has_place() || (now < self.settled && self.is_next_unsure());
-        if is_blocked {
-            self.is_idle = true;
-        }
+        self.is_idle |= is_blocked;
         !is_blocked && self.next_call <= now
     }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::WaitingRoom;
-use crate::Moment;
+use crate::{Moment, to_float, to_whole};
 
 /// Bounds of `Retry-After`, in seconds.
 const MIN_RETRY: f64 = 2.0;
@@ -57,14 +57,14 @@ impl WaitingRoom {
         let most = opens.map_or(MAX_RETRY, |opens| {
             opens.since(now).as_secs_f64().ceil() + MIN_RETRY + spread * AFTER_OPENING
         });
-        whole(after.min(most.floor()))
+        to_whole(after.min(most.floor()))
     }
 
     /// What a visitor is told who was told before to ask again at `due`.
     pub(super) fn waiting_until(&self, place: u64, due: Moment, now: Moment) -> Waiting {
         let left = due.since(now).as_secs_f64().ceil();
         Waiting {
-            retry_after: whole(left.max(MIN_RETRY)),
+            retry_after: to_whole(left.max(MIN_RETRY)),
             ..self.waiting_at(place, now)
         }
     }
@@ -95,34 +95,18 @@ impl WaitingRoom {
     ///
     /// Calls to those who do not come are in it: their places are called again.
     fn wait_of(&self, position: u64) -> Option<Duration> {
-        #[expect(clippy::cast_precision_loss, reason = "no line is that long")]
-        let seconds = position as f64 / self.pace.per_second();
+        let seconds = to_float(position) / self.pace.per_second();
         Duration::try_from_secs_f64(seconds).ok()
     }
 
     fn time_left(&self, waiting: &Waiting, now: Moment) -> f64 {
-        let opens = self
-            .limits
-            .opens
-            .map_or(0.0, |opens| opens.since(now).as_secs_f64());
-        waiting
-            .wait
-            .map_or(f64::INFINITY, |wait| wait.as_secs_f64())
-            .max(opens)
+        let opens = self.limits.opens.map(|opens| opens.since(now));
+        let wait = waiting.wait.map_or(f64::INFINITY, |it| it.as_secs_f64());
+        wait.max(opens.unwrap_or_default().as_secs_f64())
     }
 }
 
 /// From 0 to 1: far apart for numbers that follow each other, by the golden ratio.
-#[expect(clippy::cast_precision_loss, reason = "it is below 65,536")]
 fn spread(number: u64) -> f64 {
-    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as f64 / 65_536.0
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "it is from 2 to some 10,000"
-)]
-fn whole(seconds: f64) -> u64 {
-    seconds as u64
+    to_float(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) / 65_536.0
 }

@@ -50,18 +50,10 @@ impl FromStr for Objective {
     }
 }
 
-/// A condition with `<` in place of another sign.
-fn mended(text: &str) -> String {
-    let mut text = text.to_owned();
-    for sign in ["<=", "=<", "≤", ">=", "=>", "≥", ">"] {
-        text = text.replace(sign, "<");
-    }
-    text
-}
-
 /// The error is what follows the condition.
 fn parse(text: &str) -> Result<Criterion, String> {
-    let mended = mended(text);
+    let signs = ["<=", "=<", "≤", ">=", "=>", "≥", ">"].iter();
+    let mended = signs.fold(text.to_owned(), |text, sign| text.replace(sign, "<"));
     let condition = parse_mended(&mended)?;
     if mended == text {
         Ok(condition)

@@ -1,0 +1,20 @@
+//! Whole numbers as floating-point ones, and back.
+
+/// The nearest floating-point number: exact below 2^53.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "whoever needs it exact does not ask for this"
+)]
+pub fn to_float(whole: u64) -> f64 {
+    whole as f64
+}
+
+/// Without its fraction; of those that are too large or negative the nearest one that fits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "as it says"
+)]
+pub fn to_whole(number: f64) -> u64 {
+    number as u64
+}
