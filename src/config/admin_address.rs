@@ -18,11 +18,8 @@ impl FromStr for AdminAddress {
 
     fn from_str(text: &str) -> Result<Self, AdminAddressError> {
         let rest = text.strip_prefix("http://").unwrap_or(text);
-        let authority: Authority = rest
-            .strip_suffix('/')
-            .unwrap_or(rest)
-            .parse()
-            .map_err(|_| AdminAddressError)?;
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let authority: Authority = rest.parse().map_err(|_| AdminAddressError)?;
         let whole = !authority.host().is_empty() && authority.port_u16().is_some();
         // The part before an @ would be a secret on the command line. drip does not need it.
         let usable = whole && !authority.as_str().contains('@');

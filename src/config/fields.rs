@@ -63,8 +63,7 @@ impl<'r> Fields<'r> {
     pub(super) fn of(node: Node<'r>, title: String, all: Table) -> Option<Self> {
         let table = node.value.as_table();
         if table.is_none() && node.name == INCLUDE && node.value.is_array() {
-            node.tell(MISPLACED_INCLUDE);
-            return None;
+            return node.told(MISPLACED_INCLUDE);
         }
         if table.is_none() {
             return node.expected("a table");

@@ -152,10 +152,8 @@ impl KeyTemplate {
 
     /// Whether it is the same for all requests.
     pub fn is_constant(&self) -> bool {
-        !self
-            .parts
-            .iter()
-            .any(|part| matches!(part, Part::Variable(_)))
+        let mut parts = self.parts.iter();
+        parts.all(|part| matches!(part, Part::Text(_)))
     }
 
     /// Whether it tells clients apart by their addresses.
@@ -179,9 +177,7 @@ impl KeyTemplate {
             }
         }
     }
-}
 
-impl KeyTemplate {
     /// Reads a template.
     ///
     /// # Errors
@@ -219,14 +215,12 @@ impl KeyTemplate {
             }
             if let Some(behind) = rest.strip_prefix('$') {
                 rest = behind;
-                match split_name(behind) {
-                    Ok((name, behind)) => {
-                        rest = behind;
-                        match name.parse() {
-                            Ok(variable) => parts.push(Part::Variable(variable)),
-                            Err(error) => wrong.push(error),
-                        }
-                    }
+                let variable = split_name(behind).and_then(|(name, behind)| {
+                    rest = behind;
+                    name.parse()
+                });
+                match variable {
+                    Ok(variable) => parts.push(Part::Variable(variable)),
                     Err(error) => wrong.push(error),
                 }
             }

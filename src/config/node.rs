@@ -138,10 +138,21 @@ impl<'r> Node<'r> {
         }
     }
 
+    /// The same as [`Node::wrong`] for a reader that ends there: it has no value.
+    pub(super) fn refused<T>(&self, message: &str) -> Option<T> {
+        self.wrong(message);
+        None
+    }
+
+    /// The same as [`Node::tell`] for a reader that ends there: it has no value.
+    pub(super) fn told<T>(&self, message: &str) -> Option<T> {
+        self.tell(message);
+        None
+    }
+
     /// Reports what was expected and what was found; always returns `None`.
     pub(super) fn expected<T>(&self, what: &str) -> Option<T> {
-        self.tell(&format!("expected {what}; found {}", self.found()));
-        None
+        self.told(&format!("expected {what}; found {}", self.found()))
     }
 
     /// The value as a message shows it.
@@ -186,6 +197,16 @@ impl<'r> Node<'r> {
         self.value
             .as_array()
             .map(|list| list.iter().map(item).collect())
+    }
+
+    /// The items, or a report that this was expected.
+    pub(super) fn items_or(&self, what: &str) -> Option<Vec<Self>> {
+        self.items().or_else(|| self.expected(what))
+    }
+
+    /// The entries, or a report that this was expected.
+    pub(super) fn entries_or(&self, what: &str) -> Option<Vec<Self>> {
+        self.entries().or_else(|| self.expected(what))
     }
 
     /// The entries of a table whose field names the user chooses, in the order of the text.

@@ -31,10 +31,8 @@ impl Problem {
     /// One line with its place, and `kind` before the message.
     fn as_line(&self, file: &Path, kind: &str) -> String {
         let file = self.file_of(file).display();
-        format!(
-            "{file}:{}:{}: {kind}{}",
-            self.line, self.column, self.message
-        )
+        let (line, column, message) = (self.line, self.column, &self.message);
+        format!("{file}:{line}:{column}: {kind}{message}")
     }
 
     /// The file that it is in, of a configuration in `file`.

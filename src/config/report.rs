@@ -119,25 +119,20 @@ impl Shared {
 pub(super) struct Parsed<'t> {
     text: &'t str,
     pub(super) table: Spanned<DeTable<'t>>,
-    error: Option<SyntaxError>,
-}
-
-struct SyntaxError {
-    byte: usize,
-    message: String,
+    error: Option<(usize, String)>,
 }
 
 impl<'t> Parsed<'t> {
     pub(super) fn of(text: &'t str) -> Self {
         let (table, errors) = DeTable::parse_recoverable(text);
-        let errors = errors.iter().map(|error| SyntaxError {
-            byte: error.span().map_or(0, |span| span.start),
-            message: error.message().replace('\n', " "),
+        let errors = errors.iter().map(|error| {
+            let byte = error.span().map_or(0, |span| span.start);
+            (byte, error.message().replace('\n', " "))
         });
         Self {
             text,
             table,
-            error: errors.min_by_key(|error| error.byte),
+            error: errors.min_by_key(|(byte, _)| *byte),
         }
     }
 }
@@ -197,8 +192,8 @@ impl<'t> Report<'t> {
             expanded: RefCell::default(),
             empty: RefCell::default(),
         };
-        if let Some(error) = &parsed.error {
-            report.wrong(error.byte, error.message.clone());
+        if let Some((byte, message)) = &parsed.error {
+            report.wrong(*byte, message.clone());
             report.is_broken = true;
             source.shared.is_broken.set(true);
         }

@@ -16,13 +16,11 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
 ///
 /// It uses the largest unit that needs no fraction.
 pub fn show_size(size: u64) -> String {
-    let whole = UNITS
-        .into_iter()
-        .find(|(_, bytes)| size > 0 && size.is_multiple_of(*bytes));
-    whole.map_or_else(
-        || "0".to_owned(),
-        |(name, bytes)| format!("{}{name}", size / bytes),
-    )
+    let is_whole = |(_, bytes): &(_, u64)| size > 0 && size.is_multiple_of(*bytes);
+    match UNITS.into_iter().find(is_whole) {
+        Some((name, bytes)) => format!("{}{name}", size / bytes),
+        None => "0".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -42,9 +42,7 @@ pub fn is_same_variable(known: &str, name: &[u8]) -> bool {
         b' ' | b'.' | b'[' => b'_',
         byte => byte.to_ascii_lowercase(),
     };
-    let same = |name: &[u8]| {
-        known.len() == name.len() && known.bytes().zip(name).all(|(a, b)| plain(a) == plain(*b))
-    };
+    let same = |name: &[u8]| known.len() == name.len() && is_alike(known, name, plain);
     same(name) || memchr::memchr(b'[', name).is_some_and(|at| same(&name[..at]))
 }
 

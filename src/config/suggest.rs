@@ -13,9 +13,7 @@ pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
         let few = slips <= 2 && slips * 2 < known.len();
         (few || part).then_some(slips)
     };
-    let candidates = known
-        .iter()
-        .filter_map(|known| Some((near(known)?, *known)));
+    let candidates = known.iter().filter_map(|it| Some((near(it)?, *it)));
     candidates.min().map(|(_, known)| known)
 }
 

@@ -9,7 +9,7 @@ use std::env;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use subtle::{Choice, ConstantTimeEq};
+use subtle::ConstantTimeEq;
 use thiserror::Error;
 
 use self::entries::Entry;
@@ -128,8 +128,8 @@ impl AdminTokens {
     /// What a token permits. It is compared with all, each in constant time.
     pub fn role(&self, token: &[u8]) -> TokenRole {
         let mut role = TokenRole::Unknown;
-        let is_reader = self.reading.as_deref().map(|it| it.ct_eq(token));
-        if bool::from(is_reader.unwrap_or(Choice::from(0))) {
+        let reading = self.reading.as_deref();
+        if reading.is_some_and(|it| it.ct_eq(token).into()) {
             role = TokenRole::Reader;
         }
         for known in &self.changing {
@@ -187,15 +187,10 @@ fn changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
         return Ok(vec![token(text, None)]);
     }
     check(&entries)?;
-    let mut tokens: Vec<AdminToken> = Vec::new();
-    for entry in &entries {
-        tokens.push(token(entry.secret, entry.name));
-    }
-    for entry in entries.iter().filter(|entry| entry.whole != text) {
-        tokens.push(token(entry.whole, entry.name));
-    }
-    tokens.push(token(text, None));
-    Ok(tokens)
+    let secrets = entries.iter().map(|it| token(it.secret, it.name));
+    let wholes = entries.iter().filter(|it| it.whole != text);
+    let wholes = wholes.map(|it| token(it.whole, it.name));
+    Ok(secrets.chain(wholes).chain([token(text, None)]).collect())
 }
 
 /// Checks the entries of a list. Problems name an entry by its number: its text may be a secret.

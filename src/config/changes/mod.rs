@@ -63,16 +63,12 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
 impl Settings {
     /// Names of the fields that differ from `started_with` and take effect only after a restart.
     pub fn needing_restart(&self, started_with: &Self) -> Vec<String> {
-        let server = self
-            .server
-            .fixed_changes(self, &started_with.server, started_with);
-        let log = self
-            .log
-            .fixed_changes(self, &started_with.log, started_with);
+        let (server, log) = (&started_with.server, &started_with.log);
+        let server = self.server.fixed_changes(self, server, started_with);
+        let log = self.log.fixed_changes(self, log, started_with);
         let server = server.iter().map(|name| format!("server.{name}"));
-        server
-            .chain(log.iter().map(|name| format!("log.{name}")))
-            .collect()
+        let log = log.iter().map(|name| format!("log.{name}"));
+        server.chain(log).collect()
     }
 }
 
@@ -140,10 +136,7 @@ fn server(url: &str) -> Table {
         ("backup", Value::from(false)),
         ("max_in_flight", Value::from(0)),
     ];
-    fields
-        .map(|(name, value)| (name.to_owned(), value))
-        .into_iter()
-        .collect()
+    Table::from_iter(fields.map(|(name, value)| (name.to_owned(), value)))
 }
 
 /// Compares lists by the names of their items: a place says nothing once others have moved.
@@ -171,12 +164,8 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
             (None, _) => found.push(format!("{path} + {}", cut(&item_name))),
             (Some(place), _) => {
                 kept.push(*place);
-                compare(
-                    &format!("{path}[{item_name}]"),
-                    old.get(*place),
-                    Some(item),
-                    found,
-                );
+                let path = format!("{path}[{item_name}]");
+                compare(&path, old.get(*place), Some(item), found);
             }
         }
     }
@@ -191,10 +180,8 @@ fn name(item: &Value) -> String {
     let Value::Table(table) = item else {
         return plain(item);
     };
-    if let Some(name) = ["zone", "address", "url"]
-        .iter()
-        .find_map(|it| table.get(*it))
-    {
+    let mut names = ["zone", "address", "url"].iter();
+    if let Some(name) = names.find_map(|it| table.get(*it)) {
         return plain(name);
     }
     let methods = table.get("methods").and_then(Value::as_array);
@@ -250,10 +237,8 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
             let keys = keys.filter(|key| lacks.plans.index_of(key) != Some(its));
             keys.filter(|key| !written.contains(key)).count()
         };
-        let (more, less) = (
-            count(new, index, old, before),
-            count(old, before, new, index),
-        );
+        let more = count(new, index, old, before);
+        let less = count(old, before, new, index);
         let path = format!("zones.{}.plans.{}.file", new.name, plan.name);
         let file = plan.file_name().or_else(|| known.file_name());
         let file = file.map_or(String::new(), |name| format!(" {}:", cut(&name)));

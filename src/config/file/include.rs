@@ -30,12 +30,8 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
     // A pattern may fit the file itself.
     let itself = absolute(main);
     let mut known = BTreeSet::from([itself.clone()]);
-    let Some(items) = node.items() else {
-        return node
-            .expected("a list such as [\"conf.d/*.toml\"]")
-            .unwrap_or_default();
-    };
-    for item in items {
+    let items = node.items_or("a list such as [\"conf.d/*.toml\"]");
+    for item in items.unwrap_or_default() {
         let is_pattern = item.value.as_str().is_some_and(|name| name.contains('*'));
         let paths = values::text(item).map(|name| files(item, &beside.join(name)));
         for path in paths.unwrap_or_default() {

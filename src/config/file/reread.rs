@@ -65,10 +65,8 @@ fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>)
 /// The value of a field, or its item.
 fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     let mut tls = |name, index| {
-        let node = root
-            .section("server", Server::TABLE)
-            .section("tls", Tls::TABLE)
-            .get(name)?;
+        let mut server = root.section("server", Server::TABLE);
+        let node = server.section("tls", Tls::TABLE).get(name)?;
         let items = node.items();
         let item = items.and_then(|items| items.get::<usize>(index).copied());
         Some(item.unwrap_or(node))

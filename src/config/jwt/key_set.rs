@@ -94,13 +94,8 @@ impl KeySet {
 impl Key {
     /// `None`: it is for another purpose, or of an unknown kind.
     fn of(jwk: &Jwk) -> Result<Option<Self>, &'static str> {
-        let is_for_signatures = |it: &PublicKeyUse| *it == PublicKeyUse::Signature;
-        if !jwk
-            .common
-            .public_key_use
-            .as_ref()
-            .is_none_or(is_for_signatures)
-        {
+        let usage = jwk.common.public_key_use.as_ref();
+        if usage.is_some_and(|usage| *usage != PublicKeyUse::Signature) {
             return Ok(None);
         }
         let all: &[Algorithm] = match &jwk.algorithm {
@@ -136,19 +131,15 @@ impl Key {
 fn check_length(key: &DecodingKey, parameters: &AlgorithmParameters) -> Result<(), &'static str> {
     use jsonwebtoken::DecodingKeyKind::{RsaModulusExponent, SecretOrDer};
     match (parameters, key.kind()) {
-        (_, RsaModulusExponent { n, .. }) => {
-            let zeros = n.iter().take_while(|byte| **byte == 0).count();
-            if n.len() - zeros < MIN_RSA {
-                return Err("an RSA key has at least 2048 bits");
-            }
+        (_, RsaModulusExponent { n, .. })
+            if n.iter().skip_while(|byte| **byte == 0).count() < MIN_RSA =>
+        {
+            Err("an RSA key has at least 2048 bits")
         }
-        (AlgorithmParameters::OctetKey(_), SecretOrDer(secret)) => {
-            if secret.len() < MIN_SECRET {
-                return Err("a secret (oct) has at least 32 bytes");
-            }
+        (AlgorithmParameters::OctetKey(_), SecretOrDer(it)) if it.len() < MIN_SECRET => {
+            Err("a secret (oct) has at least 32 bytes")
         }
         // A key of another length than its curve has verifies no token.
-        (_, SecretOrDer(_)) => {}
+        _ => Ok(()),
     }
-    Ok(())
 }

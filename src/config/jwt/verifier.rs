@@ -138,13 +138,8 @@ impl Verifier {
 /// The `exp` of a token, in seconds of Unix time. It may have a fraction (RFC 7519, section 2).
 fn expiry(claims: &Map<String, Value>) -> Option<u64> {
     let value = claims.get("exp")?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a number that is too large or negative becomes the nearest one"
-    )]
-    let rounded = |seconds: f64| seconds as u64;
-    value.as_u64().or_else(|| value.as_f64().map(rounded))
+    let whole = value.as_f64().map(limit::to_whole);
+    value.as_u64().or(whole)
 }
 
 /// Whole numbers below this, 2^53, are all different as floating point.
@@ -165,11 +160,10 @@ fn text_of(value: &Value) -> Box<[u8]> {
         }
     }
     let text = match value {
-        Value::Array(items) => items
-            .iter()
-            .map(scalar)
-            .collect::<Option<Vec<_>>>()
-            .map(|it| it.join(",")),
+        Value::Array(items) => {
+            let items: Option<Vec<_>> = items.iter().map(scalar).collect();
+            items.map(|it| it.join(","))
+        }
         value => scalar(value),
     };
     text.unwrap_or_default().into_bytes().into()

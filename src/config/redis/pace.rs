@@ -1,4 +1,3 @@
-use std::fmt;
 use std::time::Duration;
 
 use limit::{Algorithm, Moment, Rate};
@@ -19,28 +18,19 @@ pub struct Pace {
 }
 
 /// Why a rate cannot be kept in Redis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedRate {
     /// Its count has too many decimals for so long a period.
+    #[error(
+        "the count of this rate has too many decimals for a period this long to be kept exactly in Redis"
+    )]
     Decimals,
     /// Its period is not a whole number of microseconds, as a window's period must be.
+    #[error(
+        "a window in Redis is a whole number of microseconds long, the resolution of its clock"
+    )]
     Period,
 }
-
-impl fmt::Display for UnsupportedRate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Decimals => {
-                "the count of this rate has too many decimals for a period this long to be kept exactly in Redis"
-            }
-            Self::Period => {
-                "a window in Redis is a whole number of microseconds long, the resolution of its clock"
-            }
-        })
-    }
-}
-
-impl std::error::Error for UnsupportedRate {}
 
 impl Pace {
     /// The rate that a zone of `algorithm` has in this gateway's file.
@@ -115,9 +105,8 @@ pub fn whole_micros(span: Duration) -> Duration {
 }
 
 /// A whole number as the scripts have it: exact below 2^53.
-#[allow(clippy::cast_precision_loss)]
 pub fn double(whole: u64) -> f64 {
-    whole as f64
+    limit::to_float(whole)
 }
 
 fn greatest_common_divisor(a: i128, b: i128) -> i128 {

@@ -110,10 +110,7 @@ impl Url {
 
     /// The same URL with `***` for its password.
     pub fn without_password(&self) -> Self {
-        Self {
-            text: self.to_string(),
-            servers: self.servers.clone(),
-        }
+        self.shown_as(self.to_string())
     }
 
     /// Whether connections there have TLS.

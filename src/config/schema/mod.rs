@@ -103,10 +103,9 @@ impl Field {
         about: &'static str,
     ) -> Self {
         Self {
-            name: if self.name.is_empty() {
-                name
-            } else {
-                self.name
+            name: match self.name.as_bytes() {
+                [] => name,
+                _ => self.name,
             },
             effect,
             about,

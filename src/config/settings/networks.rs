@@ -53,10 +53,8 @@ impl ClientNetworks {
             let whole = self.longest(address);
             let embedded = embedded_ipv4(address).and_then(|it| self.longest(it.into()));
             let embedded = embedded.map(|(length, serves)| (length + NAT64_LENGTH, serves));
-            whole
-                .into_iter()
-                .chain(embedded)
-                .max_by_key(|(length, serves)| (*length, !serves))
+            let both = whole.into_iter().chain(embedded);
+            both.max_by_key(|(length, serves)| (*length, !serves))
         });
         decided.map_or(self.others, |(_, serves)| serves)
     }

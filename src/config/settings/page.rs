@@ -230,9 +230,8 @@ impl Pages {
     /// The page of a status, if it has one.
     pub fn of(&self, status: u16) -> Option<&PageChoice> {
         let mut pages = self.0.iter();
-        pages
-            .find(|(statuses, _)| statuses.has(status))
-            .map(|(_, page)| page)
+        let found = pages.find(|(statuses, _)| statuses.has(status))?;
+        Some(&found.1)
     }
 
     /// All of them, those of an exact status first.

@@ -94,21 +94,8 @@ impl RequestInputs {
                 Part::Variable(Variable::Jwt { .. }) => (&mut inputs.fields, &authorization),
                 Part::Variable(Variable::Cookie(name)) => (&mut inputs.cookies, name),
                 Part::Variable(Variable::Arg(name)) => (&mut inputs.arguments, name),
-                Part::Variable(
-                    Variable::RemoteAddr
-                    | Variable::Host
-                    | Variable::Uri
-                    | Variable::RequestUri
-                    | Variable::RequestMethod
-                    | Variable::Scheme
-                    | Variable::ServerPort
-                    | Variable::SslClientVerify
-                    | Variable::SslClientFingerprint
-                    | Variable::SslClientSubject
-                    | Variable::SslClientSerial
-                    | Variable::Path(_),
-                )
-                | Part::Text(_) => continue,
+                // What a request has once: its target, its host and its connection.
+                Part::Variable(_) | Part::Text(_) => continue,
             };
             names.push(name.clone());
         }

@@ -51,13 +51,10 @@ pub(super) fn read(fields: &mut Fields, usual: Option<&ClientAuth>) -> Option<Cl
         Some(AuthWord::Optional) => false,
         None => usually,
     };
-    let is_usual_ca = usual.is_some_and(|usual| usual.ca == ca);
-    let usual_crl = usual
-        .filter(|_| is_usual_ca)
-        .and_then(|usual| usual.crl.clone());
+    let usual = usual.filter(|usual| usual.ca == ca);
     Some(ClientAuth {
         ca,
-        crl: crl.or(usual_crl),
+        crl: crl.or_else(|| usual?.crl.clone()),
         is_required,
     })
 }

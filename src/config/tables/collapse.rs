@@ -64,9 +64,7 @@ fn names(example: &str, node: Node, read: impl Fn(Node) -> Option<String>) -> Op
 /// Reads the name of a request field that answers may differ by.
 fn field(node: Node) -> Option<String> {
     const WHAT: &str = "the name of a header field such as \"accept-encoding\"";
-    let Some(name) = node.value.as_str() else {
-        return node.expected(WHAT);
-    };
+    let name = node.value.as_str().or_else(|| node.expected(WHAT))?;
     let name = name.to_ascii_lowercase();
     let wrong = match &*name {
         "*" => {
@@ -79,8 +77,7 @@ fn field(node: Node) -> Option<String> {
         name if !values::is_token(name) => return node.expected(WHAT),
         _ => return Some(name),
     };
-    node.wrong(wrong);
-    None
+    node.refused(wrong)
 }
 
 /// Reads the name of a cookie (RFC 6265, section 4.1.1).

@@ -33,8 +33,7 @@ fn origin(node: Node) -> Option<String> {
     let what = "a site as browsers write it, such as \"https://app.example\", or \"*\"";
     let text = values::fitting(node, what, is_origin)?;
     if let Some(why) = never_sent(text) {
-        node.wrong(&format!("{why}; found \"{text}\""));
-        return None;
+        return node.refused(&format!("{why}; found \"{text}\""));
     }
     Some(text.to_owned())
 }

@@ -73,17 +73,13 @@ const OWN: [&str; 11] = [
 
 /// Reads a table of header fields.
 fn read(node: Node, of: Of) -> Option<FieldEdits> {
-    let Some(entries) = node.entries() else {
-        return node.expected("a table such as { \"x-name\" = \"value\" }");
-    };
+    let entries = node.entries_or("a table such as { \"x-name\" = \"value\" }")?;
     let mut edits: Vec<(String, FieldEdit)> = Vec::new();
     let mut is_right = true;
     for entry in entries {
         let name = entry.name;
-        if edits
-            .iter()
-            .any(|(known, _)| is_same_field(known, name.as_bytes()))
-        {
+        let mut before = edits.iter();
+        if before.any(|(known, _)| is_same_field(known, name.as_bytes())) {
             entry.wrong(
                 "this field is there already, for neither case nor - and _ count; remove one",
             );
@@ -132,22 +128,21 @@ fn edit(entry: Node) -> Option<FieldEdit> {
     if let DeValue::Boolean(false) = entry.value {
         return Some(FieldEdit::Remove);
     }
-    let Some(value) = entry.value.as_str() else {
-        return entry.expected("a text, or false to remove the field");
-    };
+    let value = entry
+        .value
+        .as_str()
+        .or_else(|| entry.expected("a text, or false to remove the field"))?;
     if value.is_empty() {
-        entry.tell("an empty value; write false to remove the field");
-        return None;
+        return entry.told("an empty value; write false to remove the field");
     }
     let is_blank = |c: char| c == ' ' || c == '\t';
     if value.chars().any(|c| c.is_ascii_control() && c != '\t')
         || value.starts_with(is_blank)
         || value.ends_with(is_blank)
     {
-        entry.tell(
+        return entry.told(
             "a value has no line breaks or other control characters, and no blanks around it",
         );
-        return None;
     }
     template(entry, value).map(FieldEdit::Set)
 }

@@ -1,5 +1,10 @@
 //! Kinds of values that several tables have.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "a kind shows a value that is there or not"
+)]
+
 use std::fmt::Display;
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -18,19 +23,11 @@ use crate::size::show_size;
 use crate::toml_string::toml_text;
 
 /// A text as it is shown.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "a kind shows a value that is there or not"
-)]
 pub(crate) fn shown<T: Display + ?Sized>(text: &T) -> Option<Shown> {
     Some(Shown::Value(toml_text(&text.to_string())))
 }
 
 /// A value that TOML writes without quotes.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "a kind shows a value that is there or not"
-)]
 pub(crate) fn bare<T: Display + ?Sized>(value: &T) -> Option<Shown> {
     Some(Shown::Value(value.to_string()))
 }

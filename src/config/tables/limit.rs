@@ -53,18 +53,14 @@ pub(crate) struct Zones<'a> {
 
 /// Reads a route's limits, without `max_wait`. Returns `None` if one of them is wrong.
 pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
-    let Some(items) = node.items() else {
-        return node.expected("a list such as [{ zone = \"per_client\", burst = 20 }]");
-    };
+    let items = node.items_or("a list such as [{ zone = \"per_client\", burst = 20 }]")?;
     let mut taken = Vec::new();
     let mut limits = Vec::new();
     for item in items {
         let fields = Fields::of(item, "this limit".to_owned(), LIMIT);
         let (zone, limit) = fields.map_or((None, None), |fields| limit(fields, zones));
-        if let Some(name) = zone
-            .filter(|zone| taken.contains(zone))
-            .map(|zone| zones.names[zone])
-        {
+        if let Some(zone) = zone.filter(|zone| taken.contains(zone)) {
+            let name = zones.names[zone];
             item.wrong(&format!(
                 "zone {name} limits this route already; remove one"
             ));
@@ -80,10 +76,8 @@ pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
                 known.name
             ));
         }
-        limits.push(
-            zone.zip(limit)
-                .map(|(zone, limit)| RouteLimit { zone, limit }),
-        );
+        let limit = zone.zip(limit);
+        limits.push(limit.map(|(zone, limit)| RouteLimit { zone, limit }));
     }
     limits.into_iter().collect()
 }
@@ -180,11 +174,7 @@ fn burst_at_once(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Optio
 fn at_once(burst: u32) -> Limit {
     Limit {
         burst,
-        delay: Delay::Never,
-        max_wait: None,
-        cost: Cost::ONE,
-        in_flight: None,
-        above_burst: 0,
+        ..Limit::unlimited(Delay::Never, Cost::ONE)
     }
 }
 

@@ -73,8 +73,7 @@ const ADDRESS_NAME: Kind<Arc<str>> = kind(
     |node| {
         let name = values::text(node)?;
         if !is_name(name) {
-            node.wrong(NO_NAME);
-            return None;
+            return node.refused(NO_NAME);
         }
         Some(name.into())
     },
@@ -103,8 +102,7 @@ pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> V
     let listens = entries.into_iter().filter_map(|mut entry| {
         if entry.needs_port {
             let port = port.or_else(|| {
-                entry.node.tell("redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = \"https:443\"");
-                None
+                entry.node.told("redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = \"https:443\"")
             });
             entry.listen.service = ListenService::Redirect(port?);
         }
@@ -185,8 +183,8 @@ fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
     let is_right = !decisive.iter().any(|name| fields.is_wrong(name));
     fields.finish();
     if let (Some(node), Some(true)) = (redirect, entry.tls) {
-        node.wrong("an address with TLS cannot redirect to https; remove tls or redirect");
-        return None;
+        return node
+            .refused("an address with TLS cannot redirect to https; remove tls or redirect");
     }
     let address = match (entry.address, mode) {
         (ListenAddress::Unix { path, .. }, _) => ListenAddress::Unix {

@@ -57,16 +57,14 @@ fn collector(node: &Node, text: Option<&str>) -> Option<Uri> {
         let has_host = url.host().is_some_and(|host| !host.is_empty());
         is_http && has_host && !has_user && url.query().is_none()
     });
-    let Some(url) = url else {
-        return node
-            .expected("the URL of a collector such as \"http://127.0.0.1:4318\", or \"off\"");
-    };
+    let url = url.or_else(|| {
+        node.expected("the URL of a collector such as \"http://127.0.0.1:4318\", or \"off\"")
+    })?;
     if cfg!(not(feature = "otlp")) {
-        node.wrong(
+        return node.refused(
             "this build of drip sends no spans; build one that does with \
              `cargo install --path . --features otlp`, or remove the field",
         );
-        return None;
     }
     Some(url)
 }

@@ -24,10 +24,8 @@ pub(crate) fn named<'r, T>(
         check_name(*entry);
         read(Fields::of(*entry, format!("[{table}.{name}]"), all)?, name)
     });
-    (
-        entries.iter().map(|entry| entry.name).collect(),
-        things.collect(),
-    )
+    let names = entries.iter().map(|entry| entry.name);
+    (names.collect(), things.collect())
 }
 
 /// Whether a text can be the name of an origin, a zone or a plan.

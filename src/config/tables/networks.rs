@@ -64,10 +64,8 @@ fn read<T: PartialEq>(
             "a list such as {list}, or {{ file = \"{file}\" }}"
         ));
     }
-    Some((
-        values::list(list, |item| values::pattern(item, of))(node)?,
-        None,
-    ))
+    let list = values::list(list, |item| values::pattern(item, of))(node)?;
+    Some((list, None))
 }
 
 /// Reads the table with the name of a file.
@@ -89,16 +87,15 @@ fn of_file<T>(node: Node, of: values::Pattern<T>) -> Option<(Vec<T>, PathBuf)> {
     let path = values::named_file(node, FileKind::Networks, what)?;
     let name = values::text(node)?;
     let text = lines_of(node, &path)?;
-    let (mut list, mut wrong) = (Vec::new(), 0);
+    let ((expected, parse), mut list, mut wrong) = (of, Vec::new(), 0);
     for (number, line) in values_of(&text) {
-        match str::from_utf8(line).ok().and_then(of.1) {
+        match str::from_utf8(line).ok().and_then(parse) {
             Some(network) => list.push(network),
             None if wrong < MAX_WRONG => {
                 let found = String::from_utf8_lossy(&line[..line.len().min(60)]);
                 let found = toml_string(&found);
                 node.wrong(&format!(
-                    "{name}, line {number}: expected {}; found {found}",
-                    of.0
+                    "{name}, line {number}: expected {expected}; found {found}"
                 ));
                 wrong += 1;
             }

@@ -176,13 +176,11 @@ pub(crate) fn read<'r>(
         origin.tls = origin_tls::read(&mut fields, &origin.servers);
         origin.backoff = fields.table("backoff", Backoff::TABLE).map(Backoff::of);
         let table = fields.table("health", Health::TABLE);
-        origin.health = table
-            .zip(fields.value("health"))
-            .map(|(table, node)| health::read(table, node));
+        let health = table.zip(fields.value("health"));
+        origin.health = health.map(|(table, node)| health::read(table, node));
         let table = fields.table("room", Room::TABLE);
-        origin.room = table
-            .zip(fields.value("room"))
-            .map(|(table, node)| room::read(table, node, &zones, has_state));
+        let room = table.zip(fields.value("room"));
+        origin.room = room.map(|(table, node)| room::read(table, node, &zones, has_state));
         check(&mut fields, &origin);
         fields.finish();
         Some(origin)
@@ -244,9 +242,7 @@ fn check(fields: &mut Fields, origin: &Origin) {
 /// Reads `[origins.NAME.classes]`.
 fn classes(node: Node) -> Option<Vec<Class>> {
     const WHAT: &str = "a table of weights such as { interactive = 8, batch = 1 }";
-    let Some(entries) = node.entries() else {
-        return node.expected(WHAT);
-    };
+    let entries = node.entries_or(WHAT)?;
     if entries.is_empty() {
         node.wrong(&format!("the table is empty; write {WHAT}, or remove it"));
     }
@@ -345,21 +341,17 @@ impl Origin {
 
     /// The rate that it shares with other gateways; `None` if it shares none.
     pub fn shared_rate(&self) -> Option<Rate> {
-        self.rate.filter(|_| self.store == StoreKind::Redis)
+        self.rate.filter(|_| self.is_shared())
     }
 
     /// The places that it shares with other gateways; `None` if it shares none.
     pub fn shared_places(&self) -> Option<NonZeroUsize> {
-        self.max_in_flight
-            .filter(|_| self.store == StoreKind::Redis)
+        self.max_in_flight.filter(|_| self.is_shared())
     }
 
     /// Its back-off, if gateways that share the origin learn from each other; `None`: they do not.
     pub fn shared_backoff(&self) -> Option<&Backoff> {
-        let shared = self
-            .backoff
-            .as_ref()
-            .filter(|_| self.store == StoreKind::Redis);
+        let shared = self.backoff.as_ref().filter(|_| self.is_shared());
         shared.filter(|backoff| backoff.mode == BackoffMode::On)
     }
 
@@ -376,6 +368,11 @@ impl Origin {
     pub fn limits_servers(&self) -> bool {
         let mut servers = self.servers.iter();
         servers.any(|server| server.max_in_flight.is_some())
+    }
+
+    /// Whether several gateways have one gate.
+    fn is_shared(&self) -> bool {
+        self.store == StoreKind::Redis
     }
 
     fn is_limited(&self) -> bool {

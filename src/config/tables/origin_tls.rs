@@ -1,6 +1,6 @@
 //! TLS to the servers of an origin: `ca`, `client_cert`, `client_key` and `server_name`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_rustls::rustls::RootCertStore;
@@ -34,12 +34,10 @@ pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
         identity: match (certificate, key) {
             (Some(certificate), Some(key)) => identity(certificate, key),
             (Some(node), None) => {
-                node.tell("a certificate needs its key; add client_key = \"client.key\"");
-                None
+                node.told("a certificate needs its key; add client_key = \"client.key\"")
             }
             (None, Some(node)) => {
-                node.tell("a key needs its certificate; add client_cert = \"client.pem\"");
-                None
+                node.told("a key needs its certificate; add client_cert = \"client.pem\"")
             }
             (None, None) => None,
         },
@@ -54,8 +52,7 @@ pub(super) fn authorities(node: Node, kind: FileKind) -> Option<Authorities> {
     let mut roots = RootCertStore::empty();
     for certificate in &certificates {
         if let Err(error) = roots.add(certificate.clone()) {
-            node.tell(&format!("{}: {error}", node.shown(&file)));
-            return None;
+            return node.told(&format!("{}: {error}", node.shown(&file)));
         }
     }
     Some(Authorities {
@@ -79,20 +76,16 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
     let chain = chain?;
     if let Some(what) = chain.first().and_then(unfit) {
         let file = certificate.shown(&certificate_file);
-        certificate.tell(&format!("{file}: {what}"));
-        return None;
+        return certificate.told(&format!("{file}: {what}"));
     }
     let key = key?;
     let provider = ring::default_provider();
     let fits = provider.key_provider.load_private_key(key.clone_key());
     let fits = fits.and_then(|key| CertifiedKey::new(chain.clone(), key).keys_match());
     if let Err(error) = fits {
-        let (key, certificate) = (
-            key_node.shown(&key_file),
-            certificate.shown(&certificate_file),
-        );
-        key_node.tell(&format!("{key} is not the key of {certificate}: {error}"));
-        return None;
+        let key = key_node.shown(&key_file);
+        let certificate = certificate.shown(&certificate_file);
+        return key_node.told(&format!("{key} is not the key of {certificate}: {error}"));
     }
     let validity = chain.first().and_then(|own| validity(own));
     if let Some(what) = validity.and_then(|it| it.warning(unix_now())) {
@@ -114,28 +107,18 @@ fn read_file(node: Node, kind: FileKind, example: &str) -> Option<(PathBuf, Vec<
     Some((path, pem))
 }
 
-fn certificates(
-    node: Node,
-    file: &std::path::Path,
-    pem: &[u8],
-) -> Option<Vec<CertificateDer<'static>>> {
+fn certificates(node: Node, file: &Path, pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let wrong = match found {
         Ok(found) if !found.is_empty() => return Some(found),
         Ok(_) => "it has no certificate in PEM".to_owned(),
         Err(error) => error.to_string(),
     };
-    node.tell(&format!("{}: {wrong}", node.shown(file)));
-    None
+    node.told(&format!("{}: {wrong}", node.shown(file)))
 }
 
 fn server_name(node: Node) -> Option<ServerName<'static>> {
-    let name = node
-        .value
-        .as_str()
-        .map(|name| ServerName::try_from(name.to_owned()));
-    match name {
-        Some(Ok(name)) => Some(name),
-        _ => node.expected("a name or an address such as \"app.internal\""),
-    }
+    let text = node.value.as_str();
+    let name = text.and_then(|text| ServerName::try_from(text.to_owned()).ok());
+    name.or_else(|| node.expected("a name or an address such as \"app.internal\""))
 }

@@ -65,10 +65,8 @@ fn name_of(page: &Page) -> String {
 }
 
 fn pages(node: Node) -> Option<Pages> {
-    let Some(entries) = node.entries() else {
-        return node
-            .expected("a table such as { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }");
-    };
+    let entries =
+        node.entries_or("a table such as { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }")?;
     let (count, mut pages) = (entries.len(), Vec::new());
     for entry in entries {
         let statuses = entry.name.parse::<Statuses>().ok().filter(|it| {
@@ -116,8 +114,7 @@ fn page_of(node: Node, what: &str, parse: impl FnOnce(&Path, &str) -> PageConten
     let remedy = "; name a file of UTF-8 text of at most 256KB";
     let text = values::content(node, &file, LARGEST, remedy)?;
     let Ok(text) = String::from_utf8(text) else {
-        node.tell(&format!("{} is not UTF-8{remedy}", node.shown(&file)));
-        return None;
+        return node.told(&format!("{} is not UTF-8{remedy}", node.shown(&file)));
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let content = Arc::new(parse(&file, text));

@@ -74,12 +74,8 @@ pub(super) fn read<'r>(
     classes: &mut Vec<Node<'r>>,
 ) -> Option<Plans> {
     let node = if zone.hides_keys { node.hidden() } else { node };
-    let Some(entries) = node.entries() else {
-        return node.expected(&format!(
-            "a table for each, such as [zones.{}.plans.gold]",
-            zone.name
-        ));
-    };
+    let what = format!("a table for each, such as [zones.{}.plans.gold]", zone.name);
+    let entries = node.entries_or(&what)?;
     let mut keys = Keys {
         hidden: zone.hides_keys,
         ..Keys::default()
@@ -140,10 +136,9 @@ fn plan<'r>(
 
 fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
     if algorithm.has_windows() {
-        node.tell(&format!(
+        return node.told(&format!(
             "the zone counts by {algorithm}, which allows the requests of its rate in each period and no burst; remove burst"
         ));
-        return None;
     }
     let least = u32::from(!algorithm.queues());
     values::whole(least..=u32::MAX)(node)

@@ -6,12 +6,11 @@ use std::path::Path;
 use foldhash::fast::RandomState;
 
 use super::prelude::*;
+use crate::MAX_KEY_SIZE;
 use crate::node::HIDDEN;
 
 /// Most keys of a zone that have plans.
 const MAX_KEYS: usize = 1_000_000;
-/// Longest key, as in a zone.
-const MAX_KEY_SIZE: usize = 65_535;
 /// Largest file, in bytes.
 pub(crate) const LARGEST: u64 = 100 * 1024 * 1024;
 /// What some editors put before UTF-8.

@@ -111,8 +111,7 @@ const ADMIT: Kind<Option<Rate>> = Kind {
     read: |node| {
         let rate = (RATE_OR_NONE.read)(node)?;
         if rate.is_some_and(|rate| rate.per_second() > Room::MAX_ADMIT) {
-            node.wrong(&format!("a room lets in at most 1000 visitors a second; lower it to 1000r/s, or write \"none\" to let them in as fast as places come free; found {}", node.found()));
-            return None;
+            return node.refused(&format!("a room lets in at most 1000 visitors a second; lower it to 1000r/s, or write \"none\" to let them in as fast as places come free; found {}", node.found()));
         }
         Some(rate)
     },
@@ -137,10 +136,9 @@ fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
     let items = node.items().unwrap_or_else(|| vec![node]);
     if !(1..=MAX_SECRETS).contains(&items.len()) {
         let found = items.len();
-        node.tell(&format!(
+        return node.told(&format!(
             "a list has from 1 to {MAX_SECRETS} secrets; found {found}"
         ));
-        return None;
     }
     let mut all: Vec<RoomSecret> = Vec::new();
     let mut is_right = true;
@@ -159,15 +157,14 @@ fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
 
 fn secret(node: Node) -> Option<RoomSecret> {
     let Some(value) = node.value.as_str() else {
-        node.tell("expected a text in quotes such as \"${ROOM_SECRET}\", or a list of them");
-        return None;
+        return node
+            .told("expected a text in quotes such as \"${ROOM_SECRET}\", or a list of them");
     };
     if value.len() < RoomSecret::MIN_BYTES {
-        node.tell(&format!(
+        return node.told(&format!(
             "a secret has at least {} bytes, so that nobody can guess it; make one with openssl rand -base64 32",
             RoomSecret::MIN_BYTES
         ));
-        return None;
     }
     Some(RoomSecret::new(value, node.written().as_deref()))
 }
@@ -200,10 +197,8 @@ const BIND: Kind<KeyTemplate> = Kind {
 /// Reads the room of an origin. `node`: its table. `has_state`: whether the gateway keeps a state.
 pub(super) fn read(mut fields: Fields, node: Node, zones: &Zones, has_state: bool) -> Room {
     let mut room = Room::read(&mut fields);
-    room.draw = fields
-        .get("draw")
-        .and_then(|node| draw(node, zones))
-        .unwrap_or_default();
+    let draw = fields.get("draw").and_then(|node| draw(node, zones));
+    room.draw = draw.unwrap_or_default();
     check(&fields, node, &room, has_state);
     fields.finish();
     room
@@ -219,11 +214,8 @@ fn draw(node: Node, zones: &Zones) -> Option<Draw> {
 
 /// Reports values that do not fit each other.
 fn check(fields: &Fields, node: Node, room: &Room, has_state: bool) {
-    if room.admits_all()
-        && !["sessions", "admit", "opens"]
-            .iter()
-            .any(|it| fields.is_wrong(it))
-    {
+    let mut bounds = ["sessions", "admit", "opens"].iter();
+    if room.admits_all() && !bounds.any(|it| fields.is_wrong(it)) {
         node.tell("this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = \"10r/s\", or opens");
     }
     if room.secret.is_empty() && room.store == StoreKind::Redis && !fields.is_wrong("secret") {

@@ -202,17 +202,6 @@ const HEADERS: Kind<RatelimitHeaders> = kind(
     },
 );
 
-impl Route {
-    /// Its fields as they are shown: without those that it has no use for.
-    pub(crate) fn rows(&self, settings: &Settings) -> Rows {
-        let mut rows = self.shown(settings);
-        if self.origin().is_none() {
-            rows.retain(|(name, _)| !NOT_REFUSED.contains(&&**name));
-        }
-        rows
-    }
-}
-
 /// What happens to the requests of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteAction {
@@ -240,6 +229,15 @@ impl Default for RouteAction {
 const MIN_FOLLOW: Duration = Duration::from_millis(10);
 
 impl Route {
+    /// Its fields as they are shown: without those that it has no use for.
+    pub(crate) fn rows(&self, settings: &Settings) -> Rows {
+        let mut rows = self.shown(settings);
+        if self.origin().is_none() {
+            rows.retain(|(name, _)| !NOT_REFUSED.contains(&&**name));
+        }
+        rows
+    }
+
     /// How long a request that has waited for `waited` follows another one that is at the origin:
     /// for `follow_timeout`, and no longer than the rest of `max_wait`.
     pub fn follow_limit(&self, follow_timeout: Duration, waited: Duration) -> Duration {

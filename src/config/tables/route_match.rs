@@ -106,9 +106,7 @@ pub(super) const CONDITIONS: Kind<Vec<Matcher>> = kind(CONDITIONS_FORM, conditio
 
 /// Reads `match`. The order of the conditions does not matter, so they are sorted.
 fn conditions(node: Node) -> Option<Vec<Matcher>> {
-    let Some(entries) = node.entries() else {
-        return node.expected("a table such as { \"header:x-version\" = \"2\" }");
-    };
+    let entries = node.entries_or("a table such as { \"header:x-version\" = \"2\" }")?;
     if values::is_too_long(node, MAX_CONDITIONS, entries.len(), "conditions") {
         return None;
     }
@@ -117,8 +115,7 @@ fn conditions(node: Node) -> Option<Vec<Matcher>> {
     all.sort_by_cached_key(Matcher::to_string);
     // Names of fields are compared without case.
     if let Some(pair) = all.windows(2).find(|pair| pair[0].input == pair[1].input) {
-        node.wrong(&format!("{} is there twice; remove one", pair[0].input));
-        return None;
+        return node.refused(&format!("{} is there twice; remove one", pair[0].input));
     }
     Some(all)
 }
@@ -130,10 +127,9 @@ fn condition(entry: Node) -> Option<Matcher> {
         "query" if !name.is_empty() => Some(MatcherInput::Query(name.to_owned())),
         "cookie" if values::is_token(name) => Some(MatcherInput::Cookie(name.to_owned())),
         _ => {
-            entry.tell(
+            entry.told(
                 "a condition is on \"header:NAME\", \"query:NAME\" or \"cookie:NAME\", such as \"header:x-version\"",
-            );
-            None
+            )
         }
     };
     let what = "a text such as \"2\", or \"regex:^on\"";

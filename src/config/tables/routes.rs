@@ -26,7 +26,7 @@ pub(crate) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
         return Some(Vec::new());
     };
     let what = "[[routes]] in double brackets, once for each route";
-    node.items().or_else(|| node.expected(what))
+    node.items_or(what)
 }
 
 /// Reads the `[[routes]]`; `None` stands for a route with a problem.
@@ -43,9 +43,8 @@ pub(crate) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
             continue;
         };
         let mut route = Route::read(&mut fields);
-        route.listen = fields
-            .get("listen")
-            .and_then(|node| listen(node, known.listens));
+        let node = fields.get("listen");
+        route.listen = node.and_then(|node| listen(node, known.listens));
         let is_right = |name: &&'static str| !fields.is_wrong(name);
         let is_known = SELECTING.iter().all(is_right);
         let taken = is_known.then(|| Taken::by(&route));
@@ -122,19 +121,15 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     }
     let rewrite = rewrite::read(&mut fields, is_known.then_some(&route.path));
     let methods = (!fields.is_wrong("methods")).then_some(&route.methods[..]);
-    let collapse = fields.get("collapse");
-    let collapse = collapse.map(|node| collapse::read(node, methods));
-    let cors = fields.get("cors").map(cors::read);
+    let collapse = fields.optional("collapse", None, |node| {
+        collapse::read(node, methods).map(Arc::new).map(Some)
+    });
+    let cors = fields.optional("cors", None, |node| {
+        cors::read(node).map(Arc::new).map(Some)
+    });
     let is_right = !fields.has_wrong();
     fields.finish();
-    route.cors = match cors {
-        Some(cors) => Some(Arc::new(cors?)),
-        None => None,
-    };
-    route.collapse = match collapse {
-        Some(collapse) => Some(Arc::new(collapse?)),
-        None => None,
-    };
+    (route.cors, route.collapse) = (cors?, collapse?);
     route.limits = limits?;
     for RouteLimit { limit, .. } in &mut route.limits {
         limit.max_wait = route.max_wait;
@@ -143,13 +138,9 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     route.action = action?;
     route.rewrite = rewrite?;
     route.class = class.unwrap_or_default();
-    let has_networks = route.allow.is_some() || route.deny.is_some();
-    route.networks = has_networks.then(|| {
-        Arc::new(ClientNetworks::new(
-            route.allow.as_ref(),
-            route.deny.as_ref(),
-        ))
-    });
+    let (allow, deny) = (route.allow.as_ref(), route.deny.as_ref());
+    let networks = allow.or(deny).map(|_| ClientNetworks::new(allow, deny));
+    route.networks = networks.map(Arc::new);
     is_right.then_some(route)
 }
 
@@ -174,13 +165,11 @@ fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
 /// Reads the name of an address for clients.
 fn listen(node: Node, listens: &[Listen]) -> Option<Arc<str>> {
     let name = values::text(node)?;
-    let names: Vec<&str> = listens.iter().filter_map(|it| it.name.as_deref()).collect();
-    if let Some(known) = listens
-        .iter()
-        .find_map(|it| it.name.as_ref().filter(|it| ***it == *name))
-    {
+    let names = || listens.iter().filter_map(|it| it.name.as_ref());
+    if let Some(known) = names().find(|known| ***known == *name) {
         return Some(Arc::clone(known));
     }
+    let names: Vec<&str> = names().map(|name| &**name).collect();
     let known = if names.is_empty() {
         "none has a name; write listen = [{ address = \"...\", name = \"internal\" }] in [server]"
             .to_owned()

@@ -139,8 +139,7 @@ const REQUEST_ID: Kind<Box<str>> = kind(
     |node| {
         let name = values::text(node)?;
         if let Some(wrong) = header_fields::not_for_ids(name) {
-            node.wrong(&format!("{wrong}; write one such as \"x-request-id\""));
-            return None;
+            return node.refused(&format!("{wrong}; write one such as \"x-request-id\""));
         }
         Some(name.into())
     },
@@ -276,11 +275,7 @@ impl Server {
     ///
     /// A client with one connection has no more requests at once than this.
     pub fn above_burst(&self) -> u32 {
-        if self.hold_streams {
-            self.max_concurrent_streams.get().into()
-        } else {
-            0
-        }
+        u32::from(self.hold_streams) * u32::from(self.max_concurrent_streams.get())
     }
 }
 

@@ -49,10 +49,9 @@ pub struct CertPair {
 
 /// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
 pub(super) fn read(mut fields: Fields) -> Option<Tls> {
+    let cert = |item: Node| file(item, "\"server.pem\"");
     let certs = fields.required("cert", |node| {
-        values::one_or_list(node, "[\"server.pem\"]", |item| {
-            file(item, "\"server.pem\"")
-        })
+        values::one_or_list(node, "[\"server.pem\"]", cert)
     });
     // Certificates may have one key.
     let keys = fields.required("key", |node| {
@@ -60,10 +59,9 @@ pub(super) fn read(mut fields: Fields) -> Option<Tls> {
             Some(_) => values::filled("[\"server.key\"]", node)?,
             None => vec![node],
         };
-        let keys: Vec<Option<PathBuf>> = items
-            .into_iter()
-            .map(|item| file(item, "\"server.key\""))
-            .collect();
+        let keys = items.into_iter();
+        let keys = keys.map(|item| file(item, "\"server.key\""));
+        let keys: Vec<Option<PathBuf>> = keys.collect();
         Some((node, keys.into_iter().collect::<Option<Vec<_>>>()?))
     });
     let clients = client_auth::read(&mut fields, None);

@@ -1,7 +1,6 @@
 //! Reads the servers of an origin.
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::num::NonZeroU16;
 use std::os::unix::net::SocketAddr;
 
 use super::values;
@@ -20,8 +19,7 @@ const NOTHING_MORE: &str = "a server is written \"http://host:port\", \"https://
 pub(super) fn read(node: Node) -> Option<ServerUrl> {
     const WHAT: &str = "a server such as \"http://127.0.0.1:9000\"";
     if let Some(hidden) = without_user(node) {
-        node.wrong(&format!("{NOTHING_MORE}; found {}", toml_string(&hidden)));
-        return None;
+        return node.refused(&format!("{NOTHING_MORE}; found {}", toml_string(&hidden)));
     }
     values::parsed(node, WHAT, |text| match text.strip_prefix("unix:") {
         Some(path) => unix(path, node),
@@ -31,10 +29,7 @@ pub(super) fn read(node: Node) -> Option<ServerUrl> {
 
 /// The URL of a server that names a user, without it: a password is shown nowhere.
 fn without_user(node: Node) -> Option<String> {
-    let text = node
-        .value
-        .as_str()
-        .filter(|text| !text.starts_with("unix:"))?;
+    let text = node.value.as_str().filter(|it| !it.starts_with("unix:"))?;
     let (_, host) = text.rsplit_once('@').filter(|_| !node.is_expanded())?;
     let scheme = text.find("://").map_or("", |at| &text[..at + 3]);
     Some(format!("{scheme}...@{host}"))
@@ -62,19 +57,16 @@ fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
         ("https://", Scheme::Https),
         ("h2c://", Scheme::H2c),
     ];
-    let (scheme, authority) = schemes
-        .into_iter()
-        .find_map(|(prefix, scheme)| Some((scheme, text.strip_prefix(prefix)?)))
-        .ok_or(FORM)?;
+    let of_scheme = |(prefix, scheme)| Some((scheme, text.strip_prefix(prefix)?));
+    let (scheme, authority) = schemes.into_iter().find_map(of_scheme).ok_or(FORM)?;
     if authority.starts_with("unix:") {
         return Err("a socket file is written \"unix:/run/app.sock\", without http://");
     }
     if authority.contains(['/', '?', '#', '@']) {
         return Err(NOTHING_MORE);
     }
-    let bracketed = authority
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'));
+    let bracketed = authority.strip_prefix('[');
+    let bracketed = bracketed.and_then(|rest| rest.split_once(']'));
     let (host, port) = match bracketed {
         Some((address, "")) => (v6(address), None),
         Some((address, port)) => (v6(address), Some(port.strip_prefix(':').ok_or(FORM)?)),
@@ -84,12 +76,10 @@ fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
         },
     };
     let host = host.ok_or(FORM)?;
-    let digits = |port: &&str| port.bytes().all(|b| b.is_ascii_digit());
     let port = match port {
         None => Some(scheme.default_port()),
-        Some(port) => Some(port)
-            .filter(digits)
-            .and_then(|port| port.parse::<NonZeroU16>().ok()),
+        Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => port.parse().ok(),
+        Some(_) => None,
     };
     let port = port.ok_or("the port of a server is a number from 1 to 65535")?;
     Ok(ServerUrl::Tcp {

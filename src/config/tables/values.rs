@@ -59,15 +59,13 @@ pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathB
 pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Option<Vec<u8>> {
     match read_regular(path, most) {
         Ok(content) => {
-            node.report
-                .shared()
-                .has_read(path, &content, node.is_secret());
+            let shared = node.report.shared();
+            shared.has_read(path, &content, node.is_secret());
             Some(content)
         }
         Err(error) => {
             let path = node.shown(path);
-            node.tell(&format!("{path} cannot be read: {error}{remedy}"));
-            None
+            node.told(&format!("{path} cannot be read: {error}{remedy}"))
         }
     }
 }
@@ -91,9 +89,7 @@ pub(crate) fn parsed<T, E: Display>(
     what: &str,
     parse: impl FnOnce(&str) -> Result<T, E>,
 ) -> Option<T> {
-    let Some(text) = node.value.as_str() else {
-        return node.expected(what);
-    };
+    let text = node.value.as_str().or_else(|| node.expected(what))?;
     if node.is_secret() {
         // The error may show a part of the value.
         return parse(text).ok().or_else(|| node.expected(what));
@@ -125,9 +121,8 @@ fn without_blanks<T>(node: Node, what: &str, parse: impl Fn(&str) -> Option<T>) 
 
 /// `true` or `false`.
 pub(crate) fn boolean(node: Node) -> Option<bool> {
-    node.value
-        .as_bool()
-        .or_else(|| node.expected("true or false"))
+    let value = node.value.as_bool();
+    value.or_else(|| node.expected("true or false"))
 }
 
 /// A whole number in a range.
@@ -138,9 +133,8 @@ where
     move |node| {
         let number = node.value.as_integer();
         let number = number.and_then(|n| i128::from_str_radix(n.as_str(), n.radix()).ok());
-        let fits = number
-            .and_then(|n| T::try_from(n).ok())
-            .filter(|n| range.contains(n));
+        let number = number.and_then(|n| T::try_from(n).ok());
+        let fits = number.filter(|n| range.contains(n));
         let (least, most) = (range.start(), range.end());
         fits.or_else(|| node.expected(&format!("a whole number from {least} to {most}")))
     }
@@ -178,6 +172,8 @@ pub(crate) fn timeout(node: Node) -> Option<Duration> {
 
 /// A size in bytes, zero included.
 pub(crate) fn size(node: Node) -> Option<u64> {
+    const WHAT: &str =
+        "a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as \"32KB\"";
     if is_spaced(node, |text| parse_size(text).is_some()) {
         return None;
     }
@@ -185,11 +181,7 @@ pub(crate) fn size(node: Node) -> Option<u64> {
         DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
         value => value.as_str().and_then(parse_size),
     };
-    bytes.or_else(|| {
-        node.expected(
-            "a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as \"32KB\"",
-        )
-    })
+    bytes.or_else(|| node.expected(WHAT))
 }
 
 /// Bytes over a span where `"0"` could be instead.
@@ -208,11 +200,8 @@ pub(crate) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
 
 /// A duration where `"none"` could be instead.
 pub(crate) fn duration_beside_none(node: Node) -> Option<Duration> {
-    without_blanks(
-        node,
-        "\"none\", or a duration such as \"5s\"",
-        parse_duration,
-    )?;
+    let what = "\"none\", or a duration such as \"5s\"";
+    without_blanks(node, what, parse_duration)?;
     duration(node)
 }
 
@@ -240,13 +229,9 @@ pub(crate) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T
             let known = words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
             let near = given.and_then(|given| nearest(given, &known));
             let near = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
-            let known = known
-                .into_iter()
-                .map(toml_string)
-                .collect::<Vec<_>>()
-                .join(" or ");
-            node.wrong(&format!("expected {known}; found {}{near}", node.found()));
-            None
+            let known: Vec<String> = known.into_iter().map(toml_string).collect();
+            let known = known.join(" or ");
+            node.refused(&format!("expected {known}; found {}{near}", node.found()))
         })
     }
 }
@@ -257,9 +242,7 @@ pub(crate) fn list<T: PartialEq>(
     mut read: impl FnMut(Node) -> Option<T>,
 ) -> impl FnOnce(Node) -> Option<Vec<T>> {
     move |node| {
-        let Some(items) = node.items() else {
-            return node.expected(&format!("a list such as {example}"));
-        };
+        let items = node.items_or(&format!("a list such as {example}"))?;
         let mut values: Vec<Option<T>> = Vec::new();
         for item in items {
             let value = read(item);
@@ -296,14 +279,11 @@ pub(crate) fn filled_list<T: PartialEq>(
 
 /// The items of a list that must not be empty.
 pub(crate) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
-    let items = node.items();
-    if items.is_none() {
-        return node.expected(&format!("a list such as {example}"));
-    }
-    if items.as_ref().is_some_and(Vec::is_empty) {
+    let items = node.items_or(&format!("a list such as {example}"))?;
+    if items.is_empty() {
         node.wrong(&format!("the list is empty; write one such as {example}"));
     }
-    items
+    Some(items)
 }
 
 /// What messages say that a text should be, and how it is read.

@@ -82,12 +82,8 @@ fn shown_plans(zone: &Zone, settings: &Settings) -> Option<Shown> {
         rows.extend(plan.shown(settings));
         (plan.name.to_string(), Shown::Table(rows))
     };
-    let plans: Rows = zone
-        .plans
-        .iter()
-        .zip(zone.plans.counts())
-        .map(rows)
-        .collect();
+    let plans = zone.plans.iter().zip(zone.plans.counts());
+    let plans: Rows = plans.map(rows).collect();
     (!plans.is_empty()).then_some(Shown::Table(plans))
 }
 
@@ -173,8 +169,7 @@ pub(super) fn key_text(node: Node<'_>) -> Option<&str> {
 pub(super) fn varying_key(node: Node, text: &str, why: &str) -> Option<KeyTemplate> {
     let key = key_template(node, text)?;
     if key.is_constant() {
-        node.wrong(&format!("without a variable {why}; found {}", node.found()));
-        return None;
+        return node.refused(&format!("without a variable {why}; found {}", node.found()));
     }
     Some(key)
 }
@@ -271,9 +266,8 @@ pub fn cut(address: IpAddr, prefix: u8) -> IpAddr {
             if let Some(client) = embedded_ipv4(address) {
                 return client.into();
             }
-            let mask = u128::MAX
-                .checked_shl(128 - u32::from(prefix.min(128)))
-                .unwrap_or(0);
+            let rest = 128 - u32::from(prefix.min(128));
+            let mask = u128::MAX.checked_shl(rest).unwrap_or(0);
             IpAddr::V6((whole.to_bits() & mask).into())
         }
     }

@@ -163,7 +163,6 @@ impl Refused<'_> {
 
 fn shown(time: UnixTime) -> String {
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    Timestamp::from_second(seconds)
-        .unwrap_or(Timestamp::MAX)
-        .to_string()
+    let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
+    time.to_string()
 }

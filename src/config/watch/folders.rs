@@ -48,11 +48,9 @@ pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
 ///
 /// An absolute path begins with the root; joining the root replaces the path before it.
 fn steps(path: &Path) -> Vec<OsString> {
-    let steps = path.components().filter(|step| *step != Component::CurDir);
-    steps
-        .rev()
-        .map(|step| step.as_os_str().to_owned())
-        .collect()
+    let steps = path.components().rev();
+    let steps = steps.filter(|step| *step != Component::CurDir);
+    steps.map(|step| step.as_os_str().to_owned()).collect()
 }
 
 #[cfg(test)]

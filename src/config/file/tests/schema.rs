@@ -42,17 +42,17 @@ fn fits(value: &Value, schema: &Value) -> bool {
         "minimum" => whole(value).is_none_or(|it| Some(it) >= whole(of)),
         "maximum" => whole(value).is_none_or(|it| Some(it) <= whole(of)),
         "items" => { value.as_array() }.is_none_or(|all| all.iter().all(|it| fits(it, of))),
-        "uniqueItems" => { value.as_array() }.is_none_or(|all| {
-            (1..all.len()).all(|nth| !all[..nth].contains(&all[nth]))
-        }),
+        "uniqueItems" => { value.as_array() }
+            .is_none_or(|all| (1..all.len()).all(|nth| !all[..nth].contains(&all[nth]))),
         "minItems" => value
             .as_array()
             .is_none_or(|all| Some(all.len() as u64) >= of.as_u64()),
         "minProperties" => value
             .as_object()
             .is_none_or(|all| Some(all.len() as u64) >= of.as_u64()),
-        "maxProperties" => { value.as_object() }
-            .is_none_or(|all| Some(all.len() as u64) <= of.as_u64()),
+        "maxProperties" => {
+            { value.as_object() }.is_none_or(|all| Some(all.len() as u64) <= of.as_u64())
+        }
         "required" => value.as_object().is_none_or(|all| {
             let mut names = of.as_array().into_iter().flatten();
             names.all(|name| all.contains_key(name.as_str().unwrap_or_default()))

@@ -42,11 +42,8 @@ fn unshared_by<'v>(
     route: &Route,
     variable: &'v Variable,
 ) -> Option<(&'static str, &'v str)> {
-    if collapse
-        .key
-        .parts()
-        .contains(&Part::Variable(variable.clone()))
-    {
+    let own = Part::Variable(variable.clone());
+    if collapse.key.parts().contains(&own) {
         return None;
     }
     match variable {

@@ -11,9 +11,11 @@ pub(super) fn of_server(server: &Server, node: Node) {
         ("keep_alive_time", !server.keep_alive_time.is_zero()),
         ("keep_alive_requests", server.keep_alive_requests.is_some()),
     ];
-    for (name, _) in limits.iter().filter(|it| server.keep_alive.is_zero() && it.1) {
-        let because = "keep_alive = \"0\" closes each connection after one response";
-        warn(node, name, because);
+    for (name, is_set) in limits {
+        if is_set && server.keep_alive.is_zero() {
+            let because = "keep_alive = \"0\" closes each connection after one response";
+            warn(node, name, because);
+        }
     }
 }
 

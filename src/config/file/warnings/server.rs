@@ -97,11 +97,10 @@ fn state_file(state: &Path, node: Node) {
     let file = match check_state_file(state) {
         Ok(file) => file,
         Err(error) => {
-            node.warn(&format!(
+            return node.warn(&format!(
                 "the state cannot be written to {}: {error}; name another file, or a restart forgets all levels",
                 state.display()
             ));
-            return;
         }
     };
     let folder = file.parent().unwrap_or(&file);

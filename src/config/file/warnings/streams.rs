@@ -64,24 +64,15 @@ fn at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
 /// Whether all requests of a page that a browser loads may have one key here.
 fn is_of_browsers(zone: &Zone) -> bool {
     zone.key.parts().iter().all(|part| match part {
-        Part::Text(_) => true,
-        Part::Variable(variable) => match variable {
-            Variable::RemoteAddr
-            | Variable::Host
-            | Variable::Scheme
-            | Variable::ServerPort
-            | Variable::SslClientVerify
-            | Variable::SslClientFingerprint
-            | Variable::SslClientSubject
-            | Variable::SslClientSerial
-            | Variable::Cookie(_)
-            | Variable::Jwt { .. } => true,
-            Variable::Header(name) => name == "user-agent" || name == "cookie",
+        Part::Variable(Variable::Header(name)) => name == "user-agent" || name == "cookie",
+        Part::Variable(
             Variable::Uri
             | Variable::RequestUri
             | Variable::RequestMethod
             | Variable::Arg(_)
-            | Variable::Path(_) => false,
-        },
+            | Variable::Path(_),
+        ) => false,
+        // All requests of a browser to a site have the same.
+        Part::Variable(_) | Part::Text(_) => true,
     })
 }
