@@ -47,9 +47,7 @@ pub(super) fn translated(file: &Path) -> Option<String> {
     for note in import.notes.iter().take(shown) {
         complain(note);
     }
-    let loss = import
-        .loss
-        .map_or(String::new(), |loss| format!(": {loss}"));
+    let loss = import.loss.map_or(String::new(), |it| format!(": {it}"));
     match import.notes.len() {
         0 => {}
         1 => complain(format_args!("1 thing needs a look{loss}")),

@@ -74,10 +74,8 @@ impl Client {
     /// `tokens`: those of this process.
     pub(crate) fn new(address: AdminAddress, tokens: AdminTokens) -> Self {
         // A redirect would take the token to another host.
-        let http = awc::Client::builder()
-            .disable_timeout()
-            .disable_redirects()
-            .finish();
+        let http = awc::Client::builder().disable_timeout();
+        let http = http.disable_redirects().finish();
         Self {
             http,
             address,
@@ -146,11 +144,9 @@ impl Client {
         let answer = self.exchange(method, path, token, Some(body)).await;
         let (status, body) = answer.map_err(|why| lost(why.to_string()))?;
         if status.is_success() {
-            return serde_json::from_slice(&body).map_err(|error| {
-                lost(format!(
-                    "its answer is not what a drip gateway says: {error}"
-                ))
-            });
+            let why = "its answer is not what a drip gateway says";
+            let answer = serde_json::from_slice(&body);
+            return answer.map_err(|error| lost(format!("{why}: {error}")));
         }
         let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
         let remedy = match (status, self.tokens.permit_changes()) {

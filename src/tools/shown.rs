@@ -1,6 +1,7 @@
 //! Numbers and keys as the offline commands show them.
 
 use gateway::observe::escape::escape;
+use limit::to_float;
 
 /// Maximum number of characters shown of a key.
 const MAX_KEY: usize = 39;
@@ -11,12 +12,11 @@ pub(crate) fn key(key: &[u8]) -> String {
 }
 
 /// `part` as a share of `whole`, from 0 to 1; 0 if `whole` is 0.
-#[expect(clippy::cast_precision_loss, reason = "shares are for people")]
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
     } else {
-        part as f64 / whole as f64
+        to_float(part) / to_float(whole)
     }
 }
 

@@ -28,12 +28,10 @@ pub fn progress(length: Option<u64>) -> ProgressBar {
 /// It must end in `.svg`: any other name is a mistake, either of another format or of a log.
 pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
-        let is_svg = path
-            .extension()
-            .is_some_and(|kind| kind.eq_ignore_ascii_case("svg"));
-        is_svg
-            .then_some(path)
-            .ok_or("plots are SVG; the name must end in .svg")
+        let kind = path.extension();
+        let is_svg = kind.is_some_and(|kind| kind.eq_ignore_ascii_case("svg"));
+        let svg = is_svg.then_some(path);
+        svg.ok_or("plots are SVG; the name must end in .svg")
     })
 }
 

@@ -18,16 +18,14 @@ pub(super) fn caution(survey: &Survey) -> Option<String> {
 }
 
 fn told(count: u64, time: Duration) -> Option<String> {
+    let seconds = time.as_secs();
     let what = match (count < MIN_REQUESTS, time < MIN_TIME) {
         (false, false) => return None,
         (true, _) => {
             let plural = if count == 1 { "" } else { "s" };
-            format!(
-                "{count} request{plural} in {} s are too few",
-                time.as_secs()
-            )
+            format!("{count} request{plural} in {seconds} s are too few")
         }
-        (false, true) => format!("{} s of traffic are too short a time", time.as_secs()),
+        (false, true) => format!("{seconds} s of traffic are too short a time"),
     };
     Some(format!(
         "CAUTION: {what} to size limits by: take at least {MIN_REQUESTS}\n\

@@ -74,12 +74,8 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
 /// Where the rate comes from, as a comment.
 fn origin_of_rate(advice: &Advice, is_without: bool) -> String {
     let (_, window) = WIDTHS[advice.widths - 1];
-    let of = if is_without {
-        "one other key"
-    } else {
-        "one key"
-    };
-    format!("# The most requests of {of} within {window}.\n")
+    let other = if is_without { "other " } else { "" };
+    format!("# The most requests of one {other}key within {window}.\n")
 }
 
 /// Lines as comments.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
+use limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict, to_whole};
 
 use super::group::Group;
 use super::spool::{Event, Spool};
@@ -108,11 +108,6 @@ impl Counts {
 }
 
 /// The smallest burst that rejects no request of these keys at this rate.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "levels are not negative, and the cast saturates"
-)]
 fn burst(spool: &Spool, rate: Rate, takes: impl Fn(u32) -> bool) -> io::Result<u32> {
     let limit = Limit {
         burst: u32::MAX,
@@ -133,7 +128,7 @@ fn burst(spool: &Spool, rate: Rate, takes: impl Fn(u32) -> bool) -> io::Result<u
             highest = highest.max(excess.requests());
         }
     })?;
-    Ok(highest.ceil() as u32)
+    Ok(u32::try_from(to_whole(highest.ceil())).unwrap_or(u32::MAX))
 }
 
 /// So many requests in so many seconds, rounded up.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use limit::Rate;
+use limit::{Rate, to_float};
 
 use super::fit::{FASTEST, per};
 use super::origin_load::OriginLoad;
@@ -42,7 +42,7 @@ impl GateAdvice {
         let places = load.is_timed().then(|| {
             let millionths = load.at_once().at(SHARE);
             Places {
-                at_once: at_once(millionths),
+                at_once: to_float(millionths) / to_float(MILLION),
                 max_in_flight: millionths
                     .saturating_mul(2)
                     .div_ceil(MILLION)
@@ -80,9 +80,4 @@ impl GateAdvice {
         }
         text
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "shown to people")]
-fn at_once(millionths: u64) -> f64 {
-    millionths as f64 / 1_000_000.0
 }

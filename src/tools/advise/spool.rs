@@ -35,11 +35,9 @@ impl Spool {
     ///
     /// Returns an error if there is no room for temporary files.
     pub(super) fn new() -> io::Result<Self> {
+        let file = tempfile::tempfile().map_err(|error| told(&error))?;
         Ok(Self {
-            file: BufWriter::with_capacity(
-                AT_ONCE,
-                tempfile::tempfile().map_err(|error| told(&error))?,
-            ),
+            file: BufWriter::with_capacity(AT_ONCE, file),
             bytes: 0,
             slots: 0,
         })

@@ -54,10 +54,8 @@ impl Crowd {
     /// Sends the burst of a tenth, if it has one. Tenths are counted from the start.
     pub(super) fn come(&self, tenth: u64) {
         let round = tenth % ROUND;
-        let burst = BURSTS
-            .iter()
-            .find(|(at, _)| *at == round)
-            .map_or(0, |(_, burst)| *burst);
+        let burst = BURSTS.iter().find(|(at, _)| *at == round);
+        let burst = burst.map_or(0, |(_, burst)| *burst);
         let bar = usize::try_from(tenth).unwrap_or_default() % TENTHS;
         for _ in 0..burst {
             let taken = self.tally.with(|counts| {

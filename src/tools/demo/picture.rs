@@ -45,10 +45,7 @@ impl Picture {
     pub(super) fn line(self, number: u64, second: &Second, pace: Pace) -> String {
         let arrivals = self.paint(Colour::Yellow, sparkline(&second.came));
         let departures = self.paint(Colour::Green, sparkline(&second.left));
-        let (came, left) = (
-            second.came.iter().sum::<u32>(),
-            second.left.iter().sum::<u32>(),
-        );
+        let [came, left] = [second.came, second.left].map(|bars| bars.iter().sum::<u32>());
         let queue = bar(second.waiting, pace.burst);
         let every = second.gaps.evenness().map_or(String::new(), |(mean, off)| {
             format!("{} ±{:.2}", milliseconds(mean, 1), off * 1000.0)
@@ -106,11 +103,8 @@ fn sparkline(numbers: &[u32]) -> String {
 /// A bar that shows how much of `most` is taken. Even a single waiting request shows.
 fn bar(taken: usize, most: u32) -> String {
     let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
-    let full = taken
-        .min(most)
-        .saturating_mul(WIDTH)
-        .div_ceil(most)
-        .min(WIDTH);
+    let full = taken.min(most).saturating_mul(WIDTH).div_ceil(most);
+    let full = full.min(WIDTH);
     "█".repeat(full) + &"░".repeat(WIDTH - full)
 }
 

@@ -44,10 +44,8 @@ async fn show(
     seconds: &Cell<u64>,
 ) -> io::Result<()> {
     let picture = Picture::of_stdout();
-    let pace = in_force
-        .borrow_and_update()
-        .as_ref()
-        .and_then(|it| Pace::of(it.settings()));
+    let gateway = in_force.borrow_and_update().clone();
+    let pace = gateway.and_then(|it| Pace::of(it.settings()));
     let Some(mut pace) = pace else { return Ok(()) };
     say(introduction(file, pace))?;
     say(picture.knob(&place(file), pace))?;
@@ -118,23 +116,16 @@ fn introduction(file: &OwnFile, Pace { rate, burst }: Pace) -> String {
 
 /// The summary at the end.
 fn summary(seconds: u64, total: &Total) -> String {
-    let Total {
-        came,
-        left,
-        rejected,
-        failed,
-        waiting,
-        gaps,
-    } = total;
-    let failed = match failed {
+    let failed = match total.failed {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
-    let pace = gaps.evenness().map_or(String::new(), |(_, off)| {
+    let pace = total.gaps.evenness().map_or(String::new(), |(_, off)| {
         let off = milliseconds(off, 2);
         format!("; while some waited, departures kept the pace to ±{off}")
     });
     format!(
-        "{seconds} s: {came} arrived, {left} left, {rejected} rejected, {waiting} still waiting{failed}{pace}"
+        "{seconds} s: {} arrived, {} left, {} rejected, {} still waiting{failed}{pace}",
+        total.came, total.left, total.rejected, total.waiting
     )
 }

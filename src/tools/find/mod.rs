@@ -136,10 +136,8 @@ fn text(value: &Value) -> Plain {
 
 /// Whether the gateway works, and does not have the experiment any more.
 fn is_unknown(error: &ChangeError) -> bool {
-    matches!(
-        error.status,
-        Some(StatusCode::NOT_FOUND | StatusCode::CONFLICT)
-    )
+    let unknown = [StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    error.status.is_some_and(|it| unknown.contains(&it))
 }
 
 fn is_lost(alive: Moment) -> bool {

@@ -74,10 +74,8 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
             Err(problems) => {
                 let place = notes::Place::START;
                 for problem in problems.problems {
-                    notes.add(
-                        place,
-                        format!("cannot be expressed in gateway.toml: {}", problem.message),
-                    );
+                    let why = problem.message;
+                    notes.add(place, format!("cannot be expressed in gateway.toml: {why}"));
                 }
                 None
             }
@@ -101,15 +99,10 @@ const MAX_NOTES: usize = 1000;
 
 /// The settings with the notes that stand at no table of theirs, as comments above the first table.
 fn with_leftovers(page: &str, notes: &[String]) -> String {
-    let known: HashSet<&str> = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("# "))
-        .collect();
-    let left: Vec<&str> = notes
-        .iter()
-        .map(String::as_str)
-        .filter(|note| !known.contains(note))
-        .collect();
+    let known = page.lines().filter_map(|line| line.strip_prefix("# "));
+    let known: HashSet<&str> = known.collect();
+    let left = notes.iter().filter(|note| !known.contains(&***note));
+    let left: Vec<&String> = left.collect();
     if left.is_empty() {
         return page.to_owned();
     }

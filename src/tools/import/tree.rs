@@ -78,11 +78,9 @@ impl<'f> Reader<'f> {
         let mut lexer = Lexer::new(text);
         let mut inside = Vec::new();
         while self.block(&mut lexer, file, 0, &mut inside) {
-            let place = Place {
-                file,
-                line: lexer.line(),
-            };
-            self.notes.add(place, "a } that closes nothing");
+            let line = lexer.line();
+            self.notes
+                .add(Place { file, line }, "a } that closes nothing");
         }
         self.open.pop();
         inside
@@ -195,10 +193,8 @@ impl<'f> Reader<'f> {
         // nginx accepts this. But if the file was moved from another machine, the included files
         // may be missing.
         if paths.is_empty() {
-            self.notes.add(
-                place,
-                format!("{pattern} matches no file; nothing is included"),
-            );
+            let what = format!("{pattern} matches no file; nothing is included");
+            self.notes.add(place, what);
         }
         let mut inside = Vec::new();
         for path in paths {
@@ -218,9 +214,8 @@ impl<'f> Reader<'f> {
             match text {
                 Ok(text) => inside.extend(self.parse(&path, &text)),
                 Err(why) => {
-                    let path = path.display();
-                    self.notes
-                        .add(place, format!("{path} is not included: {why}"));
+                    let what = format!("{} is not included: {why}", path.display());
+                    self.notes.add(place, what);
                 }
             }
         }

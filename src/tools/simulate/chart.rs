@@ -44,13 +44,8 @@ impl Line {
 
     /// The value at a time, in seconds.
     #[cfg(test)]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "small numbers"
-    )]
     pub(super) fn at(&self, time: f64) -> f64 {
-        let column = (time / self.width) as usize;
+        let column = usize::try_from(limit::to_whole(time / self.width)).unwrap();
         self.values[column.min(self.values.len() - 1)]
     }
 }
@@ -66,13 +61,8 @@ pub(super) fn draw(title: &str, end: f64, panels: &[Panel]) -> String {
         panel.draw(top, end, &mut body, &mut paths);
         top += HEIGHT + BELOW;
     }
-    body.push(text(
-        "",
-        f64::midpoint(LEFT, RIGHT),
-        top + 12.0,
-        "middle",
-        "seconds",
-    ));
+    let middle = f64::midpoint(LEFT, RIGHT);
+    body.push(text("", middle, top + 12.0, "middle", "seconds"));
     let height = top + 24.0;
     let paper = Rectangle::new().set("class", "paper").set("rx", 6);
     let mut document = Document::new()

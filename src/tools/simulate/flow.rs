@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use gateway::replay::{Join, Outcome, Timeline};
+use limit::to_float;
 
 use super::chart::{self, Line, Panel};
 
@@ -110,7 +111,7 @@ impl Flow {
         let mut total = 0;
         let totals = self.line.columns().iter().map(|column| {
             total += column[row];
-            number(total)
+            to_float(total)
         });
         Line::new(totals, seconds(self.line.width()))
     }
@@ -121,7 +122,7 @@ impl Flow {
         let depths = self.line.columns().iter().map(|column| {
             let at_begin = waiting;
             waiting = (waiting + column[JOINED]).saturating_sub(column[DRAINED]);
-            number(at_begin.max(column[DEEPEST]))
+            to_float(at_begin.max(column[DEEPEST]))
         });
         Line::new(depths.chain([0.0]), seconds(self.line.width()))
     }
@@ -131,20 +132,12 @@ impl Flow {
 fn pace(line: &Timeline<6>, row: usize) -> Line {
     let width = seconds(line.width());
     let columns = line.columns().iter();
-    let rates = columns.map(|column| number(column[row]) / width);
+    let rates = columns.map(|column| to_float(column[row]) / width);
     Line::new(rates.chain([0.0]), width)
 }
 
 fn seconds(nanos: u64) -> f64 {
-    number(nanos) / 1e9
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "what is drawn need not be exact"
-)]
-fn number(count: u64) -> f64 {
-    count as f64
+    to_float(nanos) / 1e9
 }
 
 #[cfg(test)]

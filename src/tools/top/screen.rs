@@ -36,11 +36,8 @@ impl Screen {
     /// Shows the lines of `text` that fit.
     pub(super) fn draw(text: &str) -> io::Result<()> {
         let size = tcgetwinsize(stdout())?;
-        let lines = text
-            .lines()
-            .chain(iter::repeat(""))
-            .take(size.ws_row.into());
-        let lines = lines.map(|line| {
+        let lines = text.lines().chain(iter::repeat(""));
+        let lines = lines.take(size.ws_row.into()).map(|line| {
             let line: String = line.chars().take(size.ws_col.into()).collect();
             format!("\x1b[K{line}")
         });

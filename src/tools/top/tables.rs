@@ -5,6 +5,7 @@ use std::iter;
 use config::AdminAddress;
 use gateway::status::Plain;
 use jiff::Timestamp;
+use limit::to_whole;
 use serde_json::Value;
 
 use super::State;
@@ -313,9 +314,8 @@ fn table(titles: &str, left: &[usize], rows: impl Iterator<Item = Vec<String>>) 
         let cells: Vec<String> = cells.collect();
         cells.join("  ").trim_end().to_owned()
     };
-    iter::once(String::new())
-        .chain(all.iter().map(line))
-        .collect()
+    let lines = all.iter().map(line);
+    iter::once(String::new()).chain(lines).collect()
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -325,9 +325,8 @@ fn list(value: &Value) -> &[Value] {
 /// The entry of a list that has this name; null without one.
 fn named<'a>(values: &'a Value, name: &Value) -> &'a Value {
     let mut values = list(values).iter();
-    values
-        .find(|it| it["name"] == *name)
-        .unwrap_or(&Value::Null)
+    let found = values.find(|it| it["name"] == *name);
+    found.unwrap_or(&Value::Null)
 }
 
 /// What stands for a value that is missing.
@@ -364,8 +363,7 @@ fn moment(value: &Value) -> String {
 }
 
 /// The time of day of a Unix time in seconds.
-#[expect(clippy::cast_possible_truncation, reason = "to the second")]
 fn clock(seconds: f64) -> Option<String> {
-    let time = Timestamp::from_second(seconds as i64).ok()?;
+    let time = Timestamp::from_second(i64::try_from(to_whole(seconds)).ok()?).ok()?;
     Some(time.strftime("%T UTC").to_string())
 }

@@ -54,9 +54,8 @@ impl Clients {
     }
 
     fn call(&self, client: &Client, who: Who, score: &Score) {
-        let request = client
-            .get(&self.url)
-            .insert_header((header::USER_AGENT, CROWD));
+        let request = client.get(&self.url);
+        let request = request.insert_header((header::USER_AGENT, CROWD));
         actix_rt::spawn(call(request, who, score.clone()));
     }
 }

@@ -84,11 +84,7 @@ async fn show(
 
 /// The text of the file. `share`: the line of the second part.
 fn text(addresses: &Addresses, share: &str) -> String {
-    let Addresses {
-        gateway,
-        admin,
-        origin,
-    } = addresses;
+    let (gateway, admin, origin) = (addresses.gateway, addresses.admin, addresses.origin);
     format!(
         "[server]\nlisten = [\"{gateway}\"]\nadmin = \"{admin}\"\n\n\
          [origins.app]\nservers = [\"http://{origin}\"]\n\

@@ -89,12 +89,8 @@ impl Gaps {
 
     /// The mean gap and the root mean square deviation from the configured interval, in seconds.
     pub(super) fn evenness(self) -> Option<(f64, f64)> {
-        (self.count > 0.0).then(|| {
-            (
-                self.seconds / self.count,
-                (self.squares / self.count).sqrt(),
-            )
-        })
+        let (mean, variance) = (self.seconds / self.count, self.squares / self.count);
+        (self.count > 0.0).then(|| (mean, variance.sqrt()))
     }
 }
 

@@ -32,13 +32,11 @@ impl Annotations {
         let all = all.map_or(&[][..], Node::entries).iter();
         let all = all.filter_map(|(name, node)| {
             let name = name.strip_prefix(PREFIX)?;
+            let line = node.line;
             Some(Annotation {
                 name: name.to_owned(),
                 value: node.text().unwrap_or_default().trim().to_owned(),
-                place: Place {
-                    file,
-                    line: node.line,
-                },
+                place: Place { file, line },
             })
         });
         Self {
@@ -79,12 +77,10 @@ impl Annotations {
     /// A whole number; `None` if it is absent. One that is wrong is noted.
     pub(super) fn whole(&self, name: &str, notes: &mut Notes) -> Option<u32> {
         let annotation = self.get(name)?;
-        let number = values::whole(&annotation.value);
-        if number.is_none() || annotation.value.is_empty() {
-            let what = format!(
-                "\"{}\" is not a whole number; it is left out",
-                annotation.value
-            );
+        let text = &annotation.value;
+        let number = values::whole(text);
+        if number.is_none() || text.is_empty() {
+            let what = format!("\"{text}\" is not a whole number; it is left out");
             self.note(annotation, &what, notes);
             return None;
         }

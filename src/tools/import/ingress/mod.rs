@@ -40,10 +40,8 @@ pub(super) fn is_manifest(path: &Path, text: &[u8]) -> bool {
         let endings = ["yaml", "yml", "json"];
         endings.iter().any(|known| it.eq_ignore_ascii_case(known))
     });
-    is_named
-        || text
-            .split(|byte| *byte == b'\n')
-            .any(|line| line.starts_with(b"apiVersion:"))
+    let mut lines = text.split(|byte| *byte == b'\n');
+    is_named || lines.any(|line| line.starts_with(b"apiVersion:"))
 }
 
 /// The text of the settings, if there is anything to forward, and the notes.
@@ -64,10 +62,8 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
             return (None, notes);
         }
     };
-    let Manifest {
-        mut ingresses,
-        services,
-    } = Manifest::read(&documents, file, &mut notes);
+    let manifest = Manifest::read(&documents, file, &mut notes);
+    let (mut ingresses, services) = (manifest.ingresses, manifest.services);
     ingresses.retain(|ingress| !is_canary(ingress, &mut notes));
     let rules = ingresses.iter().flat_map(|it| it.rules);
     let count: usize = rules.map(|rule| 1 + paths(rule).len()).sum();

@@ -48,11 +48,8 @@ impl Access {
             let annotation = annotation.filter(|it| !it.value.is_empty())?;
             let read = read(annotations, annotation, notes);
             if read.is_none() {
-                annotations.note(
-                    annotation,
-                    "ingress-nginx takes no Ingress with this value, and requests get 503",
-                    notes,
-                );
+                let what = "ingress-nginx takes no Ingress with this value, and requests get 503";
+                annotations.note(annotation, what, notes);
                 refuse = Some(503);
             }
             read

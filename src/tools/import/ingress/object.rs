@@ -32,15 +32,12 @@ impl<'n> Manifest<'n> {
 
     /// Adds an object; `list`: the kind of the list that it is of.
     fn add(&mut self, object: &'n Node, list: &'n str, file: usize, notes: &mut Notes) {
-        let place = Place {
-            file,
-            line: object.line,
-        };
+        let line = object.line;
+        let place = Place { file, line };
         // The objects of a list of one kind may leave it out.
         let kind = object.text_of("kind").or_else(|| list.strip_suffix("List"));
-        let version = object
-            .text_of("apiVersion")
-            .unwrap_or("networking.k8s.io/v1");
+        let version = object.text_of("apiVersion");
+        let version = version.unwrap_or("networking.k8s.io/v1");
         let metadata = object.get("metadata");
         let name = metadata.and_then(|it| it.text_of("name")).unwrap_or("-");
         match kind.unwrap_or_default() {
@@ -137,10 +134,8 @@ impl<'n> Ingress<'n> {
 
     /// The place of a part of it.
     pub(super) fn at(&self, node: &Node) -> Place {
-        Place {
-            file: self.place.file,
-            line: node.line,
-        }
+        let (file, line) = (self.place.file, node.line);
+        Place { file, line }
     }
 
     pub(super) fn note(&self, place: Place, what: &str, notes: &mut Notes) {

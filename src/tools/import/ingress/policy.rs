@@ -128,11 +128,8 @@ fn of_origin(ingress: &Ingress, notes: &mut Notes) -> Vec<(&'static str, String)
         let number = annotations.whole(name, notes)?;
         if number == 0 {
             let annotation = annotations.get(name)?;
-            annotations.note(
-                annotation,
-                "drip has no timeout of 0; the default is used",
-                notes,
-            );
+            let what = "drip has no timeout of 0; the default is used";
+            annotations.note(annotation, what, notes);
             return None;
         }
         // The longest that the settings take.
@@ -157,11 +154,8 @@ fn of_origin(ingress: &Ingress, notes: &mut Notes) -> Vec<(&'static str, String)
         if probe::origin_host(host) && !has_meaning {
             fields.push(("host", toml_text(host)));
         } else {
-            annotations.note(
-                annotation,
-                "this is no host name that drip can send; the client's Host is kept",
-                notes,
-            );
+            let what = "this is no host name that drip can send; the client's Host is kept";
+            annotations.note(annotation, what, notes);
         }
     }
     fields

@@ -40,10 +40,8 @@ pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
     let (prefix, end, group, has_slash) = end.filter(|it| is_plain(it.0)).ok_or(
         "drip removes and adds prefixes, and the path is none of /PREFIX(/|$)(.*), /PREFIX/(.*) and the like",
     )?;
-    let add = target
-        .strip_suffix(group)
-        .filter(|add| !add.contains('$'))
-        .ok_or("drip adds a prefix before the rest of a path, and the target is none")?;
+    let add = target.strip_suffix(group).filter(|it| !it.contains('$'));
+    let add = add.ok_or("drip adds a prefix before the rest of a path, and the target is none")?;
     let add = match (add.strip_suffix('/'), has_slash) {
         (Some(add), false) => add,
         (None, true) => add,

@@ -59,9 +59,8 @@ pub(super) fn sections(
 ) -> Vec<Section> {
     let mut section = Section::new("[server]");
     if folders.is_empty() {
-        section
-            .fields
-            .push(("listen", list(&["0.0.0.0:8080".to_owned()])));
+        let listen = list(&["0.0.0.0:8080".to_owned()]);
+        section.fields.push(("listen", listen));
     } else {
         section.comments.push("requests without TLS are redirected to https, also those of hosts without a certificate here; to serve them, put tls = false in place of redirect = \"https:443\"".to_owned());
         let listen = "[{ address = \"0.0.0.0:8080\", redirect = \"https:443\" }, { address = \"0.0.0.0:8443\", tls = true }]";
@@ -69,11 +68,9 @@ pub(super) fn sections(
     }
     let paths = hosts.iter().flat_map(|host| &host.paths);
     let sizes: Vec<u64> = paths.map(|it| policies[it.ingress].body_size).collect();
-    let most = if sizes.contains(&0) {
-        0
-    } else {
-        sizes.iter().copied().max().unwrap_or(BODY_SIZE)
-    };
+    // 0 is no limit.
+    let most = sizes.iter().max_by_key(|size| (**size == 0, **size));
+    let most = most.copied().unwrap_or(BODY_SIZE);
     if sizes.iter().any(|size| *size != most) {
         section.comments.push(format!("proxy-body-size differs between Ingresses, and is 1m where it is not set; drip has one for all, and {} is the largest", show_size(most)));
     }
@@ -82,10 +79,8 @@ pub(super) fn sections(
     if !folders.is_empty() {
         let mut section = Section::new("[server.tls]");
         let files = |name: &str| -> Vec<String> {
-            folders
-                .iter()
-                .map(|folder| format!("{folder}/{name}"))
-                .collect()
+            let files = folders.iter().map(|folder| format!("{folder}/{name}"));
+            files.collect()
         };
         section.fields.push(("cert", list(&files("tls.crt"))));
         section.fields.push(("key", list(&files("tls.key"))));

@@ -112,9 +112,7 @@ impl Address {
             listens.any(|it| it.default && it.address == self.text)
         };
         let default = self.servers.iter().find(is_default);
-        default
-            .or(self.servers.first())
-            .copied()
-            .unwrap_or_default()
+        let default = default.or(self.servers.first());
+        default.copied().unwrap_or_default()
     }
 }

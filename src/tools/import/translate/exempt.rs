@@ -96,9 +96,8 @@ impl<'t> Map<'t> {
 /// The name of a variable without `$` and braces; `None` if the text does not start with `$`.
 fn bare(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?;
-    let inside = name
-        .strip_prefix('{')
-        .and_then(|name| name.strip_suffix('}'));
+    let inside = name.strip_prefix('{');
+    let inside = inside.and_then(|name| name.strip_suffix('}'));
     Some(inside.unwrap_or(name))
 }
 

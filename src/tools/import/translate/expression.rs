@@ -40,10 +40,8 @@ pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<
 /// back-reference. Returns `None` if there is none.
 pub(super) fn wider(pattern: &str, ignores_case: bool) -> Option<String> {
     let starts = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2"];
-    let end = starts
-        .iter()
-        .filter_map(|start| pattern.find(start))
-        .min()?;
+    let ends = starts.iter().filter_map(|start| pattern.find(start));
+    let end = ends.min()?;
     let (begin, rest) = pattern.split_at(end);
     // With an alternative behind it, a path may match without the beginning.
     let is_plain = !rest.contains(['\\', '[']);

@@ -11,7 +11,7 @@ use crate::import::tree::Directive;
 
 /// Fields that take the place of a message's own: names, and their entries in TOML.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::import) struct Fields(Vec<(String, String)>);
+pub(in crate::import) struct Fields(Vec<String>);
 
 /// The fields of a route that change messages.
 const OF_REQUESTS: &str = "request_headers";
@@ -73,11 +73,10 @@ impl Fields {
     fn add(&mut self, of: &str, directive: &Directive, value: &str, notes: &mut Notes) -> bool {
         let name = directive.arg(0).to_ascii_lowercase();
         let entry = format!("{} = {value}", toml_string(&name));
-        let all = self.0.iter().map(|(_, known)| known.as_str());
-        let all: Vec<&str> = all.chain([entry.as_str()]).collect();
+        let all = [&self.0[..], &[entry]].concat();
         let is_right = probe::fields(of, &all.join(", "));
         if is_right {
-            self.0.push((name, entry));
+            self.0 = all;
         } else {
             left_out(directive, &format!("{of} cannot have it"), notes);
         }
@@ -86,8 +85,7 @@ impl Fields {
 
     /// The value of `request_headers` or `response_headers` in TOML; `None` if there is no field.
     pub(super) fn toml(&self) -> Option<String> {
-        let entries: Vec<&str> = self.0.iter().map(|(_, entry)| &**entry).collect();
-        (!entries.is_empty()).then(|| format!("{{ {} }}", entries.join(", ")))
+        (!self.0.is_empty()).then(|| format!("{{ {} }}", self.0.join(", ")))
     }
 }
 

@@ -32,16 +32,11 @@ impl Translation<'_> {
             }
         }
         // nginx's default.
-        let bodies = self
-            .bodies
-            .iter()
-            .map(|size| size.unwrap_or(1 << 20))
-            .collect::<Vec<_>>();
-        let most = if bodies.contains(&0) {
-            0
-        } else {
-            bodies.iter().copied().max().unwrap_or(0)
-        };
+        let bodies = self.bodies.iter().map(|size| size.unwrap_or(1 << 20));
+        let bodies: Vec<u64> = bodies.collect();
+        // 0 is no limit.
+        let most = bodies.iter().max_by_key(|size| (**size == 0, **size));
+        let most = most.copied().unwrap_or(0);
         if bodies.iter().any(|size| *size != most) {
             section.comments.push(format!("client_max_body_size differs between locations; drip has one for all, and {} is the largest", show_size(most)));
         }
@@ -53,10 +48,8 @@ impl Translation<'_> {
     }
 
     fn listens(&mut self, servers: &[Server], certified: bool, section: &mut Section) {
-        let tls = servers
-            .iter()
-            .flat_map(|server| &server.listens)
-            .any(|listen| listen.tls);
+        let mut all = servers.iter().flat_map(|server| &server.listens);
+        let tls = all.any(|listen| listen.tls);
         let mut listens: Vec<&str> = Vec::new();
         for server in servers {
             for listen in &server.listens {
@@ -157,19 +150,17 @@ impl Translation<'_> {
         let mut taken = None;
         for directive in everywhere(http, name) {
             let text = directive.arg(0);
-            match read(text) {
-                None => self.notes.add(
-                    directive.place,
-                    format!("{name}: drip does not accept \"{text}\"; it is left out"),
-                ),
+            let problem = match read(text) {
+                None => format!("{name}: drip does not accept \"{text}\"; it is left out"),
                 Some(value) if taken.as_ref().is_some_and(|taken| *taken != value) => {
-                    self.notes.add(
-                        directive.place,
-                        format!("{name}: drip has one value for all; the first is used"),
-                    );
+                    format!("{name}: drip has one value for all; the first is used")
                 }
-                Some(value) => taken = Some(value),
-            }
+                Some(value) => {
+                    taken = Some(value);
+                    continue;
+                }
+            };
+            self.notes.add(directive.place, problem);
         }
         taken
     }

@@ -62,10 +62,8 @@ impl LimitSet {
 
     fn add(&mut self, zone: &str, limit: String, place: Place, notes: &mut Notes) {
         if self.zones.iter().any(|known| known == zone) {
-            return notes.add(
-                place,
-                format!("zone {zone} limits here already; this limit is left out"),
-            );
+            let what = format!("zone {zone} limits here already; this limit is left out");
+            return notes.add(place, what);
         }
         self.zones.push(zone.to_owned());
         self.list.push(limit);
@@ -228,9 +226,8 @@ impl Connections {
                 self.of_keys.add(known, limit, place, notes);
             }
             Zone::LeftOut => {
-                return Err(format!(
-                    "zone {zone} is not translated, so this limit is left out"
-                ));
+                let why = format!("zone {zone} is not translated, so this limit is left out");
+                return Err(why);
             }
             Zone::Together | Zone::ByServer if self.of_keys.dry_run => {
                 notes.add(place, format!("limit_conn {zone}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));

@@ -31,10 +31,8 @@ impl Listen {
         };
         let is = |flag: &str| flags.iter().any(|known| known == flag);
         if is("quic") {
-            notes.add(
-                place,
-                "listen: drip has no HTTP/3; this address is left out",
-            );
+            let what = "listen: drip has no HTTP/3; this address is left out";
+            notes.add(place, what);
             return None;
         }
         if is("proxy_protocol") {
@@ -45,10 +43,8 @@ impl Listen {
         }
         let address = address(text);
         if !probe::listen(&address) || address.ends_with(":0") {
-            notes.add(
-                place,
-                format!("listen {text}: not an address that drip can listen on; it is left out"),
-            );
+            let why = "not an address that drip can listen on; it is left out";
+            notes.add(place, format!("listen {text}: {why}"));
             return None;
         }
         Some(Self {
@@ -66,13 +62,11 @@ fn address(text: &str) -> String {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return format!("0.0.0.0:{text}");
     }
-    let text = text
-        .strip_prefix("localhost")
-        .map_or(text.to_owned(), |rest| format!("127.0.0.1{rest}"));
-    let text = text
-        .strip_prefix('*')
-        .map_or(text.clone(), |rest| format!("0.0.0.0{rest}"));
-    with_port(&text)
+    if let Some(rest) = text.strip_prefix("localhost") {
+        return with_port(&format!("127.0.0.1{rest}"));
+    }
+    let any = text.strip_prefix('*').map(|rest| format!("0.0.0.0{rest}"));
+    with_port(any.as_deref().unwrap_or(text))
 }
 
 /// An address with port 80, nginx's default, if it has none.
@@ -91,12 +85,7 @@ pub(super) fn together(listens: &[&str]) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for new in listens {
         let pair = |one: &str, other: &str| one == other || meet(one, other);
-        let wide = |address: &str| {
-            (
-                address.starts_with("[::]:"),
-                address.starts_with("0.0.0.0:"),
-            )
-        };
+        let wide = |address: &str| ["[::]:", "0.0.0.0:"].map(|it| address.starts_with(it));
         if let Some(index) = kept.iter().position(|known| pair(known, new)) {
             if wide(new) > wide(&kept[index]) {
                 kept.retain(|known| !pair(known, new));

@@ -5,7 +5,7 @@ use super::fields::Fields;
 use super::limits::{Connections, LimitSet, Limits};
 use super::location_kind::{Kind, Mark, kind};
 use super::networks::Networks;
-use super::origins::{Spot, Target, note, pass};
+use super::origins::{Spot, note, pass};
 use super::protection::Protection;
 use super::route::{Action, Forward, Location, Pattern};
 use super::scope::{Around, Scope, named};
@@ -170,10 +170,9 @@ impl Translation<'_> {
             return self.not_a_path(one);
         };
         let action = self.refused(one, protection);
-        one.note(
-            &format!(" cannot be written exactly; drip refuses all paths that begin with {start}"),
-            &mut self.notes,
-        );
+        let instead = format!("drip refuses all paths that begin with {start}");
+        let what = format!(" cannot be written exactly; {instead}");
+        one.note(&what, &mut self.notes);
         let pattern = Pattern::Regex(expression::prefix(start));
         found.insert(0, one.route(pattern, action, &self.notes));
     }
@@ -236,10 +235,8 @@ impl Translation<'_> {
     }
 
     fn not_a_path(&mut self, one: &One) {
-        one.note(
-            " is not a path that a route can have; it is left out",
-            &mut self.notes,
-        );
+        let what = " is not a path that a route can have; it is left out";
+        one.note(what, &mut self.notes);
     }
 
     /// The origin of a location's requests, and what becomes of them; `None` if it is left out.
@@ -257,10 +254,8 @@ impl Translation<'_> {
         let Some(pass) = pass(inside) else {
             return self.unforwarded(one, path);
         };
-        self.notes.add(
-            files.place,
-            format!("try_files: drip serves no files; all requests go to {name}"),
-        );
+        let what = format!("try_files: drip serves no files; all requests go to {name}");
+        self.notes.add(files.place, what);
         let scope = one.around.scope.inside(inside);
         let mut networks = own;
         if let Some(mut protection) = Protection::of_location(inside, &one.around, &scope) {
@@ -313,11 +308,7 @@ impl Translation<'_> {
         let connections = Connections::read(limits, zones, notes);
         let found = self.origins.of(pass, &spot, &connections, notes);
         let found = found.map_err(|why| note(pass, &why, notes));
-        let Target {
-            origin,
-            prefix,
-            response_timeout,
-        } = found.ok()?;
+        let target = found.ok()?;
         self.bodies.push(body_size(limits, notes));
         let requests = LimitSet::requests(limits, zones, notes);
         let limits_origin = connections.most.is_some();
@@ -325,10 +316,10 @@ impl Translation<'_> {
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
             notes.is_unlimited(one.with_host());
         }
-        let (strip, add) = path.map(str::to_owned).zip(prefix).unzip();
+        let (strip, add) = path.map(str::to_owned).zip(target.prefix).unzip();
         Some(Action::Forward(Box::new(Forward {
-            origin,
-            response_timeout,
+            origin: target.origin,
+            response_timeout: target.response_timeout,
             limits,
             strip,
             add,

@@ -62,13 +62,9 @@ pub(super) fn translate(
     files: &dyn Files,
     main: &Path,
 ) -> (Option<String>, Notes) {
-    let (https, outside): (Vec<_>, Vec<_>) = tree
-        .into_iter()
-        .partition(|directive| directive.name == "http");
-    let mut http = https
-        .into_iter()
-        .flat_map(|http| http.block.unwrap_or_default())
-        .collect::<Vec<_>>();
+    let (https, outside): (Vec<_>, Vec<_>) = tree.into_iter().partition(|it| it.name == "http");
+    let blocks = https.into_iter().filter_map(|http| http.block);
+    let mut http: Vec<Directive> = blocks.flatten().collect();
     // A file of a folder such as conf.d has no `http` block around its directives.
     http.extend(outside);
     let folder = main.parent().unwrap_or(Path::new("")).to_owned();

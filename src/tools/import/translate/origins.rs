@@ -104,11 +104,9 @@ impl Origins {
         let servers = format!("[{}]", servers.join(", "));
         section.fields.push(("servers", servers));
         if scheme == "https" {
-            note(
-                pass,
-                "drip verifies the certificate of the origin; nginx does so only if it is told to",
-                notes,
-            );
+            let what =
+                "drip verifies the certificate of the origin; nginx does so only if it is told to";
+            note(pass, what, notes);
         }
         if let Some(timeout) = timeout("proxy_connect_timeout", spot.scope, notes) {
             section.span("connect_timeout", timeout);
@@ -173,12 +171,8 @@ fn timeout(name: &str, scope: &Scope, notes: &mut Notes) -> Option<Duration> {
 /// The host setting for `proxy_set_header Host`; `None` if it is drip's default.
 fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
     let fields = spot.scope.all("proxy_set_header");
-    let field = fields.iter().find(|field| {
-        field
-            .args
-            .first()
-            .is_some_and(|name| name.eq_ignore_ascii_case("host"))
-    });
+    let mut fields = fields.iter();
+    let field = fields.find(|field| field.arg(0).eq_ignore_ascii_case("host"));
     let own = || match group {
         Some(name) if probe::origin_host(name) && name != "preserve" => name.to_owned(),
         _ => "origin".to_owned(),

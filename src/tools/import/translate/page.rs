@@ -30,12 +30,11 @@ impl Section {
 
     pub(in crate::import) fn text(&mut self, name: &'static str, value: &str) {
         // A key has variables of its own, and none of the environment.
-        let quoted = if name == "key" {
-            toml_string
-        } else {
-            toml_text
+        let quoted = match name {
+            "key" => toml_string(value),
+            _ => toml_text(value),
         };
-        self.fields.push((name, quoted(value)));
+        self.fields.push((name, quoted));
     }
 
     pub(in crate::import) fn span(&mut self, name: &'static str, span: Duration) {
@@ -87,19 +86,15 @@ impl Names {
     /// A unique name similar to `like`, with only the characters that a table name may have.
     pub(in crate::import) fn unique(&mut self, like: &str) -> String {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let mut base: String = like
-            .chars()
-            .map(|c| if fits(c) { c } else { '-' })
-            .take(100)
-            .collect();
+        let base = like.chars().take(100);
+        let mut base: String = base.map(|c| if fits(c) { c } else { '-' }).collect();
         if base.is_empty() {
             base.push('-');
         }
         let again = (2u32..).map(|number| format!("{base}-{number}"));
         let mut names = std::iter::once(base.clone()).chain(again);
-        let name = names
-            .find(|name| !self.0.contains(name))
-            .unwrap_or_default();
+        let name = names.find(|name| !self.0.contains(name));
+        let name = name.unwrap_or_default();
         self.0.insert(name.clone());
         name
     }

@@ -28,9 +28,8 @@ impl<'t> Server<'t> {
     pub(super) fn read(directive: &'t Directive, http: &Scope<'t>, notes: &mut Notes) -> Self {
         let block = directive.inside();
         directives::unknown(block, notes);
-        let mut listens = named(block, "listen")
-            .filter_map(|listen| Listen::read(listen, notes))
-            .collect::<Vec<_>>();
+        let listens = named(block, "listen");
+        let mut listens: Vec<_> = listens.filter_map(|it| Listen::read(it, notes)).collect();
         if named(block, "listen").next().is_none() {
             listens.push(Listen::anywhere());
         }

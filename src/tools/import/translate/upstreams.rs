@@ -38,13 +38,11 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
             Entry::Vacant(entry) => {
                 entry.insert(upstream(block, notes));
             }
-            Entry::Occupied(entry) => notes.add(
-                directive.place,
-                format!(
-                    "upstream {} is defined already; this one is left out",
-                    entry.key()
-                ),
-            ),
+            Entry::Occupied(entry) => {
+                let name = entry.key();
+                let what = format!("upstream {name} is defined already; this one is left out");
+                notes.add(directive.place, what);
+            }
         }
     }
     upstreams
@@ -140,10 +138,8 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
         if member.is_down {
             notes.add(place, "a server that is down is left out");
         } else if !probe::server(&url("http", address)) {
-            notes.add(
-                place,
-                format!("\"{address}\" is not an address that drip can use; it is left out"),
-            );
+            let what = format!("\"{address}\" is not an address that drip can use; it is left out");
+            notes.add(place, what);
         } else if upstream.servers.iter().any(|it| it.address == *address) {
             notes.add(place, format!("{address} is listed already"));
         } else {
@@ -196,10 +192,8 @@ pub(super) fn time(directive: &Directive, notes: &mut Notes) -> Option<Duration>
     let text = directive.arg(0);
     let span = values::time(text).filter(|span| !span.is_zero());
     if span.is_none() {
-        let what = format!(
-            "{}: \"{text}\" is not a time that drip accepts; the default is used",
-            directive.name
-        );
+        let why = "is not a time that drip accepts; the default is used";
+        let what = format!("{}: \"{text}\" {why}", directive.name);
         notes.add(directive.place, what);
     }
     span
@@ -214,12 +208,8 @@ fn pick<T: PartialEq>(
     notes: &mut Notes,
 ) {
     if of_all.as_ref().is_some_and(|of_all| *of_all != own) {
-        notes.add(
-            directive.place,
-            format!(
-                "{arg}: drip has one value for all servers of an origin; that of the first is used"
-            ),
-        );
+        let why = "drip has one value for all servers of an origin; that of the first is used";
+        notes.add(directive.place, format!("{arg}: {why}"));
     }
     of_all.get_or_insert(own);
 }

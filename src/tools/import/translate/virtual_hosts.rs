@@ -138,10 +138,8 @@ impl Translation<'_> {
             protection.tell(&shown, &mut self.notes);
             protection.status
         } else {
-            self.notes.add(
-                server.place,
-                format!("requests for {shown} that match no location here get 404"),
-            );
+            let what = format!("requests for {shown} that match no location here get 404");
+            self.notes.add(server.place, what);
             404
         };
         Location {
@@ -228,9 +226,8 @@ fn wider<'l>(
     routes_of: &'l HashMap<&str, Vec<Location>>,
 ) -> Vec<&'l [Location]> {
     let around = covering(name).filter_map(|it| routes_of.get(it.as_str()));
-    std::iter::once(any)
-        .chain(around.map(Vec::as_slice))
-        .collect()
+    let around = around.map(Vec::as_slice);
+    std::iter::once(any).chain(around).collect()
 }
 
 fn has_regex(routes: &[&[Location]]) -> bool {
@@ -241,7 +238,6 @@ fn has_regex(routes: &[&[Location]]) -> bool {
 /// The wildcards that take a host, or all hosts of a wildcard, the longest first.
 pub(in crate::import) fn covering(name: &str) -> impl Iterator<Item = String> + '_ {
     let whole = name.strip_prefix("*.").unwrap_or(name);
-    whole
-        .match_indices('.')
-        .map(|(at, _)| format!("*{}", &whole[at..]))
+    let dots = whole.match_indices('.');
+    dots.map(|(at, _)| format!("*{}", &whole[at..]))
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use config::{KeyError, KeyTemplate, Part, Variable};
 use limit::Rate;
 
-use super::exempt::{Exempting, Variables};
+use super::exempt::Variables;
 use super::page::{Names, Section, list};
 use super::scope::named;
 use crate::import::notes::{Notes, Place};
@@ -109,12 +109,9 @@ impl Zones {
                         ),
                     }
                     section.fields.push(("ipv6_prefix", "128".to_owned()));
-                    if let Some(Exempting {
-                        networks, places, ..
-                    }) = exempting
-                    {
-                        section.fields.push(("exempt", list(&networks)));
-                        self.translated.extend(places);
+                    if let Some(it) = exempting {
+                        section.fields.push(("exempt", list(&it.networks)));
+                        self.translated.extend(it.places);
                     }
                     section.comments = notes.since(before);
                     self.sections.push(section);
@@ -156,9 +153,8 @@ fn rate(text: &str) -> Result<String, String> {
 
 /// The key in drip's form.
 fn key(text: &str) -> Result<KeyTemplate, String> {
-    let known = text
-        .replace("$binary_remote_addr", "$remote_addr")
-        .replace("${binary_remote_addr}", "${remote_addr}");
+    let known = text.replace("$binary_remote_addr", "$remote_addr");
+    let known = known.replace("${binary_remote_addr}", "${remote_addr}");
     let key = known.parse::<KeyTemplate>();
     let key = key.and_then(|key| match foreign(&key) {
         Some(variable) => Err(KeyError::Unknown(variable.to_string())),
