@@ -1,6 +1,6 @@
 //! Messages as clients and origins write them, and as none should.
 
-use crate::oracle::lists::{AWKWARD, METHODS, OTHERS, STATUSES, TARGETS, VERSIONS};
+use crate::oracle::lists::{AWKWARD, METHODS, ODD_METHODS, OTHERS, STATUSES, TARGETS, VERSIONS};
 use crate::support::rng::Rng;
 
 fn put(out: &mut Vec<u8>, text: &str) {
@@ -70,17 +70,7 @@ fn chunks(rng: &mut Rng, out: &mut Vec<u8>) {
     end_of_line(rng, out);
     if rng.percent(25) {
         for _ in 0..rng.within(1, 4) {
-            let names = [
-                "X",
-                "x",
-                "Checksum",
-                "ETag",
-                "Host",
-                "Content-Length",
-                "Te",
-                "Cookie",
-            ];
-            let name = rng.pick(&names);
+            let name = rng.pick(&["X", "x", "Checksum", "ETag", "Host", "Te", "Cookie"]);
             let (other, value) = rng.pick(&OTHERS);
             let name = if rng.percent(30) { other } else { name };
             field(rng, out, name, value);
@@ -163,10 +153,14 @@ pub fn requests(rng: &mut Rng) -> Vec<u8> {
             put(&mut out, rng.pick(&["\r\n", "\r\n\r\n", "\n", "\r"]));
         }
         // Here, too, most are valid.
-        let methods = if rng.percent(5) { METHODS.len() } else { 11 };
-        let targets = if rng.percent(10) { TARGETS.len() } else { 16 };
+        let methods = if rng.percent(1) {
+            &ODD_METHODS[..]
+        } else {
+            &METHODS[..]
+        };
+        let targets = if rng.percent(10) { TARGETS.len() } else { 13 };
         let versions = if rng.percent(5) { VERSIONS.len() } else { 11 };
-        let (method, target) = (rng.pick(&METHODS[..methods]), rng.pick(&TARGETS[..targets]));
+        let (method, target) = (rng.pick(methods), rng.pick(&TARGETS[..targets]));
         let version = rng.pick(&VERSIONS[..versions]);
         let space = if rng.percent(1) { "  " } else { " " };
         message(rng, &format!("{method} {target}{space}{version}"), &mut out);

@@ -1,6 +1,6 @@
 //! hyper as the oracle of the parser and of the bodies. For any bytes in any pieces, either both
 //! read the same messages (method, target, fields, body, trailers, whether the connection stays
-//! open), or drip refuses them. If only hyper refuses them, [`excuses`] says why drip need not.
+//! open), or drip refuses them. If only hyper refuses them, `compare` says why drip need not.
 //!
 //! The bytes are those of tests/corpus, and generated and mutated ones. Some thousands of them take
 //! seconds; for more, or the same ones again:
@@ -12,12 +12,10 @@
 mod case;
 mod compare;
 mod corpus;
-mod excuses;
 mod generate;
 mod grammar;
 mod lists;
 mod mutate;
-mod pieces;
 mod reading;
 mod reference;
 mod script;
@@ -36,18 +34,10 @@ fn variable(name: &str) -> Option<u64> {
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}")))
 }
 
-fn seed() -> u64 {
-    variable("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0))
-}
-
-fn cases() -> u64 {
-    variable("ORACLE_CASES").unwrap_or(day_or_night(1000, 100_000))
-}
-
 /// Compares cases with the oracle.
 fn hold(generate: impl Fn(&mut Rng) -> Case) {
-    let seed = seed();
-    let cases = cases();
+    let seed = variable("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
+    let cases = variable("ORACLE_CASES").unwrap_or(day_or_night(1000, 100_000));
     let first = variable("ORACLE_FIRST").unwrap_or(0);
     let (mut read, mut whole) = (0, 0);
     for nth in first..cases {
@@ -86,7 +76,7 @@ fn the_corpus_is_read_as_hyper_reads_it() {
     let mut whole = 0;
     for (name, bytes) in corpus::all() {
         let is_answer = bytes.starts_with(b"HTTP/");
-        let cases = pieces::each(bytes).into_iter().flat_map(|pieces| {
+        let cases = corpus::each_cut(bytes).into_iter().flat_map(|pieces| {
             if is_answer {
                 vec![
                     Case::answers(pieces.clone(), false),
@@ -104,23 +94,4 @@ fn the_corpus_is_read_as_hyper_reads_it() {
         }
     }
     assert!(whole > 100, "{whole} messages were whole");
-}
-
-/// hyper reads the bodies that drip writes as they were.
-#[test]
-fn bodies_that_go_on_are_read_as_they_were_meant() {
-    let seed = seed();
-    let cases = cases() / 4;
-    for nth in 0..cases {
-        let rng = &mut Rng::of(seed, nth);
-        let (expected, bytes) = generate::sent(rng);
-        let pieces = pieces::any(rng, bytes);
-        let found = reference::requests(&pieces);
-        assert_eq!(found.len(), 1, "ORACLE_SEED={seed}, case {nth}");
-        let found = (&found[0].data, &found[0].trailers);
-        assert!(
-            found == (&expected.data, &expected.trailers),
-            "ORACLE_SEED={seed}, case {nth}: {found:?}"
-        );
-    }
 }

@@ -3,37 +3,18 @@
 use crate::support::rng::Rng;
 
 /// What parsers look for, inserted elsewhere.
-const TOKENS: [&[u8]; 30] = [
-    b"\r\n",
+const TOKENS: [&[u8]; 22] = [
+    b"\r\n", b"\n", b"\r", b"\n\n", b" ", b"\t", b":", b": ", b",", b";", b"0", b"1", b"+", b"-",
+    b"\0", b"\x0b", b"\x0c", b"\x7f", b"\x80", b"\xff", b"\"", b"#?",
+];
+const LONG_TOKENS: [&[u8]; 7] = [
     b"\r\n\r\n",
-    b"\n",
-    b"\r",
-    b"\n\n",
-    b" ",
-    b"\t",
-    b":",
-    b": ",
-    b",",
-    b";",
-    b"0",
-    b"1",
-    b"+",
-    b"-",
-    b"\0",
-    b"\x0b",
-    b"\x0c",
-    b"\x7f",
-    b"\x80",
-    b"\xff",
-    "é".as_bytes(),
-    b"\"",
-    b"#",
-    b"?",
+    b"0\r\n\r\n",
+    "\u{e9}".as_bytes(),
     b"chunked",
     b"close",
     b"keep-alive",
     b"HTTP/1.0",
-    b"0\r\n\r\n",
 ];
 
 /// Damages `bytes` in a few places; `other`: where pieces are taken from.
@@ -44,7 +25,8 @@ pub fn damage(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
         let count = index(rng, longest);
         let end = bytes.len().min(at + count);
         match rng.within(0, 9) {
-            0..3 => drop(bytes.splice(at..at, rng.pick(&TOKENS).to_vec())),
+            0..2 => drop(bytes.splice(at..at, rng.pick(&TOKENS).to_vec())),
+            2 => drop(bytes.splice(at..at, rng.pick(&LONG_TOKENS).to_vec())),
             3 => drop(bytes.drain(at..end)),
             4 => drop(bytes.splice(at..at, bytes[at..end].to_vec())),
             5 => bytes.truncate(at),
