@@ -19,23 +19,16 @@ pub struct Bed {
     pub who: &'static str,
     pub address: SocketAddr,
     pub origin: RawOrigin,
-    proxy: Proxy,
+    gateway: Option<Box<Gateway>>,
+    peer: Option<Peer>,
     asked: RefCell<Vec<u8>>,
-}
-
-enum Proxy {
-    Drip(Box<Gateway>),
-    Peer {
-        _process: Peer,
-    },
-    /// Of a binary without other programs.
-    Absent,
 }
 
 /// Starts one proxy after the other, drip last: the others show that the test itself is right.
 pub fn each<const N: usize>(starters: [fn() -> Bed; N]) -> impl Iterator<Item = Bed> {
     let beds = starters.into_iter().map(|start| start());
-    beds.filter(|bed| !matches!(bed.proxy, Proxy::Absent))
+    // In a binary without other programs there is no peer.
+    beds.filter(|bed| bed.gateway.is_some() || bed.peer.is_some())
 }
 
 /// The names and addresses of the other proxies that there are, and of drip.
@@ -80,7 +73,8 @@ impl Bed {
             who: "drip",
             address: gateway.address(),
             origin,
-            proxy: Proxy::Drip(Box::new(gateway)),
+            gateway: Some(Box::new(gateway)),
+            peer: None,
             asked: RefCell::default(),
         }
     }
@@ -107,25 +101,22 @@ impl Bed {
 
     fn of(who: &'static str, peer: Option<Peer>, origin: RawOrigin) -> Self {
         let address = peer.as_ref().map_or(origin.address, |peer| peer.address);
-        let proxy = peer.map_or(Proxy::Absent, |peer| Proxy::Peer { _process: peer });
         Self {
             who,
             address,
             origin,
-            proxy,
+            gateway: None,
+            peer,
             asked: RefCell::default(),
         }
     }
 
     pub fn gateway(&mut self) -> &mut Gateway {
-        match &mut self.proxy {
-            Proxy::Drip(gateway) => gateway,
-            _ => panic!("{} is not drip", self.who),
-        }
+        self.gateway.as_mut().expect("it is drip")
     }
 
     pub fn is_drip(&self) -> bool {
-        matches!(self.proxy, Proxy::Drip(_))
+        self.gateway.is_some()
     }
 
     pub fn client(&self) -> Raw {
@@ -161,24 +152,10 @@ impl Bed {
         }
     }
 
-    /// The request as the origin sees it; the origin sends a 100 if it sees an expectation.
-    pub fn seen_at_last(&self, request: impl AsRef<[u8]>) -> Message {
-        let mut client = self.ask(request);
-        let mut origin = self.origin.accept();
-        let mut seen = origin.head();
-        if seen.has("expect") {
-            origin.send("HTTP/1.1 100 Continue\r\n\r\n");
-        }
-        seen.body = origin.exactly(seen.length().unwrap_or_default());
-        origin.send(LAST);
-        assert_eq!(client.answer().body, b"ok", "{}", self.who);
-        seen
-    }
-
     /// The request as the origin sees it; its response does not matter.
     pub fn seen(&self, request: impl AsRef<[u8]>) -> Message {
         let mut passed = self.pass(request, LAST);
-        assert_eq!(passed.client.answer().body, b"ok", "{}", self.who);
+        assert_eq!(passed.client.answer().body, b"ok");
         passed.seen
     }
 
@@ -197,7 +174,7 @@ impl Bed {
     pub fn refusal_to(&self, mut client: Raw) -> u16 {
         let answer = client.answer();
         let (rest, _) = client.end();
-        assert_eq!(rest, b"", "{}: one answer, then the end", self.who);
+        assert_eq!(rest, b"", "one answer, then the end");
         self.check_unseen();
         answer.status()
     }
@@ -219,13 +196,13 @@ impl Bed {
         while origin.is_empty() {
             origin = self.origin.accept();
         }
-        assert_eq!(origin.head().target(), "/next", "{}", self.who);
+        assert_eq!(origin.head().target(), "/next");
         origin.send(LAST);
-        assert_eq!(client.answer().status(), 200, "{}", self.who);
+        assert_eq!(client.answer().status(), 200);
         let (more, _) = origin.end();
-        assert_eq!(more, b"", "{}: nothing else came", self.who);
+        assert_eq!(more, b"", "nothing else came");
         let other = self.origin.accept_within(Duration::ZERO);
-        assert!(other.is_none(), "{}: no other connection came", self.who);
+        assert!(other.is_none(), "no other connection came");
     }
 }
 
@@ -258,6 +235,12 @@ pub fn get_with(lines: &str) -> String {
 /// A POST with these field lines and this body.
 pub fn post_with(lines: &str, body: &str) -> String {
     format!("POST / HTTP/1.1\r\nHost: test\r\n{lines}\r\n{body}")
+}
+
+/// Fields or trailers as a [`Message`] has them.
+pub fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    of.iter().map(own).collect()
 }
 
 /// An answer with these field lines and a body of two bytes.

@@ -2,54 +2,52 @@
 
 use std::thread;
 
-use super::bed::{Bed, LAST, MB, everybody, haproxy_and_drip, nginx_and_drip, noise, post_with};
-use crate::support::Raw;
-
+use super::bed::{Bed, LAST, everybody, haproxy_and_drip, nginx_and_drip, noise, post_with};
 const EARLY: &str =
     "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbig\n";
 
-/// A client that uploads 10 MB to an origin that reads only the head, answers at once, and then does
-/// `then`.
-fn early_answer(bed: &Bed, then: fn(Raw) -> Option<Raw>, reads_last: bool) {
-    const SIZE: usize = 10 * MB;
-    let mut client = bed.ask(post_with(&format!("Content-Length: {SIZE}\r\n"), "x"));
-    let mut sender = client.sender();
-    let mut origin = bed.origin.accept();
-    origin.head();
-    let sending = thread::spawn(move || {
-        let piece = noise(64 * 1024);
-        // The gateway may have closed; what matters is what the client has then.
-        (0..SIZE / piece.len()).try_for_each(|_| std::io::Write::write_all(&mut sender, &piece))
-    });
-    origin.send(EARLY);
-    let _held = then(origin);
-    if reads_last {
-        let _how = sending.join().expect("no panic");
+/// A client that uploads 10 MB, with a length and in chunks, to an origin that reads only the head, answers at once, and
+/// then `stays` or breaks the connection. The client reads after its upload (`reads_last`), or meanwhile.
+fn early_answer(bed: &Bed, stays: bool, reads_last: bool) {
+    const PIECE: usize = 64 * 1024;
+    const SIZE: usize = 160 * PIECE;
+    for chunked in [false, true] {
+        let (framing, before) = if chunked {
+            (
+                "Transfer-Encoding: chunked".to_owned(),
+                format!("{PIECE:x}\r\n"),
+            )
+        } else {
+            (format!("Content-Length: {SIZE}"), String::new())
+        };
+        let mut client = bed.ask(post_with(&format!("{framing}\r\n"), ""));
+        let mut sender = client.sender();
+        let mut origin = bed.origin.accept();
+        origin.head();
+        let sending = thread::spawn(move || {
+            let after: &[u8] = if chunked { b"\r\n" } else { b"" };
+            let piece = [before.as_bytes(), &noise(PIECE), after].concat();
+            // The gateway may have closed; what matters is what the client has then.
+            (0..SIZE / PIECE).try_for_each(|_| std::io::Write::write_all(&mut sender, &piece))
+        });
+        origin.send(EARLY);
+        let _held = stays.then_some(origin);
+        if reads_last {
+            let _how = sending.join().expect("no panic");
+        }
+        let told = client.answer();
+        assert_eq!((told.status(), &*told.body), (413, &b"big\n"[..]));
     }
-    let told = client.answer();
-    assert_eq!(
-        (told.status(), told.body.as_slice()),
-        (413, b"big\n".as_slice()),
-        "{}",
-        bed.who
-    );
 }
 
 #[test]
 fn line_16_an_early_413_reaches_a_client_that_still_uploads() {
     for bed in everybody() {
-        early_answer(&bed, Some, false);
+        early_answer(&bed, true, false);
     }
     // nginx takes the origin's reset for its response if it is writing when the reset comes.
     for bed in haproxy_and_drip() {
-        early_answer(
-            &bed,
-            |origin| {
-                drop(origin);
-                None
-            },
-            false,
-        );
+        early_answer(&bed, false, false);
     }
 }
 
@@ -57,17 +55,9 @@ fn line_16_an_early_413_reaches_a_client_that_still_uploads() {
 fn line_16_an_early_413_is_not_lost_by_a_reset_before_the_client_reads_it() {
     // haproxy resets the connection.
     for bed in nginx_and_drip() {
-        early_answer(&bed, Some, true);
+        early_answer(&bed, true, true);
     }
-    let bed = Bed::drip("", "");
-    early_answer(
-        &bed,
-        |origin| {
-            drop(origin);
-            None
-        },
-        true,
-    );
+    early_answer(&Bed::drip("", ""), false, true);
 }
 
 #[test]
@@ -84,16 +74,11 @@ fn line_16_an_uploads_first_byte_reaches_the_origin_at_once() {
             let mut client = bed.ask(post_with(&format!("{framing}\r\n"), first));
             let mut origin = bed.origin.accept();
             origin.head();
-            assert_eq!(
-                String::from_utf8_lossy(&origin.exactly(first.len())),
-                first,
-                "{}",
-                bed.who
-            );
+            assert_eq!(String::from_utf8_lossy(&origin.exactly(first.len())), first);
             client.send(&later[..later.len() - usize::from(framing.ends_with("10"))]);
             origin.wait_for("irst-late");
             origin.send(LAST);
-            assert_eq!(client.answer().status(), 200, "{}", bed.who);
+            assert_eq!(client.answer().status(), 200);
         }
     }
 }

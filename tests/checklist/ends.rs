@@ -1,7 +1,7 @@
-//! Lines 12 and 13: how bodies end.
+//! Line 12: how bodies end.
 
-use super::bed::{Bed, GET, MB, everybody, nginx_and_drip, noise, post_with};
-use crate::support::{End, Raw, SOON};
+use super::bed::{Bed, GET, MB, everybody, noise, post_with};
+use crate::support::{Raw, SOON};
 
 #[test]
 fn line_12_a_body_that_ends_with_the_connection_arrives_whole() {
@@ -20,8 +20,8 @@ fn line_12_a_body_that_ends_with_the_connection_arrives_whole() {
                 });
                 client.answer()
             });
-            assert_eq!(told.field("x-a"), Some("1"), "{}", bed.who);
-            assert!(told.body == body, "{}: {version}, {length} bytes", bed.who);
+            assert_eq!(told.field("x-a"), Some("1"));
+            assert!(told.body == body, "{version}, {length} bytes");
         }
     }
 }
@@ -43,47 +43,26 @@ fn broken_off(bed: &Bed, part: &str, end: fn(Raw)) -> std::io::Result<Vec<u8>> {
 }
 
 #[test]
-fn line_12_an_answer_cut_short_of_its_length_is_no_clean_end() {
+fn line_12_an_answer_cut_short_of_its_length_or_its_last_chunk_is_no_clean_end() {
     for bed in everybody() {
-        let part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart";
-        assert!(broken_off(&bed, part, drop).is_err(), "{}", bed.who);
-        assert!(broken_off(&bed, part, Raw::reset).is_err(), "{}", bed.who);
-    }
-}
-
-#[test]
-fn line_12_an_answer_cut_short_of_its_last_chunk_is_no_clean_end() {
-    for bed in everybody() {
-        for rest in [
-            "4\r\npart\r\n",
-            "64\r\npart",
-            "4\r\npart\r\n5",
-            "4\r\npart\r\n0\r\n",
-            "4\r\npart",
+        for part in [
+            "Content-Length: 100\r\n\r\npart",
+            "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n",
+            "Transfer-Encoding: chunked\r\n\r\n64\r\npart",
+            "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n5",
+            "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n0\r\n",
+            "Transfer-Encoding: chunked\r\n\r\n4\r\npart",
         ] {
-            let part = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{rest}");
-            assert!(
-                broken_off(&bed, &part, drop).is_err(),
-                "{}: {rest:?}",
-                bed.who
-            );
-            assert!(
-                broken_off(&bed, &part, Raw::reset).is_err(),
-                "{}: {rest:?}",
-                bed.who
-            );
+            let part = format!("HTTP/1.1 200 OK\r\n{part}");
+            for end in [drop, Raw::reset] {
+                assert!(broken_off(&bed, &part, end).is_err(), "{part:?}");
+            }
         }
-    }
-}
-
-#[test]
-fn line_12_nonsense_for_a_chunk_is_no_clean_end() {
-    for bed in everybody() {
         let part = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n";
         let ended = broken_off(&bed, part, |mut origin| {
             origin.send("zz\r\npart\r\n0\r\n\r\n");
         });
-        assert!(ended.is_err(), "{}: {ended:?}", bed.who);
+        assert!(ended.is_err(), "nonsense for a chunk: {ended:?}");
     }
 }
 
@@ -108,31 +87,7 @@ fn line_12_a_request_cut_short_never_reaches_the_origin_whole() {
             origin.wait_for("part");
             drop(client);
             let (rest, _) = origin.end();
-            assert!(!rest.ends_with(b"0\r\n\r\n"), "{}: {framing}", bed.who);
-        }
-    }
-}
-
-#[test]
-fn line_13_a_client_of_http_1_0_never_sees_chunks() {
-    const CHUNKED: &str =
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
-    // haproxy sends it chunks.
-    for bed in nginx_and_drip() {
-        for lines in ["", "Connection: keep-alive\r\n"] {
-            let mut passed = bed.pass(
-                format!("GET / HTTP/1.0\r\nHost: test\r\n{lines}\r\n"),
-                CHUNKED,
-            );
-            let told = passed.client.head();
-            assert!(!told.has("transfer-encoding"), "{}: {told:?}", bed.who);
-            assert_eq!(
-                passed.client.end(),
-                (b"hello".to_vec(), End::Closed),
-                "{}",
-                bed.who
-            );
-            drop(passed.origin);
+            assert!(!rest.ends_with(b"0\r\n\r\n"), "{framing}");
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Lines 1 to 6: which header fields go on, which end here, and which are written.
 
+use std::thread;
+
 use super::bed::{
-    Bed, GET, MB, OK, each, everybody, get_with, haproxy_and_drip, noise, ok_with, post_with,
+    Bed, GET, MB, OK, each, everybody, get_with, haproxy_and_drip, noise, ok_with, pairs, post_with,
 };
 use crate::support::{Message, Raw};
 
@@ -9,40 +11,25 @@ use crate::support::{Message, Raw};
 const HOP: &str =
     "Keep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\nTE: trailers\r\nTrailer: X-Sum\r\n";
 
-fn check_gone(message: &Message, names: &[&str], who: &str) {
+fn check_gone(message: &Message, names: &[&str]) {
     for name in names {
-        assert!(!message.has(name), "{who}: {name} goes no further");
+        assert!(!message.has(name), "{name} goes no further");
     }
 }
 
-/// Neither nginx nor haproxy drops what `Connection` names (haproxy: except `close`, `keep-alive` and `upgrade`).
-fn those_that_read_connection() -> [Bed; 1] {
-    [Bed::drip("", "")]
-}
-
+// Neither nginx nor haproxy drops what `Connection` names (haproxy: except `close`, `keep-alive` and `upgrade`).
 #[test]
-fn line_01_connection_and_what_it_names_do_not_reach_the_origin() {
-    for bed in those_that_read_connection() {
-        for lines in [
-            "Connection: X-One, x-two\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
-            "Connection: X-One\r\nConnection: ,, X-TWO ,\r\nX-One: 1\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
-            "X-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\nConnection: keep-alive,x-one,\tX-Two\r\n",
-        ] {
-            let seen = bed.seen(get_with(lines));
-            check_gone(&seen, &["connection", "x-one", "x-two"], bed.who);
-            assert_eq!(seen.field("x-three"), Some("3"), "{lines:?}");
+fn line_01_connection_and_what_it_names_go_no_further() {
+    let bed = Bed::drip("", "");
+    for lines in [
+        "Connection: X-One, x-two\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
+        "Connection: X-One\r\nConnection: ,, X-TWO ,\r\nX-One: 1\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
+        "X-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\nConnection: keep-alive,x-one,\tX-Two\r\n",
+    ] {
+        for message in [bed.seen(get_with(lines)), bed.told(ok_with(lines))] {
+            check_gone(&message, &["connection", "x-one", "x-two"]);
+            assert_eq!(message.field("x-three"), Some("3"), "{lines:?}");
         }
-    }
-}
-
-#[test]
-fn line_01_connection_and_what_it_names_do_not_reach_the_client() {
-    for bed in those_that_read_connection() {
-        let told = bed.told(ok_with(
-            "Connection: X-One, x-two\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
-        ));
-        check_gone(&told, &["connection", "x-one", "x-two"], bed.who);
-        assert_eq!(told.field("x-three"), Some("3"));
     }
 }
 
@@ -50,18 +37,18 @@ fn line_01_connection_and_what_it_names_do_not_reach_the_client() {
 fn line_01_connection_itself_ends_at_the_proxy() {
     for bed in everybody() {
         let seen = bed.seen(get_with("Connection: keep-alive\r\n"));
-        check_gone(&seen, &["connection"], bed.who);
+        check_gone(&seen, &["connection"]);
         // An origin that closes does not close the client's connection.
         let answer = ok_with("Connection: close\r\n");
         let mut passed = bed.pass(GET, answer);
         let told = passed.client.answer();
-        assert_ne!(told.field("connection"), Some("close"), "{}", bed.who);
+        assert_ne!(told.field("connection"), Some("close"));
         drop(passed.origin);
         passed.client.send(GET);
         let mut origin = bed.origin.accept();
         origin.head();
         origin.send(OK);
-        assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
+        assert_eq!(passed.client.answer().body, b"ok");
     }
 }
 
@@ -72,7 +59,7 @@ fn line_01_connection_cannot_name_away_what_gives_the_message_its_meaning() {
     // These send no X-Forwarded fields here.
     for bed in each([|| Bed::nginx(""), || Bed::haproxy("")]) {
         let seen = bed.seen(post_with(LINES, "abc"));
-        assert_eq!(seen.field("host"), Some("test"), "{}", bed.who);
+        assert_eq!(seen.field("host"), Some("test"));
         assert_eq!(seen.field("authorization"), Some("Basic eDp5"));
         assert_eq!(seen.field("cookie"), Some("a=b"));
         assert_eq!(seen.body, b"abc");
@@ -93,47 +80,36 @@ fn line_01_connection_cannot_name_away_what_gives_the_message_its_meaning() {
 fn line_01_an_origin_cannot_name_the_length_away() {
     for bed in everybody() {
         let told = bed.told(ok_with("Connection: Content-Length\r\n"));
-        assert_eq!(told.length(), Some(2), "{}", bed.who);
-        assert_eq!(told.body, b"ok", "{}", bed.who);
+        assert_eq!(told.length(), Some(2));
+        assert_eq!(told.body, b"ok");
     }
 }
 
 #[test]
-fn line_02_the_hops_own_fields_do_not_reach_the_origin() {
+fn line_02_the_hops_own_fields_go_no_further() {
+    const GONE: [&str; 8] = [
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "upgrade",
+        "http2-settings",
+        "connection",
+        "transfer-encoding",
+    ];
     // nginx and haproxy pass on Proxy-Connection, and haproxy Keep-Alive, TE and Trailer too.
     let bed = Bed::drip("", "");
     let lines = format!("{HOP}Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n");
-    for connection in ["", "Connection: Upgrade, HTTP2-Settings, TE\r\n"] {
-        let seen = bed.seen(get_with(&format!("{lines}{connection}X-End: 1\r\n")));
-        check_gone(
-            &seen,
-            &[
-                "keep-alive",
-                "proxy-connection",
-                "te",
-                "trailer",
-                "upgrade",
-                "http2-settings",
-                "connection",
-                "transfer-encoding",
-            ],
-            bed.who,
-        );
-        assert_eq!(seen.field("x-end"), Some("1"));
-    }
-}
-
-#[test]
-fn line_02_the_hops_own_fields_do_not_reach_the_client() {
-    // As above.
-    let bed = Bed::drip("", "");
     let told = bed.told(ok_with(&format!("{HOP}Upgrade: h2c\r\nX-End: 1\r\n")));
-    check_gone(
-        &told,
-        &["keep-alive", "proxy-connection", "te", "trailer", "upgrade"],
-        bed.who,
-    );
-    assert_eq!(told.field("x-end"), Some("1"));
+    let with = |connection| bed.seen(get_with(&format!("{lines}{connection}X-End: 1\r\n")));
+    for message in [
+        told,
+        with(""),
+        with("Connection: Upgrade, HTTP2-Settings, TE\r\n"),
+    ] {
+        check_gone(&message, &GONE);
+        assert_eq!(message.field("x-end"), Some("1"));
+    }
 }
 
 /// What a client claims about where it comes from.
@@ -152,11 +128,6 @@ fn forwarded(bed: &Bed, lines: &str) -> Vec<(String, String)> {
     fields.retain(|(name, _)| OF_INTEREST.contains(&name.as_str()));
     fields.sort();
     fields
-}
-
-fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
-    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    of.iter().map(own).collect()
 }
 
 // nginx and haproxy send what their files tell them to, so line 3 does not apply to them.
@@ -207,9 +178,9 @@ fn line_04_repeated_fields_reach_the_origin_in_order() {
             "Cookie: a=1\r\nX-Many: 1\r\nAccept: text/html\r\nCookie: b=2; c=3\r\nX-Many: \r\nX-Many: 2, 3\r\n\
              Accept: */*\r\nX-Bytes: caf\u{e9} \"quoted\"\r\n",
         ));
-        assert_eq!(seen.all("cookie"), ["a=1", "b=2; c=3"], "{}", bed.who);
-        assert_eq!(seen.all("x-many"), ["1", "", "2, 3"], "{}", bed.who);
-        assert_eq!(seen.all("accept"), ["text/html", "*/*"], "{}", bed.who);
+        assert_eq!(seen.all("cookie"), ["a=1", "b=2; c=3"]);
+        assert_eq!(seen.all("x-many"), ["1", "", "2, 3"]);
+        assert_eq!(seen.all("accept"), ["text/html", "*/*"]);
         // UTF-8, seen byte by byte.
         assert_eq!(seen.field("x-bytes"), Some("caf\u{c3}\u{a9} \"quoted\""));
     }
@@ -228,12 +199,12 @@ fn line_04_repeated_fields_reach_the_client_in_order() {
             "a=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT",
             "z=3",
         ];
-        assert_eq!(told.all("set-cookie"), cookies, "{}", bed.who);
-        assert_eq!(told.all("vary"), ["Accept", "Cookie"], "{}", bed.who);
+        assert_eq!(told.all("set-cookie"), cookies);
+        assert_eq!(told.all("vary"), ["Accept", "Cookie"]);
         assert_eq!(told.all("link"), ["</a>; rel=preload", "</b>"]);
-        assert_eq!(told.all("x-empty"), [""], "{}", bed.who);
+        assert_eq!(told.all("x-empty"), [""]);
         let offers = ["Basic realm=\"a, b\"", "Negotiate"];
-        assert_eq!(told.all("www-authenticate"), offers, "{}", bed.who);
+        assert_eq!(told.all("www-authenticate"), offers);
     }
 }
 
@@ -251,13 +222,13 @@ fn line_05_nothing_is_invented_towards_the_origin() {
                 "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             );
             let wanted = [&["host"], forwarded].concat();
-            assert_eq!(passed.seen.names(), wanted, "{}: {method}", bed.who);
+            assert_eq!(passed.seen.names(), wanted, "{method}");
             assert_eq!(passed.seen.line, format!("{method} / HTTP/1.1"));
             passed.client.answer_to(method);
         }
         let seen = bed.seen(post_with("Content-Length: 1\r\n", "x"));
         let wanted = [&["content-length", "host"], forwarded].concat();
-        assert_eq!(seen.names(), wanted, "{}: POST", bed.who);
+        assert_eq!(seen.names(), wanted, "POST");
     }
 }
 
@@ -277,19 +248,19 @@ fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
             // A reason may be dropped (RFC 9112, section 4), not made up.
             let fits = told.line == format!("HTTP/1.1 {status}")
                 || told.line == format!("HTTP/1.1 {code}");
-            assert!(fits, "{}: {:?} for {status:?}", bed.who, told.line);
+            assert!(fits, "{:?} for {status:?}", told.line);
             // haproxy adds no Date.
             let wanted: &[&str] = if bed.is_drip() {
                 &["content-length", "date"]
             } else {
                 &["content-length"]
             };
-            assert_eq!(told.names(), wanted, "{}: {status}", bed.who);
+            assert_eq!(told.names(), wanted, "{status}");
         }
         let told = bed.told(ok_with(&format!("Server: tiny\r\nDate: {DATE}\r\n")));
         assert_eq!(told.names(), ["content-length", "date", "server"]);
-        assert_eq!(told.field("date"), Some(DATE), "{}", bed.who);
-        assert_eq!(told.field("server"), Some("tiny"), "{}", bed.who);
+        assert_eq!(told.field("date"), Some(DATE));
+        assert_eq!(told.field("server"), Some("tiny"));
     }
 }
 
@@ -300,42 +271,11 @@ fn gzip_like(length: usize) -> Vec<u8> {
     body
 }
 
-fn send_all(client: &mut Raw, head: &str, body: &[u8]) {
-    client.send(head);
-    client.send(body);
-}
-
 #[test]
-fn line_06_a_request_body_passes_byte_for_byte() {
-    for bed in everybody() {
-        for length in [0, 1, 4096, 65_537, MB] {
-            let body = gzip_like(length);
-            let mut client = bed.client();
-            let head = post_with(
-                &format!(
-                    "Content-Encoding: gzip\r\nContent-Type: x/y\r\nContent-Length: {}\r\n",
-                    body.len()
-                ),
-                "",
-            );
-            let seen = std::thread::scope(|scope| {
-                scope.spawn(|| send_all(&mut client, &head, &body));
-                let mut origin = bed.origin.accept();
-                let seen = origin.request();
-                origin.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-                seen
-            });
-            assert!(seen.body == body, "{}: {length} bytes differ", bed.who);
-            assert_eq!(seen.field("content-encoding"), Some("gzip"), "{}", bed.who);
-            assert_eq!(seen.field("content-type"), Some("x/y"), "{}", bed.who);
-            assert_eq!(client.answer().status(), 200, "{}", bed.who);
-        }
-    }
-}
-
-#[test]
-fn line_06_a_range_and_what_validates_it_pass_as_they_are() {
-    const ASKED: [(&str, &str); 5] = [
+fn line_06_bodies_a_range_and_what_validates_it_pass_as_they_are() {
+    const ASKED: [(&str, &str); 7] = [
+        ("content-encoding", "gzip"),
+        ("content-type", "x/y"),
         ("range", "bytes=0-10,-5"),
         ("if-range", "W/\"x\""),
         ("if-none-match", "\"a\", W/\"b\""),
@@ -356,22 +296,31 @@ fn line_06_a_range_and_what_validates_it_pass_as_they_are() {
         of.iter().map(line).collect()
     };
     for bed in everybody() {
-        let body = gzip_like(100_000);
-        let length = body.len();
-        let head = lines(&TOLD);
-        let mut answer =
-            format!("HTTP/1.1 206 Partial Content\r\n{head}Content-Length: {length}\r\n\r\n")
-                .into_bytes();
-        answer.extend_from_slice(&body);
-        let mut passed = bed.pass(get_with(&lines(&ASKED)), answer);
-        for (name, value) in ASKED {
-            assert_eq!(passed.seen.field(name), Some(value), "{}", bed.who);
+        for length in [0, 1, 4096, 65_537, MB] {
+            let (body, head) = (gzip_like(length), lines(&TOLD));
+            let framing = format!("Content-Length: {}\r\n", body.len());
+            let answer =
+                format!("HTTP/1.1 206 Partial Content\r\nConnection: close\r\n{head}{framing}\r\n");
+            let request = post_with(&(lines(&ASKED) + &framing), "");
+            let mut client = bed.ask(request);
+            let mut sender = Raw::over(client.sender());
+            let (seen, told) = thread::scope(|scope| {
+                scope.spawn(|| sender.send(&body));
+                let mut origin = bed.origin.accept();
+                let seen = origin.request();
+                let answer = [answer.as_bytes(), &body].concat();
+                scope.spawn(move || origin.send(answer));
+                (seen, client.answer())
+            });
+            for (name, value) in ASKED {
+                assert_eq!(seen.field(name), Some(value));
+            }
+            assert!(seen.body == body, "{length} bytes differ at the origin");
+            assert_eq!(told.line, "HTTP/1.1 206 Partial Content");
+            for (name, value) in TOLD {
+                assert_eq!(told.field(name), Some(value));
+            }
+            assert!(told.body == body, "{length} bytes differ at the client");
         }
-        let told = passed.client.answer();
-        assert_eq!(told.line, "HTTP/1.1 206 Partial Content");
-        for (name, value) in TOLD {
-            assert_eq!(told.field(name), Some(value), "{}", bed.who);
-        }
-        assert!(told.body == body, "{}: the body differs", bed.who);
     }
 }

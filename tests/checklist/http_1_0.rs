@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::bed::{Bed, LAST, OK, each, everybody, forwarding, nginx_and_drip, ok_with};
+use super::bed::{Bed, LAST, OK, ask, each, everybody, forwarding, nginx_and_drip, ok_with};
 use crate::support::{End, Gateway, Message, Origin, Raw, RawOrigin, free_address};
 
 /// The request of an old client as the only server of this file sees it.
@@ -39,7 +39,7 @@ fn line_08_a_request_without_host_goes_on_with_the_servers_own_name() {
 fn line_08_a_host_that_an_old_client_does_send_stays() {
     for bed in everybody() {
         let seen = bed.seen("GET / HTTP/1.0\r\nHost: old.example:81\r\n\r\n");
-        assert_eq!(seen.all("host"), ["old.example:81"], "{}", bed.who);
+        assert_eq!(seen.all("host"), ["old.example:81"]);
     }
     let bed = Bed::drip("", "");
     let seen = bed.seen("GET http://a.example/x HTTP/1.0\r\n\r\n");
@@ -50,34 +50,21 @@ fn line_08_a_host_that_an_old_client_does_send_stays() {
 #[test]
 fn line_08_the_servers_own_name_is_that_of_the_server_that_is_asked() {
     let origin = RawOrigin::start();
-    let (host, port) = ("localhost", origin.address.port());
+    let port = origin.address.port();
+    let (own, named) = (format!("127.0.0.1:{port}"), format!("localhost:{port}"));
+    // It takes no connection.
     let refuses = free_address();
+    let two = format!("{refuses}\", \"http://{own}");
     for (servers, more, wanted) in [
-        (
-            format!("\"http://{host}:{port}\""),
-            "",
-            format!("{host}:{port}"),
-        ),
-        // The first of these takes no connection.
-        (
-            format!("\"http://{refuses}\", \"http://127.0.0.1:{port}\""),
-            "",
-            format!("127.0.0.1:{port}"),
-        ),
-        (
-            format!("\"http://127.0.0.1:{port}\""),
-            "host = \"app.example\"",
-            "app.example".to_owned(),
-        ),
-        (
-            format!("\"http://127.0.0.1:{port}\""),
-            "host = \"origin\"",
-            format!("127.0.0.1:{port}"),
-        ),
+        (&named, "", &*named),
+        (&two, "", &*own),
+        (&own, "host = \"app.example\"", "app.example"),
+        (&own, "host = \"origin\"", &*own),
     ] {
-        let file = forwarding(&[], more).replace("servers = []", &format!("servers = [{servers}]"));
+        let servers = format!("servers = [\"http://{servers}\"]");
+        let file = forwarding(&[], more).replace("servers = []", &servers);
         let seen = seen_by(&origin, &file, "GET / HTTP/1.0\r\n\r\n");
-        assert_eq!(seen.all("host"), [wanted.as_str()], "{servers} {more}");
+        assert_eq!(seen.all("host"), [wanted], "{servers} {more}");
     }
 }
 
@@ -86,30 +73,19 @@ fn line_08_behind_a_socket_file_it_is_localhost() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app.sock");
     let _origin = Origin::at_unix(&path, |exchange| {
-        let fields = exchange.head.fields.iter();
-        let hosts: Vec<_> = fields.filter(|(name, _)| name == "host").collect();
-        let told = format!("{hosts:?}");
-        exchange.reply(told.as_bytes())
+        let host = exchange.field("host").map(ToOwned::to_owned);
+        exchange.reply(host.unwrap_or_default().as_bytes())
     });
     let server = format!("servers = [\"unix:{}\"]", path.display());
     let gateway = Gateway::start(&forwarding(&[], "").replace("servers = []", &server));
-    let mut client = Raw::connect(gateway.address());
-    client.send("GET / HTTP/1.0\r\n\r\n");
-    let told = String::from_utf8(client.answer().body).expect("text");
-    assert_eq!(told, "[(\"host\", \"localhost\")]");
+    let told = ask(gateway.address(), "GET / HTTP/1.0\r\n\r\n");
+    assert_eq!(told.body, b"localhost");
 }
 
 #[test]
 fn line_08_a_request_without_host_fits_no_route_that_has_one() {
-    let origin = RawOrigin::start();
-    let named = "[[routes]]\npath = \"/\"\nhost = \"localhost\"\norigin = \"app\"\nlimits = []\n";
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n{named}",
-        origin.address
-    ));
-    let mut client = Raw::connect(gateway.address());
-    client.send("GET / HTTP/1.0\r\n\r\n");
-    assert_eq!(client.answer().status(), 404);
+    let bed = Bed::limited_drip("", "", "", "host = \"localhost\"");
+    assert_eq!(bed.ask("GET / HTTP/1.0\r\n\r\n").answer().status(), 404);
 }
 
 #[test]
@@ -127,43 +103,40 @@ fn line_13_a_client_of_http_1_0_that_asks_for_it_keeps_its_connection() {
                 origin.head();
                 origin.send(ok_with(&format!("X-Nth: {nth}\r\nConnection: close\r\n")));
                 let told = client.answer();
-                assert_eq!(told.field("x-nth"), Some(&*nth.to_string()), "{}", bed.who);
+                assert_eq!(told.field("x-nth"), Some(&*nth.to_string()));
                 let says = told.field("connection").unwrap_or_default();
-                assert!(
-                    says.eq_ignore_ascii_case("keep-alive"),
-                    "{}: {told:?}",
-                    bed.who
-                );
+                assert!(says.eq_ignore_ascii_case("keep-alive"), "{told:?}");
                 client.send(&request);
             }
             let mut origin = bed.origin.accept();
             origin.head();
             origin.send(LAST);
-            assert_eq!(client.answer().body, b"ok", "{}", bed.who);
+            assert_eq!(client.answer().body, b"ok");
         }
     }
 }
 
 #[test]
-fn line_13_such_a_connection_ends_where_only_its_end_tells_how_long_the_answer_is() {
+fn line_13_it_never_sees_chunks_and_ends_where_only_its_end_tells_how_long_the_answer_is() {
     for bed in nginx_and_drip() {
         for answer in [
             "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
         ] {
-            let request = "GET / HTTP/1.0\r\nHost: test\r\nConnection: keep-alive\r\n\r\n";
-            let mut passed = bed.pass(request, answer);
-            drop(passed.origin);
-            let told = passed.client.head();
-            assert!(
-                !told.has("content-length") && !told.has("transfer-encoding"),
-                "{}: {told:?}",
-                bed.who
-            );
-            let says = told.field("connection").unwrap_or_default();
-            assert!(!says.eq_ignore_ascii_case("keep-alive"), "{}", bed.who);
-            let end = passed.client.end();
-            assert_eq!(end, (b"hello".to_vec(), End::Closed), "{}", bed.who);
+            for lines in ["", "Connection: keep-alive\r\n"] {
+                let request = format!("GET / HTTP/1.0\r\nHost: test\r\n{lines}\r\n");
+                let mut passed = bed.pass(request, answer);
+                drop(passed.origin);
+                let told = passed.client.head();
+                assert!(
+                    !told.has("content-length") && !told.has("transfer-encoding"),
+                    "{told:?}"
+                );
+                let says = told.field("connection").unwrap_or_default();
+                assert!(!says.eq_ignore_ascii_case("keep-alive"));
+                let end = passed.client.end();
+                assert_eq!(end, (b"hello".to_vec(), End::Closed));
+            }
         }
     }
 }
@@ -178,9 +151,9 @@ fn line_13_the_last_word_on_a_connection_is_close() {
         ] {
             let mut passed = bed.pass(format!("GET / {head}\r\n"), OK);
             let told = passed.client.answer();
-            assert_eq!(told.body, b"ok", "{}: {head:?}", bed.who);
+            assert_eq!(told.body, b"ok", "{head:?}");
             let end = passed.client.end();
-            assert_eq!(end, (Vec::new(), End::Closed), "{}: {head:?}", bed.who);
+            assert_eq!(end, (Vec::new(), End::Closed), "{head:?}");
         }
     }
     // Both words, and the option among others (RFC 9112, section 9.3).
@@ -201,10 +174,10 @@ fn line_13_what_is_pipelined_behind_the_last_request_is_not_read() {
     for bed in each([|| Bed::nginx(""), || Bed::drip("", "")]) {
         let request = "GET /1 HTTP/1.0\r\nHost: test\r\n\r\nGET /2 HTTP/1.0\r\nHost: test\r\n\r\n";
         let mut passed = bed.pass(request, OK);
-        assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
-        assert_eq!(passed.client.end().0, b"", "{}", bed.who);
+        assert_eq!(passed.client.answer().body, b"ok");
+        assert_eq!(passed.client.end().0, b"");
         drop(passed.origin);
         let more = bed.origin.accept_within(Duration::from_millis(50));
-        assert!(more.is_none(), "{}: nobody asks for it", bed.who);
+        assert!(more.is_none(), "nobody asks for it");
     }
 }

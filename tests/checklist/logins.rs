@@ -2,99 +2,50 @@
 //! connection serves the client that logged in, and nobody else.
 
 use std::collections::HashMap;
-use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::bed::{GET, MS, forwarding, get_with};
-use crate::support::{FrameOrigin, Gateway, Raw, eventually, one_h2c_origin, one_origin};
+use super::bed::{Bed, GET, MS, OK, forwarding, get_with};
+use crate::support::{
+    Done, FrameOrigin, Gateway, Origin, Raw, eventually, one_h2c_origin, one_origin,
+};
 
 /// An origin whose connections are logged in. Each answer says for whom it is.
-struct Intranet {
-    address: SocketAddr,
-    connections: Arc<AtomicUsize>,
-    open: Arc<AtomicUsize>,
-}
-
-impl Intranet {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let connections = Arc::<AtomicUsize>::default();
-        let open = Arc::<AtomicUsize>::default();
-        let counts = (Arc::clone(&connections), Arc::clone(&open));
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (connections, open) = (Arc::clone(&counts.0), Arc::clone(&counts.1));
-                connections.fetch_add(1, Ordering::SeqCst);
-                open.fetch_add(1, Ordering::SeqCst);
-                thread::spawn(move || {
-                    serve(Raw::over(stream));
-                    open.fetch_sub(1, Ordering::SeqCst);
-                });
+fn intranet() -> Origin {
+    // Who is logged in, by connection. The empty name: a login has begun.
+    let users = Mutex::new(HashMap::<usize, String>::new());
+    Origin::answering(move |exchange| {
+        let mut users = users.lock().expect("no panic");
+        let before = users.get(&exchange.connection).map(String::as_str);
+        let credentials = exchange.field("authorization").unwrap_or_default();
+        let logged_in = |name: &str| ("200 OK", "", format!("user={name}"));
+        let (status, more, body) = match (credentials.split_once(' '), before) {
+            (Some(("NTLM", "one")), _) => {
+                let more = "WWW-Authenticate: NTLM two\r\n";
+                ("401 Unauthorized", more, "go on".to_owned())
             }
-        });
-        Self {
-            address,
-            connections,
-            open,
-        }
-    }
-
-    fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
-    }
-}
-
-/// One connection, until it ends.
-fn serve(mut stream: Raw) {
-    let (mut has_begun, mut user) = (false, None);
-    while let Ok(line) = stream.try_line() {
-        let mut fields = HashMap::new();
-        while let Ok(line) = stream.try_line() {
-            let Some((name, value)) = line.split_once(": ") else {
-                break;
-            };
-            fields.insert(name.to_ascii_lowercase(), value.to_owned());
-        }
-        let is_anonymous = line.contains("/public");
-        let credentials = fields.get("authorization").map_or("", String::as_str);
-        let (status, more, body) = match credentials.split_once(' ') {
-            Some(("NTLM", "one")) => {
-                has_begun = true;
-                (
-                    "401 Unauthorized",
-                    "WWW-Authenticate: NTLM two\r\n",
-                    "go on".to_owned(),
-                )
-            }
-            Some(("NTLM", name)) if has_begun => {
-                user = Some(name.to_owned());
-                ("200 OK", "", format!("user={name}"))
-            }
-            Some(("Negotiate", name)) => {
-                user = Some(name.to_owned());
-                ("200 OK", "", format!("user={name}"))
-            }
-            _ if is_anonymous => ("200 OK", "", "nobody".to_owned()),
+            (Some(("NTLM", name)), Some(_)) | (Some(("Negotiate", name)), _) => logged_in(name),
+            _ if exchange.target() == "/public" => ("200 OK", "", "nobody".to_owned()),
+            (_, Some(name)) if !name.is_empty() => logged_in(name),
             _ => {
-                if let Some(name) = &user {
-                    ("200 OK", "", format!("user={name}"))
-                } else {
-                    let both = "WWW-Authenticate: Negotiate\r\nWWW-Authenticate: NTLM\r\n";
-                    ("401 Unauthorized", both, "who?".to_owned())
-                }
+                let both = "WWW-Authenticate: Negotiate\r\nWWW-Authenticate: NTLM\r\n";
+                ("401 Unauthorized", both, "who?".to_owned())
             }
         };
-        let length = body.len();
-        let answer = format!(
-            "HTTP/1.1 {status}\r\n{more}Cache-Control: max-age=60\r\nContent-Length: {length}\r\n\r\n{body}"
-        );
-        if stream.try_send(answer).is_err() {
-            return;
+        let user = body
+            .strip_prefix("user=")
+            .or((body == "go on").then_some(""));
+        if let Some(user) = user {
+            users.insert(exchange.connection, user.to_owned());
         }
-    }
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 {status}\r\n{more}Cache-Control: max-age=60\r\nContent-Length: {length}"
+        );
+        exchange.send(format!("{head}\r\n\r\n{body}").as_bytes())
+    })
 }
 
 fn drip(servers: &[SocketAddr]) -> Gateway {
@@ -132,7 +83,7 @@ fn logged_in(gateway: &Gateway, name: &str) -> Raw {
 
 #[test]
 fn a_stranger_gets_a_connection_of_its_own_beside_a_client_that_is_logged_in() {
-    let origin = Intranet::start();
+    let origin = intranet();
     let gateway = drip(&[origin.address]);
     let mut anna = logged_in(&gateway, "anna");
     let mut stranger = Raw::connect(gateway.address());
@@ -149,21 +100,16 @@ fn a_stranger_gets_a_connection_of_its_own_beside_a_client_that_is_logged_in() {
 
 #[test]
 fn the_connection_ends_with_that_of_its_client() {
-    let origin = Intranet::start();
-    let gateway = drip(&[origin.address]);
-    let before = origin.open.load(Ordering::SeqCst);
-    let anna = logged_in(&gateway, "anna");
-    anna.close();
-    eventually("the origin's connection has ended", || {
-        origin.open.load(Ordering::SeqCst) == before
-    });
-    let mut stranger = Raw::connect(gateway.address());
-    assert_eq!(told(&mut stranger, GET), challenge());
+    let bed = Bed::drip("", "");
+    let mut passed = bed.pass(ntlm("one"), OK);
+    assert_eq!(passed.client.answer().body, b"ok");
+    passed.client.close();
+    assert_eq!(passed.origin.end().0, b"");
 }
 
 #[test]
 fn one_message_logs_in_by_negotiate_and_belongs_to_its_client_as_well() {
-    let origin = Intranet::start();
+    let origin = intranet();
     let gateway = drip(&[origin.address]);
     for name in ["Authorization", "authorization"] {
         let mut client = Raw::connect(gateway.address());
@@ -177,18 +123,18 @@ fn one_message_logs_in_by_negotiate_and_belongs_to_its_client_as_well() {
 
 #[test]
 fn requests_without_a_login_share_connections_and_one_of_them_may_become_a_client_s_own() {
-    let origin = Intranet::start();
+    let origin = intranet();
     let gateway = drip(&[origin.address]);
     let public = "GET /public HTTP/1.1\r\nHost: test\r\n\r\n";
     let basic = "GET /public HTTP/1.1\r\nHost: test\r\nAuthorization: Basic bnRsbQ==\r\n\r\n";
-    let before = origin.connections();
     for _ in 0..5 {
         for request in [public, basic] {
             let mut client = Raw::connect(gateway.address());
             assert_eq!(told(&mut client, request), (200, "nobody".to_owned()));
         }
     }
-    assert_eq!(origin.connections(), before + 1);
+    let arrivals = origin.arrivals();
+    assert!(arrivals.iter().all(|it| it.connection == 0), "{arrivals:?}");
     let mut anna = logged_in(&gateway, "anna");
     let mut other = Raw::connect(gateway.address());
     assert_eq!(told(&mut other, public), (200, "nobody".to_owned()));
@@ -198,7 +144,7 @@ fn requests_without_a_login_share_connections_and_one_of_them_may_become_a_clien
 
 #[test]
 fn a_login_holds_at_one_of_several_servers() {
-    let origins = [Intranet::start(), Intranet::start(), Intranet::start()];
+    let origins = [intranet(), intranet(), intranet()];
     let gateway = drip(&origins.each_ref().map(|it| it.address));
     let mut anna = logged_in(&gateway, "anna");
     let mut bert = logged_in(&gateway, "bert");
@@ -210,43 +156,33 @@ fn a_login_holds_at_one_of_several_servers() {
 
 #[test]
 fn twenty_others_get_nothing_of_those_who_log_in_meanwhile() {
-    let origin = Intranet::start();
-    let gateway = Arc::new(drip(&[origin.address]));
-    let is_over = Arc::<AtomicBool>::default();
-    let foreign = Arc::<Mutex<Vec<String>>>::default();
-    let crowd: Vec<_> = (0..20)
-        .map(|_| {
-            let (gateway, is_over) = (Arc::clone(&gateway), Arc::clone(&is_over));
-            let foreign = Arc::clone(&foreign);
-            thread::spawn(move || {
+    let origin = intranet();
+    let gateway = drip(&[origin.address]);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
                 while !is_over.load(Ordering::SeqCst) {
                     let mut client = Raw::connect(gateway.address());
                     for _ in 0..2 {
-                        let got = told(&mut client, GET);
-                        if got != challenge() {
-                            foreign.lock().expect("no panic").push(got.1);
-                        }
+                        assert_eq!(told(&mut client, GET), challenge());
                     }
                     thread::sleep(2 * MS);
                 }
-            })
-        })
-        .collect();
-    for nth in 0..30 {
-        let name = format!("user{nth}");
-        let mut client = logged_in(&gateway, &name);
-        assert_eq!(told(&mut client, GET), user(&name));
-    }
-    is_over.store(true, Ordering::SeqCst);
-    for one in crowd {
-        one.join().expect("no panic");
-    }
-    assert_eq!(*foreign.lock().expect("no panic"), [""; 0]);
+            });
+        }
+        let _over = Done(&is_over);
+        for nth in 0..30 {
+            let name = format!("user{nth}");
+            let mut client = logged_in(&gateway, &name);
+            assert_eq!(told(&mut client, GET), user(&name));
+        }
+    });
 }
 
 #[test]
 fn the_answers_to_a_client_that_is_logged_in_are_shared_with_nobody() {
-    let origin = Intranet::start();
+    let origin = intranet();
     let route = "[routes.collapse]\nkeep = \"1h\"\n";
     let file = one_origin(origin.address, "workers = 1", "");
     let gateway = Gateway::start(&format!("{file}{route}"));

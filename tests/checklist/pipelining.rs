@@ -1,9 +1,10 @@
 //! Line 15: many requests on one connection.
 
 use std::thread;
+use std::time::Duration;
 
-use super::bed::{Bed, everybody, noise, post_with};
-use crate::support::Raw;
+use super::bed::{Bed, everybody, forwarding, noise, post_with};
+use crate::support::{Gateway, Origin, Raw};
 
 /// Serves each of these requests on a connection of its own, and checks the answers, which come in
 /// order.
@@ -11,12 +12,7 @@ fn check_pipeline(bed: &Bed, mut client: Raw, requests: &[(&str, &str, Vec<u8>)]
     for (method, target, body) in requests {
         let mut origin = bed.origin.accept();
         let seen = origin.request();
-        assert_eq!(
-            seen.line,
-            format!("{method} {target} HTTP/1.1"),
-            "{}",
-            bed.who
-        );
+        assert_eq!(seen.line, format!("{method} {target} HTTP/1.1"));
         let head = format!(
             "HTTP/1.1 200 OK\r\nX-Of: {target}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
             body.len()
@@ -27,10 +23,10 @@ fn check_pipeline(bed: &Bed, mut client: Raw, requests: &[(&str, &str, Vec<u8>)]
         }
         thread::spawn(move || origin.send(answer));
         let told = client.answer_to(method);
-        assert_eq!(told.field("x-of"), Some(*target), "{}", bed.who);
-        assert_eq!(told.length(), Some(body.len()), "{}", bed.who);
+        assert_eq!(told.field("x-of"), Some(*target));
+        assert_eq!(told.length(), Some(body.len()));
         let wanted: &[u8] = if *method == "HEAD" { b"" } else { body };
-        assert!(told.body == wanted, "{}: the body of {target}", bed.who);
+        assert!(told.body == wanted, "the body of {target}");
     }
 }
 
@@ -60,20 +56,56 @@ fn line_15_pipelined_get_head_and_get_are_answered_in_order() {
     }
 }
 
+/// Three requests, and how the origin reads each.
+fn three() -> (String, [String; 3]) {
+    let requests = post_with("Content-Length: 5\r\nX-A:\t\r\n", "hello")
+        + &post_with(
+            "Transfer-Encoding: chunked\r\n",
+            "2;a=\"b\"\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+        )
+        + "GET /3?x HTTP/1.1\r\nHost: test\r\nX-A: c \r\n\r\n";
+    let seen = ["POST / [] hello", "POST / - hello", "GET /3?x [c] "];
+    (requests, seen.map(ToOwned::to_owned))
+}
+
+/// An origin that answers with what it has seen: the request line, a field, and the body.
+fn telling() -> Origin {
+    Origin::answering(|exchange| {
+        let line = exchange.head.first_line.replace(" HTTP/1.1", "");
+        let field = exchange
+            .field("x-a")
+            .map_or_else(|| "-".to_owned(), |value| format!("[{value}]"));
+        let body = String::from_utf8_lossy(&exchange.body()?).into_owned();
+        exchange.reply(format!("{line} {field} {body}").as_bytes())
+    })
+}
+
 #[test]
-fn line_15_a_request_behind_a_body_is_the_next_one() {
-    for bed in everybody() {
-        let posts = post_with("Content-Length: 5\r\n", "GET /")
-            + &post_with("Transfer-Encoding: chunked\r\n", "4\r\nGET \r\n0\r\n\r\n");
-        let client = bed.ask(posts + "GET /3 HTTP/1.1\r\nHost: test\r\n\r\n");
-        check_pipeline(
-            &bed,
-            client,
-            &[
-                ("POST", "/", noise(3)),
-                ("POST", "/", noise(4)),
-                ("GET", "/3", noise(5)),
-            ],
-        );
+fn line_15_the_same_connection_goes_on_however_its_requests_are_torn() {
+    let origin = telling();
+    let gateway = Gateway::start(&forwarding(&[origin.address], ""));
+    let (requests, wanted) = three();
+    let many = requests.repeat(20).into_bytes();
+    for size in [1, 3, 7, 137, 4096] {
+        let mut client = Raw::connect(gateway.address());
+        let mut sender = client.sender();
+        thread::scope(|scope| {
+            let many = &many;
+            scope.spawn(move || {
+                for piece in many.chunks(size) {
+                    std::io::Write::write_all(&mut sender, piece).expect("it is read");
+                    if size < 50 {
+                        thread::sleep(Duration::from_micros(50));
+                    }
+                }
+            });
+            for nth in 0..20 {
+                for wanted in &wanted {
+                    let told = client.answer();
+                    let body = String::from_utf8_lossy(&told.body);
+                    assert_eq!(body, *wanted, "round {nth}, pieces of {size}");
+                }
+            }
+        });
     }
 }

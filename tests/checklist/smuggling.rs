@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::bed::{Bed, GET, LAST};
+use super::bed::{Bed, GET, LAST, OK, everybody, nginx_and_drip, post_with};
 use crate::support::Raw;
 use crate::support::night::some_of;
 
@@ -116,7 +116,7 @@ fn line_09_what_could_be_two_requests_is_refused_and_never_reaches_the_origin() 
 fn line_09_nor_does_it_byte_by_byte() {
     let bed = impatient();
     let corpus = corpus();
-    for (name, _, bytes) in some_of(corpus.iter().filter(|(_, fine, _)| !fine), 4) {
+    for (name, _, bytes) in some_of(corpus.iter().filter(|(_, fine, _)| !fine), 8) {
         check_refused(&bed, bed.ask_byte_by_byte(bytes), name);
     }
 }
@@ -127,5 +127,42 @@ fn line_09_what_is_one_request_goes_on_as_one() {
     for (name, _, bytes) in corpus().iter().filter(|(_, fine, _)| *fine) {
         check_one(&bed, bed.ask(bytes), name, bytes);
         check_one(&bed, bed.ask_byte_by_byte(bytes), name, bytes);
+    }
+}
+
+/// What an origin that reads the request differently would take for the next request.
+const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n";
+
+#[test]
+fn line_09_a_bad_chunk_after_good_ones_ends_both_connections() {
+    for bed in nginx_and_drip() {
+        let mut client = bed.ask(post_with(
+            "Transfer-Encoding: chunked\r\n",
+            "5\r\nhello\r\n",
+        ));
+        let mut origin = bed.origin.accept();
+        assert!(origin.head().is_chunked());
+        assert_eq!(origin.exactly(10), b"5\r\nhello\r\n");
+        client.send(format!("zz\r\nhello\r\n0\r\n\r\n{SMUGGLED}"));
+        assert_eq!(client.answer().status(), 400);
+        assert_eq!(client.end().0, b"");
+        assert_eq!(origin.end().0, b"");
+        bed.check_unseen();
+    }
+}
+
+#[test]
+fn line_09_an_empty_line_before_a_request_is_no_offence() {
+    // RFC 9112, section 2.2: at least one should be ignored; and what follows good framing is the next request.
+    for bed in everybody() {
+        let mut client = bed.ask(post_with("Content-Length: 5\r\n", "hello") + "\r\n" + GET);
+        let mut origin = bed.origin.accept();
+        assert_eq!(origin.request().body, b"hello");
+        origin.send(LAST);
+        assert_eq!(client.answer().body, b"ok");
+        let mut origin = bed.origin.accept();
+        assert_eq!(origin.request().line, "GET / HTTP/1.1");
+        origin.send(OK);
+        assert_eq!(client.answer().body, b"ok");
     }
 }

@@ -13,7 +13,7 @@ fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {
         // Either it was refused, or the machine is slow.
         None => match client.try_answer_to("GET", std::time::Duration::from_millis(300)) {
             Ok(answer) => {
-                assert_eq!(answer.status(), 400, "{}: {target:?}", bed.who);
+                assert_eq!(answer.status(), 400, "{target:?}");
                 return None;
             }
             Err(_) => bed.origin.accept(),
@@ -21,7 +21,7 @@ fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {
     };
     let seen = origin.head();
     origin.send(LAST);
-    assert_eq!(client.answer().status(), 200, "{}", bed.who);
+    assert_eq!(client.answer().status(), 200);
     Some(seen.target().to_owned())
 }
 
@@ -54,16 +54,16 @@ fn line_07_a_target_passes_byte_for_byte() {
     for bed in everybody() {
         for target in TARGETS {
             let seen = passed_on(&bed, target.as_bytes());
-            assert_eq!(seen.as_deref(), Some(target), "{}", bed.who);
+            assert_eq!(seen.as_deref(), Some(target));
         }
         let long = format!("/{}?{}", "x%2F/".repeat(800), "y=".repeat(1000));
         let seen = passed_on(&bed, long.as_bytes());
-        assert_eq!(seen, Some(long), "{}", bed.who);
+        assert_eq!(seen, Some(long));
     }
     for bed in haproxy_and_drip() {
         for target in NOT_NGINX {
             let seen = passed_on(&bed, target.as_bytes());
-            assert_eq!(seen.as_deref(), Some(target), "{}", bed.who);
+            assert_eq!(seen.as_deref(), Some(target));
         }
     }
 }
@@ -74,11 +74,11 @@ fn line_07_a_target_passes_byte_for_byte() {
 fn line_07_a_path_with_a_zero_byte_is_refused() {
     for bed in nginx_and_drip() {
         for target in ["/a%00b", "/%00", "/a%00/../b", "/a%2F%00?c", "/%2500%00"] {
-            assert_eq!(passed_on(&bed, target.as_bytes()), None, "{}", bed.who);
+            assert_eq!(passed_on(&bed, target.as_bytes()), None);
         }
         for target in ["/a?b=%00", "/%2500", "/%0a0"] {
             let seen = passed_on(&bed, target.as_bytes());
-            assert_eq!(seen.as_deref(), Some(target), "{}", bed.who);
+            assert_eq!(seen.as_deref(), Some(target));
         }
     }
 }
@@ -130,28 +130,24 @@ fn line_08_an_absolute_target_without_a_proper_authority_is_refused() {
 }
 
 #[test]
-fn line_08_a_missing_host_is_refused() {
-    // haproxy lets it pass.
-    for bed in nginx_and_drip() {
-        for lines in ["", "X-Host: test\r\n", "X-A: 1\r\n"] {
-            let status = bed.own_status(format!("GET / HTTP/1.1\r\n{lines}\r\n"));
-            assert_eq!(status, 400, "{}: {lines}", bed.who);
-        }
-    }
-}
-
-#[test]
-fn line_08_a_second_host_is_refused() {
+fn line_08_a_missing_or_second_host_is_refused() {
     for bed in everybody() {
-        for second in ["other", "test", ""] {
-            if bed.who == "haproxy" && second == "test" {
-                // It treats the same host twice as one.
+        for lines in [
+            "",
+            "X-Host: test\r\n",
+            "Host: test\r\nX-A: 1\r\nHost: other\r\n",
+            "Host: test\r\nX-A: 1\r\nHost: test\r\n",
+            "Host: test\r\nX-A: 1\r\nHost: \r\n",
+        ] {
+            // It lets a missing one pass, and takes the same one twice for one.
+            if bed.who == "haproxy"
+                && !lines.ends_with("Host: other\r\n")
+                && !lines.ends_with("Host: \r\n")
+            {
                 continue;
             }
-            let status = bed.own_status(format!(
-                "GET / HTTP/1.1\r\nHost: test\r\nX-A: 1\r\nHost: {second}\r\n\r\n"
-            ));
-            assert_eq!(status, 400, "{}: {second:?}", bed.who);
+            let status = bed.own_status(format!("GET / HTTP/1.1\r\n{lines}\r\n"));
+            assert_eq!(status, 400, "{lines:?}");
         }
     }
 }
@@ -189,7 +185,7 @@ fn line_08_a_valid_host_passes_byte_for_byte() {
             "127.0.0.1:1",
         ] {
             let seen = bed.seen(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
-            assert_eq!(seen.field("host"), Some(host), "{}", bed.who);
+            assert_eq!(seen.field("host"), Some(host));
         }
     }
 }
@@ -201,7 +197,7 @@ fn line_08_an_empty_host_is_a_host() {
     // nginx refuses it.
     for bed in haproxy_and_drip() {
         let seen = bed.seen("GET /x HTTP/1.1\r\nHost:\r\n\r\n");
-        assert_eq!(seen.field("host"), Some(""), "{}", bed.who);
+        assert_eq!(seen.field("host"), Some(""));
     }
 }
 
@@ -210,8 +206,8 @@ fn line_08_the_asterisk_of_options_stays_one() {
     // nginx refuses it.
     for bed in haproxy_and_drip() {
         let seen = bed.seen("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
-        assert_eq!(seen.line, "OPTIONS * HTTP/1.1", "{}", bed.who);
-        assert_eq!(seen.field("host"), Some("test"), "{}", bed.who);
+        assert_eq!(seen.line, "OPTIONS * HTTP/1.1");
+        assert_eq!(seen.field("host"), Some("test"));
     }
     let bed = Bed::drip("", "");
     let seen = bed.seen("OPTIONS http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n");
@@ -222,7 +218,7 @@ fn line_08_the_asterisk_of_options_stays_one() {
 fn line_08_the_asterisk_is_for_options_alone() {
     for bed in nginx_and_drip() {
         let status = bed.own_status("GET * HTTP/1.1\r\nHost: test\r\n\r\n");
-        assert_eq!(status, 400, "{}", bed.who);
+        assert_eq!(status, 400);
     }
 }
 

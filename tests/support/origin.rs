@@ -49,6 +49,8 @@ pub struct Exchange {
     pub head: Head,
     /// How many requests this connection has carried, including this one.
     pub nth: usize,
+    /// The number of its connection, as in [`Arrival`].
+    pub connection: usize,
     reader: BufReader<Box<dyn Stream>>,
 }
 
@@ -239,7 +241,12 @@ fn serve(
         let Ok(Some(head)) = Head::read(&mut reader) else {
             return;
         };
-        let mut exchange = Exchange { head, nth, reader };
+        let mut exchange = Exchange {
+            head,
+            nth,
+            connection,
+            reader,
+        };
         let arrival = Arrival {
             at: now(),
             target: exchange.target().to_owned(),
