@@ -14,7 +14,6 @@ use rcgen::{
 use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
-use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{
@@ -87,24 +86,15 @@ impl ResolvesServerCert for Shown {
 }
 
 impl TlsOrigin {
-    pub fn start(authority: &Authority, not_after: u64) -> Self {
-        Self::with_clients(authority, not_after, WebPkiClientVerifier::no_client_auth())
-    }
-
-    /// One that asks its clients for a certificate of `authority`.
-    pub fn requiring(authority: &Authority, not_after: u64) -> Self {
-        let mut roots = RootCertStore::empty();
-        roots.add(authority.der().clone()).expect("a root");
-        let provider = ring::default_provider().into();
-        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-        Self::with_clients(authority, not_after, clients.build().expect("a verifier"))
-    }
-
-    fn with_clients(
-        authority: &Authority,
-        not_after: u64,
-        clients: Arc<dyn ClientCertVerifier>,
-    ) -> Self {
+    /// `asks`: for a certificate of `authority` from its clients.
+    pub fn start(authority: &Authority, not_after: u64, asks: bool) -> Self {
+        let mut clients = WebPkiClientVerifier::no_client_auth();
+        if asks {
+            let provider = ring::default_provider().into();
+            let roots = Arc::new(roots(authority));
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+            clients = verifier.build().expect("a verifier");
+        }
         let shown = Arc::new(Shown(Mutex::new(certified(authority, not_after))));
         let resolver = Arc::clone(&shown) as Arc<dyn ResolvesServerCert>;
         let config = ServerConfig::builder_with_provider(ring::default_provider().into())
@@ -129,14 +119,18 @@ fn certified(authority: &Authority, not_after: u64) -> Arc<CertifiedKey> {
     Arc::new(CertifiedKey::new(vec![certificate], key))
 }
 
-/// A client that trusts `authority` alone. It verifies each time: a resumed session would not.
-pub fn verifying(authority: &Authority) -> Arc<ClientConfig> {
+fn roots(authority: &Authority) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add(authority.der().clone()).expect("a root");
+    roots
+}
+
+/// A client that trusts `authority` alone. It verifies each time: a resumed session would not.
+pub fn verifying(authority: &Authority) -> Arc<ClientConfig> {
     let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
         .with_safe_default_protocol_versions()
         .expect("versions")
-        .with_root_certificates(roots)
+        .with_root_certificates(roots(authority))
         .with_no_client_auth();
     config.resumption = Resumption::disabled();
     Arc::new(config)

@@ -1,18 +1,16 @@
 //! Clients at any address of 127.0.0.0/8: steady, in crowds, and slow ones.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
-
-use crate::support::{Gateway, MS, now};
+use crate::support::{Gateway, MS, connect_from, now};
 
 /// Longer than any incident by day: no client leaves before its answer.
-pub const PATIENT: Duration = Duration::from_secs(120);
+const PATIENT: Duration = Duration::from_secs(120);
 
 /// 25 requests a second.
 pub const STEADY: Duration = Duration::from_millis(40);
@@ -23,6 +21,8 @@ pub struct Request {
     from: Ipv4Addr,
     target: String,
     fields: String,
+    /// The client leaves if nothing comes for so long.
+    patience: Duration,
 }
 
 /// A request of 127.0.0.1 for this target.
@@ -31,6 +31,7 @@ pub fn get(target: impl Into<String>) -> Request {
         from: Ipv4Addr::LOCALHOST,
         target: target.into(),
         fields: String::new(),
+        patience: PATIENT,
     }
 }
 
@@ -46,29 +47,18 @@ impl Request {
         let fields = format!("{field}\r\n");
         Self { fields, ..self }
     }
-}
 
-/// A connection of a client at this address.
-pub fn connect_from(from: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
-    connect_with(from, to, None)
-}
-
-/// The same; `buffer`: the size of the buffer of what was received.
-fn connect_with(from: Ipv4Addr, to: SocketAddr, buffer: Option<usize>) -> io::Result<TcpStream> {
-    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
-    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
-    if let Some(size) = buffer {
-        sockopt::set_socket_recv_buffer_size(&socket, size)?;
+    /// The same of a client that leaves after a second.
+    pub fn in_haste(self) -> Self {
+        let patience = Duration::from_secs(1);
+        Self { patience, ..self }
     }
-    bind(&socket, &SocketAddr::from((from, 0)))?;
-    connect(&socket, &to)?;
-    Ok(TcpStream::from(socket))
 }
 
-/// Sends a request on a connection of its own and returns the answer; an error if none comes within `patience`.
-pub fn fetch(to: SocketAddr, request: &Request, patience: Duration) -> io::Result<String> {
-    let mut stream = connect_from(request.from, to)?;
-    stream.set_read_timeout(Some(patience))?;
+/// Sends a request on a connection of its own and returns the answer; an error if its client leaves before.
+pub fn fetch(to: SocketAddr, request: &Request) -> io::Result<String> {
+    let mut stream = connect_from(request.from, to, None)?;
+    stream.set_read_timeout(Some(request.patience))?;
     let Request { target, fields, .. } = request;
     let head = format!("GET {target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{fields}\r\n");
     stream.write_all(head.as_bytes())?;
@@ -78,14 +68,14 @@ pub fn fetch(to: SocketAddr, request: &Request, patience: Duration) -> io::Resul
 }
 
 /// The same in a thread. What becomes of it does not matter: incidents break some.
-fn send(to: SocketAddr, request: Request, patience: Duration) {
-    thread::spawn(move || fetch(to, &request, patience));
+fn send(to: SocketAddr, request: Request) {
+    thread::spawn(move || fetch(to, &request));
 }
 
 /// As many requests at once. They wait for their answers in threads.
 pub fn crowd(gateway: &Gateway, count: usize, request: impl Fn(usize) -> Request) {
     for nth in 0..count {
-        send(gateway.address(), request(nth), PATIENT);
+        send(gateway.address(), request(nth));
     }
 }
 
@@ -121,7 +111,7 @@ pub fn steady(
             if stop.load(Ordering::SeqCst) {
                 return;
             }
-            send(to, request(nth), PATIENT);
+            send(to, request(nth));
             // After a pause of the machine, requests do not come in a clump.
             next = (next + every).max(now());
             thread::sleep(next.duration_since(now()));
@@ -140,7 +130,7 @@ pub fn one_after_another(
         let request = request(nth);
         Background::start(move |stop| {
             while !stop.load(Ordering::SeqCst) {
-                let answer = fetch(to, &request, Duration::from_secs(10));
+                let answer = fetch(to, &request);
                 thread::sleep(if answer.is_ok() { 10 * MS } else { 500 * MS });
             }
         })
@@ -152,7 +142,7 @@ pub fn one_after_another(
 pub fn slow_upload(gateway: &Gateway, from: [u8; 4], target: &'static str) -> Background {
     let to = gateway.address();
     Background::start(move |stop| {
-        let Ok(mut stream) = connect_from(from.into(), to) else {
+        let Ok(mut stream) = connect_from(from.into(), to, None) else {
             return;
         };
         let head =
@@ -173,7 +163,7 @@ fn is_timeout(error: &io::Error) -> bool {
 pub fn slow_reader(gateway: &Gateway, from: [u8; 4], target: &'static str) -> Background {
     let to = gateway.address();
     Background::start(move |stop| {
-        let Ok(mut stream) = connect_with(from.into(), to, Some(4096)) else {
+        let Ok(mut stream) = connect_from(from.into(), to, Some(4096)) else {
             return;
         };
         let head = format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n");

@@ -2,25 +2,16 @@
 
 use std::net::TcpStream;
 
-use super::clients::{connect_from, crowd, get};
 use super::driver::{Incident, Line, RULE, Rule, Severity};
-use super::servers::{Mode, Server, app};
-use crate::support::{Gateway, eventually};
-
-const MAX: usize = 50;
-
-fn gateway(server: &Server) -> Gateway {
-    let server_fields = format!("max_connections = {MAX}\nheader_timeout = \"120s\"\n");
-    Gateway::start(&(server_fields + &app(&[server.address()], "", "")))
-}
+use super::servers::{Server, app};
+use crate::support::launch::launch;
+use crate::support::{Client, Gateway, Site, connect_from, drip, eventually, now};
 
 /// Clients at 127.0.0.`last` that send nothing.
 fn idle(gateway: &Gateway, last: u8, count: usize) -> Vec<TcpStream> {
-    let client = |_| connect_from([127, 0, 0, last].into(), gateway.address());
-    (0..count)
-        .map(client)
-        .map(|it| it.expect("a connection"))
-        .collect()
+    let client = |_| connect_from([127, 0, 0, last].into(), gateway.address(), None);
+    let clients = (0..count).map(client);
+    clients.map(|it| it.expect("a connection")).collect()
 }
 
 fn wait_for(gateway: &Gateway, count: i64) {
@@ -49,7 +40,8 @@ const IDLE: Rule = Rule {
 #[test]
 fn idle_connections_that_take_all_are_reported_by_their_address() {
     let server = Server::start();
-    let gateway = gateway(&server);
+    let fields = "max_connections = 50\nheader_timeout = \"120s\"\n".to_owned();
+    let gateway = Gateway::start(&(fields + &app(&[server.address()], "", "")));
     let mut clients = Vec::new();
     let mut incident = Incident::begin(&gateway, &IDLE, || {
         clients.extend(idle(&gateway, 9, 40));
@@ -66,7 +58,11 @@ fn idle_connections_that_take_all_are_reported_by_their_address() {
         assert!(line.contains(part), "{line}");
     }
     assert!(!line.contains("waiting=0"), "nobody waits: {line}");
+    // It is behind the others in the kernel's queue.
+    let mut newcomer = Client::ask(gateway.address(), "/");
     incident.end(|| drop(clients));
+    assert_eq!(newcomer.answer().status, 200);
+    drop(newcomer);
     wait_for(&gateway, 0);
     // One line in ten minutes, and two where these end meanwhile.
     let log = gateway.log();
@@ -74,25 +70,37 @@ fn idle_connections_that_take_all_are_reported_by_their_address() {
     assert!((1..=2).contains(&lines), "{lines} lines");
 }
 
-const BUSY: Rule = Rule {
+const NO_DESCRIPTORS: Rule = Rule {
+    cause: Some("connections_full"),
     severity: Severity::Bad,
-    says: &["50 of 50", "none .*idle|no .*idle|\\b0 .*idle"],
-    helps: &["max_connections|app|origin"],
-    never_helps: &["keep_alive"],
-    // Answers that have begun take 4 s.
-    calm: 15,
+    says: &[
+        "The limit of file descriptors allows only ",
+        "new clients wait in the kernel",
+    ],
+    helps: &[r"Raise the limit of file descriptors \(`LimitNOFILE` in systemd, `ulimit -n`\)"],
+    // It would not help.
+    never_helps: &["max_connections"],
     ..RULE
 };
 
 #[test]
-fn connections_that_all_wait_for_answers_are_reported_without_keep_alive() {
+fn clients_that_the_limit_of_descriptors_keeps_out_are_told_to_raise_that_limit() {
+    const LIMIT: usize = 128;
     let server = Server::start();
-    server.be(Mode::VerySlow);
-    let gateway = gateway(&server);
-    let mut incident = Incident::begin(&gateway, &BUSY, || {
-        // Three times as many as may connect: the first third takes 4 s.
-        crowd(&gateway, 3 * MAX, |_| get("/"));
-    });
+    let site = Site::new();
+    let fields = "workers = 1\nheader_timeout = \"120s\"\n".to_owned();
+    site.write(&(fields + &app(&[server.address()], "", "")));
+    let mut program = drip();
+    program.arg("-c").arg(site.file());
+    let command = launch(&program, &format!("nofile={LIMIT}"));
+    let gateway = Gateway::run_as(site, command);
+    gateway.wait_until_ready();
+    // The start warns of it, which is not a part of the incident.
+    let mut incident = Incident::since(&gateway, &NO_DESCRIPTORS, now());
+    let clients = idle(&gateway, 1, LIMIT);
     incident.reported();
-    incident.end(|| server.be(Mode::Fine));
+    let line = gateway.wait_for_line("all client connections are in use");
+    assert!(line.contains("limit of file descriptors"), "{line}");
+    incident.end(|| drop(clients));
+    wait_for(&gateway, 0);
 }

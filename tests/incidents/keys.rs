@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::Duration;
 
-use super::clients::{get, steady};
-use super::driver::{Incident, Is, RULE, Rule, Series, Severity, pauses};
+use super::clients::{STEADY, get, steady};
+use super::driver::{Incident, Is, RULE, Rule, Series, Severity, pauses, stays_quiet, text};
 use super::servers::{Server, limited};
-use crate::support::{Gateway, now};
+use crate::support::{Gateway, eventually, now};
 
 const UNTRUSTED: Rule = Rule {
     about: Some("per_key"),
@@ -43,19 +43,20 @@ fn a_balancer_that_is_not_trusted_is_reported_and_no_client() {
 }
 
 const NO_KEY: Rule = Rule {
+    cause: Some("no_key"),
     worst: Severity::Warn,
     about: Some("per_key"),
     says: &[
-        r"\$http_x_apikey",
-        "per_key",
-        "none|not limit|limits nobody",
+        r"have no \$http_x_apikey",
+        "All requests on /",
+        "per_key limits none of them",
     ],
-    helps: &["key"],
+    helps: &["Correct the `key` of per_key"],
     ..RULE
 };
 
 #[test]
-fn a_misspelt_key_is_reported_at_four_requests_a_second() {
+fn a_key_that_no_client_sends_is_told_and_counted_at_four_requests_a_second() {
     let server = Server::start();
     let zone = "key = \"$http_x_apikey\"\nrate = \"1r/s\"";
     let limit = "burst = 2, nodelay = true";
@@ -66,50 +67,66 @@ fn a_misspelt_key_is_reported_at_four_requests_a_second() {
         let client = |nth| get("/").with(&format!("X-API-Key: k{}", nth % 8));
         clients = Some(steady(&gateway, Duration::from_millis(250), client));
     });
-    let began = now();
     incident.reported();
     // Not only for the last seconds.
     thread::sleep(Duration::from_secs(3));
     let headline = incident.latest();
     let lacks = NO_KEY.lacks(&headline, &[]);
     assert!(lacks.is_empty(), "{lacks:#?}\n{headline:#}");
-    let repaired = file.replace("x_apikey", "x_api_key");
-    incident.end(|| gateway.site.write(&repaired));
+    let counted = |status| {
+        let labels = [("zone", "per_key"), ("status", status)];
+        gateway.metrics().count("drip_zone_requests_total", &labels)
+    };
+    assert!(counted("no_key") > 10);
+    incident.end(|| gateway.site.write(&file.replace("x_apikey", "x_api_key")));
     // The limit limits: half a request a second of a key passes.
     let _greedy = steady(&gateway, Duration::from_millis(50), |_| {
         get("/").with("X-API-Key: greedy")
     });
-    let limited = || {
-        let labels = [("zone", "per_key"), ("status", "rejected")];
-        gateway.metrics().count("drip_zone_requests_total", &labels) > 0
-    };
-    while !limited() {
-        let limit = Duration::from_secs(40) + pauses(began);
-        assert!(began.elapsed() < limit, "nobody is limited");
-        thread::sleep(Duration::from_millis(100));
-    }
+    eventually("the key is limited", || counted("rejected") > 0);
 }
 
-const LOGIN: Rule = Rule {
-    about: Some("per_key"),
-    says: &[r"127\.0\.0\.1"],
-    helps: &["address|deny|log"],
-    never: &["plan", "queue is full", "raise .*rate"],
+#[test]
+fn clients_that_are_exempt_have_no_key_on_purpose() {
+    let server = Server::start();
+    let zone = "key = \"$http_x_apikey\"\nrate = \"1r/s\"\nexempt = [\"127.0.0.1\"]";
+    let gateway = Gateway::start(&limited(server.address(), zone, "/", "burst = 2"));
+    let _clients = steady(&gateway, STEADY, |_| get("/"));
+    stays_quiet(&gateway, Duration::from_secs(6));
+    let labels = [("zone", "per_key"), ("status", "no_key")];
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.count("drip_zone_requests_total", &labels), 0);
+}
+
+const ALL_SHARE: Rule = Rule {
+    cause: Some("rejecting"),
+    severity: Severity::Bad,
+    says: &["All requests share one key: everyone"],
+    helps: &["the same for all clients, so all share one limit"],
     ..RULE
 };
 
 #[test]
-fn a_client_that_guesses_passwords_is_reported_and_gets_no_plan() {
+fn a_constant_key_is_told_as_one_limit_for_all() {
     let server = Server::start();
-    let zone = "key = \"$remote_addr\"\nrate = \"5r/m\"";
-    let limit = "burst = 3, nodelay = true";
-    let file = limited(server.address(), zone, "/login", limit);
-    let gateway = Gateway::start(&file);
-    let mut guesses = None;
-    let mut incident = Incident::begin(&gateway, &LOGIN, || {
-        let every = Duration::from_millis(200);
-        guesses = Some(steady(&gateway, every, |_| get("/login")));
+    let file = |zone: &str| limited(server.address(), zone, "/", "burst = 2, nodelay = true");
+    let gateway = Gateway::start(&file("key = \"everyone\"\nrate = \"5r/s\""));
+    let mut clients = None;
+    let mut incident = Incident::begin(&gateway, &ALL_SHARE, || {
+        clients = Some(steady(&gateway, STEADY, |_| get("/")));
     });
-    incident.reported();
-    incident.end(|| drop(guesses));
+    let told = incident.reported();
+    assert!(!text(&told).contains("not affected"), "{told:#}");
+    // Each client has a limit of its own, and this one keeps to it.
+    let own = "key = \"$remote_addr\"\nrate = \"1000r/s\"";
+    gateway.site.write(&file(own));
+    let ended = now();
+    eventually("calm, and no client is blamed meanwhile", || {
+        let last = incident.latest();
+        assert!(!text(&last).contains("One client"), "{last:#}");
+        Severity::of(&last) < Severity::Warn
+    });
+    let limit = Duration::from_secs(RULE.calm) + pauses(ended);
+    assert!(ended.elapsed() < limit, "{:?}", ended.elapsed());
+    incident.leave();
 }

@@ -1,4 +1,4 @@
-//! Origins that answer with errors, slowly, or nothing.
+//! Origins that answer with errors, slowly, or nothing, or refuse connections.
 
 use std::thread;
 use std::time::Duration;
@@ -7,19 +7,12 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::clients::{STEADY, crowd, get, steady};
-use super::driver::{Incident, Is, Line, RULE, Rule, Series, Severity};
-use super::servers::{Mode, Server, app};
-use crate::support::{Gateway, Metrics};
+use super::driver::{Incident, Is, Line, RULE, Rule, Series, Severity, has, pauses};
+use super::servers::{Mode, Server, answer_once, app};
+use crate::support::{Gateway, Metrics, Origin, free_address, now};
 
-/// As in [`two`]: a server that is out is tried again after this many seconds.
+/// A server that is out is tried again after this many seconds.
 const FAIL_TIMEOUT: u64 = 3;
-
-/// A gateway before two servers, with steady traffic to come.
-fn two(servers: &[Server; 2]) -> Gateway {
-    let addresses = servers.each_ref().map(Server::address);
-    let origin = format!("max_fails = 1\nfail_timeout = \"{FAIL_TIMEOUT}s\"");
-    Gateway::start(&app(&addresses, &origin, ""))
-}
 
 const ERRORS: Rule = Rule {
     severity: Severity::Bad,
@@ -35,17 +28,15 @@ const ERRORS: Rule = Rule {
     ..RULE
 };
 
-#[test]
-fn an_origin_that_answers_500_is_reported_with_its_own_log_and_in_the_lines() {
-    let servers = [Server::start(), Server::start()];
-    let gateway = two(&servers);
-    let _steady = steady(&gateway, STEADY, |_| get("/"));
-    let be = |mode| servers.iter().for_each(|it| it.be(mode));
-    let incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
-    let mut incident = incident.checking_lines();
-    incident.reported();
-    incident.end(|| be(Mode::Fine));
-}
+const ONE_DEAD: Rule = Rule {
+    worst: Severity::Warn,
+    about: Some("app"),
+    says: &["1 of 2", "app"],
+    helps: &["Repair the server"],
+    never: &["app does not answer"],
+    calm: RULE.calm + FAIL_TIMEOUT,
+    ..RULE
+};
 
 const DEAD: Rule = Rule {
     severity: Severity::Bad,
@@ -58,36 +49,25 @@ const DEAD: Rule = Rule {
 };
 
 #[test]
-fn an_origin_that_closes_all_connections_is_reported_as_dead() {
+fn an_origin_that_answers_500_or_whose_servers_are_dead_is_reported_as_such_and_in_the_lines() {
     let servers = [Server::start(), Server::start()];
-    let gateway = two(&servers);
+    let addresses = servers.each_ref().map(Server::address);
+    let origin = format!("max_fails = 1\nfail_timeout = \"{FAIL_TIMEOUT}s\"");
+    let gateway = Gateway::start(&app(&addresses, &origin, ""));
     let _steady = steady(&gateway, STEADY, |_| get("/"));
     let be = |mode| servers.iter().for_each(|it| it.be(mode));
-    let mut incident = Incident::begin(&gateway, &DEAD, || be(Mode::Close));
+    let incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
+    let mut incident = incident.waiting_for_end();
     incident.reported();
     incident.end(|| be(Mode::Fine));
-}
-
-const ONE_DEAD: Rule = Rule {
-    worst: Severity::Warn,
-    about: Some("app"),
-    says: &["1 of 2", "app"],
-    helps: &["Repair the server"],
-    never: &["app does not answer"],
-    calm: RULE.calm + FAIL_TIMEOUT,
-    ..RULE
-};
-
-#[test]
-fn one_dead_server_of_two_is_reported_by_its_address() {
-    let servers = [Server::start(), Server::start()];
-    let gateway = two(&servers);
-    let _steady = steady(&gateway, STEADY, |_| get("/"));
     let [_, dead] = &servers;
     let incident = Incident::begin(&gateway, &ONE_DEAD, || dead.be(Mode::Close));
     let mut incident = incident.saying(regex::escape(&dead.address().to_string()));
     incident.reported();
     incident.end(|| dead.be(Mode::Fine));
+    let mut incident = Incident::begin(&gateway, &DEAD, || be(Mode::Close));
+    incident.reported();
+    incident.end(|| be(Mode::Fine));
 }
 
 /// Milliseconds of an answer in the usual time, on a busy machine.
@@ -118,7 +98,7 @@ const HANGS: Rule = Rule {
         parts: &["app"],
     }),
     metrics: &[Series {
-        name: "drip_origin_oldest_request_seconds",
+        name: OLDEST,
         labels: &[("origin", "app")],
         is: Is::AtLeast(3.0),
     }],
@@ -158,34 +138,6 @@ fn seconds(headline: &Value) -> Option<f64> {
     seconds.ok().filter(|_| headline["severity"] == "bad")
 }
 
-const HANGS_AT_GATE: Rule = Rule {
-    titles: &["wait|reject"],
-    never_helps: &["max_in_flight"],
-    never: &[
-        r"\bfine\b",
-        r"\bidle\b",
-        "no requests are waiting",
-        "raise .*rate",
-    ],
-    ..HANGS
-};
-
-#[test]
-fn an_origin_that_hangs_behind_a_gate_is_never_given_more_requests() {
-    let server = Server::start();
-    let gate = "max_in_flight = 20\nmax_queue = 100\nqueue_timeout = \"5s\"";
-    let gateway = Gateway::start(&app(&[server.address()], gate, ""));
-    let _steady = steady(&gateway, STEADY, |_| get("/"));
-    let mut incident = Incident::begin(&gateway, &HANGS_AT_GATE, || server.be(Mode::Hang));
-    crowd(&gateway, 600, |_| get("/"));
-    incident.reported();
-    // Requests reach `queue_timeout`.
-    thread::sleep(Duration::from_secs(3));
-    server.be(Mode::Fine);
-    thread::sleep(Duration::from_secs(1));
-    incident.end(|| ());
-}
-
 const SLOWER: Rule = Rule {
     worst: Severity::Warn,
     about: Some("app"),
@@ -203,4 +155,37 @@ fn an_origin_that_becomes_slow_is_reported_with_what_was_usual() {
     let mut incident = Incident::begin(&gateway, &SLOWER, || server.be(Mode::Slow));
     incident.reported();
     incident.end(|| server.be(Mode::Fine));
+}
+
+const DEPLOY: Rule = Rule {
+    within: 4,
+    about: Some("app"),
+    says: &["refused|refuses", "app"],
+    helps: &["hold"],
+    never: &["raise", "certificate", "resol"],
+    ..RULE
+};
+
+#[test]
+fn an_origin_that_restarts_is_reported_with_hold_and_one_that_stays_down_is_to_be_started() {
+    let address = free_address();
+    let listen = || Origin::at(&address.to_string(), answer_once);
+    let mut origin = Some(listen());
+    let gateway = Gateway::start(&app(&[address], "", ""));
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let incident = Incident::begin(&gateway, &DEPLOY, || origin = None);
+    let began = now();
+    let mut incident = incident.saying(regex::escape(&address.to_string()));
+    incident.reported();
+    // One that stays down is to be started.
+    loop {
+        let headline = incident.latest();
+        let remedy = headline["remedy"].as_str().unwrap_or_default();
+        if has(remedy, "Start|Repair|port") && !has(remedy, r"^[^.;]*\bhold\b") {
+            break;
+        }
+        let limit = Duration::from_secs(13) + pauses(began);
+        assert!(began.elapsed() < limit, "{headline:#}");
+    }
+    incident.end(|| origin = Some(listen()));
 }

@@ -30,12 +30,6 @@ fn file(origin: &TlsOrigin, own: &str) -> String {
 /// The fields of the certificate that the gateway shows.
 const SHOWS: &str = "client_cert = \"a.pem\"\nclient_key = \"a.key\"";
 
-/// Such a gateway, which shows no certificate.
-fn before(origin: &TlsOrigin, site: Site) -> Gateway {
-    site.write(&file(origin, ""));
-    started(site)
-}
-
 const ORIGIN_EXPIRED: Rule = Rule {
     within: 6,
     severity: Severity::Bad,
@@ -55,19 +49,6 @@ const ORIGIN_EXPIRED: Rule = Rule {
     ..RULE
 };
 
-#[test]
-fn an_expired_certificate_of_an_origin_is_reported_with_its_date() {
-    let site = Site::new();
-    let ca = authority(site.folder(), "ca");
-    let origin = TlsOrigin::start(&ca, LONG_AGO);
-    let gateway = before(&origin, site);
-    let mut requests = None;
-    let begin = || requests = Some(steady(&gateway, STEADY, |_| get("/")));
-    let mut incident = Incident::begin(&gateway, &ORIGIN_EXPIRED, begin);
-    incident.reported();
-    incident.end(|| origin.show(&ca, in_days(YEARS)));
-}
-
 const ORIGIN_EXPIRES: Rule = Rule {
     worst: Severity::Warn,
     about: Some("app"),
@@ -77,61 +58,69 @@ const ORIGIN_EXPIRES: Rule = Rule {
 };
 
 #[test]
-fn a_certificate_of_an_origin_that_expires_soon_is_reported_until_there_is_a_new_one() {
+fn a_certificate_of_an_origin_that_has_expired_or_expires_soon_is_reported_with_its_date() {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
     let soon = in_days(9);
-    let origin = TlsOrigin::start(&ca, soon);
-    let gateway = before(&origin, site);
-    let mut requests = None;
-    let begin = || requests = Some(steady(&gateway, STEADY, |_| get("/")));
-    let incident = Incident::begin(&gateway, &ORIGIN_EXPIRES, begin);
-    let mut incident = incident.saying(format!("[89] days|{}", date(soon)));
-    incident.reported();
-    incident.end(|| origin.show(&ca, in_days(YEARS)));
-}
-
-/// A gateway with the pair `a.pem` and `a.key`. `server`: more fields of `[server.tls]`.
-fn with_pair(site: Site, origin: &Server, server: &str) -> Gateway {
-    let tls = format!("[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n{server}\n");
-    site.write(&(tls + &app(&[origin.address()], "", "")));
-    started(site)
+    let soon_says = format!("[89] days|{}", date(soon));
+    for (rule, end, says) in [
+        (&ORIGIN_EXPIRED, LONG_AGO, "2020-01-02"),
+        (&ORIGIN_EXPIRES, soon, &*soon_says),
+    ] {
+        let site = Site::new();
+        fs::write(site.folder().join("ca.pem"), ca.pem()).expect("a file");
+        let origin = TlsOrigin::start(&ca, end, false);
+        site.write(&file(&origin, ""));
+        let gateway = started(site);
+        let mut requests = None;
+        let begin = || requests = Some(steady(&gateway, STEADY, |_| get("/")));
+        let mut incident = Incident::begin(&gateway, rule, begin).saying(says);
+        incident.reported();
+        incident.end(|| origin.show(&ca, in_days(YEARS)));
+    }
 }
 
 const EXPIRES_SOON: Rule = Rule {
     worst: Severity::Warn,
-    says: &[r"a\.pem"],
-    helps: &["renew"],
+    titles: &[r"a\.pem", r"old\.pem", "origin app"],
+    helps: &["renew|client_ca"],
     log: Some(Line {
         levels: &["WARN"],
         parts: &[r"a\.pem|certificate"],
+    }),
+    check: Some(Check {
+        status: 0,
+        parts: &["warning", "client_ca", "2020-01-02"],
     }),
     ..RULE
 };
 
 #[test]
-fn a_certificate_that_expires_soon_is_reported_from_the_start() {
+fn certificates_of_the_gateway_and_of_its_clients_that_expire_are_reported_from_the_start() {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
     let soon = in_days(9);
     write_pair(site.folder(), &ca, soon);
-    let server = Server::start();
+    write_expired_authority(site.folder(), "old");
+    let origin = TlsOrigin::start(&ca, in_days(YEARS), false);
+    let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"old.pem\"\n";
+    site.write(&format!("{tls}{}", file(&origin, SHOWS)));
     let began = now();
-    let gateway = with_pair(site, &server, "");
-    let incident = Incident::since(&gateway, &EXPIRES_SOON, began);
-    let mut incident = incident.saying(format!("[89] days|{}", date(soon)));
+    let gateway = started(site);
+    let mut incident = Incident::since(&gateway, &EXPIRES_SOON, began);
     incident.reported();
     let value = gateway.metrics().value(EXPIRES, &[("of", "server")]);
-    let value = value.expect("the metric");
     #[allow(clippy::cast_precision_loss, reason = "a time of this century")]
     let soon_as_float = soon as f64;
-    assert!((value - soon_as_float).abs() < 0.5, "{value} is not {soon}");
-    let day = date(soon);
-    let says = Box::leak(Box::new(day));
-    let parts: &'static [&'static str] = Box::leak(Box::new(["warning", "cert", says.as_str()]));
-    let check = Check { status: 0, parts };
-    check.hold_for(&gateway);
-    // The certificate is the same still.
+    let is_soon = value.is_some_and(|value| (value - soon_as_float).abs() < 0.5);
+    assert!(is_soon, "{value:?} is not {soon}");
+    for parts in [
+        &["warning", "cert", "days"],
+        &["warning", "client_cert", "days"],
+    ] {
+        Check { status: 0, parts }.hold_of(&gateway.site.file());
+    }
+    // The certificates are the same still.
     incident.leave();
 }
 
@@ -172,21 +161,6 @@ const EXPIRED: Rule = Rule {
     ..RULE
 };
 
-#[test]
-fn an_expired_certificate_is_reported_with_the_handshakes_that_fail() {
-    let site = Site::new();
-    let ca = authority(site.folder(), "ca");
-    write_pair(site.folder(), &ca, in_days(YEARS));
-    let server = Server::start();
-    let gateway = with_pair(site, &server, "");
-    let folder = gateway.site.folder().to_owned();
-    let _clients = clients(&gateway, &ca);
-    let begin = || write_pair(&folder, &ca, LONG_AGO);
-    let mut incident = Incident::begin(&gateway, &EXPIRED, begin);
-    incident.reported();
-    incident.end(|| write_pair(&folder, &ca, in_days(YEARS)));
-}
-
 const NOT_ITS_KEY: Rule = Rule {
     worst: Severity::Warn,
     says: &[
@@ -204,75 +178,25 @@ const NOT_ITS_KEY: Rule = Rule {
 };
 
 #[test]
-fn a_renewed_certificate_without_its_key_is_reported_until_the_key_is_there() {
+fn a_certificate_that_expires_or_lacks_its_key_is_reported_until_both_files_are_right() {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
     write_pair(site.folder(), &ca, in_days(YEARS));
     let server = Server::start();
-    let gateway = with_pair(site, &server, "");
+    let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n".to_owned();
+    site.write(&(tls + &app(&[server.address()], "", "")));
+    let gateway = started(site);
     let folder = gateway.site.folder().to_owned();
     let _clients = clients(&gateway, &ca);
+    let begin = || write_pair(&folder, &ca, LONG_AGO);
+    let mut incident = Incident::begin(&gateway, &EXPIRED, begin);
+    incident.reported();
+    incident.end(|| write_pair(&folder, &ca, in_days(YEARS)));
     let (_, pem, key) = pair(&ca, in_days(YEARS));
     let begin = || fs::write(folder.join("a.pem"), pem).expect("a file");
     let mut incident = Incident::begin(&gateway, &NOT_ITS_KEY, begin);
     incident.reported();
     incident.end(|| fs::write(folder.join("a.key"), key.serialize_pem()).expect("a file"));
-}
-
-const CLIENTS_AUTHORITY: Rule = Rule {
-    says: &[r"client_ca|old\.pem", "2020-01-02"],
-    check: Some(Check {
-        status: 0,
-        parts: &["warning", "client_ca", "2020-01-02"],
-    }),
-    ..RULE
-};
-
-#[test]
-fn an_expired_authority_of_clients_is_reported() {
-    let site = Site::new();
-    let ca = authority(site.folder(), "ca");
-    write_pair(site.folder(), &ca, in_days(YEARS));
-    write_expired_authority(site.folder(), "old");
-    let server = Server::start();
-    let began = now();
-    let gateway = with_pair(site, &server, "client_ca = \"old.pem\"");
-    let mut incident = Incident::since(&gateway, &CLIENTS_AUTHORITY, began);
-    incident.reported();
-    incident.leave();
-}
-
-const CLIENT_CERT_EXPIRES: Rule = Rule {
-    worst: Severity::Warn,
-    about: Some("app"),
-    says: &["app"],
-    helps: &["client_cert"],
-    log: Some(Line {
-        levels: &["WARN"],
-        parts: &["app"],
-    }),
-    ..RULE
-};
-
-#[test]
-fn a_client_cert_that_expires_soon_is_reported_until_the_file_is_renewed() {
-    let site = Site::new();
-    let ca = authority(site.folder(), "ca");
-    let soon = in_days(9);
-    write_pair(site.folder(), &ca, soon);
-    let origin = TlsOrigin::start(&ca, in_days(YEARS));
-    site.write(&file(&origin, SHOWS));
-    let began = now();
-    let gateway = started(site);
-    let incident = Incident::since(&gateway, &CLIENT_CERT_EXPIRES, began);
-    let mut incident = incident.saying(format!("[89] days|{}", date(soon)));
-    incident.reported();
-    let check = Check {
-        status: 0,
-        parts: &["warning", "client_cert", "days"],
-    };
-    check.hold_for(&gateway);
-    incident.end(|| write_pair(gateway.site.folder(), &ca, in_days(YEARS)));
 }
 
 const CLIENT_CERT_REFUSED: Rule = Rule {
@@ -291,7 +215,7 @@ fn an_origin_that_refuses_the_certificate_of_the_gateway_is_reported_with_its_fi
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
     write_pair(site.folder(), &ca, in_days(YEARS));
-    let origin = TlsOrigin::requiring(&ca, in_days(YEARS));
+    let origin = TlsOrigin::start(&ca, in_days(YEARS), true);
     site.write(&file(&origin, SHOWS));
     let gateway = started(site);
     let _requests = steady(&gateway, STEADY, |_| get("/"));

@@ -1,4 +1,4 @@
-//! Zones: an abuser, a rate that is too low, floods of keys, and queues.
+//! Zones: abusers, and a rate that is too low.
 
 use std::thread;
 use std::time::Duration;
@@ -6,9 +6,10 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::Value;
 
-use super::clients::{STEADY, crowd, get, steady};
+use super::clients::{STEADY, get, steady};
 use super::driver::{Incident, RULE, Rule, Severity, has, text};
 use super::servers::{Server, limited};
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, now};
 
 /// Twenty users of 25 requests a second together.
@@ -33,18 +34,40 @@ const ABUSER: Rule = Rule {
     ..RULE
 };
 
+const SECOND: Rule = Rule {
+    cause: Some("rejecting"),
+    says: &[r"second causes 100 % of the rejections\."],
+    helps: &["One client asks for more than its limit"],
+    never: &["greedy causes"],
+    ..ABUSER
+};
+
 #[test]
-fn one_abuser_beside_many_users_is_reported_by_its_key() {
+fn an_abuser_beside_many_users_is_reported_by_its_key_and_not_for_the_next_one() {
     let server = Server::start();
     let gateway = by_key(&server, "5r/s", "burst = 5, nodelay = true");
     let _users = steady(&gateway, STEADY, user);
+    let ask = |millis, key: &'static str| {
+        let target = format!("/?key={key}");
+        steady(&gateway, Duration::from_millis(millis), move |_| {
+            get(&*target)
+        })
+    };
     let mut abuser = None;
-    let mut incident = Incident::begin(&gateway, &ABUSER, || {
-        let every = Duration::from_millis(20);
-        abuser = Some(steady(&gateway, every, |_| get("/?key=greedy")));
-    });
+    let begin = || abuser = Some(ask(20, "greedy"));
+    let mut incident = Incident::begin(&gateway, &ABUSER, begin);
     incident.reported();
-    incident.end(|| drop(abuser));
+    let line = gateway.wait_for_line("limiting requests");
+    assert!(has(&line, r"excess=\d+(\.\d{1,2})?( |$)"), "{line}");
+    incident.end(|| abuser = None);
+    // The first one has far more rejections in the last minute for as long as the second one is told of.
+    let begin = || abuser = Some(ask(40, "second"));
+    let mut incident = Incident::begin(&gateway, &SECOND, begin);
+    incident.reported();
+    thread::sleep(Duration::from_secs(day_or_night(2, 3)));
+    let last = text(&incident.latest());
+    assert!(last.contains("second causes"), "{last}");
+    incident.end(|| abuser = None);
 }
 
 const LOW_RATE: Rule = Rule {
@@ -84,7 +107,8 @@ fn a_rate_that_is_too_low_for_all_is_never_advised_below_what_comes() {
     });
     let began = now();
     incident.reported();
-    thread::sleep(Duration::from_secs(30).saturating_sub(began.elapsed()));
+    let span = Duration::from_secs(day_or_night(12, 30));
+    thread::sleep(span.saturating_sub(began.elapsed()));
     for seen in incident.seen() {
         let headline = seen.headline;
         if let Some(rate) = advised(&headline) {
@@ -96,60 +120,4 @@ fn a_rate_that_is_too_low_for_all_is_never_advised_below_what_comes() {
     drop(clients);
     // Hundreds wait still.
     incident.leave();
-}
-
-const FLOOD: Rule = Rule {
-    worst: Severity::Warn,
-    about: Some("per_key"),
-    says: &["new keys"],
-    helps: &["new_keys"],
-    never_helps: &["max_keys.*new_keys"],
-    ..RULE
-};
-
-#[test]
-fn a_flood_of_invented_keys_is_reported() {
-    let server = Server::start();
-    let gateway = by_key(&server, "5r/s", "burst = 5, nodelay = true");
-    let _users = steady(&gateway, STEADY, user);
-    let mut flood = None;
-    let mut incident = Incident::begin(&gateway, &FLOOD, || {
-        let invented = |nth| get(format!("/?key=invented{nth}"));
-        flood = Some(steady(&gateway, Duration::from_millis(5), invented));
-    });
-    incident.reported();
-    incident.end(|| drop(flood));
-}
-
-const LONG_QUEUE: Rule = Rule {
-    worst: Severity::Warn,
-    about: Some("per_key"),
-    says: &["wait", "per_key"],
-    helps: &["if .*raise .*rate"],
-    // The queue lasts for 6 s.
-    calm: 15,
-    ..RULE
-};
-
-#[test]
-fn a_long_queue_is_reported_with_the_condition_for_more_rate() {
-    let server = Server::start();
-    let gateway = by_key(&server, "10r/s", "burst = 200");
-    let _users = steady(&gateway, STEADY, user);
-    let begin = || crowd(&gateway, 60, |_| get("/?key=patient"));
-    let mut incident = Incident::begin(&gateway, &LONG_QUEUE, begin);
-    incident.reported();
-    // It ends by itself, after 6 s in all.
-    incident.end(|| ());
-}
-
-#[test]
-fn lines_about_rejections_have_short_numbers() {
-    let server = Server::start();
-    let gateway = by_key(&server, "5r/s", "burst = 5, nodelay = true");
-    let greedy = steady(&gateway, Duration::from_millis(13), |_| get("/?key=greedy"));
-    let line = gateway.wait_for_line("limiting requests");
-    drop(greedy);
-    assert!(line.contains(" excess="), "{line}");
-    assert!(!has(&line, r"excess=\d+\.\d{3,}"), "{line}");
 }

@@ -33,13 +33,15 @@ mod watch;
 pub mod wire;
 pub mod workers;
 
-use std::net::TcpListener;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use rustix::net::Shutdown;
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, bind, connect, socket_with};
 
 pub use client::{Client, fetch, fetch_with};
 pub use crowd::Crowd;
@@ -74,6 +76,22 @@ pub fn listen(address: &str) -> TcpListener {
     let listener = TcpListener::bind(address).expect("a port");
     rustix::net::listen(&listener, 4096).expect("a longer backlog");
     listener
+}
+
+/// A connection from this local address, with a receive buffer of this many bytes.
+pub fn connect_from(
+    from: Ipv4Addr,
+    to: SocketAddr,
+    buffer: Option<usize>,
+) -> io::Result<TcpStream> {
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    if let Some(size) = buffer {
+        set_socket_recv_buffer_size(&socket, size)?;
+    }
+    bind(&socket, &SocketAddr::from((from, 0)))?;
+    connect(&socket, &to)?;
+    Ok(TcpStream::from(socket))
 }
 
 /// How long to wait for an answer or an event. Only a failing test waits this long: a busy machine may stand still for

@@ -1,6 +1,5 @@
 //! What holds for all headlines.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -56,33 +55,12 @@ fn settings_of(remedy: &str) -> impl Iterator<Item = &str> {
     quoted.filter(|word| has(word, "^[a-z][a-z0-9_.]*$") && !word.contains(char::is_uppercase))
 }
 
-/// Returns whether the file has such a field or table. Parameters of the kernel are not of the file.
+/// Returns whether the schema of the file has such a field or table. Parameters of the kernel are not of the file.
 fn is_setting(name: &str) -> bool {
+    static SCHEMA: LazyLock<String> = LazyLock::new(|| {
+        let output = drip().arg("schema").output().expect("it runs");
+        String::from_utf8(output.stdout).expect("text")
+    });
     let last = name.rsplit('.').next().unwrap_or_default();
-    name.starts_with("net.") || SETTINGS.contains(last)
-}
-
-/// All names of the schema of the file.
-static SETTINGS: LazyLock<HashSet<String>> = LazyLock::new(|| {
-    let output = drip().arg("schema").output().expect("it runs");
-    let schema = serde_json::from_slice(&output.stdout).expect("JSON");
-    let mut names = HashSet::new();
-    collect(&schema, &mut names);
-    assert!(names.contains("max_in_flight"), "{names:?}");
-    names
-});
-
-fn collect(schema: &Value, names: &mut HashSet<String>) {
-    if let Value::Object(fields) = schema {
-        if let Some(Value::Object(properties)) = fields.get("properties") {
-            names.extend(properties.keys().cloned());
-        }
-        for value in fields.values() {
-            collect(value, names);
-        }
-    } else if let Value::Array(items) = schema {
-        for item in items {
-            collect(item, names);
-        }
-    }
+    name.starts_with("net.") || SCHEMA.contains(&format!("\"{last}\": {{"))
 }

@@ -12,9 +12,6 @@ use super::watch::{Seen, Watch};
 use super::{general, lines};
 use crate::support::{Gateway, Metrics, all_pauses, note_pauses, now};
 
-/// Whether all tests check that each line `began:` has the level and the remedy of its headline.
-const LINES_HAVE_LEVELS: bool = true;
-
 /// Calm traffic before each incident.
 const CALM_BEFORE: Duration = Duration::from_secs(3);
 /// How long the first seconds of a gateway are measured, at most.
@@ -34,7 +31,8 @@ pub struct Incident<'a> {
     /// Patterns of the rule that only the test knows, such as addresses.
     more: Vec<String>,
     reported: Option<Value>,
-    checks_lines: bool,
+    /// Whether the log must say that it ended.
+    waits_for_end: bool,
 }
 
 /// How much longer something may take since `began`: what the machine has not given to this process, which the gateway may
@@ -81,7 +79,7 @@ impl<'a> Incident<'a> {
             before: None,
             more: Vec::new(),
             reported: None,
-            checks_lines: false,
+            waits_for_end: false,
         }
     }
 
@@ -91,9 +89,9 @@ impl<'a> Incident<'a> {
         self
     }
 
-    /// Also checks the lines that say what began and ended: their levels, the remedy, and that there is one after the end.
-    pub fn checking_lines(mut self) -> Self {
-        self.checks_lines = true;
+    /// Also waits for the line that says that the incident ended.
+    pub fn waiting_for_end(mut self) -> Self {
+        self.waits_for_end = true;
         self
     }
 
@@ -112,7 +110,7 @@ impl<'a> Incident<'a> {
                 println!("reported after {took:.1?}: {}", headline["title"]);
                 self.reported = Some(headline.clone());
                 if let Some(check) = &self.rule.check {
-                    check.hold_for(self.gateway);
+                    check.hold_of(&self.gateway.site.file());
                 }
                 thread::sleep(lasts());
                 return headline.clone();
@@ -217,37 +215,32 @@ impl<'a> Incident<'a> {
         let Some(reported) = &self.reported else {
             return;
         };
-        let lines = self.gateway.log_lines();
+        let mut lines = self.gateway.log_lines();
+        lines.retain(|(at, _)| *at >= self.began);
         let too_early = lines::ended(&lines, reported, ended);
         assert!(too_early.is_empty(), "it goes on: {too_early:#?}");
-        if LINES_HAVE_LEVELS || self.checks_lines {
-            self.check_begin(reported);
-        }
-        if self.checks_lines {
+        self.check_begin(reported);
+        if self.waits_for_end {
             self.wait_for_end(reported, ended);
         }
     }
 
-    /// Checks the lines that say what began.
+    /// Checks the lines that say what began. One that follows another of its cause may be a part of it.
     fn check_begin(&self, reported: &Value) {
-        let lines = self.gateway.log_lines().into_iter();
-        let lines: Vec<_> = lines
-            .filter(|(at, _)| *at >= self.began)
-            .map(|(_, line)| line)
-            .collect();
-        let headlines: Vec<_> = self.seen().into_iter().map(|it| it.headline).collect();
         let cause = reported["cause"].as_str().unwrap_or_default();
-        let wrong = lines::began(&lines, &headlines, cause);
+        let all = self.gateway.log_lines();
+        let mut of_cause = all.iter().filter(|(_, line)| lines::begins(line, cause));
+        assert!(of_cause.next().is_some(), "no line says that {cause} began");
+        let since = all.into_iter().filter(|(at, _)| *at >= self.began);
+        let since: Vec<_> = since.map(|(_, line)| line).collect();
+        let headlines: Vec<_> = self.seen().into_iter().map(|it| it.headline).collect();
+        let wrong = lines::began(&since, &headlines);
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
     /// Waits for the line that says that the incident ended.
     fn wait_for_end(&self, reported: &Value, ended: Instant) {
-        loop {
-            let lines = self.gateway.log_lines();
-            if !lines::ended(&lines, reported, now()).is_empty() {
-                return;
-            }
+        while lines::ended(&self.gateway.log_lines(), reported, now()).is_empty() {
             let limit = Duration::from_secs(ENDS_WITHIN) + pauses(ended);
             assert!(ended.elapsed() < limit, "it never ended: {reported:#}");
             thread::sleep(LOOK);

@@ -7,12 +7,10 @@
 //! | `lines` | lines of standard error: their levels, and which incidents they begin and end |
 //! | `watch` | all headlines of a gateway while a test runs |
 //! | `quiet` | what is calm |
-//! | `check` | what `drip check` says |
 //! | `incident` | an incident, from its begin to the calm after it |
 //!
 //! `tests/counterparts/redis/incidents.rs` includes this folder, too.
 
-mod check;
 pub mod general;
 pub mod incident;
 pub mod lines;
@@ -20,6 +18,6 @@ pub mod quiet;
 pub mod rule;
 pub mod watch;
 
-pub use incident::{Incident, lasts, pauses};
-pub use quiet::{is_calm, stays_quiet};
+pub use incident::{Incident, pauses};
+pub use quiet::stays_quiet;
 pub use rule::{Check, Is, Line, RULE, Rule, Series, Severity, has, text};

@@ -3,10 +3,13 @@
 //! A rule is data. Its patterns are regular expressions without regard to case; most are words with `|` between them.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Mutex;
 
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
+
+use crate::support::drip;
 
 /// How much a headline matters, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,6 +124,20 @@ impl Is {
 pub struct Check {
     pub status: i32,
     pub parts: &'static [&'static str],
+}
+
+impl Check {
+    /// Fails if `drip check` says something else of this file.
+    pub fn hold_of(&self, file: &Path) {
+        let mut command = drip();
+        let output = command.args(["check", "-c"]).arg(file).output();
+        let output = output.expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(self.status), "{text}");
+        let is_line = |line: &str| self.parts.iter().all(|part| has(line, part));
+        let is_there = self.parts.is_empty() || text.lines().any(is_line);
+        assert!(is_there, "no line has {:?}: {text}", self.parts);
+    }
 }
 
 /// Returns whether `text` has the pattern in it, without regard to case.
