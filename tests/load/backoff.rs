@@ -169,22 +169,3 @@ fn what_one_key_provokes_slows_nobody_down() {
         assert_eq!(status, if is_for_all { 503 } else { 200 });
     }
 }
-
-/// What is slow for several keys is the origin's, and what is slow for the only one.
-#[test]
-fn slow_pages_lower_places() {
-    let origin = Origin::answering(|exchange| {
-        if exchange.target().contains("slow") {
-            thread::sleep(400 * MS);
-        }
-        exchange.reply(b"ok")
-    });
-    let shared = SHARED.replace("share", "max_in_flight = 50\nshare") + "slow = \"200ms\"\n";
-    for keys in [&["slow1", "slow2", "a"][..], &["slow"]] {
-        let gateway = Gateway::start(&gated(&origin, &shared));
-        eventually("places are cut", || {
-            ask_as(&gateway, keys, SECOND);
-            backoffs(&gateway, "slow") > 0
-        });
-    }
-}

@@ -47,43 +47,30 @@ fn answer(exchange: &mut Exchange, sent: &Sent, seed: u64) -> std::io::Result<()
     ]);
     let kind = rng.within(0, 100);
     let is_head = exchange.head.first_line.starts_with("HEAD");
-    match kind {
+    let length = body.len();
+    let (head, mut body) = match kind {
         0..12 => {
-            exchange.send(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\n")?;
-            if !is_head {
-                exchange.send(b"busy")?;
-            }
+            let head = "503 Service Unavailable\r\nContent-Length: 4";
+            (head.to_owned(), b"busy".to_vec())
         }
         12..18 => return Exchange::close(),
         18..24 if !is_head => {
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
-                body.len() + 1
-            );
-            exchange.send(head.as_bytes())?;
-            exchange.send(&body)?;
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", length + 1);
+            exchange.send(&[head.as_bytes(), &body].concat())?;
             return Exchange::close();
         }
-        _ => {
-            let chunked = kind.is_multiple_of(2) && !is_head;
-            let framing = if chunked {
-                "Transfer-Encoding: chunked".to_owned()
-            } else {
-                format!("Content-Length: {}", body.len())
-            };
-            let head = format!("HTTP/1.1 200 OK\r\n{control}{framing}\r\n\r\n");
-            // It is complete once its last byte is on the way; so this is not later.
-            let all = match (is_head, chunked) {
-                (true, _) => head.into_bytes(),
-                (false, false) => [head.as_bytes(), &body].concat(),
-                (false, true) => {
-                    let size = format!("{:x}\r\n", body.len());
-                    [head.as_bytes(), size.as_bytes(), &body, b"\r\n0\r\n\r\n"].concat()
-                }
-            };
-            exchange.send(&all)?;
+        _ if kind.is_multiple_of(2) => {
+            let head = format!("200 OK\r\n{control}Transfer-Encoding: chunked");
+            let size = format!("{length:x}\r\n");
+            (head, [size.as_bytes(), &body, b"\r\n0\r\n\r\n"].concat())
         }
+        _ => (format!("200 OK\r\n{control}Content-Length: {length}"), body),
+    };
+    if is_head {
+        body.clear();
     }
+    // It is complete once its last byte is on the way; so this is not later.
+    exchange.send(&[b"HTTP/1.1 ", head.as_bytes(), b"\r\n\r\n", &body].concat())?;
     let mut complete = sent.complete.lock().expect("no panic");
     complete.push((number, now()));
     Ok(())

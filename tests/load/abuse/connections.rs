@@ -1,10 +1,10 @@
 //! Very many connections that do nothing.
 
 use crate::load::abuse::crowd::{One, raise_descriptors};
-use crate::load::abuse::{KB, MORE_DESCRIPTORS, long_until, open_gateway};
+use crate::load::abuse::{KB, MORE_DESCRIPTORS, open_gateway};
 use crate::support::others::Others;
 use crate::support::process::Process;
-use crate::support::{Client, Origin, alone, eventually, quarter_alone};
+use crate::support::{Origin, alone, eventually};
 
 /// As many as the limit of file descriptors allows, minus some for the test and the gateway.
 const MOST: usize = 20_000;
@@ -17,7 +17,7 @@ const LOAD: f64 = 0.05;
 
 /// Waits until the clients that sent a request, one in ten, have their response.
 fn answered(crowd: &mut [One]) {
-    long_until("those who asked are answered", || {
+    eventually("those who asked are answered", || {
         crowd.iter_mut().step_by(10).all(|one| {
             one.take(usize::MAX);
             one.got.ends_with(b"ok")
@@ -50,14 +50,14 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
             answered(&mut crowd);
         }
     }
-    long_until("they are all taken", || process.descriptors() >= count);
+    eventually("they are all taken", || process.descriptors() >= count);
     answered(&mut crowd);
     let grown = process.memory().saturating_sub(memory);
     let each = grown / u64::try_from(count).expect("few");
     println!("{count} idle connections, {each} bytes each");
     assert!(each < 32 * KB, "{each} bytes for an idle connection");
     // The last of them may still be on their way to their worker, and on a busy machine the same work takes longer at times.
-    long_until("they take no time", || {
+    eventually("they take no time", || {
         let load = process.load();
         println!("{load:.2} of a core, without them {without:.2}");
         load < without + LOAD
@@ -69,41 +69,8 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
     others.check();
 
     drop(crowd);
-    long_until("their descriptors are free again", || {
+    eventually("their descriptors are free again", || {
         process.descriptors() <= descriptors + MORE_DESCRIPTORS
     });
     Others::start(&gateway).check();
-}
-
-#[test]
-fn connections_past_the_most_wait_until_others_have_gone() {
-    let _alone = quarter_alone();
-    let origin = Origin::start();
-    let gateway = open_gateway(&origin, "max_connections = 40");
-    let others = Others::on_one_connection(&gateway);
-    let process = Process::of(gateway.id());
-    let before = process.descriptors();
-    let crowd: Vec<_> = (0..60)
-        .map(|nth| One::connect(gateway.address(), nth))
-        .collect();
-    // One connection is that of the others.
-    eventually("the gateway has taken what it may", || {
-        process.descriptors() >= before + 39
-    });
-    // It is behind the connections in the kernel's queue.
-    let mut newcomer = Client::ask(gateway.address(), "/?key=new");
-    let load = process.load();
-    assert!(load < 0.3, "{load:.2} of a core to let them wait");
-    let taken = process.descriptors() - before;
-    assert!(taken < 39 + 10, "it has taken {taken}");
-    assert!(
-        !origin
-            .arrivals()
-            .iter()
-            .any(|arrival| arrival.target.contains("new")),
-        "it has been taken"
-    );
-    others.check();
-    drop(crowd);
-    assert_eq!(newcomer.answer().status, 200);
 }

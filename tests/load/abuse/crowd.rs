@@ -1,12 +1,13 @@
+//! Many connections in one thread.
+
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+use rustix::net::sockopt::set_socket_linger;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::support::now;
+use crate::support::{connect_from, now};
 
 /// One of many connections that one thread handles.
 #[derive(Debug)]
@@ -21,22 +22,9 @@ pub struct One {
 impl One {
     /// Connects from one of several local addresses, which together have enough ports.
     pub fn connect(to: SocketAddr, nth: usize) -> Self {
-        Self::with_buffer(to, nth, None)
-    }
-
-    /// The same, with a receive buffer of this many bytes.
-    pub fn with_buffer(to: SocketAddr, nth: usize, buffer: Option<usize>) -> Self {
-        let flags = SocketFlags::CLOEXEC;
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None);
-        let socket = socket.expect("a file descriptor");
-        if let Some(size) = buffer {
-            set_socket_recv_buffer_size(&socket, size).expect("a socket");
-        }
         let last = u8::try_from(2 + nth % 8).expect("few");
-        let from = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, last), 0);
-        bind(&socket, &from).expect("a port");
-        connect(&socket, &to).expect("the gateway takes a connection");
-        let stream = TcpStream::from(socket);
+        let stream = connect_from([127, 0, 0, last].into(), to, None);
+        let stream = stream.expect("the gateway takes a connection");
         stream.set_nonblocking(true).expect("a socket");
         stream.set_nodelay(true).expect("a socket");
         Self {

@@ -5,23 +5,23 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use crate::load::abuse::{MB, MORE_DESCRIPTORS, long_until, open_gateway};
+use crate::load::abuse::{MB, MORE_DESCRIPTORS, open_gateway};
 use crate::support::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS,
     WINDOW_UPDATE, frame,
 };
+use crate::support::night::day_or_night;
 use crate::support::others::Others;
 use crate::support::process::Process;
-use crate::support::{Gateway, Origin, half_alone, now};
+use crate::support::{Gateway, Origin, eventually, half_alone, now};
 
-/// How long each flood lasts.
-const SPAN: Duration = Duration::from_secs(3);
 /// A gateway that takes nothing for so long has stopped reading.
 const STALL: Duration = Duration::from_millis(500);
 
 const CANCEL: u32 = 8;
 
-/// The fields of a request for a target of less than 127 bytes, without an index or Huffman's code.
+/// The fields of a request for a target of less than 127 bytes, without an index or Huffman's code. `method`: 0x82 is GET,
+/// 0x83 POST.
 fn fields(method: u8, target: &str) -> Vec<u8> {
     let mut fields = vec![method, 0x86];
     for (index, value) in [(4, target), (1, "a.test")] {
@@ -33,10 +33,6 @@ fn fields(method: u8, target: &str) -> Vec<u8> {
 
 fn get(target: &str) -> Vec<u8> {
     fields(0x82, target)
-}
-
-fn post(target: &str) -> Vec<u8> {
-    fields(0x83, target)
 }
 
 /// The stream of the `nth` request.
@@ -73,7 +69,7 @@ fn connect(gateway: &Gateway, settings: &[u8]) -> TcpStream {
     tcp
 }
 
-/// Sends `first`, and then what `next` makes of its count, for `SPAN`, or until nobody reads it.
+/// Sends `first`, and then what `next` makes of its count, for a while, or until nobody reads it.
 ///
 /// Meanwhile others are served, and memory stays within `most` bytes more than before. In the end
 /// the gateway is as it was.
@@ -84,17 +80,11 @@ fn flood(
     first: &[u8],
     mut next: impl FnMut(u32) -> Vec<u8>,
 ) -> End {
+    let span = Duration::from_secs(day_or_night(1, 3));
     let machine = half_alone();
     let origin = Origin::answering(|exchange| {
-        let body = vec![
-            b'x';
-            if exchange.target().contains("large") {
-                1 << 20
-            } else {
-                2
-            }
-        ];
-        exchange.reply(&body)
+        let is_large = exchange.target().contains("large");
+        exchange.reply(&vec![b'x'; if is_large { 1 << 20 } else { 2 }])
     });
     let gateway = open_gateway(&origin, "body_timeout = \"1s\"");
     let process = Process::of(gateway.id());
@@ -113,8 +103,8 @@ fn flood(
     let (began, mut peak, mut end, mut sent) = (now(), memory, End::Read, 0);
     // What nobody reads fills the kernel's buffers first, which takes a while on a busy machine.
     let most_time = match reads {
-        Reads::All => SPAN,
-        Reads::Nothing => 10 * SPAN,
+        Reads::All => span,
+        Reads::Nothing => Duration::from_secs(30),
     };
     for nth in 0.. {
         if began.elapsed() > most_time {
@@ -140,7 +130,7 @@ fn flood(
         // The rest is waiting.
         drop(machine);
     }
-    while began.elapsed() < SPAN {
+    while began.elapsed() < span {
         peak = peak.max(process.memory());
         thread::sleep(Duration::from_millis(20));
     }
@@ -152,11 +142,11 @@ fn flood(
     assert!(more < most, "{more} bytes more");
     others.check();
     drop(tcp);
-    long_until("its connection is closed and its requests are gone", || {
+    eventually("its connection is closed and its requests are gone", || {
         process.descriptors() < descriptors + MORE_DESCRIPTORS
             && gateway.zone("drip_zone_queue_depth") == 0
     });
-    long_until("the gateway is idle again", || process.load() < 0.2);
+    eventually("the gateway is idle again", || process.load() < 0.2);
     end
 }
 
@@ -215,35 +205,25 @@ fn a_head_that_never_ends_closes_the_connection() {
 }
 
 #[test]
-fn a_head_of_continuations_without_a_byte_closes_the_connection() {
-    let head = frame(HEADERS, END_STREAM, stream(0), get("/?key=flood"));
-    let end = flood(Reads::All, 4 * MB, &[], &head, |nth| {
-        many(256, nth, |_| frame(CONTINUATION, 0, stream(0), []))
-    });
-    assert_eq!(end, End::Closed);
-}
-
-#[test]
-fn settings_whose_acknowledgements_nobody_reads_are_read_no_more() {
-    let end = flood(Reads::Nothing, 4 * MB, &[], &[], |nth| {
+fn settings_and_pings_whose_answers_nobody_reads_are_read_no_more() {
+    let settings = |nth: u32| {
         // An initial window, another one each time.
         let window = [&[0, 4][..], &(65_535 + nth).to_be_bytes()].concat();
-        many(256, 0, |_| frame(SETTINGS, 0, 0, &window))
-    });
-    assert_ne!(end, End::Read);
-}
-
-#[test]
-fn pings_whose_answers_nobody_reads_are_read_no_more() {
-    let end = flood(Reads::Nothing, 4 * MB, &[], &[], |nth| {
-        many(256, nth, |_| frame(PING, 0, 0, b"01234567"))
-    });
-    assert_ne!(end, End::Read);
+        frame(SETTINGS, 0, 0, &window)
+    };
+    let pings = |_: u32| frame(PING, 0, 0, b"01234567");
+    let all: [&dyn Fn(u32) -> Vec<u8>; 2] = [&settings, &pings];
+    for next in all {
+        let end = flood(Reads::Nothing, 4 * MB, &[], &[], |nth| {
+            many(256, 0, |_| next(nth))
+        });
+        assert_ne!(end, End::Read);
+    }
 }
 
 #[test]
 fn pieces_of_a_body_without_a_byte_close_the_connection() {
-    let head = frame(HEADERS, END_HEADERS, stream(0), post("/?key=flood"));
+    let head = frame(HEADERS, END_HEADERS, stream(0), fields(0x83, "/?key=flood"));
     let end = flood(Reads::All, 8 * MB, &[], &head, |nth| {
         many(256, nth, |_| frame(DATA, 0, stream(0), []))
     });
@@ -272,31 +252,4 @@ fn large_answers_that_are_read_byte_by_byte_end_in_time_and_cost_bounded_memory(
         frame(WINDOW_UPDATE, 0, stream(nth % 100), 1_u32.to_be_bytes())
     });
     assert_eq!(end, End::Read);
-}
-
-#[test]
-fn what_the_library_warns_of_is_a_line_a_second() {
-    let origin = Origin::start();
-    let gateway = open_gateway(&origin, "");
-    let mut tcp = connect(&gateway, &[]);
-    // An answer to a ping that nobody sent: h2 warns of each.
-    let ack = frame(PING, 1, 0, [1; 8]);
-    let began = now();
-    for _ in 0..5000 {
-        tcp.write_all(&ack).expect("sent");
-    }
-    // A ping is answered after all before it.
-    tcp.write_all(&frame(PING, 0, 0, [2; 8])).expect("sent");
-    let mut got: Vec<u8> = Vec::new();
-    while !got.windows(8).any(|bytes| bytes == [2; 8]) {
-        let mut piece = [0; 1024];
-        let count = tcp.read(&mut piece).expect("an answer");
-        assert!(count > 0, "closed");
-        got.extend(&piece[..count]);
-    }
-    gateway.wait_for_line("library=h2");
-    let seconds = began.elapsed().as_secs();
-    let log = gateway.log();
-    let lines = log.lines().filter(|line| line.contains("PING")).count();
-    assert!(lines as u64 <= seconds + 2, "{lines} lines in {seconds} s");
 }

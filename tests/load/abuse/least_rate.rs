@@ -5,22 +5,24 @@ use std::thread;
 use std::time::Duration;
 
 use crate::load::abuse::crowd::{One, watch};
-use crate::load::abuse::{long_until, open_gateway};
+use crate::load::abuse::open_gateway;
 use crate::support::frames::{
     DATA, END_HEADERS, END_STREAM, Frames, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, frame, head,
     settings, window_update,
 };
 use crate::support::others::Others;
-use crate::support::{Client, Exchange, Gateway, Origin, now, quarter_alone};
+use crate::support::{
+    Client, Exchange, Gateway, Origin, eventually, fetch, now, one_zone, quarter_alone,
+};
 
 /// A byte now and then, and pieces that are worth more than the whole span.
-const FLOOR: &str = "body_timeout = \"3s\"\nmin_body_rate = \"1KB/3s\"";
+const FLOOR: &str = "body_timeout = \"1s\"\nmin_body_rate = \"1KB/1s\"";
 const A_BYTE: Duration = Duration::from_millis(100);
 const PIECE: usize = 4096;
-const PIECES: usize = 20;
+const PIECES: usize = 10;
 const EVERY: Duration = Duration::from_millis(250);
 /// No client is cut off before the span is over.
-const EARLIEST: Duration = Duration::from_millis(2900);
+const EARLIEST: Duration = Duration::from_millis(900);
 
 /// An origin that answers with the length of the request's body.
 fn counting() -> Origin {
@@ -65,7 +67,7 @@ fn bodies_that_come_by_the_byte_are_cut_off_with_408_and_those_at_the_rate_are_n
             one
         })
         .collect();
-    long_until("all are cut off", || {
+    eventually("all are cut off", || {
         for (nth, one) in crowd.iter_mut().enumerate() {
             if one.ended.is_none() {
                 one.send(if nth % 2 == 0 { b"x" } else { b"1\r\nx\r\n" });
@@ -156,48 +158,46 @@ fn reader(gateway: &Gateway) -> Frames {
     client
 }
 
-fn large() -> Origin {
-    Origin::answering(|exchange| exchange.reply(&vec![b'x'; 128 << 10]))
-}
-
+/// At the rate, a piece of 16 KB takes longer than `body_timeout`, and bytes move all the time.
 #[test]
-fn who_reads_by_the_byte_is_cut_off() {
-    let origin = large();
+fn who_reads_by_the_byte_is_cut_off_and_who_reads_slowly_at_the_rate_is_not() {
+    let origin = Origin::answering(|exchange| exchange.reply(&vec![b'x'; 128 << 10]));
     let gateway = open_gateway(&origin, FLOOR);
     let (got, outcome) = read_by(&mut reader(&gateway), 1, 4096);
     assert!(matches!(outcome, Some(Outcome::Reset(_))), "{got} bytes");
-}
-
-/// A piece of 16 KB takes longer than `body_timeout`, and bytes move all the time.
-#[test]
-fn who_reads_slowly_at_the_rate_is_not_cut_off() {
-    let origin = large();
-    let gateway = open_gateway(&origin, FLOOR);
-    assert_eq!(read_by(&mut reader(&gateway), 300, 30_000), (30_000, None));
+    assert_eq!(read_by(&mut reader(&gateway), 300, 9_000), (9_000, None));
 }
 
 /// A floor that no byte by byte traffic keeps.
 const STRICT: &str = "body_timeout = \"100ms\"\nmin_body_rate = \"1MB/100ms\"";
 
 #[test]
-fn the_time_in_which_the_origin_takes_nothing_is_not_the_clients() {
+fn the_time_in_which_the_origin_takes_nothing_or_the_limit_lets_it_wait_is_not_the_clients() {
     let origin = Origin::answering(|exchange| {
-        // The kernel's buffers fill, and the client has to wait.
-        thread::sleep(Duration::from_secs(6));
+        if exchange.target() == "/?key=slow" {
+            // The kernel's buffers fill, and the client has to wait.
+            thread::sleep(Duration::from_secs(2));
+        }
         let length = exchange.body()?.len();
         exchange.reply(length.to_string().as_bytes())
     });
-    let gateway = open_gateway(&origin, "body_timeout = \"3s\"\nmin_body_rate = \"1MB/3s\"");
-    let mut client = Client::connect(gateway.address());
-    let mut sender = client.sender();
-    let sending = thread::spawn(move || {
-        let head = b"POST /?key=a HTTP/1.1\r\nHost: a\r\nContent-Length: 30000000\r\n\r\n";
-        sender.write_all(head)?;
-        sender.write_all(&vec![b'x'; 30_000_000])
-    });
-    let answer = client.answer();
-    assert_eq!((answer.status, answer.text().as_str()), (200, "30000000"));
-    sending.join().expect("no panic").expect("all is taken");
+    let zone = one_zone(&origin, "30r/m", "burst = 1");
+    let floor = "body_timeout = \"1s\"\nmin_body_rate = \"300KB/1s\"";
+    let gateway = Gateway::start(&format!("{floor}\n{zone}"));
+    assert_eq!(fetch(gateway.address(), "/?key=waits").status, 200);
+    for key in ["slow", "waits"] {
+        let mut client = Client::connect(gateway.address());
+        let mut sender = client.sender();
+        let head =
+            format!("POST /?key={key} HTTP/1.1\r\nHost: a\r\nContent-Length: 30000000\r\n\r\n");
+        let sending = thread::spawn(move || {
+            sender.write_all(head.as_bytes())?;
+            sender.write_all(&vec![b'x'; 30_000_000])
+        });
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.text().as_str()), (200, "30000000"));
+        sending.join().expect("no panic").expect("all is taken");
+    }
 }
 
 #[test]

@@ -7,15 +7,10 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::load::abuse::{MB, long_until};
-use crate::support::process::Process;
-use crate::support::{
-    Client, Gateway, Origin, SOON, eventually, fetch, half_alone, make_fifo, one_zone,
-};
+use crate::support::{Client, Gateway, Origin, SOON, fetch, make_fifo, one_zone};
 
 /// Length of a line, so that some hundred lines fill the backlog.
 const LONG: usize = 30_000;
-const REQUESTS: usize = 2000;
 
 /// A named pipe, and the folder that it is in.
 fn pipe() -> (TempDir, PathBuf) {
@@ -86,46 +81,4 @@ fn at_a_stop_the_lines_that_wait_are_written_or_counted() {
         let lost = log.contains("lines of the access log were not written in time");
         assert_eq!(lost, !is_read, "{log}");
     }
-}
-
-#[test]
-#[ignore = "loads both cores: tests/run.sh long"]
-fn a_log_that_nobody_takes_costs_bounded_memory_and_loses_only_what_it_counts() {
-    let _alone = half_alone();
-    let (_folder, pipe) = pipe();
-    let reader = reader(&pipe);
-    let origin = Origin::start();
-    let gateway = Gateway::start(&logging_to(&origin, &pipe));
-    let process = Process::of(gateway.id());
-    let mut client = Client::connect(gateway.address());
-    let target = format!("/?key=a&long={}", "x".repeat(LONG));
-    let mut ask = |times: usize| {
-        for _ in 0..times {
-            client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
-            assert!([200, 429].contains(&client.answer().status));
-        }
-    };
-    let dropped = || {
-        let dropped = gateway.metrics().count("drip_log_dropped_total", &[]);
-        usize::try_from(dropped).expect("it only grows")
-    };
-    ask(10);
-    assert_eq!(dropped(), 0);
-    let before = process.memory();
-    ask(REQUESTS - 10);
-    eventually("lines are dropped", || dropped() > REQUESTS / 2);
-    let more = process.memory().saturating_sub(before);
-    assert!(more < 32 * MB, "{} MB more", more / MB);
-
-    let mut lines = BufReader::new(reader).lines();
-    let written = REQUESTS - dropped();
-    for nth in 0..written {
-        let line = lines.next().expect("a line").expect("text");
-        assert!(line.contains("duration="), "line {nth} is cut: {line:.100}");
-    }
-    // There is room again, and no further line was lost.
-    ask(1);
-    let last = lines.next().expect("a line").expect("text");
-    assert!(last.contains("duration="));
-    long_until("the numbers agree", || written + dropped() == REQUESTS);
 }

@@ -88,58 +88,44 @@ const MISTAKES: usize = 1500;
 
 /// A file whose reload logs [`MISTAKES`] lines.
 fn mistakes() -> String {
-    let lines: Vec<_> = (0..MISTAKES)
-        .map(|nth| format!("mistake_{nth} = 1"))
-        .collect();
-    lines.join(
-        "
-",
-    )
+    let lines = (0..MISTAKES).map(|nth| format!("mistake_{nth} = 1\n"));
+    lines.collect()
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_stops_no_request_no_probe_and_no_signal() {
+fn a_pipe_that_nobody_reads_stops_nothing_and_once_it_is_read_whole_lines_come() {
     let origin = Origin::start();
-    let file = one_zone(&origin, "1000r/s", "burst = 9") + "[log]\naccess = \"stdout\"\n";
-    let file = format!("shutdown_timeout = \"1s\"\n{file}");
-    let (mut gateway, reader) = on_one_pipe(&file);
+    let file = one_zone(&origin, "1000r/s", "burst = 9");
     let target = format!("/?key=a&long={}", "x".repeat(30_000));
-    // The pipe holds 64 KB.
-    for _ in 0..4 {
-        assert_eq!(fetch(gateway.site.address, &target).status, 200);
+    // Lines of the access log that long come in pieces.
+    for (is_read, log) in [(false, "[log]\naccess = \"stdout\"\n"), (true, "")] {
+        let (mut gateway, reader) = on_one_pipe(&format!("shutdown_timeout = \"1s\"\n{file}{log}"));
+        // The pipe holds 64 KB.
+        for _ in 0..4 {
+            assert_eq!(fetch(gateway.site.address, &target).status, 200);
+        }
+        gateway.site.write(&mistakes());
+        while gateway.lost() == 0 {
+            assert_eq!(gateway.reload().status, 422);
+        }
+        assert_eq!(fetch(gateway.site.address, "/?key=a").status, 200);
+        assert_eq!(fetch(gateway.site.admin, "/healthz").status, 200);
+        let mut lines = BufReader::new(reader).lines();
+        if is_read {
+            let told = lines.by_ref().map(|line| line.expect("text")).find(|line| {
+                let levels = [" INFO ", "ERROR", " WARN "];
+                assert!(levels.iter().any(|it| line.contains(it)), "{line:?}");
+                line.contains("lines of this log are lost")
+            });
+            assert!(told.expect("a line").contains(" lost="));
+        }
+        assert_eq!(gateway.stop(), Some(0));
+        if is_read {
+            let has_stopped =
+                |line: std::io::Result<String>| line.expect("text").contains("stopping");
+            assert!(lines.any(has_stopped), "all of the end");
+        }
     }
-    gateway.site.write(&mistakes());
-    while gateway.lost() == 0 {
-        assert_eq!(gateway.reload().status, 422);
-    }
-    assert_eq!(fetch(gateway.site.address, "/?key=a").status, 200);
-    assert_eq!(fetch(gateway.site.admin, "/healthz").status, 200);
-    assert_eq!(gateway.stop(), Some(0));
-    drop(reader);
-}
-
-#[test]
-fn once_it_is_read_again_whole_lines_come_and_the_number_of_lost_ones() {
-    let origin = Origin::start();
-    let (mut gateway, reader) = on_one_pipe(&one_zone(&origin, "1000r/s", "burst = 9"));
-    gateway.site.write(&mistakes());
-    while gateway.lost() == 0 {
-        assert_eq!(gateway.reload().status, 422);
-    }
-    let mut lines = BufReader::new(reader)
-        .lines()
-        .map(|line| line.expect("text"));
-    let told = lines.find(|line| {
-        let is_whole = line.contains(" INFO ") || line.contains("ERROR") || line.contains(" WARN ");
-        assert!(is_whole, "{line:?}");
-        line.contains("lines of this log are lost")
-    });
-    assert!(told.expect("a line").contains(" lost="));
-    assert_eq!(gateway.stop(), Some(0));
-    assert!(
-        lines.any(|line| line.contains("stopping")),
-        "all of the end"
-    );
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn after_a_restart_an_old_command_leaves_the_experiment_of_another_one_alone() {
     );
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub fn signal(child: &Child, signal: Signal) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     kill_process(pid.expect("an id"), signal).expect("it runs");
 }

@@ -1,10 +1,12 @@
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+//! What the threads of the soak have seen: troubles, ends of requests, failures.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::load::soak::terms::{GateTerms, History, ROUTES, Reload, Terms};
+use crate::load::soak::file::ROUTES;
 use crate::support::now;
 
 /// The shortest halt of the machine that is recorded.
@@ -80,15 +82,6 @@ struct Spell {
     ended: Option<Instant>,
 }
 
-/// Something that should not have happened.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    pub what: String,
-    /// When the request it is about was sent, if there is one.
-    pub since: Instant,
-    pub at: Instant,
-}
-
 /// The state shared by all threads of the soak.
 #[derive(Debug, Default)]
 pub struct Board {
@@ -96,13 +89,11 @@ pub struct Board {
     /// How many responses origins have begun, and which of them are unfinished.
     begun: AtomicU64,
     unfinished: Mutex<HashSet<u64>>,
-    /// What origins did recently, with which request.
-    deeds: Mutex<VecDeque<(Instant, String, String)>>,
     /// How often origins saw each POST.
     posts: Mutex<HashMap<String, u32>>,
     ends: Mutex<Vec<End>>,
-    history: Mutex<History>,
-    failures: Mutex<Vec<Failure>>,
+    /// What should not have happened.
+    failures: Mutex<Vec<String>>,
 }
 
 /// A failed thread is reported by itself.
@@ -178,42 +169,6 @@ impl Board {
         long || self.any_of(&[Trouble::Stall], from, to)
     }
 
-    pub fn saved(&self, terms: &Terms) {
-        locked(&self.history).saved(terms);
-    }
-
-    pub fn reloads(&self, reloads: Vec<Reload>) {
-        locked(&self.history).reloads(reloads);
-    }
-
-    /// The gates of the origin of `ROUTES[route]` that may have been in force between two moments.
-    pub fn gates(&self, route: usize, from: Instant, to: Instant) -> Vec<GateTerms> {
-        locked(&self.history)
-            .gates(route, from, to)
-            .cloned()
-            .collect()
-    }
-
-    /// The faults from a few seconds before a request was sent, each with when it began and ended, counted
-    /// from then.
-    fn troubles_around(&self, sent: Instant) -> String {
-        const BEFORE: Duration = Duration::from_secs(3);
-        let from = sent.checked_sub(BEFORE).unwrap_or(sent);
-        let troubles = locked(&self.troubles);
-        let lately = troubles
-            .iter()
-            .filter(|spell| spell.ended.is_none_or(|end| end >= from));
-        let lines = lately.map(|spell| {
-            let Spell { trouble, place, .. } = spell;
-            let began = offset(spell.began, sent);
-            let ended = spell
-                .ended
-                .map_or("now".to_owned(), |end| offset(end, sent));
-            format!("{trouble:?} at {place} from {began} to {ended}")
-        });
-        lines.collect::<Vec<_>>().join("; ")
-    }
-
     /// The number of a response that an origin begins. A repeated request has several responses, and the abandoned one
     /// may begin, and be broken off, after the other was complete.
     pub fn answer_begins(&self) -> u64 {
@@ -267,57 +222,27 @@ impl Board {
         self.failed_since(now(), what);
     }
 
-    /// An origin did this with a request.
-    pub fn did(&self, id: &str, what: String) {
-        /// Longer than any request takes.
-        const LATELY: Duration = Duration::from_secs(20);
-        let mut deeds = locked(&self.deeds);
-        while deeds.front().is_some_and(|(at, ..)| at.elapsed() > LATELY) {
-            deeds.pop_front();
+    /// Records what should not happen, with the troubles around the request that was sent then.
+    pub fn failed_since(&self, sent: Instant, mut what: String) {
+        let from = sent.checked_sub(Duration::from_secs(3)).unwrap_or(sent);
+        let troubles = locked(&self.troubles);
+        let lately = |spell: &&Spell| spell.ended.is_none_or(|end| end >= from);
+        for Spell { trouble, place, .. } in troubles.iter().filter(lately) {
+            what += &format!("; {trouble:?} at {place}");
         }
-        deeds.push_back((now(), id.to_owned(), what));
-    }
-
-    /// What origins did with a request, each with when, counted from when it was sent.
-    fn deeds_with(&self, id: &str, sent: Instant) -> String {
-        let deeds = locked(&self.deeds);
-        let with_it = deeds.iter().filter(|(_, which, _)| which == id);
-        let told = with_it.map(|(at, _, what)| format!("{what} at {}", offset(*at, sent)));
-        told.collect::<Vec<_>>().join("; ")
-    }
-
-    /// Records that the request `id`, sent then, had a result that should not happen.
-    pub fn failed_with(&self, id: &str, sent: Instant, mut what: String) {
-        what += "\n    origins: ";
-        what += &self.deeds_with(id, sent);
-        self.failed_since(sent, what);
-    }
-
-    fn failed_since(&self, sent: Instant, mut what: String) {
-        what += "\n    troubles: ";
-        what += &self.troubles_around(sent);
-        let failure = Failure {
-            what,
-            since: sent,
-            at: now(),
-        };
-        locked(&self.failures).push(failure);
+        drop(troubles);
+        locked(&self.failures).push(what);
     }
 
     pub fn has_failed(&self) -> bool {
         !locked(&self.failures).is_empty()
     }
 
-    /// The first failures, each with what `log` has for that time, and the number of failures.
-    pub fn failures(&self, log: impl Fn(&Failure) -> Vec<String>) -> Option<String> {
+    /// The first failures, and their number.
+    pub fn failures(&self) -> Option<String> {
         let failures = locked(&self.failures);
-        let tell = |failure: &Failure| {
-            let lines = log(failure).join("\n    ");
-            format!("{}\n    {lines}", failure.what)
-        };
-        let first: Vec<String> = failures.iter().take(20).map(tell).collect();
-        (!first.is_empty())
-            .then(|| format!("{} failures:\n  {}", failures.len(), first.join("\n  ")))
+        let first = failures[..failures.len().min(20)].join("\n  ");
+        (!first.is_empty()).then(|| format!("{} failures:\n  {first}", failures.len()))
     }
 
     pub fn fates(&self) -> BTreeMap<Fate, i64> {
@@ -338,20 +263,12 @@ impl Board {
         let had = |troubles: &[Trouble]| self.any_of(troubles, sent, now());
         match status {
             200 => true,
-            // The first route has a limit.
-            status if status == ROUTES[route].reject_status => {
-                let gates = self.gates(route, sent, now());
-                route == 0 || gates.iter().any(GateTerms::may_refuse)
-            }
+            // Judged at the end, by the access log and by the halts of the machine.
+            503 | 504 => true,
+            status if status == ROUTES[route].reject_status => true,
             // A POST that was sent as the origin closed its connection must not be sent again.
             502 if is_post && had(&[CloseIdle]) => true,
             502 => had(&[Down, Reset, Garbage]),
-            503 => {
-                let gates = self.gates(route, sent, now());
-                gates.iter().any(GateTerms::exists) || self.servers_out(sent, now())
-            }
-            // Judged at the end: a halt of the machine is known only when it is over.
-            504 => true,
             _ => false,
         }
     }
@@ -359,15 +276,5 @@ impl Board {
     /// Whether an origin may have answered 503 to a request that was sent at `sent`.
     pub fn may_shed(&self, sent: Instant) -> bool {
         self.any_of(&[Trouble::Shed], sent, now())
-    }
-}
-
-/// A time, counted from another one.
-fn offset(moment: Instant, from: Instant) -> String {
-    let before = from.saturating_duration_since(moment);
-    if before.is_zero() {
-        format!("+{:.3} s", moment.duration_since(from).as_secs_f64())
-    } else {
-        format!("-{:.3} s", before.as_secs_f64())
     }
 }

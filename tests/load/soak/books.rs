@@ -3,56 +3,36 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use crate::load::soak::board::{Board, End, Fate};
-use crate::load::soak::terms::{ROUTES, Reload};
+use crate::load::soak::file::{LONGEST_QUEUE, ROUTES};
 use crate::load::soak::wait;
-use crate::support::{Gateway, now, whole_lines};
+use crate::support::{Gateway, whole_lines};
 
 /// How much later than it was closed the gateway may notice that a connection is.
 const NOTICED: Duration = Duration::from_secs(1);
+/// How much later than at its time a wait may end on a busy machine.
+const LATE: Duration = Duration::from_secs(1);
 
 /// A request in the access log.
 #[derive(Debug)]
 struct Line {
     status: u16,
     /// How long it waited at the gate.
-    waited: Option<Duration>,
+    waited: Duration,
     /// Why the gate rejected it.
     reason: Option<String>,
     /// Whether an origin answered.
     has_origin: bool,
 }
 
-/// How often each gate rejected requests, by reason.
-type Rejections = BTreeMap<(&'static str, String), i64>;
-
-/// What the gates did.
-#[derive(Debug, Default)]
-pub struct AtGates {
-    /// Requests that waited and passed.
-    waited: usize,
-    rejections: Rejections,
-}
-
-impl AtGates {
-    pub fn table(&self) -> String {
-        let rejections = self.rejections.iter();
-        let lines = rejections.map(|((origin, reason), count)| {
-            let what = format!("rejected by {origin}: {reason}");
-            format!("{what:<30}{count:>8}\n")
-        });
-        let lines: String = lines.collect();
-        format!("{:<30}{:>8}\n{lines}", "waited at a gate", self.waited)
-    }
-}
+/// How often each gate rejected requests, by origin and reason.
+pub type Rejections = BTreeMap<(&'static str, String), i64>;
 
 /// Compares the counters.
 ///
 /// Each response that a client got, complete or broken off, is counted once and with its code. A request whose client
 /// left, or whose connection ended before it was read, is counted at most once, with any code. Nothing else is counted.
-pub fn check(gateway: &Gateway, board: &Board) -> AtGates {
+pub fn check(gateway: &Gateway, board: &Board) -> Rejections {
     let fates = board.fates();
     let mut answers = BTreeMap::<u16, i64>::new();
     let mut gone = 0;
@@ -64,16 +44,13 @@ pub fn check(gateway: &Gateway, board: &Board) -> AtGates {
     }
     wait(board, "nobody waits, and nothing is in flight", || {
         let metrics = gateway.metrics();
-        let all = [
-            "drip_origin_in_flight",
-            "drip_origin_queue_depth",
-            "drip_zone_queue_depth",
-        ];
-        all.iter().all(|name| metrics.count(name, &[]) == 0)
+        let names = ["origin_in_flight", "origin_queue_depth", "zone_queue_depth"];
+        let is_zero = |name: &&str| metrics.count(&format!("drip_{name}"), &[]) == 0;
+        names.iter().all(is_zero)
     });
     if board.has_failed() {
         // Its requests are missing in the counts.
-        return AtGates::default();
+        return Rejections::default();
     }
     let metrics = gateway.metrics();
     let counted = |labels: &[(&str, &str)]| metrics.count("drip_requests_total", labels);
@@ -93,52 +70,22 @@ pub fn check(gateway: &Gateway, board: &Board) -> AtGates {
     if left > gone {
         board.fail(format!("{left} are counted as gone, of {gone} at the most"));
     }
-    board.reloads(reloads(gateway));
-    let at_gates = check_log(gateway, board, total);
-    for reason in [
-        "queue",
-        "max_queue",
-        "timeout",
-        "max_wait",
-        "stopping",
-        "outage",
-    ] {
-        for route in &ROUTES {
-            let key = (route.origin, reason.to_owned());
-            let logged = at_gates.rejections.get(&key).copied().unwrap_or_default();
-            let labels = [("origin", route.origin), ("reason", reason)];
-            let name = "drip_origin_rejections_total";
-            wait(
-                board,
-                &format!("{logged} rejections are {labels:?}"),
-                || gateway.metrics().count(name, &labels) == logged,
-            );
-        }
-    }
-    at_gates
-}
-
-/// The files that the gateway has read, from its log, at the times that the log says: a busy machine may let this
-/// program see a line after it has saved the next file.
-fn reloads(gateway: &Gateway) -> Vec<Reload> {
-    let (here, there) = (now(), Timestamp::now());
-    let lines = gateway.log_lines().into_iter();
-    let reloads = lines.filter_map(|(_, line)| {
-        let is_good = line.contains("the changed file is in force");
-        let is_read = is_good || line.contains("the file has errors");
-        let told: Timestamp = line.split(' ').next()?.parse().ok()?;
-        let ago = there.duration_since(told).unsigned_abs();
-        is_read.then_some(Reload {
-            at: here.checked_sub(ago)?,
-            is_good,
-        })
+    let rejections = check_log(gateway, board, total);
+    let counted = |labels: &[(&str, &str)]| {
+        let name = "drip_origin_rejections_total";
+        gateway.metrics().count(name, labels)
+    };
+    wait(board, "rejections are counted as they are logged", || {
+        let is_right = |((origin, reason), logged): (&(&str, String), &i64)| {
+            counted(&[("origin", origin), ("reason", reason)]) == *logged
+        };
+        rejections.iter().all(is_right) && counted(&[]) == rejections.values().sum::<i64>()
     });
-    reloads.collect()
+    rejections
 }
 
-/// Compares the access log with the clients' requests: each has one line, with the status that its client got, and what
-/// the gate did with it fits the terms of that time.
-fn check_log(gateway: &Gateway, board: &Board, total: i64) -> AtGates {
+/// Compares the access log with the clients' requests: each has one line, with the status that its client got.
+fn check_log(gateway: &Gateway, board: &Board, total: i64) -> Rejections {
     let file = gateway.site.folder().join("access.log");
     let text = || whole_lines(&file);
     wait(board, "each request has its line", || {
@@ -151,87 +98,54 @@ fn check_log(gateway: &Gateway, board: &Board, total: i64) -> AtGates {
             None => board.fail(format!("an odd line of the access log: {line}")),
         }
     }
-    let mut at_gates = AtGates::default();
+    let mut rejections = Rejections::default();
     for end in board.ends() {
         let found = lines.remove(&end.id).unwrap_or_default();
         let status = end.fate.status();
         if status == Some(504) && !board.may_time_out(end.sent, end.at) {
-            board.failed_with(
-                &end.id,
-                end.sent,
-                format!("504, and nothing was wrong: {end:?}"),
-            );
+            board.failed_since(end.sent, format!("504, and nothing was wrong: {end:?}"));
         }
         let is_right = match found.as_slice() {
             [] => status.is_none(),
             [line] => {
-                if let Err(what) = fits(board, &end, line) {
-                    board.failed_with(&end.id, end.sent, what);
+                if let Some(reason) = &line.reason {
+                    let key = (ROUTES[end.route].origin, reason.clone());
+                    *rejections.entry(key).or_default() += 1;
                 }
-                at_gates.add(&end, line);
-                status.is_none_or(|status| line.status == status)
+                fits(board, &end, line) && status.is_none_or(|status| line.status == status)
             }
             _ => false,
         };
         if !is_right {
-            board.failed_with(&end.id, end.sent, format!("{end:?} is logged as {found:?}"));
+            board.failed_since(end.sent, format!("{end:?} is logged as {found:?}"));
         }
     }
     for (id, lines) in lines {
         board.fail(format!("nobody sent {id}: {lines:?}"));
     }
-    at_gates
+    rejections
 }
 
-impl AtGates {
-    fn add(&mut self, end: &End, line: &Line) {
-        if let Some(reason) = &line.reason {
-            let key = (ROUTES[end.route].origin, reason.clone());
-            *self.rejections.entry(key).or_default() += 1;
-        } else if line.waited.is_some_and(|waited| !waited.is_zero()) {
-            self.waited += 1;
-        }
-    }
-}
-
-/// Whether the terms in force at that time explain what became of the request at the gate.
-fn fits(board: &Board, end: &End, line: &Line) -> Result<(), String> {
+/// Whether the status and the wait fit what the gate did with the request, and the troubles at that time.
+fn fits(board: &Board, end: &End, line: &Line) -> bool {
     // The gateway notices a little later that a client has left.
     let until = match end.fate {
         Fate::LeftWaiting | Fate::LeftMidAnswer => end.at + NOTICED,
         _ => end.at,
     };
-    let gates = board.gates(end.route, end.sent, until);
-    let waited = line.waited.unwrap_or_default();
+    let in_time = line.waited <= LONGEST_QUEUE + LATE;
     let Some(reason) = line.reason.as_deref() else {
-        if line.status == 503 && !line.has_origin && !board.servers_out(end.sent, until) {
-            return Err(format!(
-                "not rejected by a gate, and no server was out: {line:?}"
-            ));
-        }
-        if line.status == ROUTES[1].reject_status {
-            return Err(format!(
-                "there is no limit, and no gate rejected it: {line:?}"
-            ));
-        }
-        if !gates.iter().any(|gate| gate.may_last(waited)) {
-            return Err(format!("it waited too long: {line:?}; in force: {gates:?}"));
-        }
-        return Ok(());
+        let no_server = line.status == 503 && !line.has_origin;
+        let is_explained = !no_server || board.servers_out(end.sent, until);
+        return in_time && is_explained && line.status != ROUTES[1].reject_status;
     };
     let status = match reason {
         "queue" | "max_wait" => ROUTES[end.route].reject_status,
         _ => 503,
     };
-    if line.status != status && line.status != 499 {
-        return Err(format!("not the status of its reason: {line:?}"));
-    }
-    if !gates.iter().any(|gate| gate.may_reject(reason, waited)) {
-        return Err(format!(
-            "no gate could reject it so: {line:?}; in force: {gates:?}"
-        ));
-    }
-    Ok(())
+    // For any other reason a request is rejected when it comes.
+    let at_once = line.waited.is_zero() || reason == "timeout";
+    in_time && at_once && (line.status == status || line.status == 499)
 }
 
 /// The id of the request, and what the line says of it.
@@ -242,13 +156,10 @@ fn parsed(line: &str) -> Option<(String, Line)> {
         let mut fields = rest.split(' ');
         fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
     };
-    let waited = match field("origin_queue") {
-        Some(seconds) => Some(Duration::from_secs_f64(seconds.parse().ok()?)),
-        None => None,
-    };
+    let waited = field("origin_queue").map_or(Ok(0.0), str::parse::<f64>);
     let line = Line {
         status: rest.split(' ').next()?.parse().ok()?,
-        waited,
+        waited: Duration::from_secs_f64(waited.ok()?),
         reason: field("origin_rejected").map(str::to_owned),
         has_origin: field("origin").is_some(),
     };

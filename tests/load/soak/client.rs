@@ -1,4 +1,6 @@
-use std::io::{BufReader, Read, Write};
+//! A client that sends, pipelines and leaves at random, and judges each answer.
+
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_linger;
 
 use crate::load::soak::board::{Board, End, Fate};
-use crate::load::soak::content::{Checksum, Request, pattern, write_body};
-use crate::load::soak::terms::ROUTES;
+use crate::load::soak::file::ROUTES;
 use crate::support::now;
 use crate::support::rng::Rng;
 use crate::support::wire::Head;
@@ -106,12 +107,9 @@ impl Client {
     /// A new request, appended to `to`.
     fn compose(&mut self, to: &mut Vec<u8>, fields: &str) -> Sent {
         self.sent += 1;
-        let (nth, number) = (self.nth, self.sent);
+        let id = format!("c{}n{}", self.nth, self.sent);
         let size = self.rng.pick(&[0, 1, 10, 900, 900, 20_000, 200_000]);
-        let request = Request {
-            id: format!("c{nth}n{number}"),
-            size,
-        };
+        let request = Request { id, size };
         let method = match self.rng.within(0, 100) {
             0..55 => Method::Get,
             55..65 => Method::Head,
@@ -312,17 +310,13 @@ impl Client {
         if !nth(head).is_some_and(|nth| self.board.is_whole(nth)) {
             return Err("a whole answer, and the origin had not sent all of it".to_owned());
         }
+        if sent.method == Method::Post && !self.board.has_seen_post(id) {
+            return Err("answered, and no origin has seen it".to_owned());
+        }
+        // That of a POST comes back.
         let right = match sent.method {
             Method::Head => Vec::new(),
-            Method::Get => pattern(id, sent.request.size),
-            Method::Post => {
-                if !self.board.has_seen_post(id) {
-                    return Err("answered, and no origin has seen it".to_owned());
-                }
-                let mut checksum = Checksum::default();
-                checksum.add(&pattern(id, sent.request.size));
-                checksum.echo(id)
-            }
+            Method::Get | Method::Post => pattern(id, sent.request.size),
         };
         if body == right {
             Ok(Fate::Answered(status))
@@ -345,7 +339,7 @@ impl Client {
         let (id, size, took) = (&request.id, request.size, at.elapsed());
         let story = self.story.join(", ");
         let what = format!("{method:?} {id} of {size} bytes, after {took:?}: {what} ({story})");
-        self.board.failed_with(id, *at, what);
+        self.board.failed_since(*at, what);
         Then::Ends
     }
 }
@@ -353,4 +347,52 @@ impl Client {
 /// The number of an origin's response, if it has one.
 fn nth(head: &Head) -> Option<u64> {
     head.field("x-nth")?.parse().ok()
+}
+
+/// What a request asks for, encoded in its target.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub id: String,
+    pub size: usize,
+}
+
+impl Request {
+    pub fn target(&self, path: &str, key: u64) -> String {
+        format!("{path}?key=k{key}&id={}&size={}", self.id, self.size)
+    }
+
+    pub fn of_target(target: &str) -> Option<Self> {
+        let (_, arguments) = target.split_once('?')?;
+        let argument = |name: &str| {
+            arguments
+                .split('&')
+                .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+        };
+        Some(Self {
+            id: argument("id")?.to_owned(),
+            size: argument("size")?.parse().ok()?,
+        })
+    }
+}
+
+/// A body of this size, unlike that of any other id.
+pub fn pattern(id: &str, size: usize) -> Vec<u8> {
+    let line = format!("{id}/");
+    line.bytes().cycle().take(size).collect()
+}
+
+/// The head and body of a POST of `size` bytes, in chunks or with its length.
+pub fn write_body(to: &mut Vec<u8>, request: &Request, chunked: bool) -> io::Result<()> {
+    let body = pattern(&request.id, request.size);
+    if !chunked {
+        write!(to, "Content-Length: {}\r\n\r\n", body.len())?;
+        return to.write_all(&body);
+    }
+    to.write_all(b"Transfer-Encoding: chunked\r\n\r\n")?;
+    for piece in body.chunks(5000) {
+        write!(to, "{:X}\r\n", piece.len())?;
+        to.write_all(piece)?;
+        to.write_all(b"\r\n")?;
+    }
+    to.write_all(b"0\r\n\r\n")
 }

@@ -3,9 +3,9 @@
 //! **Each request that was sent is accounted for**: its client got a complete and right answer with a status that fits
 //! the faults at that time, or saw the response break off because an origin had broken it off, or left by itself, or had
 //! pipelined it after a response with which the connection ended. No POST reaches the origins twice, and no client gets
-//! another's response. What a gate rejects fits the terms of the file at that time. At the end no request waits, nothing is
-//! in flight, no gate has kept a place, the gateway's counters and its access log match the clients', memory and
-//! descriptors are back to where they were, and SIGTERM ends the gateway with exit code 0.
+//! another's response. At the end no request waits, nothing is in flight, no gate has kept a permit, the gateway's
+//! counters and its access log match the clients', memory and descriptors are back to where they were, and SIGTERM ends
+//! the gateway with exit code 0.
 //!
 //! It takes 16 seconds, by night a minute. For longer, or the same faults and requests once more:
 //!
@@ -16,11 +16,9 @@
 mod board;
 mod books;
 mod client;
-mod content;
 mod file;
 mod origin;
-mod places;
-mod terms;
+mod permits;
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -37,10 +35,9 @@ use crate::support::night::day_or_night;
 use crate::support::process::Process;
 use crate::support::rng::Rng;
 use crate::support::{Gateway, now};
-use board::{Board, Fate, Trouble, WORTH_TELLING};
+use board::{Board, Trouble, WORTH_TELLING};
 use client::Client;
 use origin::Origin;
-use terms::Terms;
 
 const ORIGINS: usize = 4;
 const CLIENTS: u64 = 24;
@@ -48,11 +45,6 @@ const CLIENTS: u64 = 24;
 const CALM: Duration = Duration::from_secs(6);
 /// How long the gateway may take to notice the last event, on a busy machine.
 const SETTLED: Duration = Duration::from_secs(10);
-
-/// How long before and after a failed request the gateway's log is printed with it.
-const EARLIER: Duration = Duration::from_millis(300);
-const LATER: Duration = Duration::from_millis(100);
-const MAX_LINES: usize = 100;
 
 /// After the first half, memory grows by less than this, no matter how long the soak is.
 const MORE_MEMORY: u64 = 48 << 20;
@@ -120,9 +112,7 @@ fn every_request_is_accounted_for_whatever_happens() {
         .map(|place| Origin::start(place, seed, Arc::clone(&board)))
         .collect();
     let servers: Vec<SocketAddr> = origins.iter().map(|origin| origin.address).collect();
-    let calm_terms = Terms::calm(&servers);
-    board.saved(&calm_terms);
-    let mut gateway = Gateway::start(&calm_terms.text());
+    let mut gateway = Gateway::start(&file::calm(&servers));
     let process = Process::of(gateway.id());
     let descriptors = process.descriptors();
     let (calm, end) = (AtomicBool::default(), AtomicBool::default());
@@ -146,7 +136,7 @@ fn every_request_is_accounted_for_whatever_happens() {
             })
             .collect();
         scope.spawn(|| watch(&board, &end));
-        let rewriting = scope.spawn(|| file::rewrite(&gateway, &servers, seed, &board, &calm));
+        let rewriting = scope.spawn(|| file::rewrite(&gateway, &servers, seed, &calm));
         let whole = Duration::from_secs(seconds);
         thread::sleep(whole / 2);
         memory[1] = process.memory();
@@ -166,8 +156,8 @@ fn every_request_is_accounted_for_whatever_happens() {
             .expect("the origins are there")
     });
 
-    let at_gates = books::check(&gateway, &board);
-    places::check(&gateway, &board);
+    let rejections = books::check(&gateway, &board);
+    permits::check(&gateway, &board);
     for origin in &mut origins {
         origin.stop();
     }
@@ -187,18 +177,12 @@ fn every_request_is_accounted_for_whatever_happens() {
     if status.code() != Some(0) {
         board.fail(format!("the gateway ended with {status}"));
     }
-    let [_, _, megabytes] = memory.map(|bytes| bytes >> 20);
-    tell(&(at_gates.table() + &table(&board, changes, megabytes)));
-    let log = gateway.log_lines();
-    let failures = board.failures(|failure| {
-        let from = failure.since.checked_sub(EARLIER).unwrap_or(failure.since);
-        let near = from..=failure.at + LATER;
-        let lines = log.iter().filter(|(at, _)| near.contains(at));
-        lines
-            .map(|(_, line)| line.clone())
-            .take(MAX_LINES)
-            .collect()
-    });
+    tell(&format!(
+        "{:#?}\nrejected: {rejections:?}\n{changes} changes of the file; {} MiB at the end\n",
+        board.fates(),
+        memory[2] >> 20
+    ));
+    let failures = board.failures();
     assert!(
         failures.is_none(),
         "DRIP_SOAK_SEED={seed}: {}",
@@ -215,25 +199,4 @@ fn wait(board: &Board, what: &str, mut is_so: impl FnMut() -> bool) {
         }
         thread::sleep(Duration::from_millis(20));
     }
-}
-
-fn table(board: &Board, changes: u32, megabytes: u64) -> String {
-    let fates = board.fates();
-    let line = |(fate, count): (&Fate, &i64)| {
-        let what = match fate {
-            Fate::Answered(status) => format!("answered {status}"),
-            Fate::Shed => "answered 503 by an origin".to_owned(),
-            Fate::CutByOrigin => "broken off by an origin".to_owned(),
-            Fate::LeftWaiting => "left while waiting".to_owned(),
-            Fate::LeftMidAnswer => "left mid-answer".to_owned(),
-            Fate::BehindTheEnd => "pipelined behind an end".to_owned(),
-        };
-        format!("{what:<30}{count:>8}\n")
-    };
-    let lines: String = fates.iter().map(line).collect();
-    let all: i64 = fates.values().sum();
-    format!(
-        "{lines}{:<30}{all:>8}\n{changes} changes of the file; {megabytes} MiB at the end\n",
-        "all requests"
-    )
 }

@@ -1,3 +1,5 @@
+//! An origin that has faults now and then.
+
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,7 +11,7 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_linger;
 
 use crate::load::soak::board::{Board, Trouble, WORTH_TELLING};
-use crate::load::soak::content::{Checksum, Request, pattern};
+use crate::load::soak::client::{Request, pattern};
 use crate::support::rng::Rng;
 use crate::support::wire::Head;
 use crate::support::{free_address, now};
@@ -118,13 +120,6 @@ impl Origin {
     }
 }
 
-impl State {
-    fn did(&self, request: &Request, what: &str) {
-        let what = format!("{} {what}", self.place);
-        self.board.did(&request.id, what);
-    }
-}
-
 fn accept(listener: &TcpListener, state: &Arc<State>) {
     loop {
         let stream = loop {
@@ -169,19 +164,23 @@ fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
         if head.first_line.starts_with("POST") {
             state.board.saw_post(&request.id);
         }
-        state.did(&request, "took its head");
-        let mut checksum = Checksum::default();
-        head.pass_body(&mut reader, |piece| checksum.add(piece))?;
+        let body = head.read_body(&mut reader)?;
         Exchange {
             state,
             stream,
             head: &head,
             request: &request,
-            rng: Rng::of(state.seed, Checksum::of(request.id.as_bytes())),
+            rng: Rng::of(state.seed, number_of(&request.id)),
         }
-        .answer(&checksum)?;
+        .answer(body)?;
         served = true;
     }
+}
+
+/// A number that is the same for the same id.
+fn number_of(id: &str) -> u64 {
+    id.bytes()
+        .fold(0, |number, byte| number * 31 + u64::from(byte))
 }
 
 /// Waits until there is something to read; an error if this origin should close instead.
@@ -221,15 +220,13 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    fn answer(mut self, checksum: &Checksum) -> io::Result<()> {
+    fn answer(mut self, sent: Vec<u8>) -> io::Result<()> {
         let (began, mut slept) = (now(), Duration::ZERO);
         let trouble = *self.state.trouble.lock().expect("no panic");
         // A fault affects some requests; the others get through.
         let trouble = trouble.filter(|_| self.rng.percent(50));
-        let told = trouble.map_or("is well".to_owned(), |trouble| format!("has {trouble:?}"));
-        self.state.did(self.request, &format!("{told} for it"));
         let body = if self.head.first_line.starts_with("POST") {
-            checksum.echo(&self.request.id)
+            sent
         } else {
             pattern(&self.request.id, self.request.size)
         };
@@ -259,7 +256,6 @@ impl Exchange<'_> {
         }
         let closes = trouble == Some(Trouble::Close);
         let nth = self.state.board.answer_begins();
-        self.state.did(self.request, "answers it");
         let late = began.elapsed().saturating_sub(slept);
         if late > WORTH_TELLING {
             self.state.board.halted_for(late);
@@ -281,7 +277,6 @@ impl Exchange<'_> {
             self.send(&answer)?;
         }
         self.state.board.answer_ends(nth);
-        self.state.did(self.request, "has answered it");
         if closes { self.close() } else { Ok(()) }
     }
 
