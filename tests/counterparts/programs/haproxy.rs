@@ -1,21 +1,19 @@
+//! haproxy on a port of its own.
+
 use std::fs;
-use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::net::SocketAddr;
 
 use tempfile::TempDir;
 
-use crate::support::{eventually, free_address};
-
-/// Debian installs it in a folder that is not in a plain user's PATH.
-const PLACES: [&str; 3] = ["haproxy", "/usr/sbin/haproxy", "/sbin/haproxy"];
+use super::running::{Running, command};
+use crate::support::free_address;
 
 /// A real haproxy on a port of its own.
 #[derive(Debug)]
 pub struct Haproxy {
     pub address: SocketAddr,
+    _process: Running,
     _folder: TempDir,
-    process: Child,
 }
 
 impl Haproxy {
@@ -48,41 +46,14 @@ listen front
         let folder = TempDir::new().expect("a folder");
         let file = folder.path().join("haproxy.cfg");
         fs::write(&file, text).expect("a file");
-        let mut process = spawn(&file);
-        eventually("haproxy is ready", || {
-            let ended = process.try_wait().expect("a child");
-            assert_eq!(ended, None, "haproxy ended");
-            TcpStream::connect(address).is_ok()
-        });
+        let mut haproxy = command("haproxy");
+        haproxy.args(["-q", "-db", "-f"]).arg(file);
         Self {
             address,
+            _process: Running::listening(&mut haproxy, address),
             _folder: folder,
-            process,
         }
     }
-}
-
-impl Drop for Haproxy {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ended = self.process.kill();
-        let _ended = self.process.wait();
-    }
-}
-
-fn spawn(file: &std::path::Path) -> Child {
-    for program in PLACES {
-        let mut command = Command::new(program);
-        command.arg("-q").arg("-db").arg("-f").arg(file);
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        match command.spawn() {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            spawned => return spawned.expect("haproxy starts"),
-        }
-    }
-    panic!(
-        "these tests ask a real haproxy too, which is not installed: tests/run.sh installs what the tests need"
-    );
 }
 
 fn text(origin: SocketAddr, address: SocketAddr, more: &str) -> String {

@@ -5,4 +5,5 @@ pub mod haproxy;
 pub mod nginx;
 pub mod python;
 pub mod redis;
+pub mod running;
 pub mod varnish;

@@ -1,16 +1,15 @@
+//! nginx on a port of its own.
+
 use std::fmt::Write;
 use std::fs;
-use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
 use tempfile::TempDir;
 
-use crate::support::{Origin, eventually, free_address};
-
-/// Debian installs it in a folder that is not in a plain user's PATH.
-const PLACES: [&str; 3] = ["nginx", "/usr/sbin/nginx", "/sbin/nginx"];
+use super::running::{Running, command};
+use crate::support::{Origin, free_address};
 
 /// A module that Debian has in a package of its own.
 const STREAM: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
@@ -19,8 +18,8 @@ const STREAM: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
 #[derive(Debug)]
 pub struct Nginx {
     pub address: SocketAddr,
+    _process: Running,
     folder: TempDir,
-    process: Child,
 }
 
 impl Nginx {
@@ -78,18 +77,17 @@ stream {{
     fn run(address: SocketAddr, text: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
         fs::write(folder.path().join("nginx.conf"), text).expect("a file");
-        let process = spawn(&folder);
-        let mut nginx = Self {
-            address,
-            folder,
-            process,
-        };
-        eventually("nginx is ready", || {
-            let ended = nginx.process.try_wait().expect("a child");
-            assert_eq!(ended, None, "nginx ended:\n{}", nginx.error_log());
-            TcpStream::connect(address).is_ok()
-        });
+        let mut nginx = command("nginx");
         nginx
+            .arg("-p")
+            .arg(folder.path())
+            .args(["-c", "nginx.conf", "-e", "error.log"]);
+        let process = Running::listening(nginx.stderr(Stdio::null()), address);
+        Self {
+            address,
+            _process: process,
+            folder,
+        }
     }
 
     /// Its configuration file.
@@ -100,36 +98,6 @@ stream {{
     pub fn error_log(&self) -> String {
         fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default()
     }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ended = self.process.kill();
-        let _ended = self.process.wait();
-    }
-}
-
-fn spawn(folder: &TempDir) -> Child {
-    for program in PLACES {
-        let mut command = Command::new(program);
-        command
-            .arg("-p")
-            .arg(folder.path())
-            .arg("-c")
-            .arg(folder.path().join("nginx.conf"))
-            .arg("-e")
-            .arg(folder.path().join("error.log"))
-            .stdin(Stdio::null())
-            .stderr(Stdio::null());
-        match command.spawn() {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            spawned => return spawned.expect("nginx starts"),
-        }
-    }
-    panic!(
-        "these tests compare drip with nginx, which is not installed: tests/run.sh installs what the tests need"
-    );
 }
 
 fn text(origin: SocketAddr, address: SocketAddr, http: &str, server: &str) -> String {
