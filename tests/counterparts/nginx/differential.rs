@@ -1,14 +1,15 @@
 //! The same requests to nginx and to drip at the same times: the verdict of each, and how long it takes.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
 
 use crate::programs::nginx::Nginx;
+use crate::support::rng::Rng;
 use crate::support::{BUSY, Client, Gateway, MS, Origin, alone, now, watching};
 use crate::support::{start_drip, zone};
 
@@ -27,185 +28,144 @@ const APART: Duration = Duration::from_millis(2);
 /// Connections to each side, opened beforehand.
 const CONNECTIONS: usize = 250;
 
+/// Each case: its number of keys, the average gap between two requests, and of which time it is, in milliseconds; its
+/// zones; and the limits of each of its routes, in nginx's words. The key of a zone is that of its client or of the site.
+const CASES: [&str; 9] = [
+    "3 40 0 3000; plain client 10r/s; plain",
+    "2 30 0 3000; queue client 10r/s; queue burst=5",
+    "2 30 0 3000; nodelay client 10r/s; nodelay burst=5 nodelay",
+    "2 25 0 3000; delay client 10r/s; delay burst=10 delay=3",
+    "1 5 500 1700; fast client 100r/s; fast burst=20",
+    "9 60 0 3000; slow client 30r/m; slow burst=2 delay=1",
+    "8 50 0 3000; second client 1r/s; second burst=2",
+    "5 25 0 3000; each client 5r/s, all site 20r/s; each burst=3, all burst=10 nodelay",
+    "2 30 0 3000; shared client 10r/s; shared burst=3 delay=1; shared burst=8",
+];
+
 struct Case {
-    what: &'static str,
-    /// Name, key and rate.
-    zones: &'static [(&'static str, Key, &'static str)],
-    /// The limits of each route.
-    routes: &'static [&'static [On]],
     keys: u64,
-    /// Average time between two requests.
     gap: Duration,
     begins: Duration,
     ends: Duration,
+    zones: Vec<Zone>,
+    /// The limits of each route.
+    routes: Vec<Vec<On>>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Key {
-    Client,
-    Site,
+struct Zone {
+    name: &'static str,
+    is_site: bool,
+    rate: &'static str,
 }
 
-/// A limit: the zone's place in the case, its burst and its delay.
-struct On(usize, u32, Delay);
+/// A limit: the zone's place in the case, its burst and its delay, and all of it in nginx's words.
+struct On(usize, u32, Delay, &'static str);
 
-const fn case(
-    what: &'static str,
-    zones: &'static [(&'static str, Key, &'static str)],
-    routes: &'static [&'static [On]],
-    keys: u64,
-    gap: u64,
-) -> Case {
-    Case {
-        what,
-        zones,
-        routes,
-        keys,
-        gap: Duration::from_millis(gap),
-        begins: Duration::ZERO,
-        ends: Duration::from_secs(3),
+impl Case {
+    fn read(text: &'static str) -> Self {
+        let mut parts = text.split("; ");
+        let numbers = parts.next().expect("numbers").split(' ');
+        let numbers: Vec<u64> = numbers.flat_map(str::parse).collect();
+        let time = |nth: usize| Duration::from_millis(numbers[nth]);
+        let zones = parts.next().expect("zones").split(", ").map(|zone| {
+            let [name, key, rate] = zone.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{zone}")
+            };
+            let is_site = key == "site";
+            Zone {
+                name,
+                is_site,
+                rate,
+            }
+        });
+        let zones: Vec<_> = zones.collect();
+        let limit = |text: &'static str| {
+            let mut words = text.split(' ');
+            let name = words.next().expect("a zone");
+            let zone = zones.iter().position(|zone| zone.name == name);
+            let (mut burst, mut delay) = (0, Delay::Above(0));
+            for word in words {
+                match word.split_once('=') {
+                    Some(("burst", number)) => burst = number.parse().expect("a number"),
+                    Some((_, number)) => delay = Delay::Above(number.parse().expect("a number")),
+                    None => delay = Delay::Never,
+                }
+            }
+            On(zone.expect("a zone"), burst, delay, text)
+        };
+        let routes = parts.map(|route| route.split(", ").map(limit).collect());
+        Self {
+            keys: numbers[0],
+            gap: time(1),
+            begins: time(2),
+            ends: time(3),
+            routes: routes.collect(),
+            zones,
+        }
+    }
+
+    fn rate(&self, zone: usize) -> Rate {
+        self.zones[zone].rate.parse().expect("a rate")
     }
 }
 
-const CASES: [Case; 9] = [
-    case(
-        "10r/s",
-        &[("plain", Key::Client, "10r/s")],
-        &[&[On(0, 0, Delay::Above(0))]],
-        3,
-        40,
-    ),
-    case(
-        "10r/s burst=5",
-        &[("queue", Key::Client, "10r/s")],
-        &[&[On(0, 5, Delay::Above(0))]],
-        2,
-        30,
-    ),
-    case(
-        "10r/s burst=5 nodelay",
-        &[("nodelay", Key::Client, "10r/s")],
-        &[&[On(0, 5, Delay::Never)]],
-        2,
-        30,
-    ),
-    case(
-        "10r/s burst=10 delay=3",
-        &[("delay", Key::Client, "10r/s")],
-        &[&[On(0, 10, Delay::Above(3))]],
-        2,
-        25,
-    ),
-    Case {
-        begins: Duration::from_millis(500),
-        ends: Duration::from_millis(1700),
-        ..case(
-            "100r/s burst=20",
-            &[("fast", Key::Client, "100r/s")],
-            &[&[On(0, 20, Delay::Above(0))]],
-            1,
-            5,
-        )
-    },
-    case(
-        "30r/m burst=2 delay=1",
-        &[("slow", Key::Client, "30r/m")],
-        &[&[On(0, 2, Delay::Above(1))]],
-        9,
-        60,
-    ),
-    case(
-        "1r/s burst=2",
-        &[("second", Key::Client, "1r/s")],
-        &[&[On(0, 2, Delay::Above(0))]],
-        8,
-        50,
-    ),
-    case(
-        "5r/s burst=3 and for all together 20r/s burst=10 nodelay",
-        &[("each", Key::Client, "5r/s"), ("all", Key::Site, "20r/s")],
-        &[&[On(0, 3, Delay::Above(0)), On(1, 10, Delay::Never)]],
-        5,
-        25,
-    ),
-    case(
-        "10r/s on one route burst=3 delay=1 and on the other burst=8",
-        &[("shared", Key::Client, "10r/s")],
-        &[&[On(0, 3, Delay::Above(1))], &[On(0, 8, Delay::Above(0))]],
-        2,
-        30,
-    ),
-];
+fn cases() -> &'static [Case] {
+    static READ: LazyLock<Vec<Case>> = LazyLock::new(|| CASES.map(Case::read).into());
+    &READ
+}
 
-impl Key {
-    fn field(self) -> &'static str {
-        match self {
-            Self::Client => "$http_x_key",
-            Self::Site => "$http_x_site",
+impl Zone {
+    fn key(&self) -> &'static str {
+        if self.is_site {
+            "$http_x_site"
+        } else {
+            "$http_x_key"
         }
     }
 }
 
-impl Case {
-    fn rate(&self, zone: usize) -> Rate {
-        self.zones[zone].2.parse().expect("a rate")
-    }
+/// The limits of all routes, each with its path, one text for each.
+fn routes(text: impl Fn(&On, &Case) -> String, separator: &str) -> Vec<(String, String)> {
+    let cases = cases().iter().enumerate();
+    let routes = cases.flat_map(|(number, case)| {
+        let routes = case.routes.iter().enumerate();
+        routes.map(move |(route, limits)| (path(number, route), case, limits))
+    });
+    let text = |(path, case, limits): (String, &Case, &Vec<On>)| {
+        let limits: Vec<_> = limits.iter().map(|limit| text(limit, case)).collect();
+        (path, limits.join(separator))
+    };
+    routes.map(text).collect()
 }
 
 /// nginx's configuration for all cases: the content of `http`, and the locations.
 fn for_nginx() -> (String, Vec<(String, String)>) {
-    let mut http = "limit_req_status 429;".to_owned();
-    let mut locations = Vec::new();
-    for (number, case) in CASES.iter().enumerate() {
-        for (name, key, rate) in case.zones {
-            let key = key.field();
-            write!(http, "limit_req_zone {key} zone={name}:1m rate={rate};").expect("text");
-        }
-        for (route, limits) in case.routes.iter().enumerate() {
-            let mut text = String::new();
-            for On(zone, burst, delay) in *limits {
-                write!(text, "limit_req zone={}", case.zones[*zone].0).expect("text");
-                // nginx accepts no zeros here; they are its defaults.
-                if *burst > 0 {
-                    write!(text, " burst={burst}").expect("text");
-                }
-                match delay {
-                    Delay::Never => text += " nodelay",
-                    Delay::Above(0) => {}
-                    Delay::Above(delay) => write!(text, " delay={delay}").expect("text"),
-                }
-                text += ";";
-            }
-            locations.push((path(number, route), text));
-        }
-    }
-    (http, locations)
+    let zones = cases().iter().flat_map(|case| &case.zones).map(|zone| {
+        let Zone { name, rate, .. } = zone;
+        format!("limit_req_zone {} zone={name}:1m rate={rate};", zone.key())
+    });
+    let http = format!("limit_req_status 429;{}", zones.collect::<String>());
+    (
+        http,
+        routes(|limit, _| format!("limit_req zone={};", limit.3), " "),
+    )
 }
 
 /// drip's configuration for all cases: the zones and the routes.
 fn for_drip() -> (String, Vec<(String, String)>) {
-    let (mut zones, mut routes) = (String::new(), Vec::new());
-    for (number, case) in CASES.iter().enumerate() {
-        for (name, key, rate) in case.zones {
-            zones += &zone(name, key.field(), rate);
-        }
-        for (route, limits) in case.routes.iter().enumerate() {
-            let limits: Vec<_> = limits
-                .iter()
-                .map(|On(zone, burst, delay)| {
-                    let delay = match delay {
-                        Delay::Never => "nodelay = true".to_owned(),
-                        Delay::Above(delay) => format!("delay = {delay}"),
-                    };
-                    let name = case.zones[*zone].0;
-                    format!("{{ zone = \"{name}\", burst = {burst}, {delay} }}")
-                })
-                .collect();
-            routes.push((
-                path(number, route),
-                format!("limits = [{}]", limits.join(", ")),
-            ));
-        }
+    let zones = cases().iter().flat_map(|case| &case.zones);
+    let zones = zones.map(|it| zone(it.name, it.key(), it.rate)).collect();
+    let limit = |On(zone, burst, delay, _): &On, case: &Case| {
+        let delay = match delay {
+            Delay::Never => "nodelay = true".to_owned(),
+            Delay::Above(delay) => format!("delay = {delay}"),
+        };
+        let name = case.zones[*zone].name;
+        format!("{{ zone = \"{name}\", burst = {burst}, {delay} }}")
+    };
+    let mut routes = routes(limit, ", ");
+    for (_, limits) in &mut routes {
+        *limits = format!("limits = [{limits}]");
     }
     (zones, routes)
 }
@@ -236,11 +196,11 @@ impl Model {
         &self,
         shot: &Shot,
     ) -> impl Iterator<Item = ((usize, usize, u64), Bucket, Rate, Limit)> {
-        let (case, found) = (&CASES[shot.case], *shot);
+        let (case, found) = (&cases()[shot.case], *shot);
         case.routes[shot.route]
             .iter()
-            .map(move |On(zone, burst, delay)| {
-                let key = if case.zones[*zone].1 == Key::Site {
+            .map(move |On(zone, burst, delay, _)| {
+                let key = if case.zones[*zone].is_site {
                     0
                 } else {
                     found.key
@@ -292,37 +252,24 @@ fn moment(at: Duration) -> Moment {
     Moment::from_nanos(0) + at + Duration::from_secs(1)
 }
 
-/// Pseudorandom numbers, the same each time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
-
 /// The requests of all cases in the order of their times.
 fn plan(seed: u64) -> Vec<Shot> {
-    let mut numbers = Numbers(seed);
+    let mut numbers = Rng::of(seed, 0);
     let mut shots = Vec::new();
-    for (number, case) in CASES.iter().enumerate() {
+    for (number, case) in cases().iter().enumerate() {
         let mut at = case.begins;
         while at < case.ends {
             // Some follow at once, others after a while.
-            let gap = match numbers.below(3) {
+            let gap = match numbers.within(0, 3) {
                 0 => Duration::ZERO,
-                _ => case.gap * u32::try_from(numbers.below(300)).unwrap_or(0) / 100,
+                _ => case.gap * u32::try_from(numbers.within(0, 300)).unwrap_or(0) / 100,
             };
             at += gap.max(APART);
             shots.push(Shot {
                 at,
                 case: number,
-                route: usize::try_from(numbers.below(case.routes.len() as u64)).unwrap_or(0),
-                key: numbers.below(case.keys),
+                route: usize::try_from(numbers.within(0, case.routes.len() as u64)).unwrap_or(0),
+                key: numbers.within(0, case.keys),
             });
         }
     }
@@ -475,7 +422,7 @@ fn compare(
             _ => right = false,
         }
         if !right {
-            let what = CASES[shot.case].what;
+            let what = CASES[shot.case];
             let failure = format!(
                 "{what}, key {}, at {:?}: nginx {} {:?}, drip {} {:?}, exactly {exact:?}",
                 shot.key, shot.at, nginx.status, nginx.delay, drip.status, drip.delay
@@ -488,13 +435,18 @@ fn compare(
 
 /// Returns whether each case has passed, rejected and perhaps delayed requests. On a busy machine a burst may be spread.
 fn has_variety(tallies: &[Tally; CASES.len()]) -> bool {
-    CASES.iter().zip(tallies).all(|(case, tally)| {
-        println!("{}: {tally:?}", case.what);
-        let mut limits = case.routes.iter().flat_map(|route| route.iter());
-        let waits =
-            limits.any(|On(_, burst, delay)| matches!(delay, Delay::Above(delay) if delay < burst));
-        tally.passed > 0 && tally.rejected > 0 && (tally.delayed > 0) == waits
-    })
+    cases()
+        .iter()
+        .zip(tallies)
+        .zip(CASES)
+        .all(|((case, tally), what)| {
+            println!("{what}: {tally:?}");
+            let mut limits = case.routes.iter().flat_map(|route| route.iter());
+            let waits = limits.any(
+                |On(_, burst, delay, _)| matches!(delay, Delay::Above(delay) if delay < burst),
+            );
+            tally.passed > 0 && tally.rejected > 0 && (tally.delayed > 0) == waits
+        })
 }
 
 fn borrowed(pairs: &[(String, String)]) -> Vec<(&str, &str)> {

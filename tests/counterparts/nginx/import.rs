@@ -3,9 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::programs::nginx::Nginx;
-use crate::support::{
-    Client, Gateway, HoldingOrigin, Origin, drip, eventually, fetch, quarter_alone,
-};
+use crate::support::{Client, Gateway, HoldingOrigin, Origin, drip, eventually, quarter_alone};
 
 const HTTP: &str = "limit_req_zone $arg_key zone=slow:1m rate=1r/m;\n\
     limit_req_zone $arg_key zone=quick:1m rate=2r/s;\n\
@@ -61,17 +59,19 @@ pub(super) fn drip_on_the_file_of(nginx: &Nginx) -> Gateway {
     Gateway::start(rest)
 }
 
+/// Sends a request on a connection of its own.
+pub(super) fn send(to: SocketAddr, host: &str, target: &str) -> Client {
+    let mut client = Client::connect(to);
+    client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+    client
+}
+
 /// The statuses of requests that are sent at once, in order: the kernel decides which of several
 /// connections is read first.
-fn verdicts(address: SocketAddr, target: &str, times: usize) -> Vec<u16> {
-    let mut clients: Vec<_> = (0..times).map(|_| Client::connect(address)).collect();
-    for client in &mut clients {
-        client.get(target);
-    }
-    let mut statuses: Vec<_> = clients
-        .iter_mut()
-        .map(|client| client.answer().status)
-        .collect();
+pub(super) fn verdicts(to: SocketAddr, host: &str, target: &str, times: usize) -> Vec<u16> {
+    let mut clients: Vec<_> = (0..times).map(|_| send(to, host, target)).collect();
+    let statuses = clients.iter_mut().map(|client| client.answer().status);
+    let mut statuses: Vec<_> = statuses.collect();
     statuses.sort_unstable();
     statuses
 }
@@ -84,7 +84,7 @@ fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
     let gateway = drip_on_the_file_of(&nginx);
     for (path, key, times) in ASKED {
         let statuses = [nginx.address, gateway.address()]
-            .map(|address| verdicts(address, &format!("{path}?key={key}"), times));
+            .map(|address| verdicts(address, "a", &format!("{path}?key={key}"), times));
         assert_eq!(statuses[0], statuses[1], "{path} {key}");
         let limited = statuses[0].iter().any(|status| *status >= 400);
         assert_eq!(
@@ -92,48 +92,6 @@ fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
             !path.starts_with("/dry") && !key.is_empty(),
             "{path}: {statuses:?}"
         );
-    }
-}
-
-#[test]
-fn both_refuse_the_requests_of_an_address_beyond_those_that_may_run() {
-    let held = HoldingOrigin::of("hold");
-    let origin = &held.origin;
-    let nginx = Nginx::start(
-        origin,
-        "limit_conn_zone $binary_remote_addr zone=addr:1m;",
-        &[
-            ("/", "limit_conn addr 3;"),
-            ("/many/", "limit_conn addr 5; limit_conn_status 429;"),
-        ],
-    );
-    let gateway = drip_on_the_file_of(&nginx);
-    let mut arrived = 0;
-    for (who, address) in [("nginx", nginx.address), ("drip", gateway.address())] {
-        for (path, most, status) in [("/", 3, 503), ("/many/", 5, 429)] {
-            let targets: Vec<_> = (0..most).map(|n| format!("{path}hold-{who}-{n}")).collect();
-            let running = targets.iter().map(|target| {
-                let client = Client::ask(address, target);
-                arrived += 1;
-                origin.wait_for(arrived);
-                client
-            });
-            let mut running: Vec<_> = running.collect();
-            for _ in 0..2 {
-                assert_eq!(fetch(address, path).status, status, "{who} {path}");
-            }
-            assert_eq!(origin.arrivals().len(), arrived, "{who} {path}");
-            held.release(&targets[0]);
-            assert_eq!(running[0].answer().status, 200, "{who} {path}");
-            // The client has its answer a little before its place is free.
-            eventually("the next passes", || fetch(address, path).status == 200);
-            for (target, client) in targets.iter().zip(&mut running).skip(1) {
-                held.release(target);
-                assert_eq!(client.answer().status, 200, "{who} {path}");
-            }
-            eventually("none runs", || verdicts(address, path, 3) == [200; 3]);
-            arrived = origin.arrivals().len();
-        }
     }
 }
 
@@ -156,10 +114,8 @@ fn both_count_what_runs_once_a_request_has_been_delayed() {
         let paced = [("zone", "paced")];
         gateway.metrics().count("drip_zone_queue_depth", &paced) == 1
     };
-    for (nth, (who, address)) in [("nginx", nginx.address), ("drip", gateway.address())]
-        .into_iter()
-        .enumerate()
-    {
+    let both = [("nginx", nginx.address), ("drip", gateway.address())];
+    for (nth, (who, address)) in both.into_iter().enumerate() {
         let mut running = Client::ask(address, &format!("/hold-{who}"));
         origin.wait_for(2 * nth + 1);
         let mut delayed = Client::ask(address, "/");

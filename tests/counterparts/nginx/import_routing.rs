@@ -1,32 +1,15 @@
 //! What the origin gets of nginx, and of drip on what `drip import` makes of the file.
 
-use std::net::SocketAddr;
-
 use super::import::drip_on_the_file_of;
 use crate::programs::nginx::Nginx;
-use crate::support::{Client, Exchange, Origin};
-
-/// The status and the text that a request with these lines in its head gets.
-fn answer(to: SocketAddr, target: &str, lines: &str) -> (u16, String) {
-    let mut client = Client::connect(to);
-    client.send(format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n{lines}\r\n").as_bytes());
-    let answer = client.answer();
-    (answer.status, answer.text())
-}
+use crate::support::{Exchange, Origin, fetch_with};
 
 #[test]
 fn the_origin_gets_the_fields_that_nginx_sets() {
     let origin = Origin::answering(|exchange: &mut Exchange| {
-        let names = [
-            "x-real-ip",
-            "x-from",
-            "x-key",
-            "x-both",
-            "accept",
-            "x-fixed",
-        ];
+        let names = "x-real-ip x-from x-key x-both accept x-fixed".split(' ');
         let fields = names.map(|name| format!("{name}={:?}\n", exchange.field(name)));
-        exchange.reply(fields.concat().as_bytes())
+        exchange.reply(fields.collect::<String>().as_bytes())
     });
     let set = "proxy_set_header X-Real-IP $remote_addr;
         proxy_set_header X-From \"$scheme://$host$request_uri\";
@@ -51,7 +34,10 @@ fn the_origin_gets_the_fields_that_nginx_sets() {
         ),
         ("/own/x", "X-Api-Key: one\r\nAccept: text/html\r\n"),
     ] {
-        let [theirs, ours] = [nginx.address, gateway.address()].map(|to| answer(to, target, lines));
+        let [theirs, ours] = [nginx.address, gateway.address()].map(|to| {
+            let answer = fetch_with(to, target, lines);
+            (answer.status, answer.text())
+        });
         assert_eq!(theirs, ours, "{target}");
         assert_eq!(theirs.0, 200, "{target}");
     }

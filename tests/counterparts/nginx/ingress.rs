@@ -2,67 +2,50 @@
 //! template of ingress-nginx writes for them.
 
 use std::fs;
-use std::net::SocketAddr;
 
+use super::import::{send, verdicts};
 use crate::programs::nginx::Nginx;
-use crate::support::{Client, Gateway, HoldingOrigin, Origin, drip, eventually, quarter_alone};
+use crate::support::{Gateway, HoldingOrigin, Origin, drip, eventually, quarter_alone};
 
-const INGRESSES: &str = r#"
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata:
-  name: shop
-  namespace: default
-  annotations:
-    nginx.ingress.kubernetes.io/limit-rpm: "1"
-spec:
-  rules:
-    - host: a.test
-      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
-    - host: b.test
-      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
----
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata:
-  name: reports
-  namespace: default
-  annotations:
-    nginx.ingress.kubernetes.io/limit-rps: "4"
-    nginx.ingress.kubernetes.io/limit-rpm: "3"
-    nginx.ingress.kubernetes.io/limit-burst-multiplier: "2"
-spec:
-  rules:
-    - host: a.test
-      http: {paths: [{path: /reports, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
-    - host: c.test
-      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
----
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata:
-  name: partners
-  namespace: default
-  annotations:
-    nginx.ingress.kubernetes.io/limit-rpm: "1"
-    nginx.ingress.kubernetes.io/limit-whitelist: "127.0.0.0/8"
-spec:
-  rules:
-    - host: d.test
-      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
----
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata:
-  name: few
-  namespace: default
-  annotations:
-    nginx.ingress.kubernetes.io/limit-connections: "2"
-spec:
-  rules:
-    - host: e.test
-      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
-"#;
+/// Each Ingress: its name, its annotations, and its hosts with a path.
+const INGRESSES: [(&str, &str, &str); 4] = [
+    ("shop", "limit-rpm=1", "a.test/ b.test/"),
+    (
+        "reports",
+        "limit-rps=4 limit-rpm=3 limit-burst-multiplier=2",
+        "a.test/reports c.test/",
+    ),
+    (
+        "partners",
+        "limit-rpm=1 limit-whitelist=127.0.0.0/8",
+        "d.test/",
+    ),
+    ("few", "limit-connections=2", "e.test/"),
+];
+
+fn manifest() -> String {
+    let parts = INGRESSES.map(|(name, annotations, hosts)| {
+        let annotations = annotations.split(' ').flat_map(|it| it.split_once('='));
+        let annotations = annotations
+            .map(|(name, value)| format!("nginx.ingress.kubernetes.io/{name}: \"{value}\""));
+        let rules = hosts
+            .split(' ')
+            .flat_map(|it| it.split_once('/'))
+            .map(|(host, path)| {
+                let app = "{service: {name: app, port: {number: 80}}}";
+                let path = format!("{{path: /{path}, pathType: Prefix, backend: {app}}}");
+                format!("{{host: {host}, http: {{paths: [{path}]}}}}")
+            });
+        let [annotations, rules] =
+            [annotations.collect::<Vec<_>>(), rules.collect()].map(|parts| parts.join(", "));
+        format!(
+            "apiVersion: networking.k8s.io/v1\nkind: Ingress\n\
+             metadata: {{name: {name}, namespace: default, annotations: {{{annotations}}}}}\n\
+             spec: {{rules: [{rules}]}}\n"
+        )
+    });
+    parts.join("---\n")
+}
 
 /// As nginx.tmpl and buildRateLimitZones write them.
 const HTTP: &str = r#"
@@ -116,7 +99,7 @@ fn nginx(origin: &Origin) -> Nginx {
 fn imported(origin: &Origin) -> Gateway {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("ingress.yaml");
-    fs::write(&file, INGRESSES).expect("a file");
+    fs::write(&file, manifest()).expect("a file");
     let output = drip().arg("import").arg(&file).output().expect("drip runs");
     assert!(output.status.success(), "{output:?}");
     assert!(output.stderr.is_empty(), "{output:?}");
@@ -126,32 +109,6 @@ fn imported(origin: &Origin) -> Gateway {
     let url = "http://app.default.svc.cluster.local:80";
     assert!(rest.contains(url), "{rest}");
     Gateway::start(&rest.replace(url, &format!("http://{}", origin.address)))
-}
-
-fn send(client: &mut Client, host: &str, target: &str) {
-    client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
-}
-
-/// The statuses of requests that are sent at once, in order.
-fn statuses(address: SocketAddr, host: &str, target: &str, times: usize) -> Vec<u16> {
-    let mut clients: Vec<_> = (0..times).map(|_| Client::connect(address)).collect();
-    for client in &mut clients {
-        send(client, host, target);
-    }
-    let statuses = clients.iter_mut().map(|client| client.answer().status);
-    let mut statuses: Vec<u16> = statuses.collect();
-    statuses.sort_unstable();
-    statuses
-}
-
-/// The statuses of requests of which each waits for the answer to the one before.
-fn statuses_in_turn(address: SocketAddr, host: &str, target: &str, times: usize) -> Vec<u16> {
-    let mut client = Client::connect(address);
-    let statuses = (0..times).map(|_| {
-        send(&mut client, host, target);
-        client.answer().status
-    });
-    statuses.collect()
 }
 
 #[test]
@@ -172,8 +129,11 @@ fn an_imported_ingress_accepts_and_rejects_as_many_as_the_template() {
         ("a.test", "/reportsx", 2, 0),
         ("d.test", "/", 20, 20),
     ] {
-        let found = [nginx.address, gateway.address()]
-            .map(|address| statuses_in_turn(address, host, target, times));
+        let found = [nginx.address, gateway.address()].map(|address| {
+            (0..times)
+                .map(|_| send(address, host, target).answer().status)
+                .collect::<Vec<_>>()
+        });
         assert_eq!(found[0], found[1], "{host}{target}");
         let passed = found[0].iter().filter(|status| **status == 200).count();
         assert_eq!(passed, passing, "{host}{target}: {:?}", found[0]);
@@ -188,21 +148,20 @@ fn limit_connections_bounds_what_runs_as_in_the_template() {
     let mut arrived = 0;
     for (who, address) in [("nginx", nginx.address), ("drip", gateway.address())] {
         let targets: Vec<_> = (0..2).map(|nth| format!("/hold-{who}-{nth}")).collect();
-        let mut running = Vec::new();
-        for target in &targets {
-            let mut client = Client::connect(address);
-            send(&mut client, "e.test", target);
+        let running = targets.iter().map(|target| {
+            let client = send(address, "e.test", target);
             arrived += 1;
             held.origin.wait_for(arrived);
-            running.push(client);
-        }
-        assert_eq!(statuses(address, "e.test", "/", 2), [503, 503], "{who}");
+            client
+        });
+        let mut running: Vec<_> = running.collect();
+        assert_eq!(verdicts(address, "e.test", "/", 2), [503, 503], "{who}");
         for (target, client) in targets.iter().zip(&mut running) {
             held.release(target);
             assert_eq!(client.answer().status, 200, "{who}");
         }
         eventually("places are free", || {
-            statuses(address, "e.test", "/", 1) == [200]
+            verdicts(address, "e.test", "/", 1) == [200]
         });
         arrived = held.origin.arrivals().len();
     }

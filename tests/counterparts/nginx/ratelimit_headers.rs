@@ -1,62 +1,43 @@
 //! The header fields that tell a client about its limits.
 
-use std::time::Duration;
+use crate::support::{Origin, fetch, start_drip, zone};
 
-use crate::support::{Answer, Gateway, Origin, fetch};
-use crate::support::{start_drip, zone};
+const NAMES: [&str; 6] = [
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-retry-after",
+    "ratelimit-policy",
+    "ratelimit",
+    "server-timing",
+];
 
-fn told(answer: &Answer) -> [Option<&str>; 6] {
-    [
-        "x-ratelimit-limit",
-        "x-ratelimit-remaining",
-        "x-ratelimit-retry-after",
-        "ratelimit-policy",
-        "ratelimit",
-        "server-timing",
-    ]
-    .map(|name| answer.field(name))
-}
-
-fn start(origin: &Origin, more: &str) -> Gateway {
+#[test]
+fn a_client_is_told_of_its_limits_in_the_families_of_the_file() {
+    let origin = Origin::start();
+    let zones = zone("per_client", "$arg_a", "1r/m");
     let limits = "limits = [{ zone = \"per_client\", burst = 2, nodelay = true }]";
-    start_drip(
-        origin,
-        &zone("per_client", "$arg_a", "1r/m"),
-        &[("/", &format!("{limits}\n{more}"))],
-    )
-}
-
-#[test]
-fn x_ratelimit_is_told_unless_the_file_says_otherwise() {
-    let origin = Origin::start();
-    let gateway = start(&origin, "");
-    let rows: Vec<_> = (0..4).map(|_| fetch(gateway.address(), "/?a=1")).collect();
-    let rows: Vec<_> = rows.iter().map(told).collect();
-    let row = |remaining, retry| [Some("3"), Some(remaining), Some(retry), None, None, None];
     // After the third, the next one is a minute away.
-    assert_eq!(rows[..2], [row("2", "0"), row("1", "0")]);
-    assert_eq!(rows[2..], [row("0", "60"), row("0", "60")]);
-}
-
-#[test]
-fn the_draft_of_the_ietf_names_the_policy_and_its_state() {
-    let origin = Origin::start();
-    let gateway = start(&origin, "headers = [\"ratelimit\"]");
-    let answers: Vec<_> = (0..4).map(|_| fetch(gateway.address(), "/?a=1")).collect();
-    let states: Vec<_> = answers
-        .iter()
-        .map(|answer| answer.field("ratelimit"))
-        .collect();
-    let expected =
-        ["2;t=60", "1;t=60", "0;t=60", "0;t=60"].map(|state| format!("\"per_client\";r={state}"));
-    assert_eq!(
-        states,
-        expected.each_ref().map(|state| Some(state.as_str()))
-    );
-    for answer in &answers {
-        let policy = answer.field("ratelimit-policy");
-        assert_eq!(policy, Some("\"per_client\";q=3;w=180"));
-        assert_eq!(answer.field("x-ratelimit-limit"), None);
+    for (headers, expected) in [
+        ("", [["3 2 0", "3 1 0", "3 0 60", "3 0 60"], [""; 4]]),
+        (
+            "headers = [\"ratelimit\"]",
+            [[""; 4], ["2;t=60", "1;t=60", "0;t=60", "0;t=60"]],
+        ),
+        ("headers = []", [[""; 4]; 2]),
+    ] {
+        let routes = [("/", &*format!("{limits}\n{headers}"))];
+        let gateway = start_drip(&origin, &zones, &routes);
+        for (nth, (x, draft)) in std::iter::zip(expected[0], expected[1]).enumerate() {
+            let answer = fetch(gateway.address(), "/?a=1");
+            let told = NAMES.map(|name| answer.field(name).unwrap_or_default());
+            assert_eq!(told[..3].join(" ").trim(), x, "{headers} {nth}");
+            let draft = match draft {
+                "" => [String::new(), String::new()],
+                state => ["q=3;w=180".to_owned(), format!("r={state}")]
+                    .map(|it| format!("\"per_client\";{it}")),
+            };
+            assert_eq!(told[3..], [&*draft[0], &*draft[1], ""], "{headers} {nth}");
+        }
     }
 }
 
@@ -78,37 +59,17 @@ fn the_tightest_of_several_limits_is_told_and_the_draft_lists_them_all() {
 #[test]
 fn server_timing_tells_how_long_a_request_queued() {
     let origin = Origin::start();
-    let gateway = start_drip(
-        &origin,
-        &zone("z", "$arg_a", "5r/s"),
-        &[(
-            "/",
-            "limits = [{ zone = \"z\", burst = 2 }]\nheaders = [\"server-timing\"]",
-        )],
-    );
+    let fields = "limits = [{ zone = \"z\", burst = 2 }]\nheaders = [\"server-timing\"]";
+    let gateway = start_drip(&origin, &zone("z", "$arg_a", "5r/s"), &[("/", fields)]);
     fetch(gateway.address(), "/?a=1");
     let answer = fetch(gateway.address(), "/?a=1");
     let timing = answer.field("server-timing").unwrap_or_default();
-    let (queue, origin) = timing.split_once(", ").expect("two times");
-    let millis = |text: &str, name: &str| {
-        let millis = text.strip_prefix(name)?.strip_prefix(";dur=")?;
-        millis.parse::<f64>().ok()
+    let millis = |name: &str| {
+        let parts = timing.split(", ");
+        let part = parts.filter_map(|it| it.strip_prefix(name)?.strip_prefix(";dur="));
+        part.flat_map(str::parse::<f64>).next().expect("a time")
     };
-    let queued = millis(queue, "queue").expect("a time");
     // The next turn would be 200 ms later.
-    assert!((150.0..390.0).contains(&queued), "{timing}");
-    let took = millis(origin, "origin").expect("a time");
-    assert!(
-        Duration::from_secs_f64(took / 1e3) < Duration::from_secs(1),
-        "{timing}"
-    );
-}
-
-#[test]
-fn a_file_that_asks_for_no_fields_gets_none() {
-    let origin = Origin::start();
-    let gateway = start(&origin, "headers = []");
-    for _ in 0..4 {
-        assert_eq!(told(&fetch(gateway.address(), "/?a=1")), [None; 6]);
-    }
+    assert!((150.0..390.0).contains(&millis("queue")), "{timing}");
+    assert!(millis("origin") < 1000.0, "{timing}");
 }

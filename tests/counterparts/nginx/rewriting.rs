@@ -23,34 +23,12 @@ const ROUTES: [(&str, &str, &str); 4] = [
 ];
 
 /// What is asked for. `PREFIX` stands for `v1` to `v3` in turn.
-const TARGETS: [&str; 26] = [
-    "/PREFIX/",
-    "/PREFIX/a",
-    "/PREFIX/a?b=/../c",
-    "/PREFIX/a/?",
-    "/PREFIX/a%20b/caf%C3%A9",
-    "/PREFIX/a/../b",
-    "/PREFIX/../PREFIX/b",
-    "/a/../PREFIX/x",
-    "//PREFIX//x//y",
-    "/PREFIX/./x/.",
-    "/PREFIX/%2e%2e/PREFIX/x",
-    "/PREFIX/%2e%2e/PREFIX/%2e%2e/PREFIX/%2E/x",
-    "/PREFIX/..%2fPREFIX/x",
-    "/PREFIX%2fx",
-    "/PREFIX/x%2fy",
-    "/PREFIX/x%2f%2fy",
-    "/PREFIX/%252e%252e/x",
-    "/PREFIX/%25/x",
-    "/PREFIX/..a/x",
-    "/PREFIX/a../x",
-    "/PREFIX/.../x",
-    "/PREFIX/a%3fb%23c",
-    "/PREFIX/a;b=c,d:e@f!g$h&i'(j)*k+l=m~n",
-    "/PREFIX/%41%2d%5F%7e",
-    "/PREFIX/a%5Cb%22%3C%7C",
-    "/PREFIX/%ff%01",
-];
+const TARGETS: &str = "/PREFIX/ /PREFIX/a /PREFIX/a?b=/../c /PREFIX/a/? /PREFIX/a%20b/caf%C3%A9 /PREFIX/a/../b \
+    /PREFIX/../PREFIX/b /a/../PREFIX/x //PREFIX//x//y /PREFIX/./x/. /PREFIX/%2e%2e/PREFIX/x \
+    /PREFIX/%2e%2e/PREFIX/%2e%2e/PREFIX/%2E/x /PREFIX/..%2fPREFIX/x /PREFIX%2fx /PREFIX/x%2fy \
+    /PREFIX/x%2f%2fy /PREFIX/%252e%252e/x /PREFIX/%25/x /PREFIX/..a/x /PREFIX/a../x /PREFIX/.../x \
+    /PREFIX/a%3fb%23c /PREFIX/a;b=c,d:e@f!g$h&i'(j)*k+l=m~n /PREFIX/%41%2d%5F%7e \
+    /PREFIX/a%5Cb%22%3C%7C /PREFIX/%ff%01";
 
 fn target_at(address: SocketAddr, target: &str) -> (u16, String) {
     let answer = fetch(address, target);
@@ -91,9 +69,9 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
     let nginx = Nginx::start(&origin, "", &places);
     let routes = ROUTES.map(|(path, _, fields)| (path, fields));
     let gateway = start_drip(&origin, "", &routes);
-    let mut compared = 0;
-    let prefixes = ["v1", "v2", "v3"].iter();
-    let targets = prefixes.flat_map(|prefix| TARGETS.map(|it| it.replace("PREFIX", prefix)));
+    let prefixes = ["v1", "v2", "v3"].into_iter();
+    let targets =
+        prefixes.flat_map(|prefix| TARGETS.split(' ').map(|it| it.replace("PREFIX", prefix)));
     let more = ["/caf%C3%A9%20%25/x", "/caf%c3%a9%20%25/%78/"].map(str::to_owned);
     for target in targets.chain(more) {
         let [theirs, ours] =
@@ -112,9 +90,7 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
         if is_plain && !path.contains("/.") && !path.contains("//") {
             assert_eq!(ours.1, theirs.1, "{target}");
         }
-        compared += 1;
     }
-    assert_eq!(compared, 3 * TARGETS.len() + 2);
 }
 
 /// nginx decodes the path, and sends `/api/a/b` for `/v1/a%2Fb`: names of projects at GitLab, of images in registries
@@ -216,78 +192,4 @@ fn a_location_passes_unchanged() {
         let answer = fetch(address, "/v1/x");
         assert_eq!(answer.field("location"), Some("/app/login"));
     }
-}
-
-/// nginx takes the same location for each path that drip takes the route for.
-#[test]
-fn a_route_is_found_as_nginx_finds_a_location() {
-    const PLACES: [(&str, &str); 9] = [
-        ("/", "/"),
-        ("/u/", "/u/"),
-        ("/u/long/prefix/", "/u/long/prefix/"),
-        ("= /u/exact", "= /u/exact"),
-        ("= /u/1.php", "= /u/1.php"),
-        ("~ ^/u/[0-9]+$", "regex:^/u/[0-9]+$"),
-        ("~ \\.php$", "regex:\\\\.php$"),
-        ("~* \\.(png|jpe?g)$", "regex:(?i)\\\\.(png|jpe?g)$"),
-        ("~ ^/u/[a-f]", "regex:^/u/[a-f]"),
-    ];
-    let names: Vec<String> = (0..PLACES.len()).map(|nth| format!("n{nth}")).collect();
-    let origin = Origin::answering(|exchange: &mut Exchange| {
-        let name = exchange.field("x-place").unwrap_or_default().to_owned();
-        exchange.reply(name.as_bytes())
-    });
-    let theirs: Vec<String> = names
-        .iter()
-        .map(|name| format!("proxy_set_header X-Place {name};"))
-        .collect();
-    let ours: Vec<String> = names
-        .iter()
-        .map(|name| format!("request_headers = {{ x-place = \"{name}\" }}"))
-        .collect();
-    let locations: Vec<(&str, &str)> = PLACES
-        .iter()
-        .zip(&theirs)
-        .map(|((path, _), text)| (*path, &**text))
-        .collect();
-    let routes: Vec<(&str, &str)> = PLACES
-        .iter()
-        .zip(&ours)
-        .map(|((_, path), text)| (*path, &**text))
-        .collect();
-    let nginx = Nginx::start(&origin, "", &locations);
-    let gateway = start_drip(&origin, "", &routes);
-    let mut seen = std::collections::BTreeSet::new();
-    for target in [
-        "/",
-        "/x",
-        "/u/",
-        "/u/12",
-        "/u/12x",
-        "/u/%31%32",
-        "/u/exact",
-        "/u/exact/",
-        "/u/1.php",
-        "/u/2.php",
-        "/x/y.php",
-        "/x/y.php/z",
-        "/x/%79%2ephp",
-        "/X.PNG",
-        "/x.jpeg",
-        "/x.jpg?y.php",
-        "/u/long/prefix/x",
-        "/u/long/prefix/x.php",
-        "/u/long/prefix/../../a",
-        "/u/abc",
-        "/u/z",
-        "/x.php?y",
-        "/U/12",
-        "/u//12",
-    ] {
-        let [theirs, ours] =
-            [nginx.address, gateway.address()].map(|address| target_at(address, target));
-        assert_eq!(theirs, ours, "{target}");
-        seen.insert(ours.1);
-    }
-    assert_eq!(seen.len(), PLACES.len(), "{seen:?}");
 }
