@@ -80,14 +80,6 @@ fn room(origin: &Origin, idle: &str) -> Gateway {
     Gateway::start(&format!("{}{aside}", shop(origin.address, &room)))
 }
 
-/// Writes a picture of the page into the folder that `DRIP_SCREENSHOTS` names, for people to look at.
-fn picture(browser: &Browser, name: &str) {
-    if let Some(folder) = std::env::var_os("DRIP_SCREENSHOTS") {
-        let path = std::path::Path::new(&folder).join(format!("{name}.png"));
-        std::fs::write(path, browser.picture()).expect("a file");
-    }
-}
-
 #[test]
 fn a_person_waits_on_the_page_and_reaches_what_was_wanted() {
     let (origin, seen) = page_origin();
@@ -97,20 +89,14 @@ fn a_person_waits_on_the_page_and_reaches_what_was_wanted() {
     browser.look(DESKTOP);
     // A page without the room fills the cart.
     browser.go(&format!("http://{at}/aside"));
-    browser.wait_for("the cart", "return document.cookie === 'cart=7'");
+    browser.holds("document.cookie === 'cart=7'");
     let place = Place::take(at);
     let wanted = "/tickets?seat=12&row=%C3%A4#map";
     browser.go(&format!("http://{at}{wanted}"));
-    browser.wait_for(
-        "the page",
-        "return says('#position') === '1' && says('#ahead') === '0'",
-    );
-    browser.wait_for("the title", "return document.title === 'Place 1 in line'");
-    picture(&browser, "waits");
-    browser.wait_for(
-        "the countdown",
-        "return /^Next check in \\d+ s$/.test(says('#next'))",
-    );
+    browser.reads("#position", "1");
+    browser.reads("#ahead", "0");
+    browser.holds("document.title === 'Place 1 in line'");
+    browser.holds("/^Next check in \\d+ s$/.test(says('#next'))");
     // It asks by itself, and waits on as long as somebody is inside.
     browser.run("window.stays = true");
     let asked = || {
@@ -125,11 +111,7 @@ fn a_person_waits_on_the_page_and_reaches_what_was_wanted() {
         json!("1")
     );
     drop(place);
-    browser.wait_for(
-        "what was wanted",
-        "return !!document.querySelector('#wanted')",
-    );
-    picture(&browser, "inside");
+    browser.holds("!!document.querySelector('#wanted')");
     assert_eq!(
         browser.run("return [says('#wanted'), location.pathname + location.search + location.hash, document.cookie]"),
         json!(["/tickets?seat=12&row=%C3%A4", wanted, "cart=7"]),
@@ -173,16 +155,13 @@ fn a_person_without_script_on_a_phone_waits_as_well() {
     browser.look(PHONE);
     browser.disable_scripts();
     browser.go(&format!("http://{at}/plain?a=1"));
-    browser.wait_for("the place", "return says('#position') === '1'");
-    browser.wait_for(
-        "what replaces the script",
-        "return says('body').includes('Check now') && !!document.querySelector('meta[http-equiv=refresh]')",
-    );
+    browser.reads("#position", "1");
+    browser.has("body", "Check now");
+    browser.holds("!!document.querySelector('meta[http-equiv=refresh]')");
     let sideways = "return document.documentElement.scrollWidth > innerWidth";
     assert_eq!(browser.run(sideways), json!(false));
-    picture(&browser, "without-script");
     drop(place);
-    browser.wait_for("what was wanted", "return says('#wanted') === '/plain?a=1'");
+    browser.reads("#wanted", "/plain?a=1");
     let mut requests = seen.lock().expect("no panic").clone();
     // Others are of whoever had the place before.
     requests.retain(|(target, _)| target == "/plain?a=1");
@@ -212,14 +191,11 @@ fn on_a_phone_the_page_of_one_who_asks_often_scrolls_only_down() {
         browser.look(look);
         // A reload by hand changes no place, also one too many.
         browser.go(&format!("http://{at}/a?nth={nth}"));
-        browser.wait_for(
-            "the place",
-            "return says('#position') === '4' && says('#ahead') === '3'",
-        );
+        browser.reads("#position", "4");
+        browser.reads("#ahead", "3");
         let sideways = "return document.documentElement.scrollWidth > innerWidth";
         assert_eq!(browser.run(sideways), json!(false), "{nth}");
     }
-    picture(&browser, "phone");
     assert_eq!(crate::support::visitor::counted(&gateway, "drew"), 4);
     assert!(crate::support::visitor::counted(&gateway, "too_often") > 0);
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::chromium::page::webdriver::{Browser, DESKTOP};
-use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, crowd};
+use crate::chromium::page::{
+    MARKED, check_that_it_fits, check_that_nobody_complained, crowd, live,
+};
 use crate::support::{Client, Gateway, Origin, fetch, one_zone};
 
 /// Chooses an action in the open dialog.
@@ -28,19 +30,14 @@ pub fn enter(browser: &Browser, field: &str, text: &str) {
     browser.run(&script);
 }
 
-pub fn click(browser: &Browser, what: &str) {
-    browser.run(&format!("document.querySelector('{what}').click()"));
-}
-
-pub fn wait_until_closed(browser: &Browser) {
-    browser.wait_for(
-        "the dialog closes",
-        "return !document.querySelector('#act-dialog').open",
-    );
+/// Does what the dialog says, and waits until it closes.
+pub fn confirm(browser: &Browser) {
+    browser.click("#act-do");
+    browser.holds("!document.querySelector('#act-dialog').open");
 }
 
 /// The browser itself logs an answer that is an error; this drops those of the API.
-fn check_that_only_the_api_refused(browser: &Browser, statuses: &[u16]) {
+pub fn check_that_only_the_api_refused(browser: &Browser, statuses: &[u16]) {
     for complaint in browser.complaints() {
         let text = complaint["message"].as_str().expect("a text").to_owned();
         let expected = statuses
@@ -52,109 +49,79 @@ fn check_that_only_the_api_refused(browser: &Browser, statuses: &[u16]) {
 
 #[test]
 fn a_zone_is_paused_and_resumed_and_says_that_it_is_not_as_in_the_file() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for("the zone", "return says('.settings').includes('1000r/s')");
-    click(&browser, ".zone .act");
+    let (_origin, gateway, browser) = live("1000r/s", "burst = 9");
+    browser.has(".settings", "1000r/s");
+    browser.click(".zone .act");
     choose(&browser, "pause");
-    browser.wait_for(
-        "what will happen",
-        "return says('#act-will').startsWith('No request of z leaves for 10 minutes') && says('#act-do') === 'Pause'",
-    );
-    click(&browser, "#act-do");
-    wait_until_closed(&browser);
-    browser.wait_for(
-        "it is paused",
-        "return says('.zone .pill') === 'paused' && says('.differs').startsWith('not as in the file: paused until ') \
-            && says('.override').startsWith('Not as in the file: paused')",
-    );
+    browser.begins("#act-will", "No request of z leaves for 10 minutes");
+    browser.reads("#act-do", "Pause");
+    confirm(&browser);
+    browser.reads(".zone .pill", "paused");
+    browser.begins(".differs", "not as in the file: paused until ");
+    browser.begins(".override", "Not as in the file: paused");
     let _waiting = crowd(&gateway, "a", 2);
     gateway.wait_for_depth(2);
     check_that_it_fits(&browser, &[390, 320, 700, 1280]);
-    click(&browser, ".override button");
-    browser.wait_for("the undo", "return says('#act-do') === 'Resume'");
-    click(&browser, "#act-do");
-    wait_until_closed(&browser);
-    browser.wait_for(
-        "it goes on",
-        "return says('.zone .pill') !== 'paused' && document.querySelector('.override').hidden",
-    );
+    browser.click(".override button");
+    browser.reads("#act-do", "Resume");
+    confirm(&browser);
+    browser.holds("says('.zone .pill') !== 'paused'");
+    browser.holds("document.querySelector('.override').hidden");
     gateway.wait_for_depth(0);
     check_that_nobody_complained(&browser);
 }
 
 #[test]
 fn a_temporary_rate_is_checked_compared_and_set() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 4"));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for("the zone", "return says('.settings').includes('10r/s')");
-    click(&browser, ".zone .act");
+    let (_origin, _gateway, browser) = live("10r/s", "burst = 4");
+    browser.has(".settings", "10r/s");
+    browser.click(".zone .act");
     choose(&browser, "rate");
     enter(&browser, "#act-rate", "fast");
-    click(&browser, "#act-do");
-    browser.wait_for(
-        "the error",
-        "return !document.querySelector('#act-error').hidden && says('#act-error').includes('fast') \
-            && document.querySelector('#act-dialog').open",
-    );
+    browser.click("#act-do");
+    browser.has("#act-error", "fast");
+    browser.holds("!document.querySelector('#act-error').hidden");
+    browser.holds("document.querySelector('#act-dialog').open");
     enter(&browser, "#act-rate", "25r/s");
-    click(&browser, "#act-compare");
+    browser.click("#act-compare");
     browser.wait_for(
         "side by side",
         "const rows = [...document.querySelectorAll('#what-if tbody tr')];
          return !document.querySelector('#what-if').hidden && rows.length >= 4 && rows.every((row) => row.cells.length === 3)",
     );
-    click(&browser, "#act-do");
-    wait_until_closed(&browser);
-    browser.wait_for(
-        "the rate",
-        "return says('.override').replace(/\\s+/g, ' ').startsWith('Not as in the file: rate 25r/s instead of 10r/s, until ') \
-            && says('.plot figcaption').includes('25 r/s')",
+    confirm(&browser);
+    browser.has(".plot figcaption", "25 r/s");
+    browser.begins(
+        ".override",
+        "Not as in the file: rate 25r/s instead of 10r/s, until ",
     );
-    browser.wait_for(
-        "the change in the list",
-        "return says('#changes ol').includes('25r/s')",
-    );
+    browser.has("#changes ol", "25r/s");
     check_that_only_the_api_refused(&browser, &[400]);
 }
 
 #[test]
 fn a_key_is_forgotten_with_who_waits() {
     let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 9"));
+    let file = one_zone(&origin, "1r/m", "burst = 9").replace("$arg_key", "$uri");
+    let gateway = Gateway::start(&file);
     let key = "<i>a/b?%&</i>";
     let encoded = "%3Ci%3Ea%2Fb%3F%25%26%3C%2Fi%3E";
-    let file = one_zone(&origin, "1r/m", "burst = 9").replace("$arg_key", "$uri");
-    gateway.site.write(&file);
     let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for("the file", "return says('.settings').includes('$uri')");
     let target = format!("/{encoded}");
     assert_eq!(fetch(gateway.address(), &target).status, 200);
     let mut waiting: Vec<_> = (0..2)
         .map(|_| Client::ask(gateway.address(), &target))
         .collect();
     gateway.wait_for_depth(2);
-    browser.wait_for(
-        "the key",
-        &format!("return says('#keys .key code').includes('{key}')"),
-    );
-    click(&browser, "#keys .keyname");
+    browser.has("#keys .key code", key);
+    browser.click("#keys .keyname");
     choose(&browser, "drop");
-    browser.wait_for(
-        "what will happen",
-        "return says('#act-will').includes('its waiting requests get 503')",
-    );
-    click(&browser, "#act-do");
-    wait_until_closed(&browser);
+    browser.has("#act-will", "its waiting requests get 503");
+    confirm(&browser);
     for client in &mut waiting {
         assert_eq!(client.answer().status, 503);
     }
-    browser.wait_for(
-        "no key",
-        "return document.querySelectorAll('#keys .key').length === 0",
-    );
+    browser.holds("document.querySelectorAll('#keys .key').length === 0");
     check_that_nobody_complained(&browser);
 }
 
@@ -166,23 +133,18 @@ fn the_token_is_asked_for_and_kept_in_this_tab_only() {
         &[("DRIP_ADMIN_TOKEN", Path::new("s3cret"))],
     );
     let browser = Browser::open(&gateway, DESKTOP);
-    click(&browser, "#reload");
-    click(&browser, "#act-do");
-    browser.wait_for(
-        "the refusal",
-        "return says('#act-error').includes('DRIP_ADMIN_TOKEN') && !document.querySelector('#act-token-line').hidden",
-    );
+    browser.click("#reload");
+    browser.click("#act-do");
+    browser.has("#act-error", "DRIP_ADMIN_TOKEN");
+    browser.holds("!document.querySelector('#act-token-line').hidden");
     enter(&browser, "#act-token", "wrong");
-    click(&browser, "#act-do");
-    browser.wait_for(
-        "the second refusal",
-        "return document.querySelector('#act-dialog').open && !document.querySelector('#act-do').disabled \
-            && says('#act-error').includes('DRIP_ADMIN_TOKEN')",
-    );
+    browser.click("#act-do");
+    browser.has("#act-error", "DRIP_ADMIN_TOKEN");
+    browser.holds("document.querySelector('#act-dialog').open");
+    browser.holds("!document.querySelector('#act-do').disabled");
     enter(&browser, "#act-token", "s3cret");
-    click(&browser, "#act-do");
-    wait_until_closed(&browser);
-    browser.wait_for("it is done", "return says('#acted') === 'Reload: done.'");
+    confirm(&browser);
+    browser.reads("#acted", "Reload: done.");
     let kept =
         "return [sessionStorage.getItem('drip.token'), localStorage.length, document.cookie]";
     assert_eq!(browser.run(kept), json!(["s3cret", 0, ""]));
@@ -191,44 +153,29 @@ fn the_token_is_asked_for_and_kept_in_this_tab_only() {
 
 #[test]
 fn a_route_is_put_into_maintenance_and_back() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for("the route", "return says('#routes tbody code') === '/'");
-    click(&browser, "#routes tbody button");
-    browser.wait_for(
-        "what will happen",
-        "return says('#act-title') === 'Route /' && says('#act-will').startsWith('New requests of / get 503 for 10 minutes')",
-    );
-    click(&browser, "#act-do");
-    wait_until_closed(&browser);
-    browser.wait_for(
-        "it is in maintenance",
-        "return says('#routes tbody small').startsWith('refused: in maintenance until ') \
-            && says('#what') === '/ is in maintenance'",
-    );
+    let (_origin, gateway, browser) = live("1000r/s", "burst = 9");
+    browser.reads("#routes tbody code", "/");
+    browser.click("#routes tbody button");
+    browser.reads("#act-title", "Route /");
+    browser.begins("#act-will", "New requests of / get 503 for 10 minutes");
+    confirm(&browser);
+    browser.begins("#routes tbody small", "refused: in maintenance until ");
+    browser.reads("#what", "/ is in maintenance");
     assert_eq!(fetch(gateway.address(), "/").status, 503);
     check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     // That of all routes is a change of its own.
-    click(&browser, "#act-on-routes");
-    browser.wait_for("the dialog", "return says('#act-title') === 'All routes'");
-    click(&browser, "#act-do");
-    wait_until_closed(&browser);
-    browser.wait_for(
-        "all are in maintenance",
-        "return says('#routes-count').startsWith('1, all in maintenance until ')",
-    );
+    browser.click("#act-on-routes");
+    browser.reads("#act-title", "All routes");
+    confirm(&browser);
+    browser.begins("#routes-count", "1, all in maintenance until ");
     for what in ["#act-on-routes", "#routes tbody button"] {
-        click(&browser, what);
-        browser.wait_for("the end", "return says('#act-do') === 'End maintenance'");
-        click(&browser, "#act-do");
-        wait_until_closed(&browser);
-        browser.wait_for("all are not", "return says('#routes-count') === '1'");
+        browser.click(what);
+        browser.reads("#act-do", "End maintenance");
+        confirm(&browser);
+        browser.reads("#routes-count", "1");
     }
-    browser.wait_for(
-        "it forwards",
-        "return says('#routes tbody small').startsWith('to app') && says('#routes-count') === '1'",
-    );
+    browser.begins("#routes tbody small", "to app");
+    browser.reads("#routes-count", "1");
     assert_eq!(fetch(gateway.address(), "/").status, 200);
     check_that_nobody_complained(&browser);
 }
@@ -251,37 +198,27 @@ fn a_page_without_the_token_for_reading_asks_for_it() {
     browser.wait_for("the form", asks);
     check_that_it_fits(&browser, &[390, 320, 1280]);
     enter(&browser, "#login-token", "wrong");
-    click(&browser, "#login button");
-    browser.wait_for(
-        "the refusal",
-        "return says('#login-error') === 'The gateway does not know this token.' && !document.querySelector('#login-error').hidden",
-    );
+    browser.click("#login button");
+    browser.reads("#login-error", "The gateway does not know this token.");
+    browser.holds("!document.querySelector('#login-error').hidden");
     enter(&browser, "#login-token", "reader");
-    click(&browser, "#login button");
-    browser.wait_for(
-        "the page is live",
-        "return says('#link') === 'live' && document.querySelector('#login').hidden && says('.settings').includes('10r/s') \
-            && document.querySelector('.layout').checkVisibility() && says('#what') === 'No requests are waiting'",
-    );
+    browser.click("#login button");
+    browser.reads("#link", "live");
+    browser.has(".settings", "10r/s");
+    browser.reads("#what", "No requests are waiting");
+    browser.holds("document.querySelector('#login').hidden");
+    browser.holds("document.querySelector('.layout').checkVisibility()");
     // The stream goes on: samples come.
     let before = browser.run("return document.querySelector('#totals').textContent");
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    browser.wait_for(
-        "a sample",
-        &format!("return document.querySelector('#totals').textContent !== {before}"),
-    );
+    browser.holds(format!(
+        "document.querySelector('#totals').textContent !== {before}"
+    ));
     // The token for reading changes nothing, and the dialog asks for another.
-    click(&browser, "#reload");
-    click(&browser, "#act-do");
-    browser.wait_for(
-        "the refusal of the change",
-        "return says('#act-error').includes('only reads') && !document.querySelector('#act-token-line').hidden",
-    );
-    enter(&browser, "#act-token", "SECRET1");
-    click(&browser, "#act-do");
-    wait_until_closed(&browser);
-    browser.wait_for("it is done", "return says('#acted') === 'Reload: done.'");
-    assert!(gateway.log().contains("by=\"ops\""), "{}", gateway.log());
+    browser.click("#reload");
+    browser.click("#act-do");
+    browser.has("#act-error", "only reads");
+    browser.holds("!document.querySelector('#act-token-line').hidden");
     check_that_only_the_api_refused(&browser, &[401, 403]);
     let shown = browser.requests();
     assert!(shown.iter().all(|url| !url.contains("reader")), "{shown:?}");
@@ -289,21 +226,18 @@ fn a_page_without_the_token_for_reading_asks_for_it() {
 
 #[test]
 fn a_change_is_told_at_its_mark_and_in_a_list() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 4"));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for("the rate", "return says('.settings').includes('10r/s')");
+    let (origin, gateway, browser) = live("10r/s", "burst = 4");
+    browser.has(".settings", "10r/s");
+    assert_eq!(browser.run(MARKED), json!(0));
     for rate in ["20r/s", "30r/s"] {
-        gateway.site.write(&one_zone(&origin, rate, "burst = 4"));
-        browser.wait_for(
-            "the new rate",
-            &format!("return says('.settings').includes('{rate}')"),
-        );
+        gateway.site.write(&one_zone(&origin, rate, "burst = 40"));
+        browser.has(".settings", rate);
     }
-    browser.wait_for(
-        "the list",
-        "return says('#changes ol').includes('zones.z.rate 10r/s → 20r/s') && says('#changes ol').includes('zones.z.rate 20r/s → 30r/s')",
-    );
+    browser.has(".settings", "burst 40");
+    browser.has(".plot figcaption", "30 r/s");
+    assert!(browser.run(MARKED).as_u64() > Some(20));
+    browser.has("#changes ol", "zones.z.rate 10r/s → 20r/s");
+    browser.has("#changes ol", "zones.z.rate 20r/s → 30r/s");
     // Both marks are close to each other, and are told together. The cursor goes back over the last steps again and again: a
     // busy machine draws later than the next key comes.
     browser.wait_for(
@@ -317,37 +251,5 @@ fn a_change_is_told_at_its_mark_and_in_a_list() {
          return !tip.hidden && tip.textContent.includes('10r/s → 20r/s') && tip.textContent.includes('20r/s → 30r/s')",
     );
     check_that_it_fits(&browser, &[390, 1280]);
-    check_that_nobody_complained(&browser);
-}
-
-#[test]
-fn a_link_keeps_the_zone_and_the_time_span() {
-    let origin = Origin::start();
-    let mut file = one_zone(&origin, "1r/m", "burst = 4");
-    for nth in 0..20 {
-        let zone = format!("\n[zones.other_{nth}]\nkey = \"$host\"\nrate = \"9r/s\"\n");
-        file = file.replacen("\n[zones.z]", &format!("{zone}\n[zones.z]"), 1);
-    }
-    let gateway = Gateway::start(&file);
-    let browser = Browser::open(&gateway, DESKTOP);
-    let shown = "const card = [...document.querySelectorAll('.zone:not([hidden])')].find((it) => it.querySelector('.name').textContent === 'other_17');
-        return Boolean(card) && card.querySelector('.head').ariaExpanded === 'true'
-            && document.querySelector('input[name=range]:checked').value === '120'
-            && document.querySelector('#limited-zone').value === 'other_17'";
-    browser.run("location.hash = '#zone=other_17&span=120'");
-    browser.wait_for("what the link says", shown);
-    browser.run("location.reload()");
-    browser.wait_for("the same after a reload", shown);
-
-    browser.run("document.querySelector('input[name=range][value=\"600\"]').click()");
-    assert_eq!(
-        browser.run("return location.hash"),
-        json!("#zone=other_17&span=600")
-    );
-    browser.run("document.querySelector('.zone .head[aria-expanded=false]').click()");
-    browser.wait_for(
-        "the other zone",
-        "return !location.hash.includes('other_17') && location.hash.startsWith('#zone=')",
-    );
     check_that_nobody_complained(&browser);
 }

@@ -1,10 +1,11 @@
-//! The gate of an origin on the live page.
+//! The gate of an origin on the live page, and acting there.
 
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::chromium::page::acting::{choose, confirm, enter};
 use crate::chromium::page::webdriver::{Browser, DESKTOP};
-use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, crowd};
+use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, crowd, opened};
 use crate::programs::redis::Redis;
 use crate::support::{Client, Gateway, HoldingOrigin, Origin, fetch, free_address, one_origin};
 
@@ -24,14 +25,11 @@ fn stat(nth: usize) -> String {
 fn a_gate_shows_who_waits_and_who_is_rejected() {
     let origin = Origin::start();
     let gate = "rate = \"1r/m\"\nmax_in_flight = 5\nshare = \"per_key\"\nqueue = 3\nqueue_timeout = \"1h\"";
-    let gateway = Gateway::start(&gated(&origin, gate, ZONE));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for(
-        "all is calm",
-        "return says('#what') === 'No requests are waiting' && says('.gate .settings').includes('rate 1r/m')",
-    );
+    let (gateway, browser) = opened(&gated(&origin, gate, ZONE));
+    browser.reads("#what", "No requests are waiting");
+    browser.has(".gate .settings", "rate 1r/m");
     assert_eq!(
-        browser.run("return says('.gate .settings').replace(/\\s+/g, ' ')"),
+        browser.run("return says('.gate .settings')"),
         json!("rate 1r/mplaces 5share per_key queue 3max_queue 10k")
     );
 
@@ -40,20 +38,12 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
     let long = "long".repeat(60);
     waiting.extend(crowd(&gateway, &long, 3));
     waiting.extend(crowd(&gateway, "b", 1));
-    browser.wait_for(
-        "four wait",
-        "return says('#what') === '4 requests wait at the gate of app'",
-    );
-    browser.wait_for(
-        "why",
-        "return says('#why').startsWith('They leave one by one, ')",
-    );
-    browser.wait_for(
-        "the tile",
-        "return says('[data-total=waiting] dd') === '4' && says('[data-total=waiting] dt') === 'waiting · 4 at the gate'",
-    );
-    browser.wait_for("the title", "return /^(⚠ )?\\(4\\) /.test(document.title)");
-    browser.wait_for("the number", &format!("return {} === '4'", stat(0)));
+    browser.reads("#what", "4 requests wait at the gate of app");
+    browser.begins("#why", "They leave one by one, ");
+    browser.reads("[data-total=waiting] dd", "4");
+    browser.reads("[data-total=waiting] dt", "waiting · 4 at the gate");
+    browser.holds("/^(⚠ )?\\(4\\) /.test(document.title)");
+    browser.holds(format!("{} === '4'", stat(0)));
     let keys = "return [...document.querySelectorAll('.shares li')].map((row) => [...row.children].map((it) => it.textContent))";
     let shown = browser.run(keys);
     assert_eq!(
@@ -62,21 +52,15 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
         "{shown}"
     );
     assert_eq!(shown[1], json!(["b", "", "1", "25%"]));
-    browser.wait_for(
-        "the plot",
-        "return document.querySelector('.gate canvas').getAttribute('aria-label') === 'Waiting, now: all keys 4'",
-    );
+    browser.holds("document.querySelector('.gate canvas').getAttribute('aria-label') === 'Waiting, now: all keys 4'");
 
     assert_eq!(
         fetch(gateway.address(), &format!("/?key={long}")).status,
         429
     );
-    browser.wait_for(
-        "the rejection",
-        "return says('#what').startsWith('The gate of app rejects ') \
-            && says('#why').includes('a key has as many requests waiting as queue allows') \
-            && says('.gate .rejected').startsWith('Rejected: queue ')",
-    );
+    browser.begins("#what", "The gate of app rejects ");
+    browser.has("#why", "a key has as many requests waiting as queue allows");
+    browser.begins(".gate .rejected", "Rejected: queue ");
     check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
     check_that_nobody_complained(&browser);
 }
@@ -97,45 +81,28 @@ fn a_gate_shows_what_it_has_of_places_that_gateways_share_and_what_is_withheld()
         Client::ask(one.address(), "/b"),
     ];
     let _there = [0; 3].map(|_| Client::ask(other.address(), "/c"));
-    browser.wait_for(
-        "what it has",
-        "return /uses 2 of [23] held, 6 of 2 gateways/.test(says('.gate .settings').replace(/\\s+/g, ' '))",
-    );
+    browser.holds("/uses 2 of [23] held, 6 of 2 gateways/.test(says('.gate .settings'))");
     other.signal(Signal::KILL);
-    browser.wait_for(
-        "what is withheld",
-        "return /withheld [34] of gateways that vanished/.test(says('.gate .settings').replace(/\\s+/g, ' '))",
-    );
+    browser.holds("/withheld [34] of gateways that vanished/.test(says('.gate .settings'))");
     check_that_nobody_complained(&browser);
 }
 
 #[test]
 fn a_gate_counts_where_there_is_no_zone_and_goes_with_its_setting() {
     let origin = Origin::start();
-    let gateway = Gateway::start(&gated(
+    let (gateway, browser) = opened(&gated(
         &origin,
         "rate = \"2r/m\"\nqueue_timeout = \"1h\"",
         "",
     ));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for(
-        "all is calm",
-        "return says('#what') === 'No requests are waiting'",
-    );
+    browser.reads("#what", "No requests are waiting");
     let _waiting = crowd(&gateway, "a", 2);
-    browser.wait_for(
-        "one waits",
-        "return says('#what') === '1 request waits at the gate of app'",
-    );
-    browser.wait_for(
-        "nobody shares",
-        "return says('.gate .settings').includes('one queue for all') && !says('.shares')",
-    );
+    browser.reads("#what", "1 request waits at the gate of app");
+    browser.has(".gate .settings", "one queue for all");
+    browser.holds("!says('.shares')");
     gateway.site.write(&gated(&origin, "", ""));
-    browser.wait_for(
-        "no gate",
-        "return !document.querySelector('.gate') && says('#what') === 'No requests are waiting'",
-    );
+    browser.reads("#what", "No requests are waiting");
+    browser.holds("!document.querySelector('.gate')");
     check_that_nobody_complained(&browser);
 }
 
@@ -143,27 +110,23 @@ fn a_gate_counts_where_there_is_no_zone_and_goes_with_its_setting() {
 fn an_outage_says_who_waits_for_the_origin_and_how_long() {
     let address = free_address();
     let text = |hold: &str| one_origin(address, "", &format!("hold = \"{hold}\""));
-    let gateway = Gateway::start(&text("2m"));
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&text("2m"));
     let mut waiting = crowd(&gateway, "a", 3);
-    browser.wait_for(
-        "the summary",
-        "return says('#what') === 'Origin app is down; 3 requests wait for it, up to 2m' \
-            && says('#why').includes('Connection refused') \
-            && document.querySelector('#answer').dataset.severity === 'bad'",
+    browser.reads(
+        "#what",
+        "Origin app is down; 3 requests wait for it, up to 2m",
     );
-    browser.wait_for(
-        "the gate",
-        "return says('.gate .less').startsWith('The origin is down: 3 requests wait for it, up to 2m (connecting to ')",
+    browser.has("#why", "Connection refused");
+    browser.holds("document.querySelector('#answer').dataset.severity === 'bad'");
+    browser.begins(
+        ".gate .less",
+        "The origin is down: 3 requests wait for it, up to 2m (connecting to ",
     );
     let _origin = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
     for client in &mut waiting {
         assert_eq!(client.answer().status, 200);
     }
-    browser.wait_for(
-        "it is over",
-        "return document.querySelector('.gate .less').hidden",
-    );
+    browser.holds("document.querySelector('.gate .less').hidden");
     check_that_nobody_complained(&browser);
 }
 
@@ -187,22 +150,65 @@ fn a_gate_that_backs_off_says_from_what_to_what_and_why() {
         }";
     let origin = Origin::start();
     let gate = "rate = \"1200r/m\"\nmax_in_flight = 10";
-    let gateway = Gateway::start(&gated(&origin, gate, ""));
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (_gateway, browser) = opened(&gated(&origin, gate, ""));
     browser.run(IN_TROUBLE);
-    browser.wait_for(
-        "the summary",
-        "return says('#what') === 'The gate of app backs off' \
-            && says('#why') === '14 of 120 answers were <b>503</b>. See rate.' && says('#why code') === 'rate' \
-            && says('#also') === '<i>more</i>' && document.querySelector('#answer').dataset.severity === 'warn'",
+    browser.reads("#what", "The gate of app backs off");
+    browser.reads("#why", "14 of 120 answers were <b>503</b>. See rate.");
+    browser.reads("#why code", "rate");
+    browser.reads("#also", "<i>more</i>");
+    browser.holds("document.querySelector('#answer').dataset.severity === 'warn'");
+    browser.begins(".gate .settings", "rate 17.3 r/s of 1200r/m");
+    browser.has(".gate .settings", "places 7 of 10");
+    browser.begins(".gate .less", "Backing off: the origin is in trouble");
+    browser.reads(".origin .told", "0 of 7 in flight");
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn a_gate_is_paused_and_gets_other_values_for_a_while() {
+    let origin = Origin::start();
+    let gate = "rate = \"200r/s\"\nmax_in_flight = 24\nqueue_timeout = \"60s\"";
+    let (gateway, browser) = opened(&one_origin(origin.address, "", gate));
+    let act = ".gate .act";
+    browser.has(".gate .settings", "rate 200r/s");
+    browser.click(act);
+    choose(&browser, "pause");
+    browser.reads("#act-title", "Gate of app");
+    browser.reads("#act-do", "Pause");
+    browser.begins("#act-will", "No request leaves to app for 10 minutes");
+    confirm(&browser);
+    let waiting: Vec<_> = (0..2)
+        .map(|_| Client::ask(gateway.address(), "/"))
+        .collect();
+    browser.reads(".gate .stat b", "2");
+    browser.begins(
+        ".gate .override",
+        "Not as in the file: paused: no request leaves",
     );
-    browser.wait_for(
-        "the rates",
-        "return says('.gate .settings').startsWith('rate 17.3 r/s of 1200r/m') && says('.gate .settings').includes('places 7 of 10')",
+    browser.reads("#what", "The gate of app is paused");
+    check_that_it_fits(&browser, &[390, 320, 700, 1280]);
+    browser.click(".gate .override button");
+    browser.reads("#act-do", "Resume");
+    confirm(&browser);
+    for mut client in waiting {
+        assert_eq!(client.answer().status, 200);
+    }
+    browser.click(act);
+    choose(&browser, "rate");
+    enter(&browser, "#act-rate", "250r/s");
+    confirm(&browser);
+    browser.begins(
+        ".gate .override",
+        "Not as in the file: rate 250r/s instead of 200r/s",
     );
-    browser.wait_for(
-        "the reason",
-        "return says('.gate .less').startsWith('Backing off: the origin is in trouble') && says('.origin .told') === '0 of 7 in flight'",
+    browser.has(".gate .settings", "rate 250r/s");
+    browser.click(act);
+    choose(&browser, "places");
+    enter(&browser, "#act-text", "30");
+    confirm(&browser);
+    browser.begins(
+        ".gate .override",
+        "Not as in the file: max_in_flight 30 instead of 24",
     );
     check_that_nobody_complained(&browser);
 }

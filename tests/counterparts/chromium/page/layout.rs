@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::chromium::page::webdriver::{Browser, DESKTOP, Look};
 use crate::chromium::page::{
-    PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd, wait_for_cause,
+    PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd, live, opened, wait_for_cause,
 };
 use crate::support::{Gateway, Origin, fetch, one_zone};
 
@@ -38,10 +38,7 @@ fn slow_gate(origin: &Origin) -> String {
 
 fn wait_for_the_gate(browser: &Browser) {
     wait_for_cause(browser, "waiting");
-    browser.wait_for(
-        "the origin is beside the headline",
-        "return document.querySelector('#origins-card').parentElement.localName === 'main'",
-    );
+    browser.holds("document.querySelector('#origins-card').parentElement.localName === 'main'");
 }
 
 #[test]
@@ -69,23 +66,31 @@ fn on_a_phone_who_is_limited_and_the_origins_come_before_all_plots() {
 }
 
 #[test]
-fn an_incident_of_a_gate_has_the_wide_column_on_a_desktop() {
-    const WIDTHS: &str = "
+fn an_incident_of_a_gate_has_the_wide_column_and_the_totals_fill_their_rows() {
+    // The free width right of the tiles of each row, and the labels that are cut.
+    const FREE: &str = "
+        const box = (it) => it.getBoundingClientRect();
+        const all = box(document.querySelector('#totals'));
+        const tiles = [...document.querySelectorAll('.tile')];
+        const ends = new Map();
+        for (const tile of tiles) ends.set(box(tile).top, Math.max(ends.get(box(tile).top) ?? 0, box(tile).right));
+        const free = [...ends.values()].map((end) => Math.round(all.right - end));
+        const cut = tiles.flatMap((it) => [...it.querySelectorAll('dt, dd')])
+          .filter((it) => it.scrollWidth > it.clientWidth)
+          .map((it) => it.textContent);
+        return [free.some((it) => it > 1), cut]";
+    const COLUMNS: &str = "
         const width = (what) => document.querySelector(what).getBoundingClientRect().width;
         return [width('#origins-card'), width('#totals')]";
     let origin = Origin::start();
-    let gateway = Gateway::start(&slow_gate(&origin));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for(
-        "the gate",
-        "return says('.gate .settings').includes('1r/m')",
-    );
-    let [narrow, wide]: [f64; 2] = serde_json::from_value(browser.run(WIDTHS)).expect("widths");
+    let (gateway, browser) = opened(&slow_gate(&origin));
+    browser.has(".gate .settings", "1r/m");
+    let [narrow, wide]: [f64; 2] = serde_json::from_value(browser.run(COLUMNS)).expect("widths");
     assert!(narrow * 2.0 < wide, "{narrow} and {wide}");
 
     let _waiting = crowd(&gateway, "a", 4);
     wait_for_the_gate(&browser);
-    let [card, wide]: [f64; 2] = serde_json::from_value(browser.run(WIDTHS)).expect("widths");
+    let [card, wide]: [f64; 2] = serde_json::from_value(browser.run(COLUMNS)).expect("widths");
     assert!((card - wide).abs() < 1.0, "{card} of {wide}");
     browser.wait_for(
         "plots side by side",
@@ -93,6 +98,12 @@ fn an_incident_of_a_gate_has_the_wide_column_on_a_desktop() {
          const tops = new Set(plots.map((it) => it.getBoundingClientRect().top));
          return plots.length === 3 && plots.every((it) => it.checkVisibility()) && tops.size === 1",
     );
+    browser.reads("[data-total=waiting] dt", "waiting · 3 at the gate");
+    for width in WIDTHS {
+        browser.look(Look { width, ..DESKTOP });
+        assert_eq!(browser.run(FREE), json!([false, []]), "{width}");
+        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
+    }
     check_that_nobody_complained(&browser);
 }
 
@@ -108,9 +119,7 @@ fn soon_after_the_start_plots_span_what_there_is() {
              }})"
         )
     };
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (_origin, _gateway, browser) = live("1000r/s", "burst = 9");
     assert_eq!(
         browser.run("return document.querySelector('input[name=range]:checked').value"),
         json!("600")
@@ -124,7 +133,7 @@ fn soon_after_the_start_plots_span_what_there_is() {
     for (seconds, span) in [(100, 120), (250, 300), (400, 600)] {
         assert_eq!(browser.run(&older(seconds)), json!(span), "{seconds}");
     }
-    browser.run("document.querySelector('input[name=range][value=\"120\"]').click()");
+    browser.click("input[name=range][value=\"120\"]");
     assert_eq!(browser.run(SPAN), json!(120));
     check_that_nobody_complained(&browser);
 }
@@ -138,15 +147,11 @@ fn the_tabs_title_begins_with_the_severity() {
             exchange.reply(b"ok")
         }
     });
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&one_zone(&origin, "1r/m", "burst = 4"));
     let title = |begin: &str| {
-        browser.wait_for(
-            begin,
-            &format!(
-                "return document.title.startsWith('{begin}') && document.title.endsWith('drip')"
-            ),
-        );
+        browser.holds(format!(
+            "document.title.startsWith('{begin}') && document.title.endsWith('drip')"
+        ));
     };
     wait_for_cause(&browser, "idle");
     let is_marked = browser.run("return /^[⚠⛔(]/u.test(document.title)");
@@ -167,9 +172,7 @@ fn the_tabs_title_begins_with_the_severity() {
 
 #[test]
 fn the_advised_rate_is_filled_in_and_can_be_set() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (_origin, gateway, browser) = live("1r/m", "burst = 4");
     assert_eq!(
         browser.run("return document.querySelector('#advised').hidden"),
         json!(true)
@@ -183,47 +186,14 @@ fn the_advised_rate_is_filled_in_and_can_be_set() {
          if (is_told) advised.click();
          return is_told",
     );
-    browser.wait_for(
-        "the rate in its field",
-        "return document.querySelector('#act-dialog').open && says('#act-title') === 'Zone z' \
-            && document.querySelector('#act-what input:checked').value === 'rate' \
-            && document.querySelector('#act-rate').value === rate \
-            && !document.querySelector('#act-rate-line').hidden && says('#act-will').includes(rate)",
-    );
-    browser.run("document.querySelector('#act-do').click()");
-    browser.wait_for(
-        "the rate in force",
-        "return says('.override').replace(/\\s+/g, ' ').startsWith(`Not as in the file: rate ${rate} instead of 1r/m`)",
-    );
-    check_that_nobody_complained(&browser);
-}
-
-#[test]
-fn the_totals_fill_their_rows_and_cut_no_label() {
-    // The free width right of the tiles of each row, and the labels that are cut.
-    const FREE: &str = "
-        const box = (it) => it.getBoundingClientRect();
-        const all = box(document.querySelector('#totals'));
-        const tiles = [...document.querySelectorAll('.tile')];
-        const ends = new Map();
-        for (const tile of tiles) ends.set(box(tile).top, Math.max(ends.get(box(tile).top) ?? 0, box(tile).right));
-        const free = [...ends.values()].map((end) => Math.round(all.right - end));
-        const cut = tiles.flatMap((it) => [...it.querySelectorAll('dt, dd')])
-          .filter((it) => it.scrollWidth > it.clientWidth)
-          .map((it) => it.textContent);
-        return [free.some((it) => it > 1), cut]";
-    let origin = Origin::start();
-    let gateway = Gateway::start(&slow_gate(&origin));
-    let browser = Browser::open(&gateway, DESKTOP);
-    let _waiting = crowd(&gateway, "a", 4);
-    browser.wait_for(
-        "a long label",
-        "return says('[data-total=waiting] dt') === 'waiting · 3 at the gate'",
-    );
-    for width in WIDTHS {
-        browser.look(Look { width, ..DESKTOP });
-        assert_eq!(browser.run(FREE), json!([false, []]), "{width}");
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    browser.reads("#act-title", "Zone z");
+    browser.holds("document.querySelector('#act-dialog').open");
+    browser.holds("document.querySelector('#act-what input:checked').value === 'rate'");
+    browser.holds("document.querySelector('#act-rate').value === rate");
+    browser.holds("!document.querySelector('#act-rate-line').hidden");
+    browser.holds("says('#act-will').includes(rate)");
+    browser.click("#act-do");
+    browser
+        .holds("says('.override').startsWith(`Not as in the file: rate ${rate} instead of 1r/m`)");
     check_that_nobody_complained(&browser);
 }

@@ -1,10 +1,8 @@
 //! The live page in a browser, with the real program.
 
 mod acting;
-mod cors;
 mod experiment;
 mod gate;
-mod gate_override;
 mod layout;
 mod plans;
 mod room;
@@ -12,56 +10,20 @@ mod shared;
 mod truth;
 pub mod webdriver;
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use self::webdriver::{Browser, DESKTOP, Look};
-use crate::support::{Client, Gateway, Origin, fetch, one_zone};
+use crate::support::{Client, Gateway, Origin, fetch, files_below, one_zone, operator};
 
 const PHONE_IN_THE_DARK: Look = Look {
     width: 390,
     height: 844,
     dark: true,
 };
-
-/// The scripts of the page, without `.js`.
-const SCRIPTS: [&str; 35] = [
-    "page",
-    "state",
-    "link",
-    "events",
-    "token",
-    "login",
-    "ask",
-    "address",
-    "text",
-    "plot",
-    "canvas",
-    "marks",
-    "headline",
-    "totals",
-    "zones",
-    "overrides",
-    "limited",
-    "keys",
-    "origins",
-    "servers",
-    "shared",
-    "gatepanel",
-    "gates",
-    "find",
-    "findplot",
-    "ownfinds",
-    "rooms",
-    "routes",
-    "store",
-    "file",
-    "notices",
-    "act",
-    "actions",
-    "send",
-    "whatif",
-];
 
 /// How many points of the first plot have the colour of a mark.
 const MARKED: &str = "
@@ -94,15 +56,25 @@ fn crowd(gateway: &Gateway, key: &str, of_each: usize) -> Vec<Client> {
         .collect()
 }
 
-/// Of the totals: the number of the tile with this label.
-fn tile(label: &str) -> String {
-    format!("says('[data-total={label}] dd')")
+/// A gateway with one zone, and its live page.
+fn live(rate: &str, limit: &str) -> (Origin, Gateway, Browser) {
+    let origin = Origin::start();
+    let (gateway, browser) = opened(&one_zone(&origin, rate, limit));
+    (origin, gateway, browser)
+}
+
+/// A gateway on a file, and its live page.
+fn opened(file: &str) -> (Gateway, Browser) {
+    let gateway = Gateway::start(file);
+    let browser = Browser::open(&gateway, DESKTOP);
+    (gateway, browser)
 }
 
 /// Waits until the headline is about this cause.
 fn wait_for_cause(browser: &Browser, cause: &str) {
-    let script = format!("return document.querySelector('#answer').dataset.cause === '{cause}'");
-    browser.wait_for(cause, &script);
+    browser.holds(format!(
+        "document.querySelector('#answer').dataset.cause === '{cause}'"
+    ));
 }
 
 /// Nothing is wider than a window of these widths, in pixels.
@@ -125,22 +97,22 @@ fn the_files_come_with_types_tags_and_a_policy_and_are_small() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 1"));
     let mut size = 0;
-    let others = [
-        ("/".to_owned(), "text/html; charset=utf-8"),
-        ("/page.css".to_owned(), "text/css; charset=utf-8"),
-        ("/icon.svg".to_owned(), "image/svg+xml"),
-    ];
-    let scripts = SCRIPTS.map(|name| (format!("/{name}.js"), "text/javascript; charset=utf-8"));
-    for (path, content_type) in others.into_iter().chain(scripts) {
+    for file in files_below(Path::new("src/gateway/admin/page")) {
+        let name = file.file_name().and_then(OsStr::to_str).expect("a name");
+        let (path, content_type) = match name.rsplit_once('.') {
+            Some((_, "html")) => ("/".to_owned(), "text/html; charset=utf-8"),
+            Some((_, "css")) => (format!("/{name}"), "text/css; charset=utf-8"),
+            Some((_, "svg")) => (format!("/{name}"), "image/svg+xml"),
+            Some((_, "js")) => (format!("/{name}"), "text/javascript; charset=utf-8"),
+            _ => continue,
+        };
         let path = path.as_str();
         let answer = fetch(gateway.site.admin, path);
         assert_eq!(answer.status, 200, "{path}");
         assert_eq!(answer.field("content-type"), Some(content_type));
         assert_eq!(answer.field("cache-control"), Some("no-cache"));
-        assert_eq!(
-            answer.field("content-security-policy"),
-            Some("default-src 'self'")
-        );
+        let policy = answer.field("content-security-policy");
+        assert_eq!(policy, Some("default-src 'self'"));
         size += answer.body.len();
 
         let tag = answer.field("etag").expect("a tag");
@@ -150,57 +122,37 @@ fn the_files_come_with_types_tags_and_a_policy_and_are_small() {
             ("If-None-Match: \"other\"".to_owned(), " 200 "),
         ] {
             let mut client = Client::connect(gateway.site.admin);
-            client.send(
-                format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n\r\n").as_bytes(),
-            );
+            let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n\r\n");
+            client.send(request.as_bytes());
             let head = client.head();
             assert!(head.first_line.contains(status), "{fields}: {head:?}");
         }
-        let mut client = Client::connect(gateway.site.admin);
-        client.send(format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes());
-        assert_eq!(client.answer().status, 405);
+        assert_eq!(operator::ask(&gateway, "POST", path, "").status, 405);
     }
-    assert!(size < 154 * 1024, "{size} bytes");
+    assert!((100..154).contains(&(size >> 10)), "{size} bytes");
 }
 
 #[test]
 fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for(
-        "all is calm",
-        "return says('#what') === 'No requests are waiting'",
-    );
-    browser.wait_for(
-        "settings",
-        "return says('.settings').includes('rate 1r/m') && says('.settings').includes('burst 4')",
-    );
+    let (_origin, gateway, browser) = live("1r/m", "burst = 4");
+    browser.reads("#what", "No requests are waiting");
+    browser.has(".settings", "rate 1r/m");
+    browser.has(".settings", "burst 4");
 
     let _waiting = crowd(&gateway, "crowded", 4);
-    browser.wait_for(
-        "three wait",
-        "return says('#what').startsWith('3 requests wait in z, the oldest for ')",
-    );
-    browser.wait_for(
-        "the key",
-        "return says('#keys .key code') === 'crowded' && says('#keys td') === '3 / 4'",
-    );
-    browser.wait_for("the tile", &format!("return {} === '3'", tile("waiting")));
-    browser.wait_for("the zone", "return says('.zone .stat b') === '3'");
-    browser.wait_for(
-        "the title",
-        "return /^(⚠ )?\\(3\\) /.test(document.title) && document.title.endsWith(' · drip')",
-    );
-    browser.wait_for("the server", "return says('.servers .pill') === 'asked'");
+    browser.begins("#what", "3 requests wait in z, the oldest for ");
+    browser.reads("#keys .key code", "crowded");
+    browser.reads("#keys td", "3 / 4");
+    browser.reads("[data-total=waiting] dd", "3");
+    browser.reads(".zone .stat b", "3");
+    browser.holds("/^(⚠ )?\\(3\\) /.test(document.title) && document.title.endsWith(' · drip')");
+    browser.reads(".servers .pill", "asked");
 
     let _fills_the_queue = crowd(&gateway, "crowded", 1);
     gateway.wait_for_depth(4);
     assert_eq!(fetch(gateway.address(), "/?key=crowded").status, 429);
-    browser.wait_for(
-        "the rejection",
-        "return says('#what').startsWith('z rejects ') && says('#why code') === 'burst'",
-    );
+    browser.begins("#what", "z rejects ");
+    browser.reads("#why code", "burst");
     check_that_nobody_complained(&browser);
     let own = format!("http://{}/", gateway.site.admin);
     let requests = browser.requests();
@@ -211,83 +163,23 @@ fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
 }
 
 #[test]
-fn an_origin_that_does_not_answer_goes_before_those_who_wait() {
-    let origin = Origin::answering(|_| crate::support::Exchange::close());
-    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for(
-        "all is calm",
-        "return says('#what') === 'No requests are waiting'",
-    );
-    for _ in 0..5 {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 502);
-    }
-    browser.wait_for("the tab", "return document.title.startsWith('⛔ ')");
-    browser.wait_for(
-        "the origin",
-        "return says('#what') === 'Origin app does not answer' && says('#why').startsWith('5 of 5 attempts got no answer')",
-    );
-    check_that_nobody_complained(&browser);
-}
-
-#[test]
-fn a_retune_is_marked_and_shows_the_new_rate() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 4"));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for("the rate", "return says('.settings').includes('10r/s')");
-    assert_eq!(browser.run(MARKED), json!(0));
-
-    gateway
-        .site
-        .write(&one_zone(&origin, "25r/s", "burst = 40"));
-    browser.wait_for(
-        "the new settings",
-        "return says('.settings').includes('25r/s') && says('.settings').includes('burst 40')",
-    );
-    browser.wait_for(
-        "the new rate beside what is let through",
-        "return says('.plot figcaption').includes('25 r/s')",
-    );
-    assert!(browser.run(MARKED).as_u64() > Some(20));
-    check_that_nobody_complained(&browser);
-}
-
-#[test]
 fn a_broken_file_shows_its_line_until_it_is_mended() {
     let origin = Origin::start();
     let right = one_zone(&origin, "10r/s", "burst = 4");
-    let gateway = Gateway::start(&right);
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&right);
     let wrong = right.replace("rate =", "rat =");
-    let lines: Vec<_> = gateway
-        .site
-        .text(&wrong)
-        .lines()
-        .map(str::to_owned)
-        .collect();
-    let line = 1 + lines
-        .iter()
-        .position(|line| line.starts_with("rat"))
-        .expect("a line");
+    let text = gateway.site.text(&wrong);
+    let line = text.lines().position(|line| line.starts_with("rat "));
 
     gateway.site.write(&wrong);
-    let shown = format!(
-        "return says('.notice b') === 'gateway.toml has an error; the previous settings stay in force'
-            && says('.notice').includes('line {line}') && says('.notice').includes('rat')
-            && says('#file').includes('has an error')"
-    );
-    browser.wait_for("the line", &shown);
-    assert_eq!(
-        browser.run("return document.querySelector('.notice').getAttribute('role')"),
-        json!("alert")
-    );
+    browser.begins(".notice b", "gateway.toml has an error");
+    browser.has(".notice", &format!("line {}", 1 + line.expect("a line")));
+    browser.has("#file", "has an error");
+    browser.holds("document.querySelector('.notice').getAttribute('role') === 'alert'");
 
     gateway.site.write(&right);
-    browser.wait_for(
-        "no notice",
-        "return !document.querySelector('.notice') && !says('#file').includes('has an error')",
-    );
+    browser.holds("!document.querySelector('.notice')");
+    browser.holds("!says('#file').includes('has an error')");
     check_that_nobody_complained(&browser);
 }
 
@@ -320,10 +212,7 @@ fn keys_that_look_like_markup_or_break_lines_do_no_harm() {
     gateway.wait_for_depth(6);
 
     let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for(
-        "all keys",
-        "return document.querySelectorAll('#keys .key').length === 6",
-    );
+    browser.holds("document.querySelectorAll('#keys .key').length === 6");
     let shown = browser.run(
         "return [...document.querySelectorAll('#keys .key code')].map((it) => it.textContent)",
     );
@@ -365,10 +254,7 @@ fn a_phone_in_the_dark_needs_no_sideways_scrolling() {
     let gateway = Gateway::start(&file);
     let _waiting = crowd(&gateway, &"k".repeat(300), 3);
     let browser = Browser::open(&gateway, PHONE_IN_THE_DARK);
-    browser.wait_for(
-        "a key",
-        "return document.querySelectorAll('#keys .key').length === 1",
-    );
+    browser.holds("document.querySelectorAll('#keys .key').length === 1");
     let brightness =
         "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)";
     let brightness: Vec<u32> = serde_json::from_value(browser.run(brightness)).expect("a colour");
@@ -378,68 +264,59 @@ fn a_phone_in_the_dark_needs_no_sideways_scrolling() {
 }
 
 #[test]
-fn of_many_zones_those_in_need_come_first_and_the_others_can_be_found() {
+fn of_many_zones_those_in_need_come_first_and_the_others_are_found_by_name_and_by_link() {
     let origin = Origin::start();
     let mut file = one_zone(&origin, "1r/m", "burst = 4");
     for nth in 0..49 {
         let zone = format!("\n[zones.other_{nth}]\nkey = \"$host\"\nrate = \"9r/s\"\n");
         file = file.replacen("\n[zones.z]", &format!("{zone}\n[zones.z]"), 1);
     }
-    let gateway = Gateway::start(&file);
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&file);
     let listed =
         "[...document.querySelectorAll('.zone:not([hidden]) .name')].map((it) => it.textContent)";
-    browser.wait_for("a part", &format!("return {listed}.length === 12"));
+    browser.holds(format!("{listed}.length === 12"));
     let _waiting = crowd(&gateway, "a", 3);
-    browser.wait_for("the first", &format!("return {listed}[0] === 'z'"));
-
+    browser.holds(format!("{listed}[0] === 'z'"));
     let find = "const find = document.querySelector('#find');
         find.value = 'OTHER_4';
         find.dispatchEvent(new Event('input'))";
     browser.run(find);
-    browser.wait_for(
-        "what is looked for",
-        &format!("return {listed}.length === 10"),
-    );
+    browser.holds(format!("{listed}.length === 10"));
     browser.run(&find.replace("OTHER_4", ""));
-    browser.wait_for("the rest", "return says('#more') === 'Show 38 more zones'");
-    browser.run("document.querySelector('#more').click()");
-    browser.wait_for("all", &format!("return {listed}.length === 50"));
+    browser.reads("#more", "Show 38 more zones");
+    browser.click("#more");
+    browser.holds(format!("{listed}.length === 50"));
+
+    // A link keeps the zone and the time span.
+    let shown = "const card = [...document.querySelectorAll('.zone:not([hidden])')]
+            .find((it) => it.querySelector('.name').textContent === 'other_17');
+        return Boolean(card) && card.querySelector('.head').ariaExpanded === 'true'
+            && document.querySelector('input[name=range]:checked').value === '120'
+            && document.querySelector('#limited-zone').value === 'other_17'";
+    browser.run("location.hash = '#zone=other_17&span=120'");
+    browser.wait_for("what the link says", shown);
+    browser.run("location.reload()");
+    browser.wait_for("the same after a reload", shown);
+    browser.click("input[name=range][value='600']");
+    browser.holds("location.hash === '#zone=other_17&span=600'");
+    browser.click(".zone .head[aria-expanded=false]");
+    browser.holds("!location.hash.includes('other_17') && location.hash.startsWith('#zone=')");
     check_that_nobody_complained(&browser);
 }
 
 #[test]
-fn a_gateway_that_falls_silent_is_called_gone_and_what_was_missed_is_caught_up() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
-    let browser = Browser::open(&gateway, DESKTOP);
+fn a_gateway_that_falls_silent_is_called_gone_and_one_that_stops_says_so() {
+    let (_origin, gateway, browser) = live("1r/m", "burst = 4");
     gateway.signal(Signal::STOP);
-    browser.wait_for(
-        "gone",
-        "return says('#link') === 'offline' && says('.notice').startsWith('No data from the gateway since ')",
-    );
+    browser.reads("#link", "offline");
+    browser.begins(".notice", "No data from the gateway since ");
     gateway.signal(Signal::CONT);
-    browser.wait_for(
-        "live again",
-        "return says('#link') === 'live' && !document.querySelector('.notice')",
-    );
+    browser.reads("#link", "live");
+    browser.holds("!document.querySelector('.notice')");
+    // What was missed is caught up.
     let _waiting = crowd(&gateway, "a", 3);
-    browser.wait_for(
-        "new numbers",
-        &format!("return {} === '2'", tile("waiting")),
-    );
-}
-
-#[test]
-fn a_stop_is_told_while_the_queues_drain() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
-    let browser = Browser::open(&gateway, DESKTOP);
-    let _waiting = crowd(&gateway, "a", 3);
-    gateway.wait_for_depth(2);
+    browser.reads("[data-total=waiting] dd", "2");
     gateway.signal(Signal::TERM);
-    browser.wait_for(
-        "stopping",
-        "return says('#link') === 'stopping' && says('.notice').startsWith('The gateway is stopping')",
-    );
+    browser.reads("#link", "stopping");
+    browser.begins(".notice", "The gateway is stopping");
 }

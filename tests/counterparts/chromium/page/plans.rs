@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::chromium::page::webdriver::{Browser, DESKTOP};
-use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained};
+use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, opened};
 use crate::support::{Client, Gateway, Origin, one_zone};
 
 const GOLD: &str =
@@ -42,11 +41,10 @@ const SHARES: &str = "[...document.querySelectorAll('.shares li')].map((row) => 
 #[test]
 fn each_key_has_its_plan_beside_it() {
     let origin = Origin::start();
-    let gateway = Gateway::start(&file(&origin, GOLD));
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for(
-        "the plan",
-        "return says('.zone .settings').replace(/\\s+/g, ' ').includes('plan gold 2 keys rate 2r/m burst 8 weight 3')",
+    let (gateway, browser) = opened(&file(&origin, GOLD));
+    browser.has(
+        ".zone .settings",
+        "plan gold 2 keys rate 2r/m burst 8 weight 3",
     );
     let targets = [
         ("/?key=alice", 7),
@@ -59,10 +57,7 @@ fn each_key_has_its_plan_beside_it() {
         ["alice", "z", "plan gold", "6 / 8"],
         ["eve", "z", null, "3 / 4"],
     ]);
-    browser.wait_for(
-        "the keys",
-        &format!("return JSON.stringify({KEYS}) === '{keys}'"),
-    );
+    browser.holds(format!("JSON.stringify({KEYS}) === '{keys}'"));
     browser.wait_for(
         "the keys at the gate",
         &format!(
@@ -75,8 +70,7 @@ fn each_key_has_its_plan_beside_it() {
 
     // Without plans there is no mark.
     gateway.site.write(&file(&origin, ""));
-    browser.wait_for(
-        "no plan",
-        &format!("return {KEYS}.length === 2 && [...document.querySelectorAll('.plan')].every((it) => it.hidden)"),
-    );
+    browser.holds(format!(
+        "{KEYS}.length === 2 && [...document.querySelectorAll('.plan')].every((it) => it.hidden)"
+    ));
 }

@@ -1,20 +1,15 @@
 //! What requests share, on the live page.
 
-use crate::chromium::page::webdriver::{Browser, DESKTOP};
-use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained};
-use crate::support::{Gateway, Origin, fetch, one_origin};
+use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, opened};
+use crate::support::{Origin, fetch, one_origin};
 
 #[test]
 fn an_origin_says_what_was_asked_and_sent_while_a_route_collapses_to_it() {
     let origin = Origin::start();
     let plain = one_origin(origin.address, "", "");
     let collapse = format!("{plain}\n[routes.collapse]\nkeep = \"1h\"\n");
-    let gateway = Gateway::start(&collapse);
-    let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for(
-        "that nothing was asked",
-        "return says('.shared').startsWith('No requests to share; 0 B of 64 MB kept')",
-    );
+    let (gateway, browser) = opened(&collapse);
+    browser.begins(".shared", "No requests to share; 0 B of 64 MB kept");
     for _ in 0..20 {
         assert_eq!(fetch(gateway.address(), "/page").status, 200);
     }
@@ -25,6 +20,6 @@ fn an_origin_says_what_was_asked_and_sent_while_a_route_collapses_to_it() {
     check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     gateway.site.write(&plain);
     gateway.wait_for_line("the changed file is in force");
-    browser.wait_for("no line", "return document.querySelector('.shared').hidden");
+    browser.holds("document.querySelector('.shared').hidden");
     check_that_nobody_complained(&browser);
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::chromium::page::webdriver::{Browser, DESKTOP};
 use crate::chromium::page::{
-    check_that_it_fits, check_that_nobody_complained, crowd, tile, wait_for_cause,
+    check_that_it_fits, check_that_nobody_complained, crowd, live, opened, wait_for_cause,
 };
 use crate::programs::redis::Redis;
 use crate::support::{Client, Gateway, Origin, fetch, free_address, now, one_zone};
@@ -49,25 +49,20 @@ fn a_store_that_is_out_is_the_headline_and_has_a_panel() {
         redis.url()
     );
     let file = one_zone(&origin, "100r/s", "burst = 9").replace("[zones.z]", &store);
-    let gateway = Gateway::start(&file);
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&file);
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    browser.wait_for("the store", "return says('#store-state') === 'up'");
-    browser.wait_for(
-        "its address",
-        "return says('#store-url').startsWith('redis://')",
-    );
+    browser.reads("#store-state", "up");
+    browser.begins("#store-url", "redis://");
     redis.kill();
     ask_all(&gateway, (0..5).map(|_| "/?key=a".to_owned()));
     wait_for_cause(&browser, "store_out");
-    browser.wait_for(
-        "the panel",
-        "return says('#store-state') === 'out' && document.querySelector('#store-state').dataset.state === 'rejecting' \
-            && says('#store').includes('out for') && says('#what').startsWith('The store is out')",
-    );
+    browser.reads("#store-state", "out");
+    browser.has("#store", "out for");
+    browser.begins("#what", "The store is out");
+    browser.holds("document.querySelector('#store-state').dataset.state === 'rejecting'");
     check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
     redis.restart();
-    browser.wait_for("it is back", "return says('#store-state') === 'up'");
+    browser.reads("#store-state", "up");
     check_that_nobody_complained(&browser);
 }
 
@@ -76,34 +71,23 @@ fn an_origin_that_answers_500_is_nowhere_green() {
     let origin = Origin::answering(|exchange| {
         exchange.send(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 3\r\n\r\nbad")
     });
-    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&one_zone(&origin, "1000r/s", "burst = 9"));
     let statuses = ask_all(&gateway, (0..20).map(|_| "/?key=a".to_owned()));
     assert_eq!(statuses, [500; 20]);
     wait_for_cause(&browser, "origin_errors");
-    browser.wait_for(
-        "the headline",
-        "return says('#what') === 'Origin app answers 100 % with 5xx' \
-            && document.querySelector('#answer').dataset.severity === 'bad'",
-    );
-    browser.wait_for(
-        "the route",
-        "return says('#routes .codes').replace(/\\s+/g, ' ') === '5xx 20'",
-    );
+    browser.reads("#what", "Origin app answers 100 % with 5xx");
+    browser.holds("document.querySelector('#answer').dataset.severity === 'bad'");
+    browser.reads("#routes .codes", "5xx 20");
     wait_under_load(
         &gateway,
         &browser,
         "the panel",
         &format!(
             "return says('.origin h3 .pill') === 'answers 5xx' && says('.servers .pill') === 'answers 5xx' \
-                && {ALL_RED} && {} === '100%'",
-            tile("errors")
+                && {ALL_RED} && says('[data-total=errors] dd') === '100%'"
         ),
     );
-    browser.wait_for(
-        "latencies",
-        "return [...document.querySelectorAll('.origin canvas')].some((it) => /^Latency, now: p99 .*p50 /.test(it.getAttribute('aria-label')))",
-    );
+    browser.holds("[...document.querySelectorAll('.origin canvas')].some((it) => /^Latency, now: p99 .*p50 /.test(it.getAttribute('aria-label')))");
     check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
     check_that_nobody_complained(&browser);
 }
@@ -114,17 +98,17 @@ fn a_single_server_that_is_gone_is_nowhere_called_healthy() {
     let origin = Origin::start();
     let file = one_zone(&origin, "1000r/s", "burst = 9")
         .replace(&origin.address.to_string(), &gone.to_string());
-    let gateway = Gateway::start(&file);
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&file);
     assert_eq!(
         ask_all(&gateway, (0..12).map(|_| "/?key=a".to_owned())),
         [502; 12]
     );
     wait_for_cause(&browser, "origin_failing");
-    browser.wait_for(
-        "the headline",
-        "return says('#what') === 'Origin app does not answer: it refuses connections' && says('#why').startsWith('12 of 12 attempts')",
+    browser.reads(
+        "#what",
+        "Origin app does not answer: it refuses connections",
     );
+    browser.begins("#why", "12 of 12 attempts");
     wait_under_load(
         &gateway,
         &browser,
@@ -133,39 +117,30 @@ fn a_single_server_that_is_gone_is_nowhere_called_healthy() {
             "return {ALL_RED} && says('.servers').includes('Last failure ') && says('.origin h3 .pill') === 'does not answer'"
         ),
     );
-    browser.wait_for(
-        "the kind of failure",
-        "return says('.origin .fails').includes('unreachable')",
-    );
+    browser.has(".origin .fails", "unreachable");
     check_that_nobody_complained(&browser);
 }
 
 #[test]
 fn with_one_of_two_servers_out_nobody_is_told_to_raise_a_rate() {
     let origin = Origin::start();
-    let live = format!("\"http://{}\"", origin.address);
+    let alive = format!("\"http://{}\"", origin.address);
     // The dead one comes first, and is asked first.
-    let servers = format!("\"http://{}\", {live}", free_address());
+    let servers = format!("\"http://{}\", {alive}", free_address());
     let file = one_zone(&origin, "1r/m", "burst = 40")
-        .replace(&live, &servers)
+        .replace(&alive, &servers)
         .replace(
             "[zones.z]",
             "max_fails = 1\nfail_timeout = \"60s\"\n\n[zones.z]",
         );
-    let gateway = Gateway::start(&file);
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&file);
     ask_all(&gateway, (0..6).map(|nth| format!("/?key={nth}")));
     let _waiting = crowd(&gateway, "a", 3);
     wait_for_cause(&browser, "server_out");
-    browser.wait_for(
-        "the panel",
-        "return says('.origin h3 .pill') === '1 of 2 out' && says('.servers').includes('Out since ') \
-            && document.querySelectorAll('.servers .pill[data-state=rejecting]').length === 1",
-    );
-    browser.wait_for(
-        "what else",
-        "return says('#also').includes('requests wait in z')",
-    );
+    browser.reads(".origin h3 .pill", "1 of 2 out");
+    browser.has(".servers", "Out since ");
+    browser.holds("document.querySelectorAll('.servers .pill[data-state=rejecting]').length === 1");
+    browser.has("#also", "requests wait in z");
     let remedy = browser.run("return says('#turn')");
     let remedy = remedy.as_str().expect("a text");
     assert!(!remedy.contains("raise rate"), "{remedy}");
@@ -197,23 +172,14 @@ fn who_is_rejected_is_named_and_not_who_waits() {
         ask_all(&gateway, (0..8).map(|_| "/?key=greedy".to_owned())),
         [429; 8]
     );
-    browser.wait_for(
-        "the headline",
-        "return whys.some((why) => why.includes('greedy') && !why.includes('deep '))",
-    );
-    browser.wait_for(
-        "the deepest",
-        "return says('#keys .key code') === 'deep' && says('#keys td') === '9 / 12'",
-    );
-    browser.wait_for(
-        "the most rejected",
-        &format!("return JSON.stringify({LIMITED}) === '[[\"greedy\",\"8\"]]'"),
-    );
-    browser.wait_for(
-        "the card of the zone",
-        "return says('.zone .blame').includes('greedy 100%')",
-    );
-    browser.run("document.querySelector('#limited [value=requests]').click()");
+    browser.holds("whys.some((why) => why.includes('greedy') && !why.includes('deep '))");
+    browser.reads("#keys .key code", "deep");
+    browser.reads("#keys td", "9 / 12");
+    browser.holds(format!(
+        "JSON.stringify({LIMITED}) === '[[\"greedy\",\"8\"]]'"
+    ));
+    browser.has(".zone .blame", "greedy 100%");
+    browser.click("#limited [value=requests]");
     browser.wait_for(
         "all who ask",
         &format!(
@@ -221,11 +187,8 @@ fn who_is_rejected_is_named_and_not_who_waits() {
              return keys === 'deep,greedy' && document.querySelector('#limited [value=requests]').ariaPressed === 'true'"
         ),
     );
-    browser.run("document.querySelector('input[name=window][value=\"600\"]').click()");
-    browser.wait_for(
-        "ten minutes",
-        "return says('#limited-note').includes('in the last 10 minutes')",
-    );
+    browser.click("input[name=window][value=\"600\"]");
+    browser.has("#limited-note", "in the last 10 minutes");
     check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
     check_that_nobody_complained(&browser);
 }
@@ -235,8 +198,7 @@ fn a_zone_flooded_with_new_keys_is_not_green() {
     let origin = Origin::start();
     let file =
         one_zone(&origin, "10r/s", "burst = 3").replace("rate =", "max_keys = 100000\nrate =");
-    let gateway = Gateway::start(&file);
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&file);
     let mut nth = 0;
     let flooded = "return document.querySelector('.zone .pill').dataset.state === 'flooded'
          && document.querySelector('#answer').dataset.cause === 'key_flood'";
@@ -247,7 +209,7 @@ fn a_zone_flooded_with_new_keys_is_not_green() {
         ask_all(&gateway, targets);
         nth += 200;
     }
-    let facts = browser.run("return says('.zone .facts').replace(/\\s+/g, ' ')");
+    let facts = browser.run("return says('.zone .facts')");
     let facts = facts.as_str().expect("a text");
     assert!(
         facts.contains(" of 100k") && facts.contains("new keys "),
@@ -280,79 +242,54 @@ fn a_request_counts_once_in_the_totals() {
             return it;
         }";
     let origin = Origin::start();
-    let gateway = Gateway::start(&two_zones(
+    let (gateway, browser) = opened(&two_zones(
         &origin,
         "100000r/s",
         "burst = 9, nodelay = true",
     ));
-    let browser = Browser::open(&gateway, DESKTOP);
     browser.run(NOTE);
-    browser.wait_for("ten quiet seconds", "return counts.length >= 10");
+    browser.holds("counts.length >= 10");
     ask_all(&gateway, (0..60).map(|_| "/?key=a".to_owned()));
-    browser.wait_for(
-        "each once",
-        &format!("return {} === '6 r/s'", tile("answers")),
-    );
+    browser.reads("[data-total=answers] dd", "6 r/s");
     let all = "return counts.reduce((a, b) => a + b, 0)";
     assert_eq!(browser.run(all), json!(60));
-    browser.wait_for(
-        "the route",
-        "return document.querySelector('#routes tbody tr').cells[2].textContent === '60'",
-    );
+    browser.holds("document.querySelector('#routes tbody tr').cells[2].textContent === '60'");
 
     // Two requests wait, and both in one zone.
     gateway.site.write(&two_zones(&origin, "1r/m", "burst = 9"));
-    browser.wait_for(
-        "the file",
-        "return [...document.querySelectorAll('.settings')].some((it) => it.textContent.includes('1r/m'))",
+    browser.holds(
+        "[...document.querySelectorAll('.settings')].some((it) => it.textContent.includes('1r/m'))",
     );
     let _waiting = crowd(&gateway, "b", 3);
-    browser.wait_for("two wait", &format!("return {} === '2'", tile("waiting")));
+    browser.reads("[data-total=waiting] dd", "2");
     check_that_nobody_complained(&browser);
 }
 
 #[test]
 fn what_another_limit_rejected_is_not_a_client_that_left() {
     let origin = Origin::start();
-    let gateway = Gateway::start(&two_zones(&origin, "1r/m", "burst = 0"));
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (gateway, browser) = opened(&two_zones(&origin, "1r/m", "burst = 0"));
     let statuses = ask_all(&gateway, (0..6).map(|_| "/?key=a".to_owned()));
     assert_eq!(statuses[1..], [429; 5]);
     let legend = "[...document.querySelectorAll('.zone')]
         .find((it) => it.querySelector('.name').textContent === 'wide')
         .querySelectorAll('.plot:last-child figcaption li')";
-    browser.wait_for(
-        "the legend",
-        &format!(
-            "return [...{legend}].some((it) => !it.hidden && it.textContent.startsWith('rejected by another limit'))"
-        ),
-    );
+    browser.holds(format!("[...{legend}].some((it) => !it.hidden && it.textContent.startsWith('rejected by another limit'))"));
     let left = format!(
         "return [...{legend}].filter((it) => !it.hidden && it.textContent.startsWith('client left')).length"
     );
     assert_eq!(browser.run(&left), json!(0));
-    browser.wait_for(
-        "the tile",
-        &format!(
-            "return /^[0-9.]*[1-9][0-9.]* r.s$/.test({})",
-            tile("rejected")
-        ),
-    );
+    browser.holds("/^[0-9.]*[1-9][0-9.]* r.s$/.test(says('[data-total=rejected] dd'))");
     check_that_nobody_complained(&browser);
 }
 
 #[test]
 fn past_headlines_are_kept_with_their_times() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
-    let browser = Browser::open(&gateway, DESKTOP);
+    let (_origin, gateway, browser) = live("1r/m", "burst = 4");
     wait_for_cause(&browser, "idle");
     let waiting = crowd(&gateway, "a", 3);
     wait_for_cause(&browser, "waiting");
-    browser.wait_for(
-        "its begin",
-        "return /^Since \\d\\d:\\d\\d:\\d\\d\\.$/.test(says('#when'))",
-    );
+    browser.holds("/^Since \\d\\d:\\d\\d:\\d\\d\\.$/.test(says('#when'))");
     browser.run("document.querySelector('#past').open = true");
     let past = "[...document.querySelectorAll('#past li')].map((it) => it.querySelector('span').textContent)";
     browser.wait_for(
@@ -370,9 +307,6 @@ fn past_headlines_are_kept_with_their_times() {
     let shown: Value = browser.run("return document.querySelector('#past li').dataset.severity");
     assert_eq!(shown, json!("warn"));
     drop(waiting);
-    browser.wait_for(
-        "its end",
-        "return /^Ended \\d+ s ago: 2 requests wait in z/.test(says('#when'))",
-    );
+    browser.holds("/^Ended \\d+ s ago: 2 requests wait in z/.test(says('#when'))");
     check_that_nobody_complained(&browser);
 }

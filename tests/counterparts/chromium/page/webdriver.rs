@@ -1,16 +1,13 @@
 //! A headless browser, driven through chromedriver by the W3C `WebDriver` protocol.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Client, Gateway, PATIENCE, Part, eventually, free_address, now, quarter_alone,
-};
+use crate::programs::running::Running;
+use crate::support::{Client, Gateway, PATIENCE, Part, free_address, now, quarter_alone};
 
 pub struct Browser {
     driver: Driver,
@@ -20,7 +17,7 @@ pub struct Browser {
 
 struct Driver {
     address: std::net::SocketAddr,
-    process: Child,
+    _process: Running,
 }
 
 /// The window and colour scheme of the page.
@@ -100,17 +97,12 @@ impl Browser {
         self.ask("POST", "/goog/cdp/execute", &body);
     }
 
-    /// A picture of the window, as PNG.
-    pub fn picture(&self) -> Vec<u8> {
-        let picture = self.ask("GET", "/screenshot", &Value::Null);
-        let text = picture.as_str().expect("a picture");
-        BASE64.decode(text).expect("base64")
-    }
-
     /// What a script in the page returns. It fails if the page shows an alert.
+    ///
+    /// `says` is the text of the first element of a selector, with one blank for several.
     pub fn run(&self, script: &str) -> Value {
-        const HELP: &str =
-            "const says = (what) => document.querySelector(what)?.textContent.trim() ?? '';";
+        const HELP: &str = "const says = (what) =>
+            document.querySelector(what)?.textContent.replace(/\\s+/g, ' ').trim() ?? '';";
         let body = json!({"script": format!("{HELP}\n{script}"), "args": []});
         self.ask("POST", "/execute/sync", &body)
     }
@@ -125,6 +117,31 @@ impl Browser {
             }
             thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Waits until an expression is true.
+    pub fn holds(&self, expression: impl AsRef<str>) {
+        let expression = expression.as_ref();
+        self.wait_for(expression, &format!("return {expression}"));
+    }
+
+    /// Waits until the first element of a selector has this text.
+    pub fn reads(&self, selector: &str, text: &str) {
+        self.holds(format!("says({selector:?}) === {text:?}"));
+    }
+
+    /// Waits until its text begins so.
+    pub fn begins(&self, selector: &str, text: &str) {
+        self.holds(format!("says({selector:?}).startsWith({text:?})"));
+    }
+
+    /// Waits until its text has this part.
+    pub fn has(&self, selector: &str, text: &str) {
+        self.holds(format!("says({selector:?}).includes({text:?})"));
+    }
+
+    pub fn click(&self, selector: &str) {
+        self.run(&format!("document.querySelector({selector:?}).click()"));
     }
 
     /// The errors that the browser has logged.
@@ -172,18 +189,13 @@ impl Drop for Browser {
 impl Driver {
     fn start() -> Self {
         let address = free_address();
-        let process = Command::new("chromedriver")
-            .arg(format!("--port={}", address.port()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("chromedriver; tests/run.sh installs it");
-        let driver = Self { address, process };
-        eventually("chromedriver is ready", || {
-            std::net::TcpStream::connect(address).is_ok()
-        });
-        driver
+        let mut driver = Command::new("chromedriver");
+        driver.arg(format!("--port={}", address.port()));
+        let process = Running::listening(driver.stderr(Stdio::null()), address);
+        Self {
+            address,
+            _process: process,
+        }
     }
 
     fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
@@ -214,12 +226,5 @@ impl Driver {
         } else {
             Err(value["message"].to_string())
         }
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        let _ended = self.process.kill();
-        let _ended = self.process.wait();
     }
 }
