@@ -1,9 +1,10 @@
 //! Clients in Go and Java that show certificates.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::programs::running::{go, java};
 use crate::support::client_certificates::{revoked, routes, site, telling};
 use crate::support::secure::started;
 
@@ -21,28 +22,6 @@ fn store(folder: &Path, name: &str) {
     assert!(stored.status.success(), "{stored:?}");
 }
 
-/// The folder of compiled programs.
-fn programs() -> (PathBuf, PathBuf) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (go, java) = (folder.join("mutual-go"), folder.join("mutual-java"));
-    let mut build = Command::new("go");
-    build.env("GOCACHE", folder.join("go"));
-    build
-        .args(["build", "-o"])
-        .arg(&go)
-        .arg("tests/counterparts/languages/mutual.go");
-    let mut compile = Command::new("javac");
-    compile
-        .arg("-d")
-        .arg(&java)
-        .arg("tests/counterparts/languages/Mutual.java");
-    for mut command in [build, compile] {
-        let output = command.output().expect("a compiler");
-        assert!(output.status.success(), "{output:?}");
-    }
-    (go, java)
-}
-
 #[test]
 fn programs_in_go_and_java_show_certificates_and_are_refused_without() {
     let (site, ca) = site();
@@ -53,7 +32,7 @@ fn programs_in_go_and_java_show_certificates_and_are_refused_without() {
     site.write(&format!("{tls}{}", routes(&origin)));
     let gateway = started(site);
     let url = format!("https://localhost:{}/", gateway.address().port());
-    let (go, java) = programs();
+    let (go, java) = (go("mutual.go"), java("Mutual.java"));
     let in_folder = |name: &str, end: &str| folder.join(format!("{name}.{end}"));
     for (name, is_taken) in [
         ("alice", true),

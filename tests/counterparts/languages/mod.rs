@@ -4,7 +4,6 @@ mod backends;
 mod client_certificates;
 mod find;
 mod grpc;
-mod hold;
 mod http2;
 mod jwt;
 mod streams;

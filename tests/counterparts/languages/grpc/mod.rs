@@ -1,16 +1,16 @@
 //! Calls of gRPC: grpcio on both sides, and the gateway between them.
 
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::programs::python::python_with;
+use crate::programs::running::{Running, source};
 use crate::support::secure::write_pair;
 use crate::support::{Gateway, Site, eventually, free_address};
 
@@ -19,14 +19,12 @@ fn python() -> PathBuf {
 }
 
 fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/counterparts/languages/grpc")
-        .join(name)
+    source("grpc").join(name)
 }
 
 /// A gRPC server.
 struct Echo {
-    process: Child,
+    process: Running,
     address: SocketAddr,
     /// When each call came, in seconds.
     calls: Arc<Mutex<Vec<f64>>>,
@@ -39,19 +37,14 @@ impl Echo {
 
     /// Starts it with a certificate and its key.
     fn start_with(pair: &[PathBuf]) -> Self {
-        Self::start_at(free_address(), pair)
-    }
-
-    fn start_at(address: SocketAddr, pair: &[PathBuf]) -> Self {
+        let address = free_address();
         let mut command = Command::new(python());
         command
             .arg(script("origin.py"))
             .arg(address.to_string())
             .args(pair);
-        let mut process = command.stdout(Stdio::piped()).spawn().expect("python");
-        let lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
-        let mut lines = lines.map_while(Result::ok);
-        assert_eq!(lines.next().as_deref(), Some("ready"));
+        let (process, first, lines) = Running::printing(&mut command);
+        assert_eq!(first, "ready");
         let calls = Arc::<Mutex<Vec<f64>>>::default();
         let to_note = Arc::clone(&calls);
         thread::spawn(move || {
@@ -84,20 +77,6 @@ impl Echo {
             mean > 0.85 * interval && mean < 1.5 * interval,
             "{mean}: {calls:?}"
         );
-    }
-
-    /// Asks it to end the calls that it has and to take no more.
-    fn stop_gracefully(&self) {
-        let id = i32::try_from(self.process.id()).expect("an id");
-        kill_process(Pid::from_raw(id).expect("an id"), Signal::TERM).expect("it runs");
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ended = self.process.kill();
-        let _ended = self.process.wait();
     }
 }
 
@@ -241,41 +220,6 @@ fn the_gate_paces_calls_and_an_origin_that_is_away_is_unavailable() {
 }
 
 #[test]
-fn calls_wait_for_a_server_that_starts_again_and_no_burst_follows() {
-    let origin = Echo::start();
-    let address = origin.address;
-    let text = file(&[&origin], "rate = \"20r/s\"\nhold = \"30s\"", "");
-    let gateway = Gateway::start(&text);
-    let to = gateway.address();
-    assert_eq!(count(&call(to, &["many", "1", "30"]), "OK"), 1);
-    drop(origin);
-    let calls = thread::spawn(move || call(to, &["many", "20", "60"]));
-    eventually("all calls wait", || {
-        let labels = [("origin", "app")];
-        gateway.metrics().count("drip_origin_queue_depth", &labels) == 20
-    });
-    let origin = Echo::start_at(address, &[]);
-    let outcomes = calls.join().expect("no panic");
-    assert_eq!(count(&outcomes, "OK"), 20, "{outcomes:?}");
-    eventually("all are noted", || origin.count() == 20);
-    origin.assert_interval(0.05);
-}
-
-#[test]
-fn a_retune_speeds_up_calls_that_wait() {
-    let origin = Echo::start();
-    let gateway = Gateway::start(&limited(&origin, "1r/s", 40));
-    let address = gateway.address();
-    let calls = thread::spawn(move || call(address, &["many", "30", "60"]));
-    gateway.wait_for_depth(29);
-    gateway.site.write(&limited(&origin, "50r/s", 40));
-    let outcomes = calls.join().expect("no panic");
-    assert_eq!(count(&outcomes, "OK"), 30, "{outcomes:?}");
-    let last = outcomes[29]["took"].as_f64().expect("a number");
-    assert!(last < 15.0, "at the old pace it takes 29 s: {last}");
-}
-
-#[test]
 fn a_call_whose_deadline_comes_before_its_turn_is_refused_at_once() {
     let origin = Echo::start();
     let gateway = Gateway::start(&limited(&origin, "1r/s", 40));
@@ -310,33 +254,10 @@ fn no_call_is_lost_while_one_of_two_servers_stops_gracefully() {
     let address = gateway.address();
     let calls = thread::spawn(move || call(address, &["in_turn", "400", "30"]));
     eventually("both have calls", || leaving.count() > 20);
-    leaving.stop_gracefully();
+    leaving.process.signal(Signal::TERM);
     let outcomes = calls.join().expect("no panic");
     assert_eq!(count(&outcomes, "OK"), 400, "{outcomes:?}");
     assert!(staying.count() > 100);
-}
-
-#[test]
-fn many_calls_share_one_connection() {
-    let origin = Echo::start();
-    let gateway = Gateway::start(&file(&[&origin], "", ""));
-    let outcomes = call(gateway.address(), &["many", "50", "30"]);
-    assert_eq!(count(&outcomes, "OK"), 50, "{outcomes:?}");
-    let open = connections_to(origin.address);
-    // One for each worker.
-    let workers = thread::available_parallelism().expect("a number").get();
-    assert!((1..=workers).contains(&open), "{open}");
-}
-
-/// How many connections are open to an address, by the kernel's table.
-fn connections_to(address: SocketAddr) -> usize {
-    let table = std::fs::read_to_string("/proc/net/tcp").expect("a table");
-    let wanted = format!("0100007F:{:04X}", address.port());
-    let lines = table
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let to = lines.filter(|fields| fields.len() > 3 && fields[2] == wanted && fields[3] == "01");
-    to.count()
 }
 
 #[test]

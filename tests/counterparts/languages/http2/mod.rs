@@ -1,43 +1,18 @@
 //! Slow readers beside clients that read, with programs that many use on both sides.
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use crate::programs::python::python_with;
+use crate::programs::running::{Running, go, source};
 use crate::support::frames::without_window;
 use crate::support::process::Process;
 use crate::support::secure::write_pair;
 use crate::support::{Gateway, Raw, Site, eventually};
 
-/// An origin in another process, which ends with this.
-struct Program {
-    child: Child,
-    port: String,
-}
-
-impl Program {
-    fn start(mut command: Command) -> Self {
-        let command = command.stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the program starts");
-        let mut port = String::new();
-        let mut told = BufReader::new(child.stdout.take().expect("its output"));
-        told.read_line(&mut port).expect("its port");
-        let port = port.trim().to_owned();
-        Self { child, port }
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ended = self.child.kill();
-        let _status = self.child.wait();
-    }
-}
-
-fn source(name: &str) -> PathBuf {
-    Path::new("tests/counterparts/languages/http2").join(name)
+/// Starts an origin that prints its port.
+fn start(command: &mut Command) -> (Running, String) {
+    let (origin, port, _) = Running::printing(command);
+    (origin, port)
 }
 
 /// Fails unless each program downloads whole bodies.
@@ -59,7 +34,7 @@ fn check_downloads(gateway: &Gateway, name: &str) {
         command
     };
     let program = |mut command: Command, file: &str| {
-        command.arg(source(file)).args([&*url, "5"]);
+        command.arg(source("http2").join(file)).args([&*url, "5"]);
         command
     };
     let httpx = python_with(&["httpx[http2]==0.28.1"]);
@@ -100,40 +75,24 @@ fn check_programs(gateway: &Gateway) {
 
 #[test]
 fn slow_readers_of_an_origin_on_node_hold_up_no_program() {
-    let mut command = Command::new("node");
-    command.arg(source("origin.js"));
-    let origin = Program::start(command);
+    let (_origin, port) = start(Command::new("node").arg(source("http2/origin.js")));
     let gateway = Gateway::start(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"h2c://127.0.0.1:{}\"]\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.port
+        "workers = 1\n[origins.app]\nservers = [\"h2c://127.0.0.1:{port}\"]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n"
     ));
     check_programs(&gateway);
 }
 
 #[test]
 fn slow_readers_of_an_origin_in_go_hold_up_no_program() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let program = folder.join("http2-origin-go");
-    let mut build = Command::new("go");
-    build.env("GOCACHE", folder.join("go"));
-    build
-        .args(["build", "-o"])
-        .arg(&program)
-        .arg(source("origin.go"));
-    let output = build.output().expect("go");
-    assert!(output.status.success(), "{output:?}");
-
     let site = Site::new();
     write_pair(site.folder(), "localhost", &["localhost"]);
-    let mut command = Command::new(program);
     let in_folder = |name: &str| site.folder().join(name);
-    command.args([in_folder("localhost.pem"), in_folder("localhost.key")]);
-    let origin = Program::start(command);
+    let pair = [in_folder("localhost.pem"), in_folder("localhost.key")];
+    let (_origin, port) = start(Command::new(go("http2/origin.go")).args(pair));
     site.write(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"https://localhost:{}\"]\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.port
+        "workers = 1\n[origins.app]\nservers = [\"https://localhost:{port}\"]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n"
     ));
     let mut command = crate::support::drip();
     command.env("SSL_CERT_FILE", in_folder("localhost.pem"));

@@ -5,11 +5,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::chromium::page::webdriver::Browser;
 use crate::programs::nginx::Nginx;
-use crate::support::secure::{gateway, write_pair};
+use crate::support::secure::gateway;
 use crate::support::{Gateway, MARGIN, Origin, free_address, longest_pause};
 
 /// How many images the page needs.
@@ -61,44 +60,24 @@ limits = [{{ zone = "per_client", {of_limit} }}]
     )
 }
 
-/// What a browser has of the page.
-#[derive(Debug, PartialEq)]
-struct Loaded {
-    /// How many images it shows.
-    images: usize,
-    /// The protocol of all of them.
-    protocol: String,
-}
-
-fn load(scheme: &str, address: SocketAddr) -> Loaded {
+/// How many images a browser shows of the page, all of them over HTTP/2.
+fn load(address: SocketAddr) -> usize {
     // The certificate of the test has no issuer that a browser knows.
     let browser = Browser::start(&["--ignore-certificate-errors"]);
-    browser.go(&format!("{scheme}://{address}/"));
+    browser.go(&format!("https://{address}/"));
     let told = browser.run(
         "const all = performance.getEntriesByType('resource');
          const entries = all.filter((it) => it.name.includes('/image/'));
          const protocols = new Set(entries.map((it) => it.nextHopProtocol).filter(Boolean));
-         return {
-           asked: document.images.length,
-           images: [...document.images].filter((it) => it.complete && it.naturalWidth === 9).length,
-           protocol: [...protocols].sort().join(),
-         };",
+         const shown = [...document.images].filter((it) => it.complete && it.naturalWidth === 9);
+         return [document.images.length, shown.length, [...protocols].join()]",
     );
-    assert_eq!(told["asked"], json!(ASSETS), "{told}");
-    Loaded {
-        images: told["images"]
-            .as_u64()
-            .and_then(|it| it.try_into().ok())
-            .expect("a count"),
-        protocol: told["protocol"].as_str().expect("a name").to_owned(),
-    }
-}
-
-fn whole(protocol: &str) -> Loaded {
-    Loaded {
-        images: ASSETS,
-        protocol: protocol.to_owned(),
-    }
+    assert_eq!(
+        (&told[0], &told[2]),
+        (&json!(ASSETS), &json!("h2")),
+        "{told}"
+    );
+    usize::try_from(told[1].as_u64().expect("a count")).expect("few")
 }
 
 /// How late one request may be seen at the origin while the one behind it is seen in time: each is
@@ -132,42 +111,36 @@ fn requests(gateway: &Gateway, status: &str) -> i64 {
     gateway.metrics().count("drip_zone_requests_total", &labels)
 }
 
-fn rejected(gateway: &Gateway) -> i64 {
-    requests(gateway, "rejected")
-}
-
 #[test]
 fn a_page_loads_whole_over_http_2_and_its_requests_are_paced() {
     let origin = page();
     let gateway = gateway("", &file(&origin, "", "burst = 20"));
-    assert_eq!(load("https", gateway.address()), whole("h2"));
+    assert_eq!(load(gateway.address()), ASSETS);
     check_paced(&origin.moments(""));
-    assert_eq!(rejected(&gateway), 0);
+    assert_eq!(requests(&gateway, "rejected"), 0);
 }
 
 #[test]
-fn a_page_loads_whole_over_http_1_as_it_always_did() {
-    let origin = page();
-    let gateway = Gateway::start(&file(&origin, "", "burst = 20"));
-    assert_eq!(load("http", gateway.address()), whole("http/1.1"));
-    check_paced(&origin.moments(""));
-}
-
-#[test]
-fn with_nodelay_what_is_above_burst_is_rejected_at_once() {
-    let origin = page();
-    let gateway = gateway("", &file(&origin, "", "burst = 20, nodelay = true"));
-    let loaded = load("https", gateway.address());
-    // The level leaks while the browser asks.
-    assert!((20..ASSETS).contains(&loaded.images), "{loaded:?}");
-    assert!(rejected(&gateway) > 50, "{}", rejected(&gateway));
+fn with_nodelay_or_without_hold_streams_what_is_above_burst_is_rejected() {
+    for (server, limit) in [
+        ("", "burst = 20, nodelay = true"),
+        ("hold_streams = false", "burst = 20"),
+    ] {
+        let origin = page();
+        let gateway = gateway(server, &file(&origin, "", limit));
+        let images = load(gateway.address());
+        // The level leaks while the browser asks.
+        assert!((20..ASSETS).contains(&images), "{server}: {images}");
+        let rejected = requests(&gateway, "rejected");
+        assert!(rejected > 50, "{server}: {rejected}");
+    }
 }
 
 #[test]
 fn with_delay_some_come_at_once_and_the_rest_is_paced() {
     let origin = page();
     let gateway = gateway("", &file(&origin, "", "burst = 20, delay = 19"));
-    assert_eq!(load("https", gateway.address()), whole("h2"));
+    assert_eq!(load(gateway.address()), ASSETS);
     let moments = origin.moments("");
     let slack = MARGIN + longest_pause(moments[0], moments[ASSETS]);
     // The page and 19 images pass at once; then the level has leaked for as long as the page took.
@@ -180,46 +153,31 @@ fn with_delay_some_come_at_once_and_the_rest_is_paced() {
     }
     let [passed, delayed] = ["passed", "delayed"].map(|status| requests(&gateway, status));
     assert!(passed >= 20 && delayed > 0, "{passed}, {delayed}");
-    assert_eq!(rejected(&gateway), 0);
+    assert_eq!(requests(&gateway, "rejected"), 0);
 }
 
 #[test]
-fn without_hold_streams_most_of_the_page_is_rejected() {
-    let origin = page();
-    let gateway = gateway("hold_streams = false", &file(&origin, "", "burst = 20"));
-    let loaded = load("https", gateway.address());
-    assert!((20..ASSETS).contains(&loaded.images), "{loaded:?}");
-    assert!(rejected(&gateway) > 50, "{}", rejected(&gateway));
-}
-
-#[test]
-fn without_hold_streams_few_streams_let_the_page_load_as_in_nginx() {
-    let origin = page();
+fn without_hold_streams_few_streams_let_the_page_load_at_the_pace_of_nginx() {
+    let origins = [page(), page()];
     let server = "hold_streams = false\nmax_concurrent_streams = 16";
-    let gateway = gateway(server, &file(&origin, "", "burst = 20"));
-    assert_eq!(load("https", gateway.address()), whole("h2"));
-    check_paced(&origin.moments(""));
-}
-
-#[test]
-fn nginx_with_few_streams_loads_the_page_at_the_same_pace() {
-    let origin = page();
-    let (folder, address) = (TempDir::new().expect("a folder"), free_address());
-    write_pair(folder.path(), "a", &["a.test"]);
+    let gateway = gateway(server, &file(&origins[0], "", "burst = 20"));
+    let folder = gateway.site.folder().display();
+    let address = free_address();
     let http = format!(
         "limit_req_zone $binary_remote_addr zone=per_client:1m rate=25r/s;
          http2_max_concurrent_streams 16;
          server {{
              listen {address} ssl http2;
-             ssl_certificate {0}/a.pem;
-             ssl_certificate_key {0}/a.key;
+             ssl_certificate {folder}/a.pem;
+             ssl_certificate_key {folder}/a.key;
              location / {{ limit_req zone=per_client burst=20; proxy_pass http://origin; }}
-         }}",
-        folder.path().display()
+         }}"
     );
-    let _nginx = Nginx::start(&origin, &http, &[]);
-    assert_eq!(load("https", address), whole("h2"));
-    check_paced(&origin.moments(""));
+    let _nginx = Nginx::start(&origins[1], &http, &[]);
+    for (origin, to) in origins.iter().zip([gateway.address(), address]) {
+        assert_eq!(load(to), ASSETS);
+        check_paced(&origin.moments(""));
+    }
 }
 
 #[test]
@@ -229,7 +187,7 @@ fn the_page_passes_a_gate_whose_queue_is_shorter_than_the_page() {
     let gate = "rate = \"30r/s\"\nshare = \"per_client\"";
     let text = file(&origin, gate, "burst = 200, nodelay = true");
     let gateway = gateway("", &text);
-    assert_eq!(load("https", gateway.address()), whole("h2"));
+    assert_eq!(load(gateway.address()), ASSETS);
     let moments = origin.moments("");
     let least = Duration::from_millis(33) * 140;
     assert!(

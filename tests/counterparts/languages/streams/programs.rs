@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use crate::programs::python::python_with;
+use crate::programs::running::{go, java, source};
 
 /// A program; the variants are the libraries.
 #[derive(Clone, Copy, Debug)]
@@ -15,50 +15,6 @@ pub enum Program {
     Java,
     Go,
     Httpx,
-}
-
-pub const ALL: [Program; 5] = [
-    Program::Curl,
-    Program::Node,
-    Program::Java,
-    Program::Go,
-    Program::Httpx,
-];
-
-fn source(name: &str) -> PathBuf {
-    Path::new("tests/counterparts/languages/streams").join(name)
-}
-
-/// The compiled program of Go, made once.
-fn go() -> PathBuf {
-    static MAKING: Mutex<bool> = Mutex::new(false);
-    let mut is_made = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let program = folder.join("upload-go");
-    if !*is_made {
-        let mut command = Command::new("go");
-        command.env("GOCACHE", folder.join("go"));
-        command.args(["build", "-o"]).arg(&program);
-        let output = command.arg(source("upload.go")).output().expect("go");
-        assert!(output.status.success(), "{output:?}");
-        *is_made = true;
-    }
-    program
-}
-
-/// The folder of the compiled program of Java, made once.
-fn java() -> PathBuf {
-    static MAKING: Mutex<bool> = Mutex::new(false);
-    let mut is_made = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("upload-java");
-    if !*is_made {
-        let mut command = Command::new("javac");
-        command.arg("-d").arg(&folder);
-        let output = command.arg(source("Upload.java")).output().expect("javac");
-        assert!(output.status.success(), "{output:?}");
-        *is_made = true;
-    }
-    folder
 }
 
 impl Program {
@@ -84,19 +40,22 @@ impl Program {
             }
             Self::Node => {
                 let mut command = Command::new("node");
-                command.arg(source("upload.js"));
+                command.arg(source("streams/upload.js"));
                 command
             }
             Self::Java => {
                 let mut command = Command::new("java");
                 command.arg("-Djdk.internal.httpclient.disableHostnameVerification=true");
-                command.arg("-cp").arg(java()).arg("Upload");
+                command
+                    .arg("-cp")
+                    .arg(java("streams/Upload.java"))
+                    .arg("Upload");
                 command
             }
-            Self::Go => Command::new(go()),
+            Self::Go => Command::new(go("streams/upload.go")),
             Self::Httpx => {
                 let mut command = Command::new(python_with(&["httpx[http2]==0.28.1"]));
-                command.arg(source("upload.py"));
+                command.arg(source("streams/upload.py"));
                 command
             }
         };
@@ -117,7 +76,8 @@ impl Program {
     }
 }
 
-fn printed(command: &mut Command) -> Vec<String> {
+/// The lines that a program prints.
+pub fn printed(command: &mut Command) -> Vec<String> {
     let output = command.output().expect("the program");
     let text = String::from_utf8(output.stdout).expect("text");
     let complaints = String::from_utf8_lossy(&output.stderr);

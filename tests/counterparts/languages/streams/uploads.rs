@@ -2,15 +2,16 @@
 //! wait.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 
+use super::programs::{body, printed};
 use crate::chromium::page::webdriver::Browser;
 use crate::programs::python::python_with;
+use crate::programs::running::{go, source};
 use crate::support::secure::gateway;
 use crate::support::{Gateway, Origin, eventually, free_address};
 
@@ -31,38 +32,36 @@ struct Wait {
     starts_late: bool,
 }
 
-const ANY_RATE: &str = "1000r/s";
-
 const WAITS: [Wait; 4] = [
     Wait {
         origin: "max_in_flight = 2\nqueue_timeout = \"60s\"",
-        rate: ANY_RATE,
-        limit: "",
         most: 2,
-        starts_late: false,
+        ..NONE
     },
     Wait {
-        origin: "",
-        rate: ANY_RATE,
         limit: ", in_flight = 2",
         most: 2,
-        starts_late: false,
+        ..NONE
     },
     Wait {
-        origin: "",
         rate: "4r/s",
-        limit: "",
-        most: COUNT,
-        starts_late: false,
+        ..NONE
     },
     Wait {
         origin: "hold = \"60s\"\nmax_in_flight = 3\nqueue_timeout = \"60s\"",
-        rate: ANY_RATE,
-        limit: "",
         most: 3,
         starts_late: true,
+        ..NONE
     },
 ];
+
+const NONE: Wait = Wait {
+    origin: "",
+    rate: "1000r/s",
+    limit: "",
+    most: COUNT,
+    starts_late: false,
+};
 
 /// An origin at this address that answers an upload with its length. Counts how many are there at
 /// once at most.
@@ -119,31 +118,15 @@ fn wait_until_all_wait(gateway: &Gateway) {
     });
 }
 
-fn source(name: &str) -> PathBuf {
-    Path::new("tests/counterparts/languages/streams").join(name)
-}
-
-/// The lines that a program prints.
-fn lines(command: &mut Command) -> Vec<String> {
-    let output = command.output().expect("the program");
-    let text = String::from_utf8(output.stdout).expect("text");
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !text.is_empty(),
-        "{command:?} says nothing, but: {complaints}"
-    );
-    text.lines().map(str::to_owned).collect()
-}
-
 fn run(mut command: Command, url: &str, size: usize) -> Vec<String> {
-    lines(command.args([url, &COUNT.to_string(), &size.to_string()]))
+    printed(command.args([url, &COUNT.to_string(), &size.to_string()]))
 }
 
 #[test]
 fn node_uploads_all_at_once_however_they_wait() {
     check(|url| {
         let mut command = Command::new("node");
-        command.arg(source("parallel.js"));
+        command.arg(source("streams/parallel.js"));
         run(command, url, SIZE)
     });
 }
@@ -156,27 +139,20 @@ const SIZE_OF_HTTPX: usize = 60_000;
 fn httpx_uploads_all_at_once_however_they_wait() {
     check(|url| {
         let mut command = Command::new(python_with(&["httpx[http2]==0.28.1"]));
-        command.arg(source("parallel.py"));
+        command.arg(source("streams/parallel.py"));
         run(command, url, SIZE_OF_HTTPX)
     });
 }
 
 #[test]
 fn go_uploads_all_at_once_however_they_wait() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let program = folder.join("parallel-go");
-    let mut build = Command::new("go");
-    build.env("GOCACHE", folder.join("go"));
-    build.args(["build", "-o"]).arg(&program);
-    let output = build.arg(source("parallel.go")).output().expect("go");
-    assert!(output.status.success(), "{output:?}");
-    check(|url| run(Command::new(&program), url, SIZE));
+    check(|url| run(Command::new(go("streams/parallel.go")), url, SIZE));
 }
 
 #[test]
 fn curl_uploads_all_at_once_however_they_wait() {
     let folder = tempfile::tempdir().expect("a folder");
-    let body = super::programs::body(folder.path(), SIZE);
+    let file = body(folder.path(), SIZE);
     check(|url| {
         let mut command = Command::new("curl");
         command.args(["--silent", "--insecure", "--http2", "--max-time", "60"]);
@@ -186,9 +162,9 @@ fn curl_uploads_all_at_once_however_they_wait() {
             "%{http_code} %{http_version} %{num_connects}\n",
         ]);
         command.arg("--data-binary");
-        command.arg(format!("@{}", body.display()));
+        command.arg(format!("@{}", file.display()));
         command.arg(format!("{url}?[1-{COUNT}]"));
-        let mut told = lines(&mut command);
+        let mut told = printed(&mut command);
         told.sort();
         // One of them has made the connection of all.
         let (last, others) = told.split_last().expect("lines");
@@ -211,7 +187,7 @@ fn chromium_uploads_all_at_once_however_they_wait() {
              Promise.all(Array.from({{ length: {COUNT} }}, upload))
                .then((all) => {{ window.told = all; }});"
         ));
-        browser.wait_for("all are uploaded", "return window.told !== undefined;");
+        browser.holds("window.told !== undefined");
         // The browser lists what it has fetched some time after the answer.
         let all_are_h2 = format!(
             "const all = performance.getEntriesByType('resource');

@@ -1,11 +1,11 @@
 //! Uploads that wait for their turn beside others of the same connection.
 
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 
 use crate::programs::python::python_with;
-use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
+use crate::programs::running::source;
+use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, get, head};
 use crate::support::process::Process;
 use crate::support::secure::gateway;
 use crate::support::{Gateway, Origin, alone, eventually, one_origin};
@@ -18,15 +18,21 @@ fn lengths() -> Origin {
     })
 }
 
-/// Bytes of a head for `POST` or `GET`.
-fn request(method: &str, path: &str) -> [(String, String); 4] {
-    let pairs = [
-        (":method", method),
+/// The head of an upload to a path.
+fn upload(stream: u32, path: &str) -> Vec<u8> {
+    let fields = [
+        (":method", "POST"),
         (":scheme", "http"),
         (":path", path),
         (":authority", "a.test"),
     ];
-    pairs.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    head(stream, 0, &fields)
+}
+
+/// Sends a request, which is answered at once.
+fn ask(client: &mut Frames, stream: u32, path: &str) {
+    client.send(get(stream, path)).expect("sent");
+    assert_eq!(client.outcome(stream), Outcome::Status(200));
 }
 
 /// A gateway where `/slow` waits two seconds for its second turn, and the others for none.
@@ -47,19 +53,12 @@ fn small_frames_of_an_upload_that_waits_cost_no_other_stream_of_the_connection()
     let origin = lengths();
     let gateway = slow(&origin);
     let mut client = Frames::connect(gateway.address());
-    let uploads = |stream| head(stream, 0, &request("POST", "/slow"));
-    client
-        .send(head(1, END_STREAM, &request("GET", "/slow")))
-        .expect("sent");
-    assert_eq!(client.outcome(1), Outcome::Status(200));
-    client.send(uploads(3)).expect("sent");
+    ask(&mut client, 1, "/slow");
+    client.send(upload(3, "/slow")).expect("sent");
     // All of it fits into the window of a body that waits.
     let piece = |flags| frame(DATA, flags, 3, [b'x'; 20]);
     client.send(piece(0).repeat(FRAMES)).expect("sent");
-    client
-        .send(head(5, END_STREAM, &request("GET", "/")))
-        .expect("sent");
-    assert_eq!(client.outcome(5), Outcome::Status(200));
+    ask(&mut client, 5, "/");
     assert_eq!(gateway.zone("drip_zone_queue_depth"), 1, "the upload waits");
     client.send(piece(END_STREAM)).expect("sent");
     assert_eq!(client.outcome(3), Outcome::Status(200));
@@ -73,29 +72,18 @@ fn only_the_stream_ends_that_sends_more_than_it_was_told() {
     let origin = lengths();
     let gateway = slow(&origin);
     let mut client = Frames::connect(gateway.address());
-    client
-        .send(head(1, END_STREAM, &request("GET", "/slow")))
-        .expect("sent");
-    assert_eq!(client.outcome(1), Outcome::Status(200));
-    client
-        .send(head(3, 0, &request("POST", "/slow")))
-        .expect("sent");
+    ask(&mut client, 1, "/slow");
+    client.send(upload(3, "/slow")).expect("sent");
     client
         .send(frame(DATA, 0, 3, [b'x'; 10_000]).repeat(6))
         .expect("sent");
-    client
-        .send(head(5, END_STREAM, &request("GET", "/")))
-        .expect("sent");
-    assert_eq!(client.outcome(5), Outcome::Status(200));
+    ask(&mut client, 5, "/");
     client.send(frame(DATA, 0, 3, [b'x'; 5_536])).expect("sent");
     assert_eq!(client.outcome(3), Outcome::Reset(FLOW_CONTROL_ERROR));
     eventually("its place in the queue is free", || {
         gateway.zone("drip_zone_queue_depth") == 0
     });
-    client
-        .send(head(7, END_STREAM, &request("GET", "/")))
-        .expect("sent");
-    assert_eq!(client.outcome(7), Outcome::Status(200));
+    ask(&mut client, 7, "/");
 }
 
 #[test]
@@ -118,9 +106,7 @@ fn what_waiting_uploads_took_is_given_back_when_their_clients_have_gone() {
         .map(|_| {
             let mut client = Frames::connect(gateway.address());
             for stream in (0..STREAMS).map(|nth| 2 * nth + 1) {
-                client
-                    .send(head(stream, 0, &request("POST", "/")))
-                    .expect("sent");
+                client.send(upload(stream, "/")).expect("sent");
                 let piece = frame(DATA, 0, stream, [b'x'; 15_000]);
                 client.send(piece.repeat(4)).expect("sent");
             }
@@ -144,16 +130,16 @@ fn an_upload_in_twenty_thousand_pieces_waits_and_completes() {
     let python = python_with(&["httpx[http2]==0.28.1"]);
     let url = format!("https://{}/", gateway.address());
     // Two at once: one of them waits for the other.
-    let upload = || {
+    let program = || {
         let mut command = Command::new(&python);
         command
-            .arg(Path::new("tests/counterparts/languages/streams/pieces.py"))
+            .arg(source("streams/pieces.py"))
             .args([&url, "20000"]);
         let output = command.output().expect("python");
         String::from_utf8(output.stdout).expect("text")
     };
     thread::scope(|scope| {
-        let both = [scope.spawn(upload), scope.spawn(upload)];
+        let both = [scope.spawn(program), scope.spawn(program)];
         for told in both {
             assert_eq!(told.join().expect("no panic"), "200 200 1000000\n");
         }
