@@ -1,40 +1,43 @@
 //! The rules as promtool checks them: whether they are valid, and when each fires and when not.
 
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::prometheus::provided;
 use crate::prometheus::server::missing;
 
-fn promtool(arguments: &[&str], file: &str) {
+/// Runs promtool with these arguments and this input, and fails unless it finds all well.
+pub fn promtool(arguments: &[&str], input: &str) {
     let mut command = Command::new("promtool");
-    command
-        .args(arguments)
-        .arg(provided(file))
-        .stdin(Stdio::null());
-    let output = command
-        .output()
+    command.args(arguments).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut promtool = command
+        .spawn()
         .unwrap_or_else(|error| missing("promtool", &error));
-    assert!(
-        output.status.success(),
-        "{file}:\n{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let mut to = promtool.stdin.take().expect("its input");
+    to.write_all(input.as_bytes()).expect("promtool reads");
+    drop(to);
+    let output = promtool.wait_with_output().expect("promtool ends");
+    let told = [output.stdout, output.stderr].concat();
+    let told = String::from_utf8_lossy(&told);
+    assert!(output.status.success(), "{arguments:?}:\n{told}");
+    assert!(input.is_empty() || told.is_empty(), "{told}");
+}
+
+/// The path of a file that is provided.
+fn path(file: &str) -> String {
+    provided(file).display().to_string()
 }
 
 #[test]
-fn promtool_takes_the_scrape_configuration() {
-    promtool(&["check", "config"], "prometheus.yml");
-}
-
-#[test]
-fn promtool_takes_the_rules() {
-    promtool(&["check", "rules"], "alerts.yml");
+fn promtool_takes_the_scrape_configuration_and_the_rules() {
+    promtool(&["check", "config", &path("prometheus.yml")], "");
+    promtool(&["check", "rules", &path("alerts.yml")], "");
 }
 
 #[test]
 fn each_alert_fires_in_its_condition_and_not_before() {
-    promtool(&["test", "rules"], "alerts_test.yml");
+    promtool(&["test", "rules", &path("alerts_test.yml")], "");
     let (rules, tests) = (
         crate::prometheus::read("alerts.yml"),
         crate::prometheus::read("alerts_test.yml"),

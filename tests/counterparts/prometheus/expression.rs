@@ -3,14 +3,14 @@
 use regex::{Captures, Regex};
 
 /// The metrics and labels that an expression names.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Named {
     pub metrics: Vec<Metric>,
     /// Labels in `by`, `on` and their like.
     pub grouping: Vec<String>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Metric {
     pub name: String,
     /// Label, operator and value.
@@ -59,27 +59,4 @@ pub fn named(expression: &str) -> Named {
         }
     });
     named
-}
-
-#[test]
-fn names_are_found_in_an_expression() {
-    let found = named(
-        r#"histogram_quantile(0.99, sum by (le, zone) (rate(a_bucket{zone="z", s=~"x|y"}[$__rate_interval])))
-           > bool 1e3 and on (job) b offset 5m"#,
-    );
-    let matcher = |label: &str, operator: &str, value: &str| {
-        (label.to_owned(), operator.to_owned(), value.to_owned())
-    };
-    let metrics = vec![
-        Metric {
-            name: "a_bucket".to_owned(),
-            matchers: vec![matcher("zone", "=", "z"), matcher("s", "=~", "x|y")],
-        },
-        Metric {
-            name: "b".to_owned(),
-            matchers: Vec::new(),
-        },
-    ];
-    let grouping = ["le", "zone", "job"].map(str::to_owned).to_vec();
-    assert_eq!(found, Named { metrics, grouping });
 }

@@ -74,68 +74,43 @@ fn each_dashboard_is_of_a_schema_of_grafana_10_or_later_and_has_its_variables() 
 }
 
 #[test]
-fn each_panel_has_an_id_and_a_place_of_its_own() {
+fn each_panel_has_a_place_of_its_own_and_says_what_it_shows_and_in_which_unit() {
     for board in board::all() {
         let mut ids = HashSet::new();
         for panel in board.panels() {
-            assert!(
-                ids.insert(panel["id"].as_u64().expect("an id")),
-                "{} twice",
-                panel["id"]
-            );
-            let [x, _, w, h] = area(panel);
-            assert!(
-                w > 0 && h > 0 && x + w <= 24,
-                "{} sticks out",
-                panel["title"]
-            );
-        }
-        for layout in board.layouts() {
-            for (nth, panel) in layout.iter().enumerate() {
-                for other in &layout[..nth] {
-                    assert!(
-                        !overlap(area(panel), area(other)),
-                        "{}: {} lies on {}",
-                        board.file,
-                        panel["title"],
-                        other["title"]
-                    );
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn each_panel_says_what_it_shows_and_in_which_unit() {
-    for board in board::all() {
-        for panel in board.panels() {
             let title = text(panel, "title");
             assert!(!title.is_empty(), "{}", board.file);
+            assert!(ids.insert(panel["id"].as_u64().expect("an id")), "{title}");
+            let [x, _, w, h] = area(panel);
+            assert!(w > 0 && h > 0 && x + w <= 24, "{title} sticks out");
             if panel["type"] == "row" {
                 continue;
             }
-            assert!(
-                text(panel, "description").len() > 30,
-                "{title} is not described"
-            );
+            assert!(text(panel, "description").len() > 30, "{title}");
             let defaults = &panel["fieldConfig"]["defaults"];
             let overridden = items(&panel["fieldConfig"]["overrides"])
                 .flat_map(|set| items(&set["properties"]))
                 .filter(|property| property["id"] == "unit")
                 .map(|property| text(property, "value"));
             for unit in overridden.chain([text(defaults, "unit")]) {
-                assert!(UNITS.contains(&unit), "{title}: {unit:?} is no unit in use");
+                assert!(UNITS.contains(&unit), "{title}: {unit:?}");
             }
             assert!(
                 items(&defaults["thresholds"]["steps"]).count() > 0,
                 "{title}"
             );
-            let mut names = HashSet::new();
-            for target in items(&panel["targets"]) {
-                assert!(names.insert(text(target, "refId")), "{title}");
+            let targets = items(&panel["targets"]).map(|target| text(target, "refId"));
+            let targets: Vec<_> = targets.collect();
+            let names: HashSet<_> = targets.iter().collect();
+            assert!(!names.is_empty() && names.len() == targets.len(), "{title}");
+        }
+        for layout in board.layouts() {
+            for (nth, panel) in layout.iter().enumerate() {
+                for other in &layout[..nth] {
+                    let is_apart = !overlap(area(panel), area(other));
+                    assert!(is_apart, "{} lies on {}", panel["title"], other["title"]);
+                }
             }
-            assert!(!names.is_empty(), "{title} asks nothing");
         }
     }
 }
@@ -148,23 +123,16 @@ fn each_datasource_is_the_variable() {
         let mut seen = 0;
         each_datasource(&board.json, &mut |datasource| {
             seen += 1;
-            assert!(
-                *datasource == variable || *datasource == grafana,
-                "{}: {datasource}",
-                board.file
-            );
+            let is_known = *datasource == variable || *datasource == grafana;
+            assert!(is_known, "{}: {datasource}", board.file);
         });
         let queries = board.queries().len() + board.annotations().len();
-        assert!(
-            seen > queries,
-            "{}: {seen} for {queries} queries",
-            board.file
-        );
+        assert!(seen > queries, "{}: {seen} for {queries}", board.file);
     }
 }
 
 #[test]
-fn links_between_the_dashboards_lead_somewhere() {
+fn links_lead_from_each_dashboard_to_the_other_and_to_the_live_page() {
     let boards = board::all();
     for board in &boards {
         let whole = board.json.to_string();
@@ -181,12 +149,6 @@ fn links_between_the_dashboards_lead_somewhere() {
             board.file
         );
         assert!(!linked.contains(board.uid()), "{} links itself", board.file);
-    }
-}
-
-#[test]
-fn both_dashboards_lead_to_the_live_page() {
-    for board in board::all() {
         let mut links = items(&board.json["links"]);
         let live = links.find(|link| text(link, "title") == "Live page");
         let live = live.unwrap_or_else(|| panic!("{} has no link", board.file));
@@ -196,19 +158,17 @@ fn both_dashboards_lead_to_the_live_page() {
 
 #[test]
 fn grafana_is_provisioned_with_these_dashboards_and_the_interval_of_the_scrapes() {
-    let interval = read("prometheus.yml");
-    let interval = interval
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("scrape_interval: "))
-        .expect("an interval");
+    let value = |file: &str, name: &str| {
+        let text = read(file);
+        let mut lines = text.lines().map(str::trim);
+        let value = lines.find_map(|line| line.strip_prefix(name).map(str::to_owned));
+        value.unwrap_or_else(|| panic!("{file} has no {name}"))
+    };
+    let interval = value("prometheus.yml", "scrape_interval: ");
     let datasource = read("provisioning/datasources/prometheus.yaml");
     assert!(datasource.contains(&format!("timeInterval: {interval}\n")));
     let compose = read("compose.yaml");
-    let provider = read("provisioning/dashboards/drip.yaml");
-    let folder = provider
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("path: "))
-        .expect("a folder");
+    let folder = value("provisioning/dashboards/drip.yaml", "path: ");
     assert!(compose.contains(&format!("- ./dashboards:{folder}:ro\n")));
     for file in ["prometheus.yml", "alerts.yml"] {
         assert!(compose.contains(&format!("- ./{file}:/etc/prometheus/{file}:ro\n")));

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::programs::redis::Redis;
+use crate::prometheus::alerts::promtool;
 use crate::prometheus::board::{self, items, labels_of_legend, text};
 use crate::prometheus::exposition::Exposition;
 use crate::prometheus::panels::{ask, has_number, values};
@@ -28,33 +29,38 @@ const MAY_BE_EMPTY: [&str; 2] = ["\"Overrides in force\"", "\"Override in force\
 /// The zones of [`file`]. In the first there is everything that a panel can show.
 const ZONES: [&str; 5] = ["clients", "site", "strict", "dry", "shared"];
 
-/// A route whose requests share answers.
-const COLLAPSES: &str = r#"
-[[routes]]
-path = "/news"
-origin = "news"
+/// Alerts of what does not happen under this load.
+const QUIET: &str = "DripConfigReloadFailed DripOriginDown DripOriginServerDown DripDown DripStoreDown DripStoreRefuses \
+    DripGateAlone DripRoomStuck DripOriginBacksOff DripOriginUnanswered DripKeyFlood DripFloodGuard DripOverrideInForce";
 
-[routes.collapse]
-keep = "100ms"
-"#;
+/// The path, the origin and the rest of each route.
+const ROUTES: &str = r#"
+/shared app limits = [{ zone = "shared", burst = 2 }]
+/ app limits = [{ zone = "clients", burst = 4 }]
+/site app limits = [{ zone = "site", burst = 50 }]
+/strict app limits = [{ zone = "strict", burst = 20 }]; max_wait = "150ms"
+/dry app limits = [{ zone = "dry", burst = 1 }]; dry_run = true
+/fragile fragile
+/failing failing
+/gated gated cost = { learn = "time", unit = "100ms", max = 64 }
+/shop shop
+/together together
+/news news collapse = { keep = "100ms" }"#;
 
 fn file(origins: [SocketAddr; 4], redis: &str, site_rate: &str) -> String {
     let [app, spare, fragile, failing] = origins;
-    format!(
+    let mut file = format!(
         r#"
 [server.tls]
 cert = "a.pem"
 key = "a.key"
 
-[origins.app]
-servers = ["http://{app}", "http://{spare}"]
-
-[origins.fragile]
-servers = ["http://{fragile}"]
-health = {{ path = "/health", interval = "200ms", unhealthy_after = 2 }}
-
-[origins.failing]
-servers = ["http://{failing}"]
+[origins]
+app = {{ servers = ["http://{app}", "http://{spare}"] }}
+fragile = {{ servers = ["http://{fragile}"], health = {{ path = "/health", interval = "200ms", unhealthy_after = 2 }} }}
+failing = {{ servers = ["http://{failing}"] }}
+news = {{ servers = ["http://{app}"], rate = "20r/s", response_buffer = "64KB" }}
+together = {{ servers = ["http://{app}"], rate = "20r/s", store = "redis" }}
 
 [origins.gated]
 servers = ["http://{app}"]
@@ -75,98 +81,32 @@ idle = "2s"
 claim = "4s"
 secret = "0123456789abcdef"
 
-[origins.news]
-servers = ["http://{app}"]
-rate = "20r/s"
-response_buffer = "64KB"
-
-[origins.together]
-servers = ["http://{app}"]
-rate = "20r/s"
-store = "redis"
+[zones]
+site = {{ key = "$host", rate = "{site_rate}" }}
+strict = {{ key = "$host", rate = "10r/s" }}
+dry = {{ key = "$host", rate = "5r/s" }}
+shared = {{ key = "$host", rate = "5r/s", store = "redis" }}
 
 [zones.clients]
 key = "$arg_key"
 rate = "10r/s"
 max_keys = 3
 
-[zones.clients.plans.gold]
-keys = ["b"]
-weight = 2
-class = "batch"
-
-[zones.site]
-key = "$host"
-rate = "{site_rate}"
-
-[zones.strict]
-key = "$host"
-rate = "10r/s"
-
-[zones.dry]
-key = "$host"
-rate = "5r/s"
-
-[zones.shared]
-key = "$host"
-rate = "5r/s"
-store = "redis"
+[zones.clients.plans]
+gold = {{ keys = ["b"], weight = 2, class = "batch" }}
 
 [redis]
 url = "{redis}"
 timeout = "1s"
-
-[[routes]]
-path = "/shared"
-origin = "app"
-limits = [{{ zone = "shared", burst = 2 }}]
-
-[[routes]]
-path = "/"
-origin = "app"
-limits = [{{ zone = "clients", burst = 4 }}]
-
-[[routes]]
-path = "/site"
-origin = "app"
-limits = [{{ zone = "site", burst = 50 }}]
-
-[[routes]]
-path = "/strict"
-origin = "app"
-limits = [{{ zone = "strict", burst = 20 }}]
-max_wait = "150ms"
-
-[[routes]]
-path = "/dry"
-origin = "app"
-limits = [{{ zone = "dry", burst = 1 }}]
-dry_run = true
-
-[[routes]]
-path = "/fragile"
-origin = "fragile"
-
-[[routes]]
-path = "/failing"
-origin = "failing"
-
-[[routes]]
-path = "/gated"
-origin = "gated"
-cost = {{ learn = "time", unit = "100ms", max = 64 }}
-
-[[routes]]
-path = "/shop"
-origin = "shop"
-
-[[routes]]
-path = "/together"
-origin = "together"
-
-{COLLAPSES}
 "#
-    )
+    );
+    for route in ROUTES.trim().lines() {
+        let mut parts = route.splitn(3, ' ');
+        let [path, origin] = [(); 2].map(|()| parts.next().expect("a part"));
+        let more = parts.next().unwrap_or_default().replace("; ", "\n");
+        file += &format!("[[routes]]\npath = \"{path}\"\norigin = \"{origin}\"\n{more}\n");
+    }
+    file
 }
 
 /// Clients that send a new request after each response, until this is dropped.
@@ -208,6 +148,13 @@ impl Drop for Crowd {
             // A failed one has reported it.
             let _ended = client.join();
         }
+    }
+}
+
+/// Waits until all of these alerts are in a state.
+fn await_all(prometheus: &mut Prometheus, state: &str, alerts: &str) {
+    for alert in alerts.split(' ') {
+        prometheus.wait(alert, |prometheus| prometheus.state(alert) == state);
     }
 }
 
@@ -281,6 +228,8 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
         gateway.metrics().0.contains("code=\"499\"")
     });
 
+    // It is all valid, with names as Prometheus has them.
+    promtool(&["check", "metrics"], &gateway.metrics().0);
     names_are_known(&gateway, &prometheus);
     for zone in ZONES {
         panels_are_evaluated(&mut prometheus, zone);
@@ -289,55 +238,28 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     a_reload_is_a_line(&prometheus);
     each_alert_is_well(&prometheus);
 
-    for alert in [
-        "DripConfigReloadFailed",
-        "DripOriginDown",
-        "DripOriginServerDown",
-        "DripDown",
-        "DripStoreDown",
-        "DripStoreRefuses",
-        "DripGateAlone",
-        "DripRoomStuck",
-        "DripOriginBacksOff",
-        "DripOriginUnanswered",
-        "DripKeyFlood",
-        "DripFloodGuard",
-        "DripOverrideInForce",
-    ] {
+    for alert in QUIET.split(' ') {
         assert_eq!(prometheus.state(alert), "inactive", "{alert}");
     }
-    for alert in ["DripRejecting", "DripQueueNearBurst", "DripOriginErrors"] {
-        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "firing");
-    }
+    await_all(
+        &mut prometheus,
+        "firing",
+        "DripRejecting DripQueueNearBurst DripOriginErrors",
+    );
     gateway.site.write("rate = ");
     drop(fragile);
     redis.kill();
-    for alert in [
-        "DripConfigReloadFailed",
-        "DripOriginDown",
-        "DripOriginServerDown",
-        "DripStoreDown",
-        "DripGateAlone",
-    ] {
-        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "firing");
-    }
+    let down = "DripConfigReloadFailed DripOriginServerDown DripStoreDown DripGateAlone";
+    await_all(&mut prometheus, "firing", down);
+    await_all(&mut prometheus, "firing", "DripOriginDown");
     annotations_are_whole(&prometheus);
 
     write(&gateway.site, "40r/s");
     let fragile = Origin::at(&origins[2].to_string(), |exchange| exchange.reply(b"ok"));
     redis.restart();
-    for alert in [
-        "DripConfigReloadFailed",
-        "DripOriginServerDown",
-        "DripStoreDown",
-        "DripGateAlone",
-    ] {
-        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "inactive");
-    }
+    await_all(&mut prometheus, "inactive", down);
     drop((crowd, gateway));
-    prometheus.wait("DripDown", |prometheus| {
-        prometheus.state("DripDown") == "firing"
-    });
+    await_all(&mut prometheus, "firing", "DripDown");
     drop((app, spare, fragile, failing));
 }
 

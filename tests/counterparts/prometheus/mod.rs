@@ -7,7 +7,6 @@ mod expression;
 mod idle;
 mod layout;
 mod live;
-mod metrics;
 mod panels;
 mod quantiles;
 mod runbooks;

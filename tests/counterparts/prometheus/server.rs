@@ -1,12 +1,15 @@
+//! Prometheus with the provided configuration.
+
 use std::fs::{self, File};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::programs::running::Running;
 use crate::prometheus::read;
 use crate::support::{Gateway, fetch, free_address, now};
 
@@ -18,7 +21,7 @@ pub const FOR: &str = "2s";
 pub struct Prometheus {
     pub address: SocketAddr,
     folder: TempDir,
-    process: Child,
+    _process: Running,
 }
 
 /// Fails a test for which a program is missing.
@@ -60,19 +63,15 @@ impl Prometheus {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
-        let process = command
-            .spawn()
-            .unwrap_or_else(|error| missing("prometheus", &error));
+        let process = Running::start(&mut command);
         let mut prometheus = Self {
             address,
             folder,
-            process,
+            _process: process,
         };
         prometheus.wait(
             "Prometheus is ready and has asked the gateway",
             |prometheus| {
-                let ended = prometheus.process.try_wait().expect("a child");
-                assert_eq!(ended, None, "Prometheus ended");
                 TcpStream::connect(address).is_ok()
                     && fetch(address, "/-/ready").status == 200
                     && prometheus.value("up") == Some(1.0)
@@ -163,9 +162,6 @@ impl Prometheus {
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ended = self.process.kill();
-        let _ended = self.process.wait();
         if std::thread::panicking() {
             let log = fs::read_to_string(self.folder.path().join("log"));
             eprintln!("the log of Prometheus:\n{}", log.unwrap_or_default());
