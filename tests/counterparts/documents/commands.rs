@@ -17,104 +17,45 @@ use crate::support::secure::write_pair;
 use crate::support::{Origin, eventually, fetch};
 
 /// A part that identifies each block of commands, and the test here that runs it.
-const BLOCKS: [(&str, &str); 14] = [
-    ("cargo run -- demo", "the_demo_runs"),
-    (
-        "python3 -m http.server",
-        "a_backend_and_the_gateway_are_started_and_curl_is_answered",
-    ),
-    (
-        "| xargs -P5",
-        "a_backend_and_the_gateway_are_started_and_curl_is_answered",
-    ),
-    ("-c two.toml", "two_gateways_share_one_limit"),
-    ("keys/192.0.2.1", "a_key_is_forgotten"),
-    ("per_client/override", "the_admin_port_is_asked"),
-    ("origins/shop/override", "the_admin_port_is_asked"),
-    ("drip find shop", "the_admin_port_is_asked"),
-    ("/api/maintenance", "the_admin_port_is_asked"),
-    ("rooms/shop/override", "the_admin_port_is_asked"),
-    ("per_client/what-if", "the_admin_port_is_asked"),
-    (
-        "docker build",
-        "the_image_is_built_and_run_as_the_page_says",
-    ),
-    (
-        "packaging/build deb",
-        "the_package_is_built_where_it_is_installed_from",
-    ),
-    ("cargo install", "an_installation_is_of_this_folder"),
-];
+const BLOCKS: &str = "cargo run -- demo => the_demo_runs
+python3 -m http.server => a_backend_and_the_gateway_are_started_and_curl_is_answered
+| xargs -P5 => a_backend_and_the_gateway_are_started_and_curl_is_answered
+-c two.toml => two_gateways_share_one_limit
+keys/192.0.2.1 => a_key_is_forgotten
+per_client/override => the_admin_port_is_asked
+origins/shop/override => the_admin_port_is_asked
+drip find shop => the_admin_port_is_asked
+/api/maintenance => the_admin_port_is_asked
+rooms/shop/override => the_admin_port_is_asked
+per_client/what-if => the_admin_port_is_asked
+docker build => the_image_is_built_and_run_as_the_page_says
+packaging/build deb => the_package_is_built_where_it_is_installed_from
+cargo install => an_installation_is_of_this_folder";
 
-/// Commands that no test here can run, and what proves that they are right: a file, and a text in it.
-const NOT_RUN: [(&str, &str, &str); 12] = [
-    // It is what runs the tests.
-    (
-        "tests/run.sh",
-        "tests/run.sh",
-        "cargo test --locked --no-fail-fast --test counterparts",
-    ),
-    ("cargo test", ".ci/run", "step cargo test --locked\n"),
-    // It would build all again, to install it where the tests run. They build with the feature.
-    (
-        "cargo install --path . --features otlp",
-        "tests/run.sh",
-        "cargo test --locked --features otlp ",
-    ),
-    // The same test runs for some seconds among the others.
-    (
-        "DRIP_SOAK_SECONDS=3600 cargo test --release --test plain soak",
-        "tests/load/soak/mod.rs",
-        "number(\"DRIP_SOAK_SECONDS\").unwrap_or(",
-    ),
-    // The same with some thousand.
-    (
-        "ORACLE_CASES=1000000 cargo test --test plain oracle",
-        "tests/oracle/mod.rs",
-        "variable(\"ORACLE_CASES\").unwrap_or(",
-    ),
-    // It needs an origin and an objective.
-    (
-        "drip find",
-        "tests/load/find/mod.rs",
-        ".args([\"find\", \"app\", \"--slo\"",
-    ),
-    // It takes many minutes.
-    (
-        "cargo bench --bench store",
-        "Cargo.toml",
-        "[[bench]]\nname = \"store\"",
-    ),
-    // Few seeds run with the unit tests.
-    (
-        "DRIP_SEEDS=5000 cargo test --lib simulation",
-        "tests/testing/search.rs",
-        "variable(\"DRIP_SEEDS\").unwrap_or(default)",
-    ),
-    // The same.
-    (
-        "DRIP_SEEDS=350 cargo test --release --lib the_end_of",
-        "tests/testing/search.rs",
-        "variable(\"DRIP_SEEDS\").unwrap_or(default)",
-    ),
-    // It takes minutes.
-    (
-        "DRIP_TRUTHS=10000 cargo test --release --lib measures_the_truths",
-        "src/gateway/simulation/find/tests.rs",
-        "variable(\"DRIP_TRUTHS\")",
-    ),
-    (
-        "packaging/build tar",
-        "tests/counterparts/package/life.rs",
-        "build(\"1.0.0\", \"tar\")",
-    ),
-    // It takes minutes.
-    (
-        "cargo build --profile dist",
-        "packaging/build",
-        "cargo build --manifest-path \"$root/Cargo.toml\" --profile dist",
-    ),
-];
+/// Commands that no test here can run, and what proves that they are right: a file, and a text in it. They run the tests
+/// themselves, build or measure for minutes, or need an origin and an objective.
+const NOT_RUN: &str = r#"
+tests/run.sh => tests/run.sh => cargo test --locked --no-fail-fast --test counterparts
+cargo test => .ci/run => step cargo test --locked\n
+cargo install --path . --features otlp => tests/run.sh => cargo test --locked --features otlp
+DRIP_SOAK_SECONDS=3600 cargo test --release --test plain soak => tests/load/soak/mod.rs => number("DRIP_SOAK_SECONDS").unwrap_or(
+ORACLE_CASES=1000000 cargo test --test plain oracle => tests/oracle/mod.rs => variable("ORACLE_CASES").unwrap_or(
+drip find => tests/load/find/mod.rs => .args(["find", "app", "--slo"
+cargo bench --bench store => Cargo.toml => [[bench]]\nname = "store"
+DRIP_SEEDS=5000 cargo test --lib simulation => tests/testing/search.rs => variable("DRIP_SEEDS").unwrap_or(default)
+DRIP_SEEDS=350 cargo test --release --lib the_end_of => tests/testing/search.rs => variable("DRIP_SEEDS").unwrap_or(default)
+DRIP_TRUTHS=10000 cargo test --release --lib measures_the_truths => src/gateway/simulation/find/tests.rs => variable("DRIP_TRUTHS")
+packaging/build tar => tests/counterparts/package/life.rs => build("1.0.0", "tar")
+cargo build --profile dist => packaging/build => cargo build --manifest-path "$root/Cargo.toml" --profile dist"#;
+
+/// The lines of a table, and the columns of each.
+fn table<const COLUMNS: usize>(text: &str) -> impl Iterator<Item = [&str; COLUMNS]> {
+    let lines = text.trim().lines();
+    lines.map(|line| {
+        let columns: Vec<_> = line.split(" => ").collect();
+        columns.try_into().expect("as many columns")
+    })
+}
 
 #[test]
 fn no_block_of_commands_is_without_a_test() {
@@ -125,11 +66,11 @@ fn no_block_of_commands_is_without_a_test() {
         let commands = block.text.lines().map(|line| line.trim_start_matches("$ "));
         match &*block.kind {
             "sh" | "console" => {
-                let mut tests = BLOCKS.iter().filter(|(part, _)| block.text.contains(part));
-                let test = tests.next().map(|(_, test)| test);
-                let test = test.unwrap_or_else(|| panic!("no test runs {}", block.text));
+                let tests = table(BLOCKS).filter(|[part, _]| block.text.contains(part));
+                let [[_, test]] = tests.collect::<Vec<_>>()[..] else {
+                    panic!("not one test runs {}", block.text)
+                };
                 assert!(here.contains(&format!("#[test]\nfn {test}()")), "{test}");
-                assert!(tests.next().is_none(), "two tests for {}", block.text);
             }
             "text" | "toml" | "nginx" | "yaml" => {
                 // Drawn output is indented.
@@ -140,17 +81,18 @@ fn no_block_of_commands_is_without_a_test() {
             other => panic!("```{other}: sh, console, text, toml, nginx and yaml are known"),
         }
     }
-    for (part, _) in BLOCKS {
+    for [part, _] in table(BLOCKS) {
         commands_with(part);
     }
-    for (command, file, proof) in NOT_RUN {
+    for [command, file, proof] in table(NOT_RUN) {
         let text = fs::read_to_string(root().join(file)).expect("a file");
-        assert!(text.contains(proof), "{command}: {file} has no {proof}");
+        let proof = proof.replace(r"\n", "\n");
+        assert!(text.contains(&proof), "{command}: {file} has no {proof}");
     }
 }
 
 fn not_run(command: &str) -> bool {
-    NOT_RUN.iter().any(|(known, ..)| *known == command)
+    table(NOT_RUN).any(|[known, _, _]| known == command)
 }
 
 fn listens(port: u16) -> bool {
@@ -192,9 +134,7 @@ fn a_backend_and_the_gateway_are_started_and_curl_is_answered() {
         listens(sandbox.port(9000)) && listens(sandbox.port(8080))
     });
     let session = commands_with("| xargs");
-    let (command, shown) = session
-        .split_once('\n')
-        .expect("a command and what it prints");
+    let (command, shown) = session.split_once('\n').expect("what it prints");
     let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stdout).expect("text");
@@ -213,8 +153,7 @@ fn two_gateways_share_one_limit() {
     });
     // A long timeout for Redis on a busy machine.
     let redis = format!("\n[redis]\nurl = \"{}\"\ntimeout = \"2s\"\n", redis.url());
-    let settings = sandbox.read("gateway.toml") + &redis;
-    fs::write(sandbox.path().join("gateway.toml"), settings).expect("a file");
+    sandbox.write("gateway.toml", &(sandbox.read("gateway.toml") + &redis));
     // Waits for both admin ports; a second may be too short to start.
     let commands = commands_with("-c two.toml");
     let sleep = "#!/bin/sh\nfor port in 9090 9091; do\n\
@@ -245,20 +184,14 @@ fn a_key_is_forgotten() {
         exchange.reply(b"ok")
     });
     let settings = sandbox.read("gateway.toml");
-    let trusting = settings.replacen(
-        "[server]\n",
-        "[server]\ntrusted_proxies = [\"127.0.0.1\"]\n",
-        1,
-    );
-    fs::write(sandbox.path().join("gateway.toml"), trusting).expect("a file");
+    let trusted = "[server]\ntrusted_proxies = [\"127.0.0.1\"]\n";
+    sandbox.write("gateway.toml", &settings.replacen("[server]\n", trusted, 1));
     let _running = sandbox.start("drip", "printed");
     eventually("it listens", || listens(sandbox.port(8080)));
     let asked = sandbox.run("curl -sf -H 'X-Forwarded-For: 192.0.2.1' http://127.0.0.1:8080/");
     assert!(asked.status.success(), "{asked:?}");
     let session = commands_with("keys/192.0.2.1");
-    let (command, shown) = session
-        .split_once('\n')
-        .expect("a command and what it prints");
+    let (command, shown) = session.split_once('\n').expect("what it prints");
     let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
     assert_eq!(
         String::from_utf8(output.stdout).expect("text").trim(),
@@ -266,25 +199,16 @@ fn a_key_is_forgotten() {
     );
 }
 
-/// What the answers to the lines of a session have: one text for all, or one for each.
-const SESSIONS: [(&str, &[&str]); 6] = [
-    // Nobody asks for anything, so it ends at once. No override may be in force.
-    ("drip find shop", &["nobody asked for enough"]),
-    ("per_client/what-if", &["\"rate\":\"20r/s\""]),
-    ("per_client/override", &["\"pause\":true"]),
-    ("origins/shop/override", &["\"until\":"]),
-    ("/api/maintenance", &["\"until\":"]),
-    (
-        "rooms/shop/override",
-        &[
-            "\"until\":",
-            "\"until\":",
-            "\"word\":",
-            "\"called\":0",
-            "\"sent_away\":0",
-        ],
-    ),
-];
+/// What the answers to the lines of a session have: one text for all, or one for each line.
+///
+/// Nobody asks for anything at first, so that `drip find` ends at once. No override may be in force.
+const SESSIONS: &str = r#"
+drip find shop => nobody asked for enough
+per_client/what-if => "rate":"20r/s"
+per_client/override => "pause":true
+origins/shop/override => "until":
+/api/maintenance => "until":
+rooms/shop/override => "until": "until": "word": "called":0 "sent_away":0"#;
 
 #[test]
 fn the_admin_port_is_asked() {
@@ -294,12 +218,11 @@ fn the_admin_port_is_asked() {
     let shop = "[origins.shop]\nservers = [\"http://127.0.0.1:9000\"]\nrate = \"100r/s\"\n\
                 room = { sessions = 5, secret = \"0123456789abcdef\" }\n\
                 [[routes]]\npath = \"/shop/\"\norigin = \"shop\"\n";
-    let settings = format!("{settings}\n{shop}");
-    fs::write(sandbox.path().join("gateway.toml"), settings).expect("a file");
+    sandbox.write("gateway.toml", &format!("{settings}\n{shop}"));
     let _running = sandbox.start("drip", "printed");
     let admin = sandbox.port(9090);
     eventually("it is ready", || is_ready(admin));
-    for (part, expected) in SESSIONS {
+    for [part, expected] in table(SESSIONS) {
         let session = commands_with(part);
         let commands = session.lines().filter_map(|line| line.strip_prefix("$ "));
         for (nth, command) in commands.enumerate() {
@@ -309,7 +232,9 @@ fn the_admin_port_is_asked() {
             );
             let output = sandbox.run(&command);
             let told = String::from_utf8(output.stdout).expect("text");
-            let expected = expected.get(nth).unwrap_or(&expected[0]);
+            let is_each = expected.starts_with('"');
+            let texts: Vec<_> = expected.split(if is_each { ' ' } else { '\n' }).collect();
+            let expected = texts.get(nth).unwrap_or(&texts[0]);
             assert!(told.contains(expected), "{command}: {told}");
         }
         // What the page prints has the fields of the answer.

@@ -6,8 +6,9 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use super::root::{Root, files};
+use super::root::Root;
 use super::{run, source};
+use crate::support::files_below;
 
 const FILE: &str = "etc/drip/gateway.toml";
 const MINE: &str = "# mine\n";
@@ -24,7 +25,7 @@ impl Packages {
             .args(["--binary", "/bin/true", "--version", "1.0", "--out"])
             .arg(folder.path())
             .arg("deb"));
-        let built = files(folder.path());
+        let built = files_below(folder.path());
         let [built] = &built[..] else {
             panic!("one package")
         };
@@ -64,18 +65,13 @@ fn succeeds(output: &Output) {
 }
 
 #[test]
-fn settings_that_nobody_edited_are_those_of_the_new_package() {
+fn edited_settings_stay_and_those_that_nobody_edited_are_of_the_new_package() {
     let (root, packages) = (Root::new(), Packages::new());
-    succeeds(&install(&root, &[], &packages.with("1.1", "")));
-    succeeds(&install(&root, &[], &packages.with("1.2", "# newer\n")));
+    succeeds(&install(&root, &[], &packages.with("1.0.1", "")));
+    succeeds(&install(&root, &[], &packages.with("1.0.2", "# newer\n")));
     assert!(root.read(FILE).ends_with("# newer\n"));
-    assert_eq!(files(&root.path("etc/drip")).len(), 1);
-}
-
-#[test]
-fn edited_settings_stay_and_those_of_the_package_lie_beside_them() {
-    let (root, packages) = (Root::new(), Packages::new());
     succeeds(&install(&root, &[], &packages.with("1.1", "")));
+    assert_eq!(files_below(&root.path("etc/drip")).len(), 1);
     let mine = root.read(FILE) + MINE;
     fs::write(root.path(FILE), &mine).expect("a file");
 
@@ -138,6 +134,6 @@ fn a_removal_keeps_the_settings_and_a_purge_keeps_only_files_of_your_own() {
     let newer = packages.with("1.2", "# newer\n");
     succeeds(&install(&root, &["--force-confold"], &newer));
     root.dpkg(&["--purge", "drip"]);
-    assert_eq!(files(&root.path("etc/drip")), [own]);
+    assert_eq!(files_below(&root.path("etc/drip")), [own]);
     assert!(!root.path("etc/default/drip").exists());
 }

@@ -32,31 +32,21 @@ fn log(rest: &str, stream: impl Fn(u64, u64) -> String) -> String {
 }
 
 #[test]
-fn lines_have_a_priority_and_no_time_for_the_journal_adds_it() {
-    let log = log("", |device, inode| format!("{device}:{inode}"));
-    assert!(!log.is_empty());
-    for line in log.lines() {
-        assert!(line.starts_with("<6> INFO "), "{line:?}");
-        assert!(!line.contains('\x1b'), "{line:?}");
+fn lines_have_a_priority_if_they_go_to_the_journal_which_adds_the_time() {
+    let here = |device, inode| format!("{device}:{inode}");
+    let text = log("", here);
+    assert!(!text.is_empty());
+    for line in text.lines() {
+        let is_right = line.starts_with("<6> INFO ") && !line.contains('\x1b');
+        assert!(is_right, "{line:?}");
     }
-}
-
-#[test]
-fn json_has_a_priority_before_it_and_keeps_its_time() {
-    let log = log("\n[log]\nformat = \"json\"\n", |device, inode| {
-        format!("{device}:{inode}")
-    });
-    for line in log.lines() {
+    for line in log("\n[log]\nformat = \"json\"\n", here).lines() {
         let json = line.strip_prefix("<6>").expect("a priority");
         let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
         assert!(json["timestamp"].is_string(), "{line}");
     }
-}
-
-#[test]
-fn a_log_that_was_sent_elsewhere_is_as_ever() {
-    let log = log("", |device, inode| format!("{device}:{}", inode + 1));
-    for line in log.lines() {
+    let elsewhere = log("", |device, inode| format!("{device}:{}", inode + 1));
+    for line in elsewhere.lines() {
         assert!(
             line.starts_with("20") && line.contains("Z  INFO "),
             "{line:?}"

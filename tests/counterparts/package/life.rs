@@ -9,10 +9,10 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::root::{Root, files};
+use super::root::Root;
 use super::unit::{Manager, Unit};
 use super::{build, output, run, source};
-use crate::support::{Gateway, Origin, Site, fetch};
+use crate::support::{Gateway, Origin, Site, fetch, files_below};
 
 const FILE: &str = "etc/drip/gateway.toml";
 
@@ -127,7 +127,7 @@ fn each_link_of_the_installed_pages_leads_to_an_installed_file() {
     let root = Root::new();
     root.install("1.0.0");
     let mut followed = 0;
-    for page in files(&root.path("usr/share/doc/drip")) {
+    for page in files_below(&root.path("usr/share/doc/drip")) {
         if page.extension().is_none_or(|end| end != "md") {
             continue;
         }
@@ -207,7 +207,7 @@ fn the_tarball_has_the_files_of_the_package() {
     let root = Root::new();
     root.install("1.0.0");
     let out = build("1.0.0", "tar");
-    let archives = files(&out);
+    let archives = files_below(&out);
     let [archive] = &archives[..] else {
         panic!("{archives:?}")
     };
@@ -221,7 +221,7 @@ fn the_tarball_has_the_files_of_the_package() {
     let folder = entries.next().expect("one").expect("an entry").path();
     assert!(entries.next().is_none(), "one folder has all");
     let below = |folder: &Path, part: &str| {
-        let mut all = files(&folder.join(part))
+        let mut all = files_below(&folder.join(part))
             .into_iter()
             .map(|file| file.strip_prefix(folder).expect("below").to_owned())
             .collect::<Vec<_>>();

@@ -1,10 +1,13 @@
+//! A folder into which packages are installed.
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
 use super::{build, output};
+use crate::support::files_below;
 
 /// A root of its own, into which packages are installed. No program of it runs in it.
 #[derive(Debug)]
@@ -58,7 +61,7 @@ impl Root {
     /// Builds the package of this version, and installs it or upgrades to it.
     pub(super) fn install(&self, version: &str) {
         let out = build(version, "deb");
-        let packages = files(&out);
+        let packages = files_below(&out);
         let [package] = &packages[..] else {
             panic!("{packages:?}")
         };
@@ -87,18 +90,4 @@ impl Root {
                 .env("DEBIAN_FRONTEND", "noninteractive"),
         )
     }
-}
-
-/// The names of all files below `folder`.
-pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            all.extend(files(&path));
-        } else {
-            all.push(path);
-        }
-    }
-    all
 }

@@ -51,6 +51,13 @@ impl Example {
         ];
         self.page.try_it(&addresses)
     }
+
+    /// The same, and fails unless they print what the page says.
+    fn works(&self) {
+        if let Err(failure) = self.try_it() {
+            panic!("{failure}");
+        }
+    }
 }
 
 /// Starts the gateway on the text of an example, moved to the addresses of `site`.

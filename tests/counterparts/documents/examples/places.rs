@@ -23,17 +23,12 @@ fn a_fragile_backend_gets_no_more_than_ten_at_once() {
             ("max_wait = \"5s\"", "max_wait = \"1m\""),
         ],
     );
-    if let Err(failure) = example.try_it() {
-        panic!("{failure}");
-    }
+    example.works();
     let address = example.gateway.address();
     let held = |n: usize| format!("/held-{n}-");
     let count = || {
-        holding
-            .targets()
-            .iter()
-            .filter(|target| target.starts_with("/held"))
-            .count()
+        let targets = holding.targets();
+        targets.iter().filter(|it| it.starts_with("/held")).count()
     };
     let mut flood: Vec<Client> = Vec::new();
     for n in 0..10 {
@@ -41,10 +36,8 @@ fn a_fragile_backend_gets_no_more_than_ten_at_once() {
         eventually("it is at the backend", || count() == n + 1);
     }
     let depth = || {
-        example
-            .gateway
-            .metrics()
-            .count("drip_origin_queue_depth", &[("origin", "app")])
+        let metrics = example.gateway.metrics();
+        metrics.count("drip_origin_queue_depth", &[("origin", "app")])
     };
     for n in 10..30 {
         flood.push(Client::ask(address, &held(n)));
@@ -74,9 +67,7 @@ fn an_outbound_proxy_keeps_the_quota_and_sends_the_name_of_the_api() {
     let url = format!("http://{}", origin.address);
     let api = [("https://api.example.com", url.as_str())];
     let example = Example::start("outbound-proxy", &origin, &api);
-    if let Err(failure) = example.try_it() {
-        panic!("{failure}");
-    }
+    example.works();
     let address = example.gateway.address();
     let jobs: Vec<_> = (0..8)
         .map(|n| thread::spawn(move || crate::support::fetch(address, &format!("/v1/job-{n}"))))
@@ -109,9 +100,7 @@ fn websocket(example: &Example, origin: &RawOrigin) -> (Raw, Raw) {
 fn two_websockets_of_a_client_pass_and_a_third_one_waits_and_is_rejected() {
     let pages = Origin::start();
     let example = Example::start("websockets", &pages, &[]);
-    if let Err(failure) = example.try_it() {
-        panic!("{failure}");
-    }
+    example.works();
     drop(example);
 
     let origin = RawOrigin::start();
@@ -129,10 +118,8 @@ fn two_websockets_of_a_client_pass_and_a_third_one_waits_and_is_rejected() {
     third.send(WEBSOCKET);
     assert_eq!(third.head_within(2 * SOON).status(), 429);
     let in_flight = || {
-        example
-            .gateway
-            .metrics()
-            .count("drip_zone_in_flight", &[("zone", "sockets")])
+        let metrics = example.gateway.metrics();
+        metrics.count("drip_zone_in_flight", &[("zone", "sockets")])
     };
     assert_eq!(in_flight(), 2);
 
