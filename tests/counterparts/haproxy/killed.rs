@@ -1,22 +1,20 @@
 //! An nginx that is killed and started again.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::net::SocketAddr;
+use std::process::Stdio;
 
 use tempfile::TempDir;
 
-use crate::support::{eventually, free_address, whole_lines};
-
-/// Debian installs it in a folder that is not in a plain user's PATH.
-const PLACES: [&str; 3] = ["nginx", "/usr/sbin/nginx", "/sbin/nginx"];
+use crate::programs::running::{Running, command};
+use crate::support::{free_address, whole_lines};
 
 /// A real nginx that answers everything itself, and is killed and started again.
 #[derive(Debug)]
 pub struct KilledServer {
     pub address: SocketAddr,
+    process: Option<Running>,
     folder: TempDir,
-    process: Option<Child>,
 }
 
 impl KilledServer {
@@ -42,23 +40,19 @@ impl KilledServer {
 
     /// Kills it: the kernel closes its sockets.
     pub fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            process.kill().expect("a process");
-            process.wait().expect("a child");
-        }
+        self.process = None;
     }
 
     pub fn start_again(&mut self) {
-        let process = PLACES.iter().find_map(|program| {
-            let mut command = Command::new(program);
-            command.arg("-p").arg(self.folder.path());
-            command.arg("-c").arg(self.folder.path().join("nginx.conf"));
-            command.arg("-e").arg(self.folder.path().join("error.log"));
-            command.stdin(Stdio::null()).stderr(Stdio::null());
-            command.spawn().ok()
-        });
-        self.process = Some(process.expect("nginx, which tests/run.sh installs"));
-        eventually("nginx listens", || TcpStream::connect(self.address).is_ok());
+        let mut nginx = command("nginx");
+        nginx
+            .arg("-p")
+            .arg(self.folder.path())
+            .args(["-c", "nginx.conf", "-e", "error.log"]);
+        self.process = Some(Running::listening(
+            nginx.stderr(Stdio::null()),
+            self.address,
+        ));
     }
 
     /// The requests whose target has `part` in it, each with its stamp in milliseconds.
@@ -71,11 +65,5 @@ impl KilledServer {
         };
         let stamps = log.lines().filter_map(stamp);
         stamps.filter(|(_, target)| target.contains(part)).collect()
-    }
-}
-
-impl Drop for KilledServer {
-    fn drop(&mut self) {
-        self.kill();
     }
 }

@@ -18,34 +18,12 @@ use crate::support::Raw;
 
 /// What nginx 1.22 and haproxy 2.6 both accept, or answer before they have read all of it. At least
 /// one of them refuses each of the others, which proves that the test itself is right.
-const NEITHER: [&str; 26] = [
-    "chunk-data-ends-in-lf",
-    "chunk-ext-term",
-    "chunk-ext-term-last",
-    "chunk-extension-control",
-    "chunk-extension-del",
-    "chunk-extension-null",
-    "chunk-extension-on-every-one",
-    "chunk-extension-without-end",
-    "chunk-last-ends-in-cr-lf-lf",
-    "chunk-last-ends-in-lf",
-    "chunk-many-zeros",
-    "chunk-size-ends-in-lf",
-    "chunk-term-ext-last",
-    "chunk-trailer-bare-lf",
-    "chunk-trailer-folded",
-    "chunk-trailer-null",
-    "chunk-trailer-space-before-colon",
-    "cl-behind-bare-lf",
-    "expect-two",
-    "expect-word-before",
-    "head-bare-lf",
-    "head-bare-lf-at-end",
-    "head-lf-first",
-    "head-value-control",
-    "line-http-1.2",
-    "line-two-spaces",
-];
+const NEITHER: &str = "chunk-data-ends-in-lf chunk-ext-term chunk-ext-term-last chunk-extension-control chunk-extension-del \
+    chunk-extension-null chunk-extension-on-every-one chunk-extension-without-end chunk-last-ends-in-cr-lf-lf \
+    chunk-last-ends-in-lf chunk-many-zeros chunk-size-ends-in-lf chunk-term-ext-last chunk-trailer-bare-lf \
+    chunk-trailer-folded chunk-trailer-null chunk-trailer-space-before-colon cl-behind-bare-lf expect-two \
+    expect-word-before head-bare-lf head-bare-lf-at-end head-lf-first head-value-control line-http-1.2 \
+    line-two-spaces";
 
 /// An origin that answers 200 to any head, and then reads what comes.
 fn says_ok() -> SocketAddr {
@@ -85,7 +63,7 @@ fn nginx_or_haproxy_refuse_the_most_of_it_too_and_pass_what_is_fine() {
         let refused = [nginx.address, haproxy.address].map(|proxy| refuses(proxy, &bytes));
         if fine {
             assert!(refused.contains(&false), "both refuse {name}");
-        } else if !NEITHER.contains(&&*name) {
+        } else if !NEITHER.split(' ').any(|it| it == name) {
             assert!(refused.contains(&true), "both pass {name}");
         }
     }
