@@ -25,7 +25,6 @@ group haproxy curl haproxy libnginx-mod-stream nginx
 group languages chromium chromium-driver curl default-jdk-headless golang-go haproxy nginx nodejs openssl php-cli python3-venv
 group nginx curl libnginx-mod-stream nginx
 group package fakeroot systemd
-group postgres postgresql redis-server
 group prometheus prometheus
 group redis redis-server
 group system
@@ -47,7 +46,7 @@ install() {
     [ ${#missing[@]} -gt 0 ] || return 0
     # The tests start these programs themselves. A service would take the usual port.
     if command -v systemctl >/dev/null; then
-        as_root systemctl mask postgresql prometheus redis-server varnish varnishncsa || true
+        as_root systemctl mask prometheus redis-server varnish varnishncsa || true
     fi
     as_root apt-get update
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}"

@@ -11,7 +11,6 @@
 //! | `languages` | clients and servers in Go, Java, `JavaScript`, PHP and Python |
 //! | `nginx` | the same requests to nginx and to drip, and translated files |
 //! | `package` | the packages, their unit, and the log in the journal |
-//! | `postgres` | a database that refuses connections beyond its maximum |
 //! | `prometheus` | dashboards, alerts and the scrape configuration |
 //! | `redis` | limits, gates, rooms and permits that gateways share; the headline without Redis |
 //! | `system` | a shell, a service manager and other tools of the system that run drip |
@@ -28,7 +27,6 @@ mod nginx;
 mod package;
 #[allow(clippy::unnecessary_wraps, reason = "the other binary has no peers")]
 mod peers;
-mod postgres;
 mod programs;
 mod prometheus;
 mod redis;
