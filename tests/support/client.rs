@@ -1,5 +1,7 @@
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use super::wire::{Answer, Head};
@@ -54,11 +56,9 @@ impl Client {
         self.send(self.request(target).as_bytes());
     }
 
-    pub fn send(&mut self, bytes: &[u8]) {
-        self.0
-            .get_mut()
-            .write_all(bytes)
-            .expect("the gateway reads");
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        let sent = self.0.get_mut().write_all(bytes.as_ref());
+        sent.expect("the gateway reads");
     }
 
     /// Sends a request and reads the response: its status.
@@ -125,7 +125,35 @@ pub fn fetch(to: SocketAddr, target: &str) -> Answer {
 
 /// The same with these header fields, each with the end of its line.
 pub fn fetch_with(to: SocketAddr, target: &str, fields: &str) -> Answer {
+    exchange(
+        to,
+        format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n"),
+    )
+}
+
+/// One request in these bytes on a connection of its own, and its answer.
+pub fn exchange(to: SocketAddr, request: impl AsRef<[u8]>) -> Answer {
     let mut client = Client::connect(to);
-    client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
+    client.send(request);
     client.answer()
+}
+
+/// The statuses of the next answers.
+pub fn statuses(clients: &mut [Client]) -> Vec<u16> {
+    clients.iter_mut().map(|it| it.answer().status).collect()
+}
+
+/// Fails unless the next answer to each is 200.
+pub fn all_pass<'a>(clients: impl IntoIterator<Item = &'a mut Client>) {
+    let mut statuses = clients.into_iter().map(|it| it.answer().status);
+    assert!(statuses.all(|status| status == 200));
+}
+
+/// The bytes that come back for `request` over a socket file, until the connection ends.
+pub fn over_unix(socket: &Path, request: &str) -> String {
+    let mut stream = UnixStream::connect(socket).expect("a connection");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
 }

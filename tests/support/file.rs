@@ -1,6 +1,6 @@
 //! Files of gateways.
 
-use std::fmt::Write;
+use std::fmt::{Debug, Write};
 use std::net::SocketAddr;
 
 use super::{Gateway, Origin};
@@ -18,10 +18,22 @@ pub fn one_h2c_origin(origin: SocketAddr, server: &str, more: &str) -> String {
 }
 
 fn to_app(url: &str, server: &str, more: &str) -> String {
+    format!("{server}{}", servers(&[url], more))
+}
+
+/// The URLs of servers over HTTP/1.
+pub fn urls(addresses: &[SocketAddr]) -> Vec<String> {
+    addresses.iter().map(|to| format!("http://{to}")).collect()
+}
+
+/// A file whose origin `app` has these servers, each a URL, and these further fields and tables.
+///
+/// It ends with a route of all paths, whose fields may follow.
+pub fn servers(urls: &[impl Debug], more: &str) -> String {
     format!(
-        r#"{server}
+        r#"
 [origins.app]
-servers = ["{url}"]
+servers = {urls:?}
 {more}
 [[routes]]
 path = "/"

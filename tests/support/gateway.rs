@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::metrics::Metrics;
-use super::{Answer, PATIENCE, eventually, fetch, now};
+use super::{Answer, PATIENCE, eventually, fetch, now, whole_lines};
 
 /// The program, without the environment variables that it reads.
 pub fn drip() -> Command {
@@ -146,6 +147,18 @@ impl Gateway {
         gateway
     }
 
+    /// Starts the program as [`Gateway::start`] does, with these files beside its own.
+    pub fn start_beside(files: &[(&str, &str)], rest: &str) -> Self {
+        let site = Site::new();
+        for (name, text) in files {
+            fs::write(site.folder().join(name), text).expect("a file");
+        }
+        site.write(rest);
+        let gateway = Self::run(site);
+        gateway.wait_until_ready();
+        gateway
+    }
+
     /// Starts the program as [`Gateway::start`] does, with a socket file beside its address.
     pub fn start_with_unix_socket(rest: &str) -> (Self, PathBuf) {
         let site = Site::new();
@@ -219,15 +232,42 @@ impl Gateway {
         Metrics(self.admin("/metrics").expect("an admin port").text())
     }
 
+    /// A metric of now, as [`Metrics::value`] finds it.
+    pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        self.metrics().value(name, labels)
+    }
+
+    /// The same as a whole number; 0 where there is none.
+    pub fn count(&self, name: &str, labels: &[(&str, &str)]) -> i64 {
+        self.metrics().count(name, labels)
+    }
+
     /// A metric of the zone `z`, as a whole number.
     pub fn zone(&self, name: &str) -> i64 {
-        self.metrics().count(name, &[("zone", "z")])
+        self.count(name, &[("zone", "z")])
+    }
+
+    /// The lines of `access.log` in its folder, in JSON, once there are at least so many.
+    pub fn access_log(&self, count: usize) -> Vec<Value> {
+        let log = self.site.folder().join("access.log");
+        let what = format!("{count} lines in the access log");
+        eventually(&what, || whole_lines(&log).lines().count() >= count);
+        let lines = whole_lines(&log);
+        let lines = lines.lines().map(serde_json::from_str);
+        lines.map(|line| line.expect("JSON")).collect()
     }
 
     /// Waits until this many requests wait in the zone `z`.
     pub fn wait_for_depth(&self, depth: i64) {
         eventually(&format!("{depth} wait"), || {
             self.zone("drip_zone_queue_depth") == depth
+        });
+    }
+
+    /// Waits until this many requests wait at gates.
+    pub fn wait_at_gate(&self, depth: i64) {
+        eventually(&format!("{depth} wait at a gate"), || {
+            self.count("drip_origin_queue_depth", &[]) == depth
         });
     }
 

@@ -43,9 +43,9 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, bind, connect, socket_with};
 
-pub use client::{Client, fetch, fetch_with};
+pub use client::{Client, all_pass, exchange, fetch, fetch_with, over_unix, statuses};
 pub use crowd::Crowd;
-pub use file::{file, one_h2c_origin, one_origin, one_zone, start_drip, zone};
+pub use file::{file, one_h2c_origin, one_origin, one_zone, servers, start_drip, urls, zone};
 pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use holding::HoldingOrigin;

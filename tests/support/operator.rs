@@ -32,6 +32,19 @@ pub fn post(gateway: &Gateway, path: &str, body: &str) -> (u16, Value) {
     (answer.status, parse(&answer))
 }
 
+/// The JSON of a change that is made.
+pub fn put(gateway: &Gateway, path: &str, body: &str) -> Value {
+    let answer = send(gateway, "PUT", path, body);
+    assert_eq!(answer.status, 200, "{path} {body}: {}", answer.text());
+    parse(&answer)
+}
+
+/// Takes such a change back.
+pub fn undo(gateway: &Gateway, path: &str) {
+    let (status, answer) = delete(gateway, path);
+    assert_eq!(status, 200, "{path}: {answer}");
+}
+
 /// The response of a path, as JSON.
 pub fn json(gateway: &Gateway, path: &str) -> Value {
     let answer = ask(gateway, "GET", path, "");

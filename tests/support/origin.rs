@@ -208,8 +208,8 @@ impl Exchange {
         self.head.pass_body(&mut self.reader, take)
     }
 
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.reader.get_mut().write_all(bytes)
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.reader.get_mut().write_all(bytes.as_ref())
     }
 
     /// The bytes that the gateway still sends.
