@@ -3,15 +3,17 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json as value};
 
 use crate::support::operator::{ask, delete, json, keys, names, parse};
 use crate::support::{
-    Client, Gateway, MARGIN, Origin, best_of_three, check_gaps, drip, eventually, fetch, now,
-    one_zone,
+    Client, Gateway, MARGIN, MS, Origin, all_pass, best_of_three, check_gaps, drip, eventually,
+    fetch, now, one_zone,
 };
+
+/// A route whose requests do not wait.
+const FAST: &str = "[[routes]]\npath = \"/fast\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 20, nodelay = true }]\n";
 
 /// This many requests for a key: the first passes, the others wait.
 fn crowd(gateway: &Gateway, key: &str, count: usize) -> Vec<Client> {
@@ -40,14 +42,11 @@ fn a_zone_tells_its_settings_its_totals_and_who_waits() {
         + "[[routes]]\npath = \"/fast\"\nhost = \"a.example\"\norigin = \"app\"\nmax_wait = \"1500ms\"\ndry_run = true\n\
            limits = [{ zone = \"z\", burst = 9, nodelay = true }]\n[zones.other]\nkey = \"$host\"\nrate = \"0.5r/s\"\nmax_keys = 7\nidle_timeout = \"90s\"\n";
     let gateway = Gateway::start(&file);
-    let mut first = fetch(gateway.address(), "/?key=a");
-    assert_eq!(first.status, 200);
-    first = fetch(gateway.address(), "/?key=a");
-    assert_eq!(first.status, 200);
+    for _ in 0..2 {
+        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    }
     let asked = now();
-    let waiting: Vec<_> = (0..2)
-        .map(|_| Client::ask(gateway.address(), "/?key=a"))
-        .collect();
+    let waiting = [(); 2].map(|()| Client::ask(gateway.address(), "/?key=a"));
     gateway.wait_for_depth(2);
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
     assert_eq!(fetch(gateway.address(), "/?key=b").status, 200);
@@ -88,10 +87,7 @@ fn a_zone_tells_its_settings_its_totals_and_who_waits() {
 #[test]
 fn keys_are_listed_by_depth_by_excess_and_by_wait() {
     let origin = Origin::start();
-    let gateway = Gateway::start(
-        &(one_zone(&origin, "1r/m", "burst = 9")
-            + "[[routes]]\npath = \"/fast\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 9, nodelay = true }]\n"),
-    );
+    let gateway = Gateway::start(&(one_zone(&origin, "1r/m", "burst = 9") + FAST));
     assert_eq!(keys(&gateway, ""), [] as [Value; 0]);
     for _ in 0..6 {
         assert_eq!(fetch(gateway.address(), "/fast?key=owes").status, 200);
@@ -103,13 +99,13 @@ fn keys_are_listed_by_depth_by_excess_and_by_wait() {
     let by_depth = keys(&gateway, "");
     assert_eq!(names(&by_depth), ["three", "one", "owes", "once"]);
     let three = &by_depth[0];
-    assert_eq!(three["depth"], 3);
-    assert_eq!(three["state"], "active");
-    assert!((2.9..=3.0).contains(&number(&three["excess"])), "{three}");
-    assert!(
-        (0.0..5.0).contains(&number(&three["oldest_wait_seconds"])),
-        "{three}"
+    assert_eq!(
+        (&three["depth"], &three["state"]),
+        (&value!(3), &value!("active"))
     );
+    assert!((2.9..=3.0).contains(&number(&three["excess"])), "{three}");
+    let waited = number(&three["oldest_wait_seconds"]);
+    assert!((0.0..5.0).contains(&waited), "{three}");
     let owes = &by_depth[2];
     assert_eq!(
         (&owes["depth"], &owes["oldest_wait_seconds"]),
@@ -117,50 +113,21 @@ fn keys_are_listed_by_depth_by_excess_and_by_wait() {
     );
     assert!((4.8..=5.0).contains(&number(&owes["excess"])), "{owes}");
 
-    assert_eq!(
-        names(&keys(&gateway, "?sort=excess")),
-        ["owes", "three", "one", "once"]
-    );
-    assert_eq!(
-        names(&keys(&gateway, "?sort=oldest_wait&limit=2")),
-        ["one", "three"]
-    );
-    assert_eq!(names(&keys(&gateway, "?limit=1")), ["three"]);
-
     let parked = || {
-        keys(&gateway, "")
-            .iter()
-            .filter(|key| key["state"] == "parked")
-            .count()
+        let keys = keys(&gateway, "");
+        keys.iter().filter(|it| it["state"] == "parked").count()
     };
     eventually("those who do not wait are parked", || parked() == 2);
-    assert_eq!(
-        names(&keys(&gateway, "?sort=excess&limit=1000")),
-        ["owes", "three", "one", "once"]
-    );
-}
-
-#[test]
-fn thousands_of_keys_are_listed_each_once() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 9, nodelay = true"));
-    let mut client = Client::connect(gateway.address());
-    for nth in 0..1_500 {
-        client.get(&format!("/?key={nth}"));
-        assert_eq!(client.answer().status, 200);
+    for (query, expected) in [
+        (
+            "?sort=excess&limit=1000",
+            &["owes", "three", "one", "once"][..],
+        ),
+        ("?sort=oldest_wait&limit=2", &["one", "three"]),
+        ("?limit=1", &["three"]),
+    ] {
+        assert_eq!(names(&keys(&gateway, query)), expected, "{query}");
     }
-    for _ in 0..3 {
-        assert_eq!(fetch(gateway.address(), "/?key=77").status, 200);
-    }
-    let listed = keys(&gateway, "?sort=excess&limit=1000");
-    assert_eq!(listed[0]["key"], "77");
-    let mut all = names(&listed);
-    all.sort_unstable();
-    all.dedup();
-    assert_eq!(all.len(), 1000);
-    let zone = json(&gateway, "/api/zones/z");
-    let remembered = number(&zone["keys"]["active"]) + number(&zone["keys"]["parked"]);
-    assert!((remembered - 1500.0).abs() < 0.5, "{remembered}");
 }
 
 #[test]
@@ -169,34 +136,22 @@ fn any_key_can_be_named() {
     let file = one_zone(&origin, "1r/m", "burst = 0").replace("$arg_key", "$uri");
     let gateway = Gateway::start(&file);
     for (target, shown, named) in [
+        ("/%3Cb%3E/", "/<b>/", "%2F%3Cb%3E%2F"),
         (
-            "/%3Cscript%3Ealert(1)%3C/script%3E",
-            "/<script>alert(1)</script>",
-            "%2F%3Cscript%3Ealert(1)%3C%2Fscript%3E",
+            "/%22%0A%5C%FF",
+            "/\"\\x0A\\\\\\xFF",
+            "/%22%5Cx0A%5C%5C%5CxFF",
         ),
-        ("/%22quoted'", "/\"quoted'", "/%22quoted'"),
-        (
-            "/line%0Abreak%09",
-            "/line\\x0Abreak\\x09",
-            "%2Fline%5Cx0Abreak%5Cx09",
-        ),
-        ("/%FF%C3", "/\\xFF\\xC3", "%2F%5CxFF%5CxC3"),
-        ("/%5CxFF", "/\\\\xFF", "%2F%5C%5CxFF"),
         ("/%C3%A9+%25", "/é+%", "%2F%C3%A9+%25"),
     ] {
         assert_eq!(fetch(gateway.address(), target).status, 200, "{target}");
         assert_eq!(fetch(gateway.address(), target).status, 429, "{target}");
         assert_eq!(names(&keys(&gateway, "?sort=excess")), [shown]);
         let path = format!("/api/zones/z/keys/{named}");
-        assert_eq!(
-            delete(&gateway, &path),
-            (200, value!({"forgotten": true, "dropped": 0}))
-        );
-        assert_eq!(
-            fetch(gateway.address(), target).status,
-            200,
-            "{target} is forgiven"
-        );
+        let forgotten = (200, value!({"forgotten": true, "dropped": 0}));
+        assert_eq!(delete(&gateway, &path), forgotten);
+        let status = fetch(gateway.address(), target).status;
+        assert_eq!(status, 200, "{target} is forgiven");
         // Parked keys are forgotten completely.
         eventually("it is parked", || {
             keys(&gateway, "")[0]["state"] == "parked"
@@ -211,20 +166,17 @@ fn any_key_can_be_named() {
 fn who_waits_keeps_order_and_pace_when_the_debt_is_forgotten() {
     best_of_three(|_| {
         let origin = Origin::start();
-        let gateway = Gateway::start(
-            &(one_zone(&origin, "5r/s", "burst = 20")
-                + "[[routes]]\npath = \"/fast\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 20, nodelay = true }]\n"),
-        );
+        let gateway = Gateway::start(&(one_zone(&origin, "5r/s", "burst = 20") + FAST));
         for _ in 0..11 {
             assert_eq!(fetch(gateway.address(), "/fast?key=a").status, 200);
         }
-        let mut clients: Vec<_> = (0..4)
-            .map(|nth| {
-                let client = Client::ask(gateway.address(), &format!("/wait{nth}?key=a"));
-                gateway.wait_for_depth(nth + 1);
-                client
-            })
-            .collect();
+        let ask = |nth: i64| Client::ask(gateway.address(), &format!("/wait{nth}?key=a"));
+        let wait = |nth| {
+            let client = ask(nth);
+            gateway.wait_for_depth(nth + 1);
+            client
+        };
+        let mut clients: Vec<_> = (0..4).map(wait).collect();
         let forgotten = now();
         let answer = delete(&gateway, "/api/zones/z/keys/a");
         assert_eq!(answer, (200, value!({"forgotten": true, "dropped": 0})));
@@ -232,30 +184,18 @@ fn who_waits_keeps_order_and_pace_when_the_debt_is_forgotten() {
         if !(3.0..=4.0).contains(&excess) {
             return Err(format!("four wait, and the level is {excess}"));
         }
-        clients.push(Client::ask(gateway.address(), "/wait4?key=a"));
-        assert!(
-            clients
-                .iter_mut()
-                .all(|client| client.answer().status == 200)
-        );
+        clients.push(ask(4));
+        all_pass(&mut clients);
         let waited = origin.arrivals();
         let targets: Vec<_> = waited[11..].iter().map(|it| it.target.clone()).collect();
-        assert_eq!(
-            targets,
-            [0, 1, 2, 3, 4].map(|nth| format!("/wait{nth}?key=a"))
-        );
+        let expected = [0, 1, 2, 3, 4].map(|nth| format!("/wait{nth}?key=a"));
+        assert_eq!(targets, expected);
         let moments = origin.moments("/wait");
         let first = moments[0] - forgotten;
-        if first > Duration::from_millis(200) + MARGIN {
-            return Err(format!(
-                "two seconds of debt were forgotten, and the first left after {first:?}"
-            ));
+        if first > 200 * MS + MARGIN {
+            return Err(format!("the first left {first:?} after its debt"));
         }
-        check_gaps(
-            &moments,
-            Duration::from_millis(200),
-            Duration::from_millis(20),
-        )
+        check_gaps(&moments, 200 * MS, 20 * MS)
     });
 }
 
@@ -288,172 +228,79 @@ fn the_file_and_its_errors_are_told() {
     let at_first = json(&gateway, "/api/config");
     assert_eq!(at_first["file"], "gateway.toml");
     assert_eq!(at_first["version"], env!("CARGO_PKG_VERSION"));
+    let store = &json(&gateway, "/api/store")["store"];
+    assert_eq!(*store, Value::Null, "no zone is shared");
     assert_eq!(at_first["error"], Value::Null);
-    let printed = drip()
-        .arg("check")
-        .arg("-c")
-        .arg(gateway.site.file())
-        .output()
-        .expect("runs");
-    assert_eq!(
-        at_first["settings"].as_str(),
-        Some(&*String::from_utf8_lossy(&printed.stdout))
-    );
+    let printed = drip().arg("check").arg(gateway.site.file()).output();
+    let printed = String::from_utf8(printed.expect("runs").stdout).expect("text");
+    assert_eq!(at_first["settings"], printed);
     let loaded_at = at_first["loaded_at"].as_str().expect("a time").to_owned();
-    assert_eq!(
-        (loaded_at.len(), &loaded_at[10..11], &loaded_at[19..20]),
-        (24, "T", ".")
-    );
-    assert!(loaded_at.ends_with('Z'), "{loaded_at}");
+    let is_time = |it: &str| it.len() == 24 && it.ends_with('Z') && &it[19..20] == ".";
+    assert!(is_time(&loaded_at), "{loaded_at}");
 
     // Two errors, reported with their places; the settings in force stay.
     let broken = one_zone(&origin, "0r/s", "burst = 2, bust = 3");
     gateway.site.write(&broken);
-    let refused = ask(&gateway, "POST", "/api/reload", "");
-    assert_eq!(refused.status, 422);
-    let error = parse(&refused)["error"].clone();
-    let lines = gateway.site.text(&broken);
-    let line_of = |part: &str| {
-        1 + lines
-            .lines()
-            .position(|line| line.contains(part))
-            .expect("a line")
+    let reload = || {
+        let answer = ask(&gateway, "POST", "/api/reload", "");
+        (answer.status, parse(&answer))
     };
-    let problems = error["problems"].as_array().expect("a list");
-    let places: Vec<_> = problems
-        .iter()
-        .map(|it| (it["line"].clone(), it["column"].clone()))
-        .collect();
-    assert_eq!(places[0], (value!(line_of("0r/s")), value!(8)), "{error}");
-    assert_eq!(places[1].0, value!(line_of("bust")), "{error}");
+    let (status, refused) = reload();
+    let error = refused["error"].clone();
+    assert_eq!(status, 422);
+    let lines = gateway.site.text(&broken);
+    let line_of = |part: &str| lines[..lines.find(part).expect("it")].lines().count();
+    let problems = &error["problems"];
+    let first = (&problems[0]["line"], &problems[0]["column"]);
+    assert_eq!(first, (&line_of("0r/s").into(), &8.into()), "{error}");
+    assert_eq!(problems[1]["line"], line_of("bust"), "{error}");
     let shown = json(&gateway, "/api/config");
     assert_eq!(shown["error"], error);
     assert_eq!(shown["settings"], at_first["settings"]);
     assert_eq!(shown["loaded_at"], loaded_at.as_str());
     // It has been broken since the first time.
-    thread::sleep(Duration::from_millis(5));
-    assert_eq!(
-        parse(&ask(&gateway, "POST", "/api/reload", ""))["error"]["since"],
-        error["since"]
-    );
+    thread::sleep(5 * MS);
+    assert_eq!(reload().1["error"]["since"], error["since"]);
 
     gateway.site.write(&one_zone(&origin, "8r/s", "burst = 2"));
-    let reloaded = ask(&gateway, "POST", "/api/reload", "");
-    assert_eq!(reloaded.status, 200);
-    let reloaded = parse(&reloaded);
-    assert_eq!(reloaded["error"], Value::Null);
-    assert!(
-        reloaded["settings"]
-            .as_str()
-            .is_some_and(|it| it.contains("8r/s"))
-    );
+    let (status, reloaded) = reload();
+    assert_eq!((status, &reloaded["error"]), (200, &Value::Null));
+    assert!(reloaded["settings"].to_string().contains("8r/s"));
     assert!(reloaded["loaded_at"].as_str() > Some(&*loaded_at));
     assert_eq!(json(&gateway, "/api/zones/z")["rate"], "8r/s");
 
     fs::remove_file(gateway.site.file()).expect("it is there");
-    let gone = parse(&ask(&gateway, "POST", "/api/reload", ""));
-    let message = gone["error"]["problems"][0]["message"]
+    let message = reload().1["error"]["problems"][0]["message"].clone();
+    let says = message
         .as_str()
         .expect("a text")
-        .to_owned();
-    assert!(message.starts_with("cannot be read"), "{message}");
+        .starts_with("cannot be read");
+    assert!(says, "{message}");
 }
 
+/// Tokens are in [`super::admin_tokens`].
 #[test]
-fn origins_tell_their_servers() {
-    let (origin, other) = (Origin::start(), Origin::start());
-    let file = one_zone(&origin, "1r/m", "burst = 2").replace(
-        &format!("servers = [\"http://{}\"]", origin.address),
-        &format!(
-            "servers = [\"http://{}\", \"http://{}\"]\nmax_in_flight = 5",
-            origin.address, other.address
-        ),
-    );
-    let gateway = Gateway::start(&file);
-    for key in ["a", "b", "c"] {
-        assert_eq!(
-            fetch(gateway.address(), &format!("/?key={key}")).status,
-            200
-        );
-    }
-    eventually("nothing is in flight", || {
-        json(&gateway, "/api/origins")["origins"][0]["in_flight"] == 0
-    });
-    let origins = json(&gateway, "/api/origins");
-    let server = |nth: usize, address, answered: Value| {
-        let codes = if answered == 0 {
-            value!({})
-        } else {
-            value!({"2xx": answered})
-        };
-        value!({
-            "url": format!("http://{address}"), "healthy": true, "in_flight": 0, "answered": answered, "failed": 0,
-            "state": "asked", "out": null, "last_failure": null, "last_check": null, "codes": codes,
-            "errors": {}, "latency": origins["origins"][0]["servers"][nth]["latency"],
-        })
-    };
-    let answered = |nth: usize| origins["origins"][0]["servers"][nth]["answered"].clone();
-    let all = number(&answered(0)) + number(&answered(1));
-    assert!((all - 3.0).abs() < 0.5, "{origins}");
-    assert_eq!(
-        origins,
-        value!({"origins": [{
-            "name": "app", "in_flight": 0, "max_in_flight": 5,
-            "gate": origins["origins"][0]["gate"],
-            "servers": [server(0, origin.address, answered(0)), server(1, other.address, answered(1))],
-            "codes": {"2xx": 3}, "errors": {}, "latency": origins["origins"][0]["latency"],
-        }]})
-    );
-}
-
-#[test]
-fn what_changes_something_needs_the_token_and_no_other_site() {
+fn no_other_site_changes_anything_with_or_without_the_token() {
     let origin = Origin::start();
     let file = one_zone(&origin, "1r/m", "burst = 0");
-    let with = Gateway::start_with(&file, &[("DRIP_ADMIN_TOKEN", Path::new(" s3cret\n"))]);
-    let without = Gateway::start_with(&file, &[("DRIP_ADMIN_TOKEN", Path::new(""))]);
-    for gateway in [&with, &without] {
+    let start = |token| Gateway::start_with(&file, &[("DRIP_ADMIN_TOKEN", Path::new(token))]);
+    let bearer = "Authorization: Bearer s3cret\r\n";
+    for (gateway, token) in [(start(" s3cret\n"), bearer), (start(""), "")] {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    }
-    for (method, path) in [("POST", "/api/reload"), ("DELETE", "/api/zones/z/keys/a")] {
-        for fields in [
-            "",
-            "Authorization: Bearer s3cre\r\n",
-            "Authorization: Basic s3cret\r\n",
-        ] {
-            let refused = ask(&with, method, path, fields);
-            assert_eq!(refused.status, 401, "{method} {path} {fields}");
-            assert_eq!(refused.field("www-authenticate"), Some("Bearer"));
+        for (method, path) in [("POST", "/api/reload"), ("DELETE", "/api/zones/z/keys/a")] {
+            let status = |fields: &str| {
+                let fields = format!("{token}{fields}");
+                ask(&gateway, method, path, &fields).status
+            };
+            assert_eq!(status("Origin: https://evil.example\r\n"), 403);
+            assert_eq!(status("Origin: null\r\n"), 403);
+            assert_eq!(status("Sec-Fetch-Site: cross-site\r\n"), 403);
+            let own = format!("Origin: http://{}\r\n", gateway.site.admin);
+            assert_eq!(
+                status(&format!("{own}Sec-Fetch-Site: same-origin\r\n")),
+                200
+            );
         }
-        assert_eq!(
-            ask(&with, method, path, "Authorization: Bearer s3cret\r\n").status,
-            200
-        );
-        for other in [
-            "Origin: https://evil.example\r\n",
-            "Origin: null\r\n",
-            "Sec-Fetch-Site: cross-site\r\n",
-        ] {
-            let fields = format!("Authorization: Bearer s3cret\r\n{other}");
-            assert_eq!(ask(&with, method, path, &fields).status, 403, "{other}");
-            assert_eq!(ask(&without, method, path, other).status, 403, "{other}");
-        }
-        let own = format!(
-            "Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n",
-            without.site.admin
-        );
-        assert_eq!(
-            ask(&without, method, path, &own).status,
-            200,
-            "{method} {path}"
-        );
-    }
-    for path in ["/api/zones", "/api/config", "/metrics"] {
-        assert_eq!(
-            ask(&with, "GET", path, "").status,
-            200,
-            "{path} is read without a token"
-        );
     }
 }
 
@@ -461,46 +308,42 @@ fn what_changes_something_needs_the_token_and_no_other_site() {
 fn what_is_asked_for_in_the_wrong_way_is_told_so() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 0"));
-    for (method, path, status) in [
-        ("GET", "/nothing", 404),
-        ("GET", "/api", 404),
-        ("GET", "/api/zones/", 404),
-        ("GET", "/api/zones/nope", 404),
-        ("GET", "/api/zones/nope/keys", 404),
-        ("DELETE", "/api/zones/nope/keys/a", 404),
-        ("DELETE", "/api/zones/z/keys/a", 404),
-        ("DELETE", "/api/zones/z/keys/", 404),
-        ("DELETE", "/api/zones/z/keys/%5C", 404),
-        ("GET", "/api/zones/z/keys?sort=name", 400),
-        ("GET", "/api/zones/z/keys?limit=0", 400),
-        ("GET", "/api/zones/z/keys?limit=1001", 400),
-        ("GET", "/api/zones/z/keys?limit=-1", 400),
-        ("GET", "/api/zones/z/keys?limit=many", 400),
-        ("DELETE", "/api/zones/z/keys/a?drop=yes", 400),
-        ("GET", "/api/live?since=yesterday", 400),
+    for (status, asked) in [
+        (404, "GET /nothing"),
+        (404, "GET /api"),
+        (404, "GET /api/zones/"),
+        (404, "GET /api/zones/nope"),
+        (404, "GET /api/zones/nope/keys"),
+        (404, "DELETE /api/zones/nope/keys/a"),
+        (404, "DELETE /api/zones/z/keys/a"),
+        (404, "DELETE /api/zones/z/keys/"),
+        (404, "DELETE /api/zones/z/keys/%5C"),
+        (400, "GET /api/zones/z/keys?sort=name"),
+        (400, "GET /api/zones/z/keys?limit=0"),
+        (400, "GET /api/zones/z/keys?limit=1001"),
+        (400, "GET /api/zones/z/keys?limit=many"),
+        (400, "DELETE /api/zones/z/keys/a?drop=yes"),
+        (400, "GET /api/live?since=yesterday"),
     ] {
+        let (method, path) = asked.split_once(' ').expect("a method");
         let answer = ask(&gateway, method, path, "");
-        assert_eq!(answer.status, status, "{method} {path}");
-        let error = parse(&answer)["error"].clone();
-        assert!(
-            error.as_str().is_some_and(|error| error.len() > 10),
-            "{path}: {error}"
-        );
-        assert_eq!(answer.field("x-content-type-options"), Some("nosniff"));
-        assert_eq!(answer.field("x-frame-options"), Some("DENY"));
-        assert_eq!(answer.field("referrer-policy"), Some("no-referrer"));
-        assert_eq!(
-            answer.field("content-security-policy"),
-            Some("default-src 'self'")
-        );
+        assert_eq!(answer.status, status, "{asked}");
+        let error = parse(&answer)["error"].to_string();
+        assert!(error.len() > 12, "{asked}: {error}");
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("x-frame-options", "DENY"),
+            ("referrer-policy", "no-referrer"),
+            ("content-security-policy", "default-src 'self'"),
+        ] {
+            assert_eq!(answer.field(name), Some(value));
+        }
     }
     for (method, path, allowed) in [
         ("POST", "/api/zones", "GET, HEAD"),
-        ("DELETE", "/api/zones/z", "GET, HEAD"),
         ("PUT", "/api/zones/z/keys", "GET, HEAD"),
         ("GET", "/api/zones/z/keys/a", "DELETE"),
         ("GET", "/api/reload", "POST"),
-        ("POST", "/api/config", "GET, HEAD"),
         ("POST", "/api/live", "GET, HEAD"),
         ("POST", "/metrics", "GET, HEAD"),
     ] {
@@ -509,18 +352,15 @@ fn what_is_asked_for_in_the_wrong_way_is_told_so() {
         assert_eq!(answer.field("allow"), Some(allowed), "{method} {path}");
     }
     for path in [
-        "/healthz",
-        "/readyz",
-        "/metrics",
-        "/api/zones",
-        "/api/zones/z",
-        "/api/zones/z/keys",
-        "/api/config",
-        "/api/origins",
-        "/api/live",
+        "healthz",
+        "readyz",
+        "metrics",
+        "api/zones",
+        "api/config",
+        "api/live",
     ] {
         let mut client = Client::connect(gateway.site.admin);
-        client.send(format!("HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes());
+        client.send(format!("HEAD /{path} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
         assert!(client.head().first_line.contains(" 200 "), "{path}");
     }
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::support::live::Listener;
 use crate::support::operator::{ask, send_with};
-use crate::support::{Answer, Client, Gateway, Origin, Site, drip, eventually, fetch, one_zone};
+use crate::support::{
+    Answer, Client, Gateway, Origin, Site, drip, eventually, exchange, fetch, one_zone,
+};
 
 const ADMIN: &str = "DRIP_ADMIN_TOKEN";
 const READ: &str = "DRIP_ADMIN_READ_TOKEN";
@@ -26,7 +28,9 @@ fn bearer(token: &str) -> String {
 fn status(gateway: &Gateway, path: &str, token: &str) -> u16 {
     let mut client = Client::connect(gateway.site.admin);
     let (admin, fields) = (gateway.site.admin, bearer(token));
-    client.send(format!("GET {path} HTTP/1.1\r\nHost: {admin}\r\n{fields}\r\n").as_bytes());
+    client.send(format!(
+        "GET {path} HTTP/1.1\r\nHost: {admin}\r\n{fields}\r\n"
+    ));
     let first_line = client.head().first_line;
     let status = first_line.split(' ').nth(1).expect("a status");
     status.parse().expect("a number")
@@ -36,21 +40,14 @@ fn send(gateway: &Gateway, method: &str, path: &str, token: &str, body: &str) ->
     send_with(gateway, method, path, &bearer(token), body)
 }
 
-const SECRETS: [&str; 7] = [
-    "/api/zones",
-    "/api/zones/z",
-    "/api/zones/z/keys",
-    "/api/config",
-    "/api/live",
-    "/api/headline",
-    "/nothing/here",
-];
+const SECRETS: &str =
+    "/api/zones /api/zones/z /api/zones/z/keys /api/config /api/live /api/headline /nothing/here";
 
 #[test]
 fn reading_needs_the_token_for_it_or_one_for_changes() {
     let origin = Origin::start();
     let gateway = start(&origin, "", "ops:SECRET1,ci:SECRET2", "reader");
-    for path in SECRETS {
+    for path in SECRETS.split(' ') {
         for wrong in ["", "reade", "readers", "SECRET", "ops"] {
             let refused = ask(&gateway, "GET", path, &bearer(wrong));
             assert_eq!(refused.status, 401, "{path} {wrong}");
@@ -63,25 +60,18 @@ fn reading_needs_the_token_for_it_or_one_for_changes() {
         }
     }
     for path in [
-        "/healthz",
-        "/readyz",
-        "/",
-        "/page.js",
-        "/login.js",
-        "/icon.svg",
-        "/metrics",
+        "healthz", "readyz", "", "page.js", "login.js", "icon.svg", "metrics",
     ] {
-        assert_eq!(status(&gateway, path, ""), 200, "{path}");
-        assert_eq!(status(&gateway, path, "wrong"), 200, "{path}");
+        for token in ["", "wrong"] {
+            assert_eq!(status(&gateway, &format!("/{path}"), token), 200, "{path}");
+        }
     }
     // A page that has pointed its own name here does not know the token.
     for (token, expected) in [("", 401), ("reader", 200)] {
-        let mut client = Client::connect(gateway.site.admin);
-        let fields = bearer(token);
-        client.send(
-            format!("GET /api/zones HTTP/1.1\r\nHost: evil.example\r\n{fields}\r\n").as_bytes(),
-        );
-        assert_eq!(client.answer().status, expected, "{token}");
+        let fields = format!("Host: evil.example\r\n{}", bearer(token));
+        let request = format!("GET /api/zones HTTP/1.1\r\n{fields}\r\n");
+        let answer = exchange(gateway.site.admin, request);
+        assert_eq!(answer.status, expected, "{token}");
     }
     let mut listener = Listener::connect(&gateway, "", &bearer("reader"));
     assert_eq!(listener.next().name, "history");
@@ -107,105 +97,29 @@ fn metrics_are_open_or_need_a_token_as_the_file_says_now() {
     assert_eq!(status(&gateway, "/api/zones", ""), 200);
 }
 
-/// A method, a path, a body, the token, and parts of the line in the log.
-type LoggedChange = (
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static [&'static str],
-);
+/// A method, a path, a body, the token, and parts of the line in the log, separated by `|`.
+type LoggedChange = [&'static str; 5];
 
 const OF_ZONE: &str = "/api/zones/z/override";
 const OF_KEY: &str = "/api/zones/z/keys/a/override";
 const PAUSE: &str = r#"{"pause": true, "for": "1h"}"#;
 const RATE: &str = r#"{"rate": "7r/s", "for": "1h"}"#;
 
+#[rustfmt::skip]
 const CHANGES: [LoggedChange; 8] = [
-    (
-        "PUT",
-        OF_ZONE,
-        PAUSE,
-        "SECRET1",
-        &[
-            "override set",
-            "what=\"zones.z\"",
-            "from=\"the file: rate 1r/m\"",
-            "to=\"paused\"",
-            "until=2",
-            "by=\"ops\"",
-        ],
-    ),
-    (
-        "PUT",
-        OF_ZONE,
-        RATE,
-        "SECRET2",
-        &[
-            "override set",
-            "from=\"paused\"",
-            "to=\"rate 7r/s\"",
-            "until=2",
-            "by=\"ci\"",
-        ],
-    ),
-    (
-        "DELETE",
-        OF_ZONE,
-        "",
-        "ops:SECRET1",
-        &[
-            "override undone",
-            "from=\"rate 7r/s\"",
-            "to=\"the file: rate 1r/m\"",
-            "by=\"ops\"",
-        ],
-    ),
-    (
-        "PUT",
-        OF_KEY,
-        RATE,
-        "plain",
-        &["override set", "what=\"zones.z, key a\"", "by=\"admin\""],
-    ),
-    (
-        "DELETE",
-        OF_KEY,
-        "",
-        "SECRET2",
-        &["override undone", "what=\"zones.z, key a\"", "by=\"ci\""],
-    ),
-    (
-        "DELETE",
-        "/api/zones/z/keys/a",
-        "",
-        "SECRET1",
-        &[
-            "key forgotten",
-            "what=\"zones.z, key a\"",
-            "to=\"forgotten\"",
-            "by=\"ops\"",
-        ],
-    ),
-    (
-        "DELETE",
-        "/api/zones/z/keys/b?drop=true",
-        "",
-        "SECRET1",
-        &[
-            "key forgotten",
-            "what=\"zones.z, key b\"",
-            "to=\"forgotten, waiting requests rejected: 1\"",
-            "by=\"ops\"",
-        ],
-    ),
-    (
-        "POST",
-        "/api/reload",
-        "",
-        "SECRET2",
-        &["reload requested", "what=\"gateway.toml\"", "by=\"ci\""],
-    ),
+    ["PUT", OF_ZONE, PAUSE, "SECRET1",
+     "override set|what=\"zones.z\"|from=\"the file: rate 1r/m\"|to=\"paused\"|until=2|by=\"ops\""],
+    ["PUT", OF_ZONE, RATE, "SECRET2",
+     "override set|from=\"paused\"|to=\"rate 7r/s\"|until=2|by=\"ci\""],
+    ["DELETE", OF_ZONE, "", "ops:SECRET1",
+     "override undone|from=\"rate 7r/s\"|to=\"the file: rate 1r/m\"|by=\"ops\""],
+    ["PUT", OF_KEY, RATE, "plain", "override set|what=\"zones.z, key a\"|by=\"admin\""],
+    ["DELETE", OF_KEY, "", "SECRET2", "override undone|what=\"zones.z, key a\"|by=\"ci\""],
+    ["DELETE", "/api/zones/z/keys/a", "", "SECRET1",
+     "key forgotten|what=\"zones.z, key a\"|to=\"forgotten\"|by=\"ops\""],
+    ["DELETE", "/api/zones/z/keys/b?drop=true", "", "SECRET1",
+     "key forgotten|what=\"zones.z, key b\"|to=\"forgotten, waiting requests rejected: 1\"|by=\"ops\""],
+    ["POST", "/api/reload", "", "SECRET2", "reload requested|what=\"gateway.toml\"|by=\"ci\""],
 ];
 
 #[test]
@@ -217,7 +131,7 @@ fn each_change_is_logged_with_its_token_and_one_for_reading_changes_nothing() {
     }
     let waiting = Client::ask(gateway.address(), "/?key=b");
     gateway.wait_for_depth(1);
-    for (method, path, body, token, parts) in CHANGES {
+    for [method, path, body, token, parts] in CHANGES {
         let refused = send(&gateway, method, path, "reader", body);
         assert_eq!(refused.status, 403, "{method} {path}");
         assert!(refused.text().contains(ADMIN), "{}", refused.text());
@@ -228,12 +142,11 @@ fn each_change_is_logged_with_its_token_and_one_for_reading_changes_nothing() {
         let before = gateway.log_lines().len();
         let answer = send(&gateway, method, path, token, body);
         assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
-        eventually(&format!("{parts:?}"), || {
+        eventually(parts, || {
             let lines = gateway.log_lines().split_off(before);
-            let is_it = |line: &str| parts.iter().all(|part| line.contains(part));
-            lines
-                .iter()
-                .any(|(_, line)| is_it(line) && line.contains("peer=\"127.0.0.1\""))
+            let has = |line: &str, parts: &str| parts.split('|').all(|part| line.contains(part));
+            let mut lines = lines.iter().filter(|(_, line)| has(line, parts));
+            lines.any(|(_, line)| line.contains("peer=\"127.0.0.1\""))
         });
     }
     drop(waiting);
@@ -251,34 +164,22 @@ fn each_change_is_logged_with_its_token_and_one_for_reading_changes_nothing() {
 
 #[test]
 fn a_token_that_is_wrong_ends_the_start_and_is_not_shown() {
-    let origin = Origin::start();
     let site = Site::new();
-    site.write(&one_zone(&origin, "1r/m", "burst = 3"));
+    site.write(&one_zone(&Origin::start(), "1r/m", "burst = 3"));
+    let no_name = "entry 2 has no name; write each as NAME:SECRET";
+    let same_name = "entries 1 and 2 have the same name";
     for (variable, value, says) in [
-        (
-            ADMIN,
-            "ops:hidden1,hidden2",
-            "entry 2 has no name; write each as NAME:SECRET",
-        ),
-        (
-            ADMIN,
-            "ops:hidden1,ops:hidden2",
-            "entries 1 and 2 have the same name",
-        ),
+        (ADMIN, "ops:hidden1,hidden2", no_name),
+        (ADMIN, "ops:hidden1,ops:hidden2", same_name),
         (READ, "hid\u{1}den", "control character"),
     ] {
-        let output = drip()
-            .env(variable, value)
-            .args(["run", "-c"])
-            .arg(site.file())
-            .output();
+        let mut run = drip();
+        let output = run.env(variable, value).arg("-c").arg(site.file()).output();
         let output = output.expect("drip");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{text}");
-        assert!(
-            text.starts_with(&format!("drip: {variable}: ")) && text.contains(says),
-            "{text}"
-        );
+        let begin = format!("drip: {variable}: ");
+        assert!(text.starts_with(&begin) && text.contains(says), "{text}");
         assert!(!text.contains("hid"), "{text}");
     }
 }
@@ -287,41 +188,41 @@ fn a_token_that_is_wrong_ends_the_start_and_is_not_shown() {
 fn drip_top_shows_the_token_and_says_what_to_set() {
     let origin = Origin::start();
     let gateway = start(&origin, "", "ops:SECRET1", "reader");
+    let address = gateway.site.admin.to_string();
     let top = |variables: &[(&str, &str)]| {
-        let address = gateway.site.admin.to_string();
-        let mut command = drip();
-        command
+        let mut top = drip();
+        let top = top
             .envs(variables.iter().copied())
             .args(["top", "--once", &address]);
-        let output = command.output().expect("drip");
-        (
-            output.status.success(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
+        let output = top.output().expect("drip");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), told)
     };
     for right in [(READ, "reader"), (ADMIN, "ops:SECRET1"), (ADMIN, "SECRET1")] {
         let (shows, text) = top(&[right]);
         assert!(shows, "{right:?}: {text}");
     }
-    for (variables, says) in [
+    let (shows, text) = top(&[]);
+    let wanted = "it wants a token to be read: set DRIP_ADMIN_READ_TOKEN";
+    assert!(!shows && text.contains(wanted), "{text}");
+    for (variable, value, says) in [
         (
-            &[][..],
-            "it wants a token to be read: set DRIP_ADMIN_READ_TOKEN",
-        ),
-        (
-            &[(READ, "other")],
+            READ,
+            "other",
             "it does not know the token in DRIP_ADMIN_READ_TOKEN",
         ),
         (
-            &[(ADMIN, "other")],
+            ADMIN,
+            "other",
             "it does not know the token in DRIP_ADMIN_TOKEN",
         ),
         (
-            &[(ADMIN, "ops:\"hidden")],
+            ADMIN,
+            "ops:\"hidden",
             "DRIP_ADMIN_TOKEN: the quote of entry 1 has no end",
         ),
     ] {
-        let (shows, text) = top(variables);
+        let (shows, text) = top(&[(variable, value)]);
         assert!(!shows && text.contains(says), "{text}");
     }
 }

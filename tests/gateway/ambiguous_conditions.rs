@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::gateway::one_key::{seen, status};
 use crate::support::{Gateway, Message, Raw, RawOrigin};
 
 /// `/` closes for guests and opens for staff, by each kind of input. `/free` has no conditions.
@@ -26,29 +27,6 @@ fn start(server: &str) -> (RawOrigin, Gateway) {
     }
     let gateway = Gateway::start(&text);
     (origin, gateway)
-}
-
-fn ask(gateway: &Gateway, target: &str, fields: &str) -> Raw {
-    let mut client = Raw::connect(gateway.address());
-    let text = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
-    // Each char is one byte.
-    let bytes: Vec<u8> = text.chars().map(|it| it as u8).collect();
-    client.send(bytes);
-    client
-}
-
-fn status(gateway: &Gateway, target: &str, fields: &str) -> u16 {
-    ask(gateway, target, fields).answer().status()
-}
-
-/// What the origin gets of a request that passes.
-fn seen(origin: &RawOrigin, gateway: &Gateway, target: &str, fields: &str) -> Message {
-    let mut client = ask(gateway, target, fields);
-    let mut connection = origin.accept();
-    let request = connection.request();
-    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    assert_eq!(client.answer().status(), 200, "{target} {fields}");
-    request
 }
 
 /// The names and values of the fields and cookies that may say the role.
@@ -134,5 +112,5 @@ fn a_request_is_ambiguous_only_where_the_condition_decides() {
     assert_eq!(status(&gateway, "/?a=1&a=2&b=1", ""), 400);
     // The 400 belongs to the route that would take the request.
     let labels = [("route", "/ query:a=1 query:b=1"), ("code", "400")];
-    assert_eq!(gateway.metrics().count("drip_requests_total", &labels), 1);
+    assert_eq!(gateway.count("drip_requests_total", &labels), 1);
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-use crate::support::{Client, Exchange, Gateway, MS, Origin, best_of_three, now};
+use crate::support::{Client, Exchange, MS, Origin, best_of_three, now, start_drip, zone};
 
 const RATE: f64 = 40.0;
 const BURST: u32 = 30;
@@ -27,7 +27,7 @@ fn origin(bills: &'static Bills) -> Origin {
         thread::sleep((20 + nth * 13 % 60) * MS);
         let cost = 1 + nth * 7 % MAX;
         let head = format!("HTTP/1.1 200 OK\r\nx-drip-cost: {cost}\r\nContent-Length: 2\r\n\r\nok");
-        exchange.send(head.as_bytes())
+        exchange.send(&head)
     })
 }
 
@@ -48,22 +48,12 @@ fn overspend(bills: &[(Instant, u32)]) -> f64 {
 fn the_overspend_is_at_most_what_runs_times_what_an_estimate_may_be_off() {
     let bills: &'static Bills = Box::leak(Box::default());
     let origin = origin(bills);
-    let gateway = Gateway::start(&format!(
-        r#"[origins.llm]
-servers = ["http://{}"]
-
-[zones.tokens]
-key = "$arg_key"
-rate = "{RATE}r/s"
-
-[[routes]]
-path = "/"
-origin = "llm"
-cost = {{ response_header = "x-drip-cost", estimate = {ESTIMATE}, max = {MAX} }}
-limits = [{{ zone = "tokens", burst = {BURST}, in_flight = {IN_FLIGHT} }}]
-"#,
-        origin.address
-    ));
+    let route = format!(
+        "cost = {{ response_header = \"x-drip-cost\", estimate = {ESTIMATE}, max = {MAX} }}\n\
+         limits = [{{ zone = \"tokens\", burst = {BURST}, in_flight = {IN_FLIGHT} }}]"
+    );
+    let tokens = zone("tokens", "$arg_key", &format!("{RATE}r/s"));
+    let gateway = start_drip(&origin, &tokens, &[("/", &route)]);
     best_of_three(|attempt| {
         bills.lock().expect("no panic").clear();
         let began = now();
@@ -88,9 +78,7 @@ limits = [{{ zone = "tokens", burst = {BURST}, in_flight = {IN_FLIGHT} }}]
         // An arrival may be stamped late: 50 ms are two requests' worth.
         let overspend = overspend(&bills);
         if overspend > allowed + RATE * 0.05 {
-            return Err(format!(
-                "{overspend} above the rate, where {allowed} may be"
-            ));
+            return Err(format!("{overspend} above the rate, of {allowed}"));
         }
         // Nobody waits for nothing: the key has used what its rate gives.
         if f64::from(spent) < RATE * span * 0.8 {

@@ -2,27 +2,16 @@
 
 use std::io::Write;
 use std::sync::Mutex;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use crate::support::scripted::Hold;
 use crate::support::{
-    Answer, Client, End, Exchange, Gateway, Origin, Raw, SOON, half_alone, one_zone,
+    Client, End, Exchange, Gateway, Origin, Raw, SOON, half_alone, noise, one_zone,
 };
 
 const MB: usize = 1 << 20;
-
-/// Bytes in which every swap, loss or repetition is visible.
-fn noise(length: usize) -> Vec<u8> {
-    let mut state = 0x2545_f491_u32;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        state.to_le_bytes()[0]
-    };
-    std::iter::repeat_with(next).take(length).collect()
-}
 
 /// `body` in chunks of sizes that fit no buffer.
 fn chunked(body: &[u8]) -> Vec<u8> {
@@ -40,73 +29,41 @@ fn gateway_to(origin: &Origin) -> Gateway {
     Gateway::start(&one_zone(origin, "1000r/s", "burst = 1000"))
 }
 
-/// Sends `head` and then `body` on a thread of its own, so that neither direction waits for the other.
-fn send_all(client: &mut Client, head: &str, body: Vec<u8>) -> thread::JoinHandle<()> {
-    client.send(head.as_bytes());
-    let mut sender = client.sender();
-    thread::spawn(move || sender.write_all(&body).expect("the gateway reads"))
-}
-
+/// Answers with the body as it came: in chunks, or with its length.
 fn echo(exchange: &mut Exchange) -> std::io::Result<()> {
     let body = exchange.body()?;
-    if exchange.head.is_chunked() {
-        exchange
-            .send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Came: chunked\r\n\r\n")?;
-        exchange.send(&chunked(&body))
-    } else {
-        let length = body.len();
-        exchange.send(
-            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nX-Came: whole\r\n\r\n")
-                .as_bytes(),
-        )?;
-        exchange.send(&body)
+    if !exchange.head.is_chunked() {
+        return exchange.reply(&body);
     }
-}
-
-fn check_intact(answer: &Answer, body: &[u8]) {
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.body.len(), body.len());
-    let odd = answer
-        .body
-        .iter()
-        .zip(body)
-        .position(|(one, other)| one != other);
-    assert_eq!(odd, None, "the first byte that differs");
+    exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+    exchange.send(&chunked(&body))
 }
 
 #[test]
-fn ten_megabytes_with_a_length_pass_intact_both_ways() {
+fn ten_megabytes_with_a_length_or_in_chunks_pass_intact_both_ways() {
     let _alone = half_alone();
     let origin = Origin::answering(echo);
     let gateway = gateway_to(&origin);
     let body = noise(10 * MB);
-    let mut client = Client::connect(gateway.address());
-    let head = format!(
-        "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    let sending = send_all(&mut client, &head, body.clone());
-    let answer = client.answer();
-    sending.join().expect("all sent");
-    assert_eq!(answer.field("x-came"), Some("whole"));
-    assert_eq!(answer.head.length(), Some(body.len() as u64));
-    check_intact(&answer, &body);
-}
-
-#[test]
-fn ten_megabytes_in_chunks_pass_intact_both_ways() {
-    let _alone = half_alone();
-    let origin = Origin::answering(echo);
-    let gateway = gateway_to(&origin);
-    let body = noise(10 * MB);
-    let mut client = Client::connect(gateway.address());
-    let head = "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let sending = send_all(&mut client, head, chunked(&body));
-    let answer = client.answer();
-    sending.join().expect("all sent");
-    assert_eq!(answer.field("x-came"), Some("chunked"));
-    assert!(answer.head.is_chunked() && answer.head.length().is_none());
-    check_intact(&answer, &body);
+    let length = format!("Content-Length: {}", body.len());
+    for (framing, sent) in [
+        (&*length, body.clone()),
+        ("Transfer-Encoding: chunked", chunked(&body)),
+    ] {
+        let mut client = Client::connect(gateway.address());
+        client.send(format!(
+            "POST / HTTP/1.1\r\nHost: test\r\n{framing}\r\n\r\n"
+        ));
+        // On a thread of its own, so that neither direction waits for the other.
+        let mut sender = client.sender();
+        let sending = thread::spawn(move || sender.write_all(&sent));
+        let answer = client.answer();
+        sending.join().expect("no panic").expect("all sent");
+        assert_eq!(answer.status, 200);
+        let expected = (framing == length).then_some(body.len() as u64);
+        assert_eq!(answer.head.length(), expected);
+        assert!(answer.body == body, "{} bytes came back", answer.body.len());
+    }
 }
 
 #[test]
@@ -115,86 +72,62 @@ fn the_origin_gets_the_first_bytes_before_the_client_has_sent_the_last() {
     let got = Mutex::new(got);
     let origin = Origin::answering(move |exchange| {
         exchange.pass_body(|piece| {
-            got.lock()
-                .expect("no panic")
-                .send(piece.to_vec())
-                .expect("the test runs");
+            let got = got.lock().expect("no panic");
+            got.send(piece.to_vec()).expect("the test runs");
         })?;
         exchange.reply(b"ok")
     });
     let gateway = gateway_to(&origin);
-    let first =
-        |gets: &Receiver<Vec<u8>>| gets.recv_timeout(SOON).expect("the first bytes have come");
-
-    let mut client = Client::connect(gateway.address());
-    client.send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nfirst");
-    assert_eq!(first(&gets), b"first");
-    client.send(b"later");
-    assert_eq!(client.answer().status, 200);
-    assert_eq!(first(&gets), b"later");
-
-    client
-        .send(b"POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
-    assert_eq!(first(&gets), b"first");
-    client.send(b"5\r\nlater\r\n0\r\n\r\n");
-    assert_eq!(client.answer().status, 200);
-    assert_eq!(first(&gets), b"later");
-}
-
-/// An origin that sends one half of its response, and the other half when told to.
-fn origin_in_halves(one: &'static [u8], other: &'static [u8]) -> (Origin, Sender<()>) {
-    let (go, told) = mpsc::channel();
-    let told = Mutex::new(told);
-    let origin = Origin::answering(move |exchange| {
-        exchange.send(one)?;
-        told.lock()
-            .expect("no panic")
-            .recv_timeout(SOON)
-            .expect("the client has the first bytes");
-        exchange.send(other)
-    });
-    (origin, go)
+    for [head, one, other] in [
+        ["Content-Length: 10", "first", "later"],
+        [
+            "Transfer-Encoding: chunked",
+            "5\r\nfirst\r\n",
+            "5\r\nlater\r\n0\r\n\r\n",
+        ],
+    ] {
+        let mut client = Client::connect(gateway.address());
+        client.send(format!(
+            "POST / HTTP/1.1\r\nHost: test\r\n{head}\r\n\r\n{one}"
+        ));
+        assert_eq!(gets.recv_timeout(SOON).expect("they come"), b"first");
+        client.send(other);
+        assert_eq!(client.answer().status, 200);
+        assert_eq!(gets.recv_timeout(SOON).expect("they come"), b"later");
+    }
 }
 
 #[test]
 fn the_client_gets_the_first_bytes_before_the_origin_has_sent_the_last() {
-    let (origin, go) = origin_in_halves(
-        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst",
-        b"later",
-    );
-    let gateway = gateway_to(&origin);
-    let mut client = Client::ask(gateway.address(), "/");
-    assert_eq!(client.head().length(), Some(10));
-    let mut bytes = [0; 5];
-    client.read_exact(&mut bytes);
-    assert_eq!(&bytes, b"first");
-    go.send(()).expect("the origin waits");
-    client.read_exact(&mut bytes);
-    assert_eq!(&bytes, b"later");
-}
-
-#[test]
-fn the_client_gets_the_first_chunk_before_the_origin_has_sent_the_last() {
-    let (origin, go) = origin_in_halves(
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n",
-        b"5\r\nlater\r\n0\r\n\r\n",
-    );
-    let gateway = gateway_to(&origin);
-    let mut client = Client::ask(gateway.address(), "/");
-    let head = client.head();
-    assert!(head.is_chunked());
-    let mut body = Vec::new();
-    let mut told = false;
-    let passed = client.pass_body(&head, |piece| {
-        body.extend_from_slice(piece);
-        if !told {
-            assert_eq!(piece, b"first");
-            told = true;
-            go.send(()).expect("the origin waits");
-        }
-    });
-    passed.expect("a clean end");
-    assert_eq!(body, b"firstlater");
+    for [head, one, other] in [
+        ["Content-Length: 10", "first", "later"],
+        [
+            "Transfer-Encoding: chunked",
+            "5\r\nfirst\r\n",
+            "5\r\nlater\r\n0\r\n\r\n",
+        ],
+    ] {
+        let hold = Hold::default();
+        let held = hold.clone();
+        let origin = Origin::answering(move |exchange| {
+            exchange.send(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{one}").as_bytes())?;
+            held.wait();
+            exchange.send(other.as_bytes())
+        });
+        let gateway = gateway_to(&origin);
+        let mut client = Client::ask(gateway.address(), "/");
+        let head = client.head();
+        let mut body = Vec::new();
+        let passed = client.pass_body(&head, |piece| {
+            body.extend_from_slice(piece);
+            // The origin sends no more until these have come.
+            if body == b"first" {
+                hold.open();
+            }
+        });
+        passed.expect("a clean end");
+        assert_eq!(body, b"firstlater");
+    }
 }
 
 #[test]

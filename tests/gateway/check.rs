@@ -2,19 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
-use serde_json::{Value, json};
-
-use crate::support::{Gateway, Origin, Site, drip, make_fifo, one_zone};
+use crate::support::{Gateway, Origin, Site, drip, fetch, make_fifo, one_zone};
 
 pub fn check(file: &Path) -> Output {
-    drip()
-        .arg("check")
-        .arg("-c")
-        .arg(file)
-        .output()
-        .expect("the program runs")
+    ended(drip().arg("check").arg("-c").arg(file))
+}
+
+fn ended(command: &mut Command) -> Output {
+    command.output().expect("the program runs")
 }
 
 pub fn text(bytes: &[u8]) -> String {
@@ -23,41 +20,13 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// `line:column` of the first `part` in `text`.
 pub fn place(text: &str, part: &str) -> String {
-    let before = &text[..text
-        .find(part)
-        .unwrap_or_else(|| panic!("no {part} in {text}"))];
-    let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count()
-        + 1;
-    format!("{line}:{column}")
-}
-
-#[test]
-fn check_prints_plans_with_their_numbers_of_keys_and_classes() {
-    let site = Site::new();
-    let origin = Origin::start();
-    let list = site.folder().join("gold.txt");
-    fs::write(&list, "bob\ncarol # new\nalice\n").expect("a file");
-    let plans = "[zones.z.plans.gold]\nkeys = [\"alice\"]\nfile = \"gold.txt\"\nweight = 8\n\
-                 class = \"batch\"\n[origins.app.classes]\ninteractive = 9\nbatch = 2\n";
-    site.write(&(one_zone(&origin, "1r/s", "burst = 2") + plans));
-    let checked = check(&site.file());
-    let printed = text(&checked.stdout);
-    let plan = format!(
-        "[zones.z.plans.gold]\n# 3 keys\nkeys = [\"alice\"]\nfile = \"{}\"\nweight = 8\nclass = \"batch\"\n",
-        list.display()
-    );
-    let classes = "[origins.app.classes]\ninteractive = 9\nbatch = 2\n";
-    for part in [&plan, classes, "class = \"interactive\"\n"] {
-        assert!(printed.contains(part), "no\n{part}in\n{printed}");
-    }
-    fs::write(site.file(), &printed).expect("a file");
-    assert_eq!(text(&check(&site.file()).stdout), printed);
+    let (before, _) = text.split_once(part).expect("it is there");
+    let (line, last) = (before.matches('\n').count(), before.rsplit('\n').next());
+    format!(
+        "{}:{}",
+        line + 1,
+        last.unwrap_or_default().chars().count() + 1
+    )
 }
 
 #[test]
@@ -65,53 +34,39 @@ fn the_file_is_named_with_or_without_its_option_but_not_both() {
     let site = Site::new();
     site.write(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
     let file = site.file();
-    let with = |args: &[&str]| {
-        let run = drip().args(args).current_dir(site.folder()).output();
-        run.expect("the program runs")
-    };
+    let with = |args: &[&str]| ended(drip().args(args).current_dir(site.folder()));
     let name = file.to_str().expect("a name");
     let expected = with(&["check", "-c", name]);
-    assert_eq!(
-        expected.status.code(),
-        Some(0),
-        "{}",
-        text(&expected.stderr)
-    );
-    for args in [&["check", name][..], &["check", "gateway.toml"], &["check"]] {
-        assert_eq!(with(args), expected, "{args:?}");
-    }
-    for args in [&["-c", name, "check"][..], &["--config", name, "check"]] {
+    assert_eq!(expected.status.code(), Some(0), "{expected:?}");
+    for args in [
+        &["check", name][..],
+        &["check", "gateway.toml"],
+        &["check"],
+        &["-c", name, "check"],
+        &["--config", name, "check"],
+    ] {
         assert_eq!(with(args), expected, "{args:?}");
     }
     // A default in the folder would hide that the option is not read.
     let other = with(&["-c", "missing.toml", "check"]);
     assert_eq!(other.status.code(), Some(1));
-    assert!(
-        text(&other.stderr).starts_with("missing.toml: cannot be read"),
-        "{other:?}"
-    );
+    let told = text(&other.stderr);
+    assert!(told.starts_with("missing.toml: cannot be read"), "{told}");
     for (args, told) in [
-        (&["-c", name, "check", name][..], "leave one out"),
-        (&["-c", name, "check", "-c", name][..], "leave one out"),
-        (
-            &["-c", name, "simulate", "-c", name, "trace.csv"][..],
-            "leave one out",
-        ),
-        (&["-c", name, "schema"][..], "leave out -c FILE"),
-        (
-            &["-c", name, "advise", "access.log"][..],
-            "drip advise -c FILE",
-        ),
+        ("-c NAME check NAME", "leave one out"),
+        ("-c NAME check -c NAME", "leave one out"),
+        ("-c NAME simulate -c NAME trace.csv", "leave one out"),
+        ("-c NAME schema", "leave out -c FILE"),
+        ("-c NAME advise access.log", "drip advise -c FILE"),
+        ("check NAME -c NAME", "cannot be used with"),
+        ("run NAME -c NAME", "cannot be used with"),
     ] {
-        let refused = with(args);
-        assert_eq!(refused.status.code(), Some(2), "{args:?}");
+        let args = args
+            .split(' ')
+            .map(|it| if it == "NAME" { name } else { it });
+        let refused = with(&args.collect::<Vec<_>>());
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         assert!(text(&refused.stderr).contains(told), "{refused:?}");
-    }
-    for command in ["check", "run"] {
-        let both = with(&[command, name, "-c", name]);
-        assert_eq!(both.status.code(), Some(2));
-        let told = text(&both.stderr);
-        assert!(told.contains("cannot be used with"), "{told}");
     }
     fs::write(&file, WRONG).expect("a file");
     check_all_told(&with(&["run", name]), &file);
@@ -123,28 +78,15 @@ fn what_is_probably_a_mistake_is_a_warning_of_check_and_in_the_log() {
     let right = one_zone(&Origin::start(), "1r/s", "burst = 0");
     let wrong = format!("{right}[zones.spare]\nkey = \"$host\"\nrate = \"1r/s\"\n");
     site.write(&wrong);
-    let written = fs::read_to_string(site.file()).expect("a file");
-    let place = place(&written, "[zones.spare]");
-    let warning = format!(
-        "{}:{place}: warning: spare: no route",
-        site.file().display()
-    );
+    let place = place(&site.text(&wrong), "[zones.spare]");
+    let name = site.file().display().to_string();
     let checked = check(&site.file());
     assert_eq!(checked.status.code(), Some(0));
     assert!(text(&checked.stdout).contains("[zones.spare]"));
     let told = text(&checked.stderr);
-    assert!(
-        told.starts_with(&warning) && told.lines().count() == 1,
-        "{told}"
-    );
-    let run = drip().args(["check", "--json"]).arg(site.file()).output();
-    let told: Value = serde_json::from_slice(&run.expect("it runs").stdout).expect("JSON");
-    assert_eq!(
-        (&told["valid"], &told["problems"]),
-        (&json!(true), &json!([]))
-    );
-    let warned = &told["warnings"][0];
-    assert_eq!(format!("{}:{}", warned["line"], warned["column"]), place);
+    let warning = format!("{name}:{place}: warning: spare: no route");
+    assert!(told.starts_with(&warning), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
 
     let gateway = Gateway::run(site);
     gateway.wait_for_line("spare: no route");
@@ -179,50 +121,6 @@ fn nothing_in_a_file_or_its_name_moves_or_turns_the_terminal() {
         );
         assert!(told.contains(shown), "{told:?}");
     }
-}
-
-#[test]
-fn check_tells_programs_as_json() {
-    let site = Site::new();
-    let check = || {
-        let run = drip().args(["check", "--json"]).arg(site.file()).output();
-        let output = run.expect("the program runs");
-        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        assert_eq!(text(&output.stderr), "");
-        (output.status.code(), told)
-    };
-    let file = site.file().display().to_string();
-    site.write(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
-    let nothing = json!({ "file": file, "valid": true, "problems": [], "warnings": [] });
-    assert_eq!(check(), (Some(0), nothing));
-
-    fs::write(site.file(), WRONG).expect("a file");
-    let (code, told) = check();
-    assert_eq!((code, &told["valid"]), (Some(1), &json!(false)));
-    let problems = told["problems"].as_array().expect("a list");
-    let places = problems.iter().map(|problem| {
-        assert_eq!(problem["file"], json!(file));
-        format!("{}:{}", problem["line"], problem["column"])
-    });
-    let expected = PROBLEMS.map(|(part, _)| place(WRONG, part));
-    assert_eq!(places.collect::<Vec<_>>(), expected);
-    let message = problems[2]["message"].as_str().expect("a text");
-    assert!(message.contains("a rate of 0"), "{message}");
-
-    fs::remove_file(site.file()).expect("a file");
-    let (code, told) = check();
-    assert_eq!((code, &told["problems"][0]["line"]), (Some(1), &json!(1)));
-}
-
-/// What it says of each field is held against the pages beside the tables of the configuration.
-#[test]
-fn the_schema_is_printed() {
-    let printed = drip().arg("schema").output().expect("the program runs");
-    assert!(printed.status.success());
-    let schema: Value = serde_json::from_slice(&printed.stdout).expect("JSON");
-    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
-    let property = schema.pointer("/properties/routes/items/properties/max_wait");
-    assert!(property.is_some_and(|it| it["description"].is_string()));
 }
 
 /// A file with five errors, and what each is about.
@@ -270,12 +168,9 @@ fn run_refuses_what_check_refuses() {
     let site = Site::new();
     fs::write(site.file(), WRONG).expect("a file");
     check_all_told(&check(&site.file()), &site.file());
-    let run = drip().args(["run", "-c"]).arg(site.file()).output();
-    check_all_told(&run.expect("the program runs"), &site.file());
-    let run = drip()
-        .current_dir(site.folder())
-        .output()
-        .expect("the program runs");
+    let run = ended(drip().args(["run", "-c"]).arg(site.file()));
+    check_all_told(&run, &site.file());
+    let run = ended(drip().current_dir(site.folder()));
     check_all_told(&run, Path::new("gateway.toml"));
 }
 
@@ -292,108 +187,67 @@ fn a_second_gateway_on_the_same_address_is_refused_by_name() {
             second.admin = taken;
         }
         second.write(&file);
-        let output = drip()
-            .arg("-c")
-            .arg(second.file())
-            .output()
-            .expect("the program runs");
+        let output = ended(drip().arg("-c").arg(second.file()));
         assert_eq!(output.status.code(), Some(1));
         let told = text(&output.stderr);
-        assert!(
-            told.contains(&taken.to_string()),
-            "it names {taken}: {told}"
-        );
+        assert!(told.contains(&taken.to_string()), "names {taken}: {told}");
     }
-    assert_eq!(
-        crate::support::fetch(first.address(), "/?key=a").status,
-        200,
-        "the first goes on"
-    );
+    let status = fetch(first.address(), "/?key=a").status;
+    assert_eq!(status, 200, "the first goes on");
 }
 
 #[test]
 fn a_check_whose_output_cannot_be_written_says_so_and_fails() {
     let site = Site::new();
     site.write(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
-    let full = std::fs::File::options()
-        .write(true)
-        .open("/dev/full")
-        .expect("a device");
-    let checked = drip()
-        .arg("check")
-        .arg("-c")
-        .arg(site.file())
-        .stdout(full)
-        .output();
-    let checked = checked.expect("the program runs");
+    let full = fs::File::options().write(true).open("/dev/full");
+    let full = full.expect("a device");
+    let checked = ended(drip().arg("check").arg(site.file()).stdout(full));
     assert_eq!(checked.status.code(), Some(1));
-    let told = String::from_utf8_lossy(&checked.stderr);
-    assert!(
-        told.starts_with("drip: ") && !told.contains("panicked"),
-        "{told}"
-    );
+    let told = text(&checked.stderr);
+    assert!(told.starts_with("drip: ") && !told.contains("panicked"));
 }
 
 #[test]
 fn a_log_that_has_no_place_is_told_by_check_and_start_before_anything_listens() {
     let site = Site::new();
-    let origin = Origin::start();
-    let zone = one_zone(&origin, "1r/s", "burst = 0");
+    let zone = one_zone(&Origin::start(), "1r/s", "burst = 0");
     fs::write(site.folder().join("file"), "").expect("a file");
-    let secret = "folder-that-nobody-sees";
+    let none = "the folder of this file does not exist; make it, or name another file";
+    let file = "what should be the folder of this file is a file";
     for (name, wrong) in [
-        (
-            "none/a.log",
-            "the folder of this file does not exist; make it, or name another file",
-        ),
-        (
-            "file/a.log",
-            "what should be the folder of this file is a file",
-        ),
+        ("none/a.log", none),
+        ("file/a.log", file),
         (".", "this is a folder; name a file in it"),
-        (
-            "${DRIP_TEST_AP}/a.log",
-            "the folder of this file does not exist; make it, or name another file",
-        ),
+        ("${DRIP_TEST_AP}/a.log", none),
     ] {
-        let text = site.text(&format!("{zone}[log]\naccess = \"{name}\"\n"));
-        fs::write(site.file(), &text).expect("a file");
-        let at = place(&text, &format!("\"{name}\""));
+        let written = site.text(&format!("{zone}[log]\naccess = \"{name}\"\n"));
+        fs::write(site.file(), &written).expect("a file");
+        let at = place(&written, &format!("\"{name}\""));
         // The file may be checked on another machine.
         for (command, status, kind) in [("check", 0, "warning: "), ("run", 1, "")] {
             let mut run = drip();
-            run.env("DRIP_TEST_AP", secret);
-            let ended = run.arg(command).arg(site.file()).output();
-            let ended = ended.expect("the program runs");
+            run.env("DRIP_TEST_AP", "folder-that-nobody-sees");
+            let ended = ended(run.arg(command).arg(site.file()));
             assert_eq!(ended.status.code(), Some(status), "{command} {name}");
-            let said = text_of(&ended);
-            assert_eq!(
-                said,
-                format!("{}:{at}: {kind}access: {wrong}\n", site.file().display())
-            );
+            let says = format!("{}:{at}: {kind}access: {wrong}\n", site.file().display());
+            assert_eq!(text(&ended.stderr), says);
         }
     }
-}
-
-fn text_of(ended: &Output) -> String {
-    text(&ended.stderr)
 }
 
 #[test]
 fn an_access_log_that_cannot_be_opened_shows_no_value_of_the_environment() {
     let site = Site::new();
-    let origin = Origin::start();
-    let rest = one_zone(&origin, "1r/s", "burst = 0");
+    let rest = one_zone(&Origin::start(), "1r/s", "burst = 0");
     // A pipe that nobody reads has a place, and cannot be opened.
     let secret = "pipe-that-nobody-sees";
     make_fifo(site.folder().join(secret));
     site.write(&format!("{rest}[log]\naccess = \"${{DRIP_TEST_AP}}\"\n"));
     let mut run = drip();
-    run.env("DRIP_TEST_AP", secret);
-    let ended = run.arg("-c").arg(site.file()).output();
-    let ended = ended.expect("the program runs");
+    let ended = ended(run.env("DRIP_TEST_AP", secret).arg("-c").arg(site.file()));
     assert_eq!(ended.status.code(), Some(1));
-    let said = text_of(&ended);
+    let said = text(&ended.stderr);
     let told = "log.access \"${DRIP_TEST_AP}\": no program reads this named pipe";
     assert!(said.contains(told) && !said.contains(secret), "{said}");
 }
@@ -406,50 +260,26 @@ fn a_file_that_is_not_there_is_told_with_the_command_that_writes_one() {
         (&[], "`drip init`"),
         (&["run", "mine.toml"], "`drip init mine.toml`"),
     ] {
-        let ended = drip().args(args).current_dir(folder.path()).output();
-        let ended = ended.expect("the program runs");
+        let ended = ended(drip().args(args).current_dir(folder.path()));
         assert_eq!(ended.status.code(), Some(1), "{args:?}");
-        let said = text_of(&ended);
-        let end = format!(
-            "cannot be read: No such file or directory (os error 2); {command} writes one\n"
-        );
+        let end = format!("No such file or directory (os error 2); {command} writes one\n");
+        let said = text(&ended.stderr);
         assert!(said.ends_with(&end), "{said}");
     }
 }
 
+#[cfg(not(feature = "otlp"))]
 #[test]
-fn a_standard_error_whose_reader_has_gone_ends_nothing() {
-    let closed = || {
-        let (reader, writer) = std::io::pipe().expect("a pipe");
-        drop(reader);
-        writer
-    };
-    let mut check = drip();
-    let ended = check
-        .args(["check", "/none.toml"])
-        .stderr(closed())
-        .status();
-    assert_eq!(ended.expect("the program runs").code(), Some(1));
-
-    let origin = Origin::start();
+fn a_build_without_spans_refuses_a_collector_and_says_which_build_has_them() {
     let site = Site::new();
-    site.write(&one_zone(&origin, "100r/s", "burst = 9"));
-    let mut run = drip();
-    let mut gateway = run
-        .arg("-c")
-        .arg(site.file())
-        .stderr(closed())
-        .spawn()
-        .expect("the program runs");
-    crate::support::eventually("it serves", || {
-        std::net::TcpStream::connect(site.address).is_ok()
-    });
-    crate::support::eventually("it is ready", || {
-        std::net::TcpStream::connect(site.admin).is_ok()
-            && crate::support::fetch(site.admin, "/readyz").status == 200
-    });
-    let answer = crate::support::fetch(site.address, "/?key=a");
-    gateway.kill().expect("a process");
-    gateway.wait().expect("a process");
-    assert_eq!(answer.status, 200);
+    let zone = one_zone(&Origin::start(), "5r/s", "burst = 5");
+    for (otlp, status) in [("http://127.0.0.1:4318", 1), ("off", 0)] {
+        site.write(&format!("{zone}[log]\notlp = \"{otlp}\"\n"));
+        let checked = check(&site.file());
+        assert_eq!(checked.status.code(), Some(status), "{otlp}");
+        let said = text(&checked.stderr);
+        let has_remedy =
+            said.contains("otlp: ") && said.contains("cargo install --path . --features otlp");
+        assert_eq!(has_remedy, status == 1, "{said}");
+    }
 }

@@ -7,21 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, fetch, free_address, now};
+use crate::support::{
+    Client, Exchange, Gateway, MS, Origin, eventually, fetch, free_address, now, servers, urls,
+};
 
-fn file(servers: &[SocketAddr], more: &str) -> String {
-    let servers: Vec<String> = servers
-        .iter()
-        .map(|to| format!("\"http://{to}\""))
-        .collect();
-    let servers = servers.join(", ");
-    format!(
-        "[origins.app]\nservers = [{servers}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
-    )
+fn file(addresses: &[SocketAddr], more: &str) -> String {
+    servers(&urls(addresses), more)
 }
 
 fn status(exchange: &mut Exchange, status: u16) -> std::io::Result<()> {
-    exchange.send(format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n").as_bytes())
+    exchange.send(format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n"))
 }
 
 fn answering(code: u16) -> Origin {
@@ -41,7 +36,7 @@ fn servers_of(gateway: &Gateway, sessions: usize) -> HashMap<usize, String> {
         for session in 0..sessions {
             let request =
                 format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: session=s{session}\r\n\r\n");
-            client.send(request.as_bytes());
+            client.send(&request);
             let answer = client.answer();
             assert_eq!(answer.status, 200);
             let before = of_session.insert(session, answer.text());
@@ -115,9 +110,7 @@ fn answers_that_count_take_their_server_out_after_max_fails() {
     let line = gateway.wait_for_line("the server is taken out");
     assert!(line.contains("it answered 503"), "{line}");
     let bad = format!("http://{}", bad.address);
-    let healthy = gateway
-        .metrics()
-        .value("drip_origin_healthy", &[("server", &bad)]);
+    let healthy = gateway.value("drip_origin_healthy", &[("server", &bad)]);
     assert_eq!(healthy, Some(0.0));
 }
 
@@ -146,29 +139,25 @@ fn answers_never_take_out_more_than_half_of_the_servers() {
         let addresses: Vec<SocketAddr> = servers.iter().map(|it| it.address).collect();
         let more = "fail_on = [\"5xx\"]\nmax_fails = 1\nfail_timeout = \"1h\"";
         let gateway = Gateway::start(&file(&addresses, more));
-        let address = gateway.address();
-        let clients: Vec<_> = (0..8)
-            .map(|_| {
-                thread::spawn(move || {
-                    let mut client = Client::connect(address);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let mut client = Client::connect(gateway.address());
                     for _ in 0..20 {
                         client.get("/");
                         let answer = client.answer();
                         // The server's own: drip's have a body.
                         assert_eq!((answer.status, answer.text()), (503, String::new()));
                     }
-                })
-            })
-            .collect();
-        for client in clients {
-            client.join().expect("answers of the servers");
-        }
+                });
+            }
+        });
         let metrics = gateway.metrics();
-        let is_out = |it: &&Origin| {
-            let server = format!("http://{}", it.address);
-            metrics.value("drip_origin_healthy", &[("server", &server)]) == Some(0.0)
+        let is_out = |server: &&String| {
+            metrics.value("drip_origin_healthy", &[("server", server)]) == Some(0.0)
         };
-        assert_eq!(servers.iter().filter(is_out).count(), out, "of {count}");
+        let found = urls(&addresses).iter().filter(is_out).count();
+        assert_eq!(found, out, "of {count}");
     }
 }
 
@@ -190,11 +179,13 @@ fn slow_heads_count_too() {
 #[test]
 fn a_server_that_comes_back_under_load_gets_few_at_first_and_nothing_is_rejected() {
     const CLIENTS: usize = 12;
-    let work = |exchange: &mut Exchange| {
-        thread::sleep(20 * MS);
-        exchange.reply(b"ok")
-    };
-    let (steady, address) = (Origin::answering(work), free_address());
+    let (steady, address) = (
+        Origin::answering(|exchange: &mut Exchange| {
+            thread::sleep(20 * MS);
+            exchange.reply(b"ok")
+        }),
+        free_address(),
+    );
     let server = |address| format!("{{ url = \"http://{address}\", max_in_flight = 8 }}");
     let gateway = Gateway::start(&format!(
         "[origins.app]\nservers = [{}, {}]\nslow_start = \"8s\"\nmax_fails = 1\n\
@@ -202,45 +193,38 @@ fn a_server_that_comes_back_under_load_gets_few_at_first_and_nothing_is_rejected
         server(steady.address),
         server(address)
     ));
-    let stop = Arc::new(AtomicBool::new(false));
-    let to = gateway.address();
-    let clients: Vec<_> = (0..CLIENTS)
-        .map(|_| {
-            let stop = Arc::clone(&stop);
-            thread::spawn(move || {
-                let mut client = Client::connect(to);
+    // How many were at the server at once, and when.
+    let peaks = Arc::<Mutex<Vec<(Instant, usize)>>>::default();
+    let stop = AtomicBool::new(false);
+    let back = thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let mut client = Client::connect(gateway.address());
                 while !stop.load(Ordering::SeqCst) {
                     client.get("/");
                     assert_eq!(client.answer().status, 200);
                 }
-            })
-        })
-        .collect();
-    steady.wait_for(100);
-    // How many were at the server at once, and when.
-    let peaks = Arc::<Mutex<Vec<(Instant, usize)>>>::default();
-    let (here, seen) = (AtomicUsize::new(0), Arc::clone(&peaks));
-    let back = Origin::at(&address.to_string(), move |exchange| {
-        let count = here.fetch_add(1, Ordering::SeqCst) + 1;
-        seen.lock().unwrap().push((now(), count));
-        thread::sleep(20 * MS);
-        here.fetch_sub(1, Ordering::SeqCst);
-        exchange.reply(b"ok")
+            });
+        }
+        steady.wait_for(100);
+        let (here, seen) = (AtomicUsize::new(0), Arc::clone(&peaks));
+        let back = Origin::at(&address.to_string(), move |exchange| {
+            let count = here.fetch_add(1, Ordering::SeqCst) + 1;
+            seen.lock().expect("no panic").push((now(), count));
+            thread::sleep(20 * MS);
+            here.fetch_sub(1, Ordering::SeqCst);
+            exchange.reply(b"ok")
+        });
+        let highest = || peaks.lock().expect("no panic").iter().map(|it| it.1).max();
+        // Twelve clients over two servers with equal weights.
+        eventually("it gets its share", || highest() >= Some(5));
+        stop.store(true, Ordering::SeqCst);
+        back
     });
-    let highest = || peaks.lock().unwrap().iter().map(|it| it.1).max();
-    // Twelve clients over two servers with equal weights.
-    eventually("it gets its share", || highest() >= Some(5));
-    stop.store(true, Ordering::SeqCst);
-    for client in clients {
-        client.join().expect("200 for each request");
-    }
     assert!(back.arrivals().len() > 20);
-    let peaks = peaks.lock().unwrap();
-    let first = peaks[0].0;
-    let early = peaks
-        .iter()
-        .filter(|it| it.0 < first + Duration::from_secs(1));
-    let early = early.map(|it| it.1).max();
+    let peaks = peaks.lock().expect("no panic");
+    let second = peaks[0].0 + Duration::from_secs(1);
+    let early = peaks.iter().filter(|it| it.0 < second).map(|it| it.1).max();
     // In the first second of eight one at a time; more if the machine stood still for a while before.
     assert!(early <= Some(3), "{early:?}");
 }

@@ -1,19 +1,15 @@
 //! Clients that a route lets in or not, by their networks.
 
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
-use std::process::Stdio;
 
-use crate::support::{Client, Gateway, Origin, Site, drip, eventually, fetch, whole_lines};
+use crate::gateway::check::{self, check};
+use crate::support::{Gateway, Origin, eventually, fetch, fetch_with, over_unix, whole_lines};
 
 /// The status for a client with this address, behind a trusted proxy.
 fn status(to: SocketAddr, client: &str, target: &str) -> u16 {
-    let mut connection = Client::connect(to);
-    let head = format!("GET {target} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {client}\r\n\r\n");
-    connection.send(head.as_bytes());
-    connection.answer().status
+    fetch_with(to, target, &format!("X-Forwarded-For: {client}\r\n")).status
 }
 
 fn text(origin: &Origin, route: &str) -> String {
@@ -63,18 +59,13 @@ fn a_client_that_may_not_come_gets_403_and_costs_its_limits_nothing() {
 
 #[test]
 fn a_client_on_a_socket_file_is_in_no_network() {
+    let origin = Origin::start();
     for (rules, expected) in [
-        ("deny = [\"0.0.0.0/0\", \"::/0\"]\n", "HTTP/1.1 200"),
-        ("allow = [\"0.0.0.0/0\", \"::/0\"]\n", "HTTP/1.1 403"),
+        ("deny = [\"0.0.0.0/0\", \"::/0\"]\n", "HTTP/1.0 200"),
+        ("allow = [\"0.0.0.0/0\", \"::/0\"]\n", "HTTP/1.0 403"),
     ] {
-        let origin = Origin::start();
         let (_gateway, socket) = Gateway::start_with_unix_socket(&text(&origin, rules));
-        let mut stream = UnixStream::connect(socket).expect("a connection");
-        stream
-            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-            .expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
+        let answer = over_unix(&socket, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
         assert!(answer.starts_with(expected), "{rules}: {answer}");
     }
 }
@@ -82,19 +73,16 @@ fn a_client_on_a_socket_file_is_in_no_network() {
 #[test]
 fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong() {
     let origin = Origin::start();
-    let site = Site::new();
-    let partners = site.folder().join("partners.txt");
     let mut many = String::from("# partners\n\n");
     for nth in 0..100_000u32 {
         let [_, b, c, d] = (nth * 16).to_be_bytes();
         writeln!(many, "100.{b}.{c}.{d}/30").expect("text");
     }
-    std::fs::write(&partners, &many).expect("a file");
-    site.write(&text(&origin, "allow = { file = \"partners.txt\" }\n"));
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
-    let to = gateway.address();
-    let is_let_in = |client: &str| match status(to, client, "/") {
+    let rules = text(&origin, "allow = { file = \"partners.txt\" }\n");
+    let gateway = Gateway::start_beside(&[("partners.txt", &many)], &rules);
+    let partners = gateway.site.folder().join("partners.txt");
+    let write = |text: &str| fs::write(&partners, text).expect("a file");
+    let is_let_in = |client: &str| match status(gateway.address(), client, "/") {
         200 | 429 => true,
         403 => false,
         other => panic!("{other}"),
@@ -109,33 +97,25 @@ fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong()
     ] {
         assert_eq!(is_let_in(client), expected, "{client}");
     }
-    std::fs::write(&partners, "\u{feff}192.0.2.0/24 # since May\r\n").expect("a file");
+    write("\u{feff}192.0.2.0/24 # since May\r\n");
     eventually("the new file is in force", || is_let_in("192.0.2.1"));
     assert!(!is_let_in("100.0.0.0"));
     gateway.wait_for_line("networks file partners.txt content changed");
 
-    std::fs::write(&partners, "192.0.2.0/24\n10.0.0.0/33\n").expect("a file");
+    write("192.0.2.0/24\n10.0.0.0/33\n");
     let line = gateway.wait_for_line("partners.txt, line 2");
     assert!(line.contains("10.0.0.0/33"), "{line}");
     assert!(is_let_in("192.0.2.1"));
-    let checked = drip()
-        .args(["check", "--config"])
-        .arg(gateway.site.file())
-        .stdout(Stdio::piped())
-        .output()
-        .expect("drip");
-    let told = String::from_utf8_lossy(&checked.stdout).into_owned()
-        + &String::from_utf8_lossy(&checked.stderr);
-    assert!(
-        !checked.status.success() && told.contains("partners.txt, line 2"),
-        "{told}"
-    );
+    let checked = check(&gateway.site.file());
+    let told = check::text(&checked.stderr);
+    assert!(!checked.status.success(), "{told}");
+    assert!(told.contains("partners.txt, line 2"), "{told}");
     // A file that is gone is no reason to let everyone in, nor to stop.
-    std::fs::remove_file(&partners).expect("a file");
+    fs::remove_file(&partners).expect("a file");
     gateway.wait_for_line("cannot be read");
     assert!(is_let_in("192.0.2.1") && !is_let_in("100.0.0.0"));
     // An empty list is right, and perhaps a mistake.
-    std::fs::write(&partners, "# nobody\n").expect("a file");
+    write("# nobody\n");
     gateway.wait_for_line("partners.txt has no network, so this list names no client");
     eventually("nobody is let in", || !is_let_in("192.0.2.1"));
 }
@@ -143,27 +123,21 @@ fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong()
 #[test]
 fn a_file_of_trusted_proxies_is_read_again_when_it_changes() {
     let origin = Origin::start();
-    let site = Site::new();
-    let proxies = site.folder().join("proxies.txt");
-    std::fs::write(&proxies, "192.0.2.0/24\nunix:\n").expect("a file");
     let of_file = "trusted_proxies = { file = \"proxies.txt\" }";
-    let file = text(&origin, "allow = [\"10.0.0.0/8\"]\n");
-    site.write(&file.replace("trusted_proxies = [\"127.0.0.1\"]", of_file));
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
-    let to = gateway.address();
-    let is_believed = || status(to, "10.0.0.1", "/") != 403;
+    let rules = text(&origin, "allow = [\"10.0.0.0/8\"]\n");
+    let rules = rules.replace("trusted_proxies = [\"127.0.0.1\"]", of_file);
+    let gateway = Gateway::start_beside(&[("proxies.txt", "192.0.2.0/24\nunix:\n")], &rules);
+    let proxies = gateway.site.folder().join("proxies.txt");
+    let write = |text: &str| fs::write(&proxies, text).expect("a file");
+    let is_believed = || status(gateway.address(), "10.0.0.1", "/") != 403;
     assert!(!is_believed());
-    std::fs::write(&proxies, "# all of this host\n127.0.0.0/8\n").expect("a file");
+    write("# all of this host\n127.0.0.0/8\n");
     eventually("the new file is in force", is_believed);
     gateway.wait_for_line("networks file proxies.txt content changed");
-    std::fs::write(&proxies, "unix\n").expect("a file");
+    write("unix\n");
     let line = gateway.wait_for_line("proxies.txt, line 1");
     assert!(line.contains("socket files"), "{line}");
     assert!(is_believed());
-    std::fs::remove_file(&proxies).expect("a file");
-    gateway.wait_for_line("cannot be read");
-    assert!(is_believed());
-    std::fs::write(&proxies, "192.0.2.1\n").expect("a file");
+    write("192.0.2.1\n");
     eventually("it is back", || !is_believed());
 }

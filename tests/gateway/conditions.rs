@@ -1,8 +1,9 @@
 //! Routes that look at more of a request than its path: `match`, `listen`, groups of a regular expression.
 
+use std::fs;
 use std::net::SocketAddr;
 
-use crate::support::{Client, Exchange, Gateway, Origin, free_address};
+use crate::support::{Exchange, Gateway, Origin, Site, exchange, free_address, start_drip, zone};
 
 /// An origin that answers with the field `x-place` that its route sets.
 fn telling() -> Origin {
@@ -13,9 +14,8 @@ fn telling() -> Origin {
 }
 
 fn place(to: SocketAddr, target: &str, fields: &str) -> String {
-    let mut client = Client::connect(to);
-    client.send(format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n{fields}\r\n").as_bytes());
-    client.answer().text()
+    let fields = format!("Host: a.test\r\n{fields}");
+    exchange(to, format!("GET {target} HTTP/1.1\r\n{fields}\r\n")).text()
 }
 
 fn routes(origin: &Origin, routes: &[(&str, &str)]) -> String {
@@ -32,6 +32,8 @@ fn routes(origin: &Origin, routes: &[(&str, &str)]) -> String {
 #[test]
 fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
     let origin = telling();
+    let both = "match = { \"header:x-version\" = \"2\", \"cookie:beta\" = \"regex:^on\" }";
+    let host = "host = \"a.test\"\nmatch = { \"query:host\" = \"1\" }";
     let gateway = Gateway::start(&routes(
         &origin,
         &[
@@ -39,15 +41,13 @@ fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
             ("/", "match = { \"header:X-Version\" = \"2\" }"),
             ("/", "match = { \"query:debug\" = \"\" }"),
             ("/", "match = { \"cookie:beta\" = \"regex:^on\" }"),
-            (
-                "/",
-                "match = { \"header:x-version\" = \"2\", \"cookie:beta\" = \"regex:^on\" }",
-            ),
-            ("/", "host = \"a.test\"\nmatch = { \"query:host\" = \"1\" }"),
+            ("/", both),
+            ("/", host),
             ("/long/", ""),
         ],
     ));
     let to = gateway.address();
+    let all = "X-Version: 2\r\nCookie: beta=on\r\n";
     for (target, fields, expected) in [
         ("/", "", "0"),
         ("/", "X-Version: 2\r\n", "1"),
@@ -60,16 +60,15 @@ fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
         ("/", "Cookie: a=b; beta=off\r\n", "0"),
         // Equal in number: the first in the file.
         ("/?debug", "X-Version: 2\r\n", "1"),
-        ("/?debug", "X-Version: 2\r\nCookie: beta=on\r\n", "4"),
+        ("/?debug", all, "4"),
         // The host goes before conditions, the path before the host.
-        ("/?host=1", "X-Version: 2\r\nCookie: beta=on\r\n", "5"),
-        ("/long/x?host=1", "X-Version: 2\r\nCookie: beta=on\r\n", "6"),
+        ("/?host=1", all, "5"),
+        ("/long/x?host=1", all, "6"),
     ] {
         assert_eq!(place(to, target, fields), expected, "{target} {fields}");
     }
-    let metrics = gateway.metrics();
     let labels = [("route", "/ header:x-version=2"), ("code", "200")];
-    assert_eq!(metrics.count("drip_requests_total", &labels), 2);
+    assert_eq!(gateway.count("drip_requests_total", &labels), 2);
 }
 
 #[test]
@@ -110,21 +109,12 @@ fn what_an_untrusted_client_says_of_its_origin_meets_no_condition() {
 fn a_route_can_be_of_one_address() {
     let origin = telling();
     let internal = free_address();
-    let text = routes(
-        &origin,
-        &[
-            ("/", ""),
-            ("/", "listen = \"internal\""),
-            ("/admin/", "listen = \"internal\""),
-        ],
-    );
-    let site = crate::support::Site::new();
-    let file = site.text(&text).replacen(
-        "listen = [",
-        &format!("listen = [{{ address = \"{internal}\", name = \"internal\" }}, "),
-        1,
-    );
-    std::fs::write(site.file(), file).expect("a file");
+    let listen = "listen = \"internal\"";
+    let text = routes(&origin, &[("/", ""), ("/", listen), ("/admin/", listen)]);
+    let site = Site::new();
+    let second = format!("listen = [{{ address = \"{internal}\", name = \"internal\" }}, ");
+    let file = site.text(&text).replacen("listen = [", &second, 1);
+    fs::write(site.file(), file).expect("a file");
     let gateway = Gateway::run(site);
     gateway.wait_until_ready();
     let public = gateway.address();
@@ -141,18 +131,13 @@ fn a_route_can_be_of_one_address() {
 #[test]
 fn groups_of_the_path_are_keys_and_values_of_fields() {
     let origin = telling();
-    let text = format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n\
-         [zones.user]\nkey = \"$path_user\"\nrate = \"1r/h\"\n\
-         [zones.second]\nkey = \"$path_2\"\nrate = \"1r/h\"\n\
-         [[routes]]\npath = 'regex:^/u/(?<user>[0-9]+)(/x)?'\norigin = \"app\"\n\
-         limits = [{{ zone = \"user\", burst = 0 }}, {{ zone = \"second\", burst = 1, nodelay = true }}]\n\
-         request_headers = {{ x-place = \"$path_user-$path_2-$path_none\" }}\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"user\", burst = 0 }}]\n\
-         request_headers = {{ x-place = \"$path_user\" }}\n",
-        origin.address
-    );
-    let gateway = Gateway::start(&text);
+    let zones = zone("user", "$path_user", "1r/h") + &zone("second", "$path_2", "1r/h");
+    let groups = "limits = [{ zone = \"user\", burst = 0 }, { zone = \"second\", burst = 1, nodelay = true }]\n\
+         request_headers = { x-place = \"$path_user-$path_2-$path_none\" }";
+    let others = "limits = [{ zone = \"user\", burst = 0 }]\n\
+         request_headers = { x-place = \"$path_user\" }";
+    let path = "regex:^/u/(?<user>[0-9]+)(/x)?";
+    let gateway = start_drip(&origin, &zones, &[(path, groups), ("/", others)]);
     let to = gateway.address();
     assert_eq!(place(to, "/u/12/x", ""), "12-/x-");
     assert_eq!(place(to, "/u/%31%32/x", ""), "Too many requests\n");

@@ -1,42 +1,22 @@
 //! `[routes.cors]`: what browsers ask, and what they need to show a script the response.
 
-use std::fmt::Write;
-
-use crate::support::{Answer, Client, Gateway, Origin};
+use crate::support::{Answer, Gateway, Origin, exchange, start_drip, zone};
 
 const SITE: &str = "https://app.example";
 
 fn gateway(origin: &Origin, cors: &str) -> Gateway {
-    Gateway::start(&format!(
-        r#"
-[origins.app]
-servers = ["http://{}"]
-
-[zones.all]
-key  = "all"
-rate = "1r/h"
-
-[[routes]]
-path    = "/"
-methods = ["GET", "PUT"]
-origin  = "app"
-limits  = [{{ zone = "all", burst = 0 }}]
-
-[routes.cors]
-{cors}
-"#,
-        origin.address
-    ))
+    let limits = "methods = [\"GET\", \"PUT\"]\nlimits = [{ zone = \"all\", burst = 0 }]";
+    let route = format!("{limits}\n[routes.cors]\n{cors}");
+    start_drip(origin, &zone("all", "all", "1r/h"), &[("/", &route)])
 }
 
 fn ask(gateway: &Gateway, method: &str, fields: &[(&str, &str)]) -> Answer {
-    let mut client = Client::connect(gateway.address());
-    let mut head = format!("{method} /a HTTP/1.1\r\nHost: a.test\r\n");
-    for (name, value) in fields {
-        write!(head, "{name}: {value}\r\n").expect("a text");
-    }
-    client.send(format!("{head}\r\n").as_bytes());
-    client.answer()
+    let fields = fields
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"));
+    let fields: String = fields.collect();
+    let head = format!("{method} /a HTTP/1.1\r\nHost: a.test\r\n{fields}\r\n");
+    exchange(gateway.address(), head)
 }
 
 fn preflight(gateway: &Gateway, site: &str) -> Answer {

@@ -1,6 +1,10 @@
 //! Which keys are remembered, and for how long.
 
-use crate::support::{Answer, Client, Gateway, Origin, SOON, fetch, now, one_zone};
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{Answer, Client, Gateway, Origin, all_pass, eventually, fetch, one_zone};
 
 fn gateway(origin: &Origin, rate: &str, limit: &str, zone: &str) -> Gateway {
     let file = one_zone(origin, rate, limit)
@@ -14,48 +18,27 @@ fn ask(gateway: &Gateway, key: &str) -> Answer {
 }
 
 fn keys(gateway: &Gateway, state: &str) -> i64 {
-    gateway
-        .metrics()
-        .count("drip_zone_keys", &[("zone", "z"), ("state", state)])
+    gateway.count("drip_zone_keys", &[("zone", "z"), ("state", state)])
 }
 
 fn evictions(gateway: &Gateway, reason: &str) -> i64 {
-    gateway.metrics().count(
-        "drip_zone_evictions_total",
-        &[("zone", "z"), ("reason", reason)],
-    )
-}
-
-/// A key is parked 2 s after its last use, and forgotten 1 s later at the earliest.
-fn wait_long_until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = now() + SOON + SOON;
-    while !is_so() {
-        assert!(now() < deadline, "waited in vain for this: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let labels = [("zone", "z"), ("reason", reason)];
+    gateway.count("drip_zone_evictions_total", &labels)
 }
 
 #[test]
 fn a_key_with_waiters_is_never_forgotten() {
     let origin = Origin::start();
     let gateway = gateway(&origin, "1r/s", "burst = 2", "max_keys = 2");
-    let mut waiting: Vec<_> = (0..3)
-        .map(|_| Client::ask(gateway.address(), "/?key=a"))
-        .collect();
+    let mut waiting = [(); 3].map(|()| Client::ask(gateway.address(), "/?key=a"));
     gateway.wait_for_depth(2);
     for newcomer in ["b", "c", "d"] {
-        assert_eq!(
-            ask(&gateway, newcomer).status,
-            200,
-            "each takes the room of the one before, which does not wait"
-        );
+        // Each takes the room of the one before, which does not wait.
+        assert_eq!(ask(&gateway, newcomer).status, 200);
     }
-    assert_eq!(ask(&gateway, "a").status, 429, "a is remembered, and full");
-    assert!(
-        waiting
-            .iter_mut()
-            .all(|client| client.answer().status == 200)
-    );
+    let of_a = ask(&gateway, "a").status;
+    assert_eq!(of_a, 429, "a is remembered, and full");
+    all_pass(&mut waiting);
     assert_eq!(evictions(&gateway, "lru"), 2);
 }
 
@@ -64,31 +47,19 @@ fn a_newcomer_gets_503_where_every_key_has_waiters() {
     let origin = Origin::start();
     let gateway = gateway(&origin, "1r/s", "burst = 1", "max_keys = 2");
     let targets = ["/?key=a", "/?key=a", "/?key=b", "/?key=b"];
-    let mut waiting: Vec<_> = targets
-        .iter()
-        .map(|target| Client::ask(gateway.address(), target))
-        .collect();
+    let mut waiting = targets.map(|target| Client::ask(gateway.address(), target));
     gateway.wait_for_depth(2);
     let newcomer = ask(&gateway, "c");
     assert_eq!(newcomer.status, 503);
     assert!(newcomer.number("retry-after") >= 1);
     let full = [("zone", "z"), ("reason", "keys")];
-    assert_eq!(
-        gateway.metrics().count("drip_zone_rejections_total", &full),
-        1
-    );
-    assert!(
-        waiting
-            .iter_mut()
-            .all(|client| client.answer().status == 200)
-    );
-    assert_eq!(
-        ask(&gateway, "c").status,
-        200,
-        "now that nobody waits there is room"
-    );
+    assert_eq!(gateway.count("drip_zone_rejections_total", &full), 1);
+    all_pass(&mut waiting);
+    // Now that nobody waits there is room.
+    assert_eq!(ask(&gateway, "c").status, 200);
 }
 
+/// A key is parked 2 s after its last use, and forgotten 1 s later at the earliest.
 #[test]
 fn a_drained_key_is_forgotten_after_idle_timeout() {
     let origin = Origin::start();
@@ -96,40 +67,35 @@ fn a_drained_key_is_forgotten_after_idle_timeout() {
     for key in ["a", "b", "c"] {
         assert_eq!(ask(&gateway, key).status, 200);
     }
-    wait_long_until("the three keys are shown", || {
-        gateway.zone("drip_zone_keys") == 3
-    });
-    wait_long_until("nothing is remembered", || {
-        gateway.zone("drip_zone_keys") == 0
-    });
-    assert_eq!(evictions(&gateway, "idle"), 3);
-    assert_eq!(evictions(&gateway, "lru"), 0);
+    for count in [3, 0] {
+        eventually("so many are remembered", || {
+            gateway.zone("drip_zone_keys") == count
+        });
+    }
+    assert_eq!(
+        (evictions(&gateway, "idle"), evictions(&gateway, "lru")),
+        (3, 0)
+    );
 }
 
 #[test]
 fn a_parked_key_keeps_its_debt_whatever_idle_timeout_says() {
     let origin = Origin::start();
-    let gateway = gateway(
-        &origin,
-        "1r/m",
-        "burst = 1, nodelay = true",
-        "idle_timeout = \"1s\"",
-    );
-    assert_eq!(ask(&gateway, "a").number("x-ratelimit-remaining"), 1);
-    assert_eq!(ask(&gateway, "a").number("x-ratelimit-remaining"), 0);
-    wait_long_until("the key is parked", || {
+    let limit = "burst = 1, nodelay = true";
+    let gateway = gateway(&origin, "1r/m", limit, "idle_timeout = \"1s\"");
+    for remaining in [1, 0] {
+        let answer = ask(&gateway, "a");
+        assert_eq!(answer.number("x-ratelimit-remaining"), remaining);
+    }
+    eventually("the key is parked", || {
         keys(&gateway, "parked") == 1 && keys(&gateway, "active") == 0
     });
     // Long enough for a sweep that would forget it if it were drained.
-    std::thread::sleep(std::time::Duration::from_millis(1200));
+    thread::sleep(Duration::from_millis(1200));
     assert_eq!(keys(&gateway, "parked"), 1);
     let rejected = ask(&gateway, "a");
     assert_eq!(rejected.status, 429);
-    assert!(
-        (50..60).contains(&rejected.number("retry-after")),
-        "{:?}",
-        rejected.head
-    );
+    assert!((50..60).contains(&rejected.number("retry-after")));
     assert_eq!(evictions(&gateway, "idle"), 0);
 }
 
@@ -142,14 +108,14 @@ fn a_zone_made_smaller_than_its_waiting_keys_shrinks_once_they_leave() {
         Client::ask(gateway.address(), &format!("/?key={key}"))
     });
     gateway.wait_for_depth(5);
-    let file = std::fs::read_to_string(gateway.site.file()).expect("a file");
+    let file = fs::read_to_string(gateway.site.file()).expect("a file");
     let smaller = file.replace("max_keys = 10", "max_keys = 2");
-    std::fs::write(gateway.site.file(), smaller).expect("a file");
+    fs::write(gateway.site.file(), smaller).expect("a file");
     gateway.wait_for_line("the changed file is in force");
     assert_eq!(ask(&gateway, "f").status, 503, "there is no room");
     assert_eq!(gateway.zone("drip_zone_queue_depth"), 5);
     drop(waiting);
-    wait_long_until("two keys are left", || {
+    eventually("two keys are left", || {
         keys(&gateway, "active") + keys(&gateway, "parked") == 2
     });
     assert_eq!(evictions(&gateway, "lru"), 3);

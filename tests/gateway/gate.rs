@@ -9,7 +9,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::support::{
-    Client, Gateway, MS, Origin, best_of_three, eventually, fetch, half_alone, now,
+    Client, Gateway, HoldingOrigin, MS, Origin, all_pass, best_of_three, eventually, fetch,
+    half_alone, now, statuses,
 };
 
 /// A file whose origin has a gate that the keys of `$arg_key` share, if `share` is true.
@@ -66,12 +67,9 @@ fn order(origin: &Origin, attempt: usize) -> String {
     of_this.filter_map(|it| it.target.chars().last()).collect()
 }
 
-fn statuses(clients: &mut [Client]) -> Vec<u16> {
-    clients.iter_mut().map(|it| it.answer().status).collect()
-}
-
-fn gauge(gateway: &Gateway, name: &str) -> i64 {
-    gateway.metrics().count(name, &[("origin", "app")])
+fn rejected(gateway: &Gateway, reason: &str) -> i64 {
+    let labels = [("origin", "app"), ("reason", reason)];
+    gateway.count("drip_origin_rejections_total", &labels)
 }
 
 /// Also a request that need not wait is charged to its key.
@@ -85,7 +83,7 @@ fn keys_of_one_instant_leave_as_the_worked_example_says() {
         let targets = keyed("aaaaaabbcc", attempt);
         let mut clients = connect(&gateway, targets.len());
         ask(&mut clients, &targets, 3 * MS);
-        assert!(statuses(&mut clients).iter().all(|status| *status == 200));
+        all_pass(&mut clients);
         // The last slot is over, so the next attempt finds an idle gate.
         thread::sleep(100 * MS);
         match order(&origin, attempt).as_str() {
@@ -96,90 +94,6 @@ fn keys_of_one_instant_leave_as_the_worked_example_says() {
 }
 
 #[test]
-fn a_costly_request_into_an_idle_gate_is_not_for_nothing() {
-    let origin = Origin::start();
-    let route = "cost = { header = \"x-cost\", default = 1, max = 64 }";
-    let gate = "rate = \"100r/s\"\nshare = \"key\"";
-    let file = format!(
-        "trusted_proxies = [\"127.0.0.1\"]\n{}",
-        with_route(&origin, gate, route)
-    );
-    let gateway = Gateway::start(&file);
-    best_of_three(|attempt| {
-        let targets = keyed("aaaabbbb", attempt);
-        let mut clients = connect(&gateway, targets.len());
-        let costly = format!(
-            "GET {} HTTP/1.1\r\nHost: a\r\nX-Cost: 64\r\n\r\n",
-            targets[0]
-        );
-        clients[0].send(costly.as_bytes());
-        // It passes at once, and the others come while its 640 ms last.
-        assert_eq!(clients[0].answer().status, 200);
-        ask(&mut clients[1..], &targets[1..], 3 * MS);
-        assert!(
-            statuses(&mut clients[1..])
-                .iter()
-                .all(|status| *status == 200)
-        );
-        thread::sleep(10 * MS);
-        match order(&origin, attempt).as_str() {
-            "abbbbaaa" => Ok(()),
-            order => Err(format!("they left as {order}")),
-        }
-    });
-}
-
-#[test]
-fn classes_share_by_weight_and_their_keys_within_them() {
-    let origin = Origin::start();
-    let gate = "rate = \"50r/s\"\nshare = \"key\"\nqueue_timeout = \"60s\"\n\
-                classes = { interactive = 8, batch = 1 }";
-    let text = with_route(&origin, gate, "class = \"batch\"")
-        + "[[routes]]\npath = \"/i/\"\norigin = \"app\"\n";
-    let gateway = Gateway::start(&text);
-    // Of the batch there are more, and they come first.
-    let target = |nth: usize| match nth {
-        0..60 => format!("/b/{nth}?key={}", nth % 2),
-        _ => format!("/i/{nth}?key={}", nth % 2),
-    };
-    let targets: Vec<String> = (0..110).map(target).collect();
-    let mut clients = connect(&gateway, targets.len());
-    ask(&mut clients, &targets, Duration::ZERO);
-    assert!(statuses(&mut clients).iter().all(|status| *status == 200));
-    // While all wait: from when the last has come until the interactive ones have left.
-    let arrivals = origin.arrivals();
-    let classes: Vec<char> = arrivals
-        .iter()
-        .filter_map(|it| it.target.chars().nth(1))
-        .collect();
-    let last = classes
-        .iter()
-        .rposition(|class| *class == 'i')
-        .expect("some");
-    let (interactive, batch) = classes[last - 44..=last]
-        .iter()
-        .fold((0, 0), |(i, b), class| {
-            if *class == 'i' {
-                (i + 1, b)
-            } else {
-                (i, b + 1)
-            }
-        });
-    assert!(
-        (38..=42).contains(&interactive),
-        "{interactive} and {batch}: {classes:?}"
-    );
-    let keys = |class: &str, key: &str| {
-        let arrived = arrivals[..=last].iter();
-        arrived
-            .filter(|it| it.target.starts_with(class) && it.target.ends_with(key))
-            .count()
-    };
-    assert!(keys("/i", "0").abs_diff(keys("/i", "1")) <= 2);
-    assert!(keys("/b", "0").abs_diff(keys("/b", "1")) <= 2);
-}
-
-#[test]
 fn without_share_they_leave_in_the_order_in_which_they_came() {
     let origin = Origin::start();
     let gateway = Gateway::start(&gated(&origin, "rate = \"20r/s\"", false));
@@ -187,7 +101,7 @@ fn without_share_they_leave_in_the_order_in_which_they_came() {
         let targets = keyed("xaaabc", attempt);
         let mut clients = connect(&gateway, targets.len());
         ask(&mut clients, &targets, 3 * MS);
-        assert!(statuses(&mut clients).iter().all(|status| *status == 200));
+        all_pass(&mut clients);
         match order(&origin, attempt).as_str() {
             "xaaabc" => Ok(()),
             order => Err(format!("they left as {order}")),
@@ -221,28 +135,21 @@ fn a_lone_flood_takes_half_of_max_queue_and_is_told_when_to_come_again() {
     assert_eq!(fetch(gateway.address(), "/?key=x").status, 200);
     let mut flood = connect(&gateway, 10);
     ask(&mut flood, &vec!["/?key=flood".to_owned(); 10], MS);
-    eventually("ten wait", || {
-        gauge(&gateway, "drip_origin_queue_depth") == 10
-    });
+    gateway.wait_at_gate(10);
     for _ in 0..6 {
         let answer = fetch(gateway.address(), "/?key=flood");
         assert_eq!(answer.status, 429);
-        let after = answer.field("retry-after").expect("it");
-        let after: u64 = after.parse().expect("a number");
-        assert!((20..=60).contains(&after), "{after}");
+        assert!((20..=60).contains(&answer.number("retry-after")));
         let remaining = answer.field("x-ratelimit-remaining");
         assert_eq!(remaining, None, "the route has no limits");
     }
     // Another key still has room.
-    let mut other = Client::connect(gateway.address());
-    other.get("/?key=other");
-    eventually("eleven wait", || {
-        gauge(&gateway, "drip_origin_queue_depth") == 11
-    });
-    let metrics = gateway.metrics();
-    let reason = |reason| [("origin", "app"), ("reason", reason)];
-    let rejected = |why| metrics.count("drip_origin_rejections_total", &reason(why));
-    assert_eq!((rejected("queue"), rejected("max_queue")), (6, 0));
+    let _other = Client::ask(gateway.address(), "/?key=other");
+    gateway.wait_at_gate(11);
+    assert_eq!(
+        (rejected(&gateway, "queue"), rejected(&gateway, "max_queue")),
+        (6, 0)
+    );
 }
 
 #[test]
@@ -252,35 +159,22 @@ fn a_full_queue_is_503_for_everybody() {
     let gateway = Gateway::start(&gated(&origin, gate, false));
     let mut clients = connect(&gateway, 4);
     ask(&mut clients, &keyed("xabc", 0), MS);
-    eventually("three wait", || {
-        gauge(&gateway, "drip_origin_queue_depth") == 3
-    });
+    gateway.wait_at_gate(3);
     let answer = fetch(gateway.address(), "/?key=d");
     assert_eq!(answer.status, 503);
-    let after: u64 = answer
-        .field("retry-after")
-        .expect("it")
-        .parse()
-        .expect("a number");
-    assert!((50..=60).contains(&after), "{after}");
+    assert!((50..=60).contains(&answer.number("retry-after")));
 }
 
 #[test]
 fn who_waits_too_long_gets_503_and_its_turn_in_the_zone_back() {
-    let origin = Origin::answering(|exchange| {
-        if exchange.target() == "/held" {
-            thread::sleep(Duration::from_secs(8));
-        }
-        exchange.reply(b"ok")
-    });
-    let gate = "max_in_flight = 1\nqueue_timeout = \"300ms\"";
+    let held = HoldingOrigin::of("held");
+    let gate = "max_in_flight = 1\nqueue_timeout = \"200ms\"";
     let route = "limits = [{ zone = \"slow\", burst = 0 }]";
-    let text = with_route(&origin, gate, route) + "[zones.slow]\nkey = \"all\"\nrate = \"1r/m\"\n";
+    let zone = "[zones.slow]\nkey = \"all\"\nrate = \"1r/m\"\n";
+    let text = with_route(&held.origin, gate, route) + zone;
     let gateway = Gateway::start(&text);
     let _held = Client::ask(gateway.address(), "/held");
-    eventually("the request is at the origin", || {
-        gauge(&gateway, "drip_origin_in_flight") == 1
-    });
+    held.origin.wait_for(1);
     // The zone is full now, and the gate is not asked.
     assert_eq!(fetch(gateway.address(), "/").status, 429);
     let text = text.replace("burst = 0", "burst = 1, nodelay = true");
@@ -292,51 +186,30 @@ fn who_waits_too_long_gets_503_and_its_turn_in_the_zone_back() {
         // Each takes the zone's last turn, and gives it back.
         assert_eq!(fetch(gateway.address(), "/").status, 503);
     }
-    let metrics = gateway.metrics();
-    let labels = [("origin", "app"), ("reason", "timeout")];
-    assert!(metrics.count("drip_origin_rejections_total", &labels) >= 4);
-    assert_eq!(
-        metrics.count(
-            "drip_zone_requests_total",
-            &[("zone", "slow"), ("status", "passed")]
-        ),
-        1
-    );
+    assert!(rejected(&gateway, "timeout") >= 4);
+    let passed = [("zone", "slow"), ("status", "passed")];
+    assert_eq!(gateway.count("drip_zone_requests_total", &passed), 1);
 }
 
 #[test]
 fn a_hopeless_request_is_charged_nowhere() {
     let origin = Origin::start();
     let gate = "rate = \"1r/m\"\nqueue_timeout = \"1h\"";
-    let route = "max_wait = \"10s\"\nlimits = [{ zone = \"key\", burst = 5, nodelay = true }]\nheaders = [\"x-ratelimit\", \"ratelimit\"]";
+    let route = "max_wait = \"10s\"\nlimits = [{ zone = \"key\", burst = 5, nodelay = true }]";
     let gateway = Gateway::start(&with_route(&origin, gate, route));
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
     let answer = fetch(gateway.address(), "/?key=a");
     assert_eq!(answer.status, 429);
-    let number = |name| {
-        answer
-            .field(name)
-            .expect("it")
-            .parse::<u64>()
-            .expect("a number")
-    };
-    assert!((40..=50).contains(&number("retry-after")));
-    assert!((40..=50).contains(&number("x-ratelimit-retry-after")));
-    assert_eq!(number("x-ratelimit-remaining"), 0);
-    let metrics = gateway.metrics();
+    assert!((40..=50).contains(&answer.number("retry-after")));
+    assert!((40..=50).contains(&answer.number("x-ratelimit-retry-after")));
+    assert_eq!(answer.number("x-ratelimit-remaining"), 0);
     let of_zone = |status| {
-        metrics.count(
-            "drip_zone_requests_total",
-            &[("zone", "key"), ("status", status)],
-        )
+        let labels = [("zone", "key"), ("status", status)];
+        gateway.count("drip_zone_requests_total", &labels)
     };
-    assert_eq!(
-        (of_zone("passed"), of_zone("rejected_elsewhere")),
-        (1, 0),
-        "the zone was not asked"
-    );
-    let labels = [("origin", "app"), ("reason", "max_wait")];
-    assert_eq!(metrics.count("drip_origin_rejections_total", &labels), 1);
+    let asked = (of_zone("passed"), of_zone("rejected_elsewhere"));
+    assert_eq!(asked, (1, 0), "the zone was not asked");
+    assert_eq!(rejected(&gateway, "max_wait"), 1);
 }
 
 #[test]
@@ -350,22 +223,17 @@ fn the_file_changes_while_requests_wait_and_none_is_lost() {
         client.get(&target);
         // One after the other, whichever worker has it.
         eventually("it is there", || {
-            origin.arrivals().len() == 1 && gauge(&gateway, "drip_origin_queue_depth") == waiting
+            origin.arrivals().len() == 1 && gateway.count("drip_origin_queue_depth", &[]) == waiting
         });
     }
     let changed = now();
-    gateway
-        .site
-        .write(&text("rate = \"20r/s\"\nqueue_timeout = \"60s\""));
+    let faster = "rate = \"20r/s\"\nqueue_timeout = \"60s\"";
+    gateway.site.write(&text(faster));
     origin.wait_for(11);
     let tenth = origin.moments("/0/")[10];
-    assert!(
-        tenth - changed > 400 * MS,
-        "ten at 20 a second take half a second"
-    );
-    gateway
-        .site
-        .write(&text("max_in_flight = 2\nqueue_timeout = \"60s\""));
+    assert!(tenth - changed > 400 * MS, "ten at 20 a second");
+    let permits = "max_in_flight = 2\nqueue_timeout = \"60s\"";
+    gateway.site.write(&text(permits));
     assert_eq!(statuses(&mut clients), [200; 31]);
     assert_eq!(origin.arrivals().len(), 31);
     // Each key in its order, but for one that was let through and is not there yet: its worker may be late.
@@ -398,14 +266,9 @@ fn an_origin_that_leaves_the_file_and_comes_back_has_the_same_gate() {
     let mut clients = connect(&gateway, 16);
     ask(&mut clients[..8], &keyed("aaaabbbb", 0), MS);
     eventually("they wait", || {
-        gauge(&gateway, "drip_origin_queue_depth") > 3
+        gateway.count("drip_origin_queue_depth", &[]) > 3
     });
-    let reloads = || {
-        let labels = [("result", "success")];
-        gateway
-            .metrics()
-            .count("drip_config_reloads_total", &labels)
-    };
+    let reloads = || gateway.count("drip_config_reloads_total", &[("result", "success")]);
     let renamed = text
         .replace("[origins.app]", "[origins.other]")
         .replace("origin = \"app\"", "origin = \"other\"");
@@ -432,11 +295,9 @@ fn who_leaves_makes_room_and_leaks_no_place() {
             thread::sleep(7 * MS);
         }
     }
-    eventually("nobody waits", || {
-        gauge(&gateway, "drip_origin_queue_depth") == 0
-    });
+    gateway.wait_at_gate(0);
     eventually("no place is taken", || {
-        gauge(&gateway, "drip_origin_in_flight") == 0
+        gateway.count("drip_origin_in_flight", &[]) == 0
     });
     let mut clients = connect(&gateway, 6);
     let began = now();
@@ -456,9 +317,7 @@ fn a_stop_answers_who_waits() {
     ask(&mut clients[..1], &targets, MS);
     eventually("one has passed", || origin.arrivals().len() == 1);
     ask(&mut clients[1..], &targets[1..], MS);
-    eventually("four wait", || {
-        gauge(&gateway, "drip_origin_queue_depth") == 4
-    });
+    gateway.wait_at_gate(4);
     gateway.signal(Signal::TERM);
     assert_eq!(statuses(&mut clients), [200, 503, 503, 503, 503]);
     assert!(gateway.wait(Duration::from_secs(20)).success());

@@ -1,13 +1,12 @@
 //! What `/api/origins` and `/api/live` report about the gate of an origin.
 
-use std::thread;
-use std::time::Duration;
-
 use serde_json::{Value, json as value};
 
 use crate::support::live::Listener;
 use crate::support::operator::json;
-use crate::support::{Client, Gateway, Origin, eventually, fetch, one_origin};
+use crate::support::{
+    Client, Gateway, HoldingOrigin, Origin, all_pass, eventually, fetch, one_origin,
+};
 
 /// A file whose origin has this gate.
 fn gated(origin: &Origin, gate: &str) -> String {
@@ -41,25 +40,6 @@ fn gate(gateway: &Gateway) -> Value {
     json(gateway, "/api/origins")["origins"][0]["gate"].clone()
 }
 
-fn wait_for_depth(gateway: &Gateway, depth: u64) {
-    eventually("so many wait at the gate", || {
-        gate(gateway)["queue_depth"] == depth
-    });
-}
-
-fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("no number: {value}"))
-}
-
-#[test]
-fn an_origin_without_a_gate_says_null() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&gated(&origin, ""));
-    assert_eq!(gate(&gateway), Value::Null);
-}
-
 #[test]
 fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
     let origin = Origin::start();
@@ -67,24 +47,23 @@ fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
     let gateway = Gateway::start(&gated(&origin, text));
     // The first passes. A lone key may have four of eight.
     let _waiting = crowd(&gateway, &origin, "xaaaabc");
-    wait_for_depth(&gateway, 6);
+    gateway.wait_at_gate(6);
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
 
     let mut gate = gate(&gateway);
     let blocked = gate["blocked_seconds"].take();
-    assert!(number(&blocked["pace"]) > 0.0, "{blocked}");
+    assert!(blocked["pace"].as_f64() > Some(0.0), "{blocked}");
     for by in ["in_flight", "pause", "outage"] {
         assert_eq!(blocked[by], value!(0.0), "{by}");
     }
-    let shares = gate["deepest"].as_array().expect("a list").clone();
-    let total: f64 = shares.iter().map(|key| number(&key["share"])).sum();
+    let deepest = gate["deepest"].take();
+    let shares = deepest.as_array().expect("a list").iter();
+    let total: f64 = shares.filter_map(|key| key["share"].as_f64()).sum();
     assert!((total - 1.0).abs() < 1e-9, "{total}");
-    assert_eq!(
-        (&shares[0]["key"], &shares[0]["queue_depth"]),
-        (&value!("a"), &value!(4))
-    );
-    assert!((number(&shares[0]["share"]) - 4.0 / 6.0).abs() < 1e-9);
-    gate["deepest"].take();
+    let first = (&deepest[0]["key"], &deepest[0]["queue_depth"]);
+    assert_eq!(first, (&value!("a"), &value!(4)));
+    let share = deepest[0]["share"].as_f64().expect("a number");
+    assert!((share - 4.0 / 6.0).abs() < 1e-9, "{share}");
     assert_eq!(
         gate,
         value!({
@@ -100,79 +79,59 @@ fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
 
 #[test]
 fn a_gate_with_places_alone_has_no_rate_and_shares_with_nobody() {
-    let origin = Origin::answering(|exchange| {
-        thread::sleep(Duration::from_secs(5));
-        exchange.reply(b"late")
-    });
-    let gateway = Gateway::start(&gated(&origin, "max_in_flight = 1"));
-    let _waiting = crowd(&gateway, &origin, "ab");
-    wait_for_depth(&gateway, 1);
-    let gate = gate(&gateway);
-    assert_eq!(gate["rate"], value!({"file": null, "now": null}));
-    assert_eq!(gate["max_in_flight"], value!({"file": 1, "now": 1}));
+    let held = HoldingOrigin::start();
+    let gateway = Gateway::start(&gated(&held.origin, "max_in_flight = 1"));
+    let _waiting = crowd(&gateway, &held.origin, "ab");
+    gateway.wait_at_gate(1);
+    let told = gate(&gateway);
+    assert_eq!(told["rate"], value!({"file": null, "now": null}));
+    assert_eq!(told["max_in_flight"], value!({"file": 1, "now": 1}));
     assert_eq!(
-        (&gate["share"], &gate["queue"]),
+        (&told["share"], &told["queue"]),
         (&Value::Null, &Value::Null)
     );
-    assert_eq!(
-        gate["deepest"],
-        value!([{"key": "", "queue_depth": 1, "share": 1.0}])
-    );
+    let all = value!([{"key": "", "queue_depth": 1, "share": 1.0}]);
+    assert_eq!(told["deepest"], all);
     eventually("its time counts for the places", || {
-        number(&self::gate(&gateway)["blocked_seconds"]["in_flight"]) > 0.0
+        gate(&gateway)["blocked_seconds"]["in_flight"].as_f64() > Some(0.0)
     });
 }
 
 #[test]
-fn classes_are_told_with_those_who_wait_in_them() {
+fn classes_are_told_with_those_who_wait_in_them_and_have_passed() {
     let origin = Origin::start();
-    let classes =
-        "rate = \"1r/m\"\nqueue_timeout = \"1h\"\nclasses = { interactive = 8, batch = 1 }";
-    let text = gated(&origin, classes)
-        + "[[routes]]\npath = \"/batch\"\norigin = \"app\"\nclass = \"batch\"\n";
-    let gateway = Gateway::start(&text);
-    let _waiting = crowd(&gateway, &origin, "xab");
-    let _batch = Client::ask(gateway.address(), "/batch?key=a");
-    wait_for_depth(&gateway, 3);
-    let classes = value!([
-        { "class": "interactive", "weight": 8, "queue_depth": 2 },
-        { "class": "batch", "weight": 1, "queue_depth": 1 },
-    ]);
-    assert_eq!(gate(&gateway)["classes"], classes);
-    let labels = [("origin", "app"), ("class", "batch")];
-    let metrics = gateway.metrics();
-    assert_eq!(metrics.count("drip_origin_class_queue_depth", &labels), 1);
-}
-
-#[test]
-fn requests_that_pass_are_counted_for_their_class() {
-    let origin = Origin::start();
-    let gate = "rate = \"50r/s\"\nshare = \"key\"\nclasses = { interactive = 8, batch = 1 }";
-    let text = gated(&origin, gate)
+    let gate_of_file = "rate = \"1r/m\"\nshare = \"key\"\nqueue_timeout = \"1h\"\nclasses = { interactive = 8, batch = 1 }";
+    let text = gated(&origin, gate_of_file)
         + "[[routes]]\npath = \"/batch\"\norigin = \"app\"\nclass = \"batch\"\n\
            [zones.key.plans.gold]\nkeys = [\"g\"]\nclass = \"interactive\"\n\
            [zones.key.plans.slow]\nkeys = [\"s\"]\nclass = \"batch\"\n";
     let gateway = Gateway::start(&text);
-    let counted = |class| {
-        let labels = [("origin", "app"), ("class", class)];
-        let metrics = gateway.metrics();
-        metrics.count("drip_origin_class_requests_total", &labels)
-    };
+    let of_class = |name, class| gateway.count(name, &[("origin", "app"), ("class", class)]);
+    let counted = |class| of_class("drip_origin_class_requests_total", class);
     assert_eq!((counted("interactive"), counted("batch")), (0, 0));
-    // Some pass at once, others wait. A plan's class goes before that of the route.
+    // One passes at once, the others wait. A plan's class goes before that of the route.
     let of_route = |path: &str, keys: &str| {
         let targets = keys.chars().map(|key| format!("{path}?key={key}"));
         let clients = targets.map(|target| Client::ask(gateway.address(), &target));
         clients.collect::<Vec<_>>()
     };
-    let mut clients = of_route("/", "aabgs");
+    let mut clients = of_route("/", "a");
+    origin.wait_for(1);
+    clients.extend(of_route("/", "abgs"));
     clients.extend(of_route("/batch", "abbsgg"));
-    assert!(clients.iter_mut().all(|it| it.answer().status == 200));
+    gateway.wait_at_gate(10);
+    let classes = value!([
+        { "class": "interactive", "weight": 8, "queue_depth": 3 + 2 },
+        { "class": "batch", "weight": 1, "queue_depth": 1 + 4 },
+    ]);
+    assert_eq!(gate(&gateway)["classes"], classes);
+    assert_eq!(of_class("drip_origin_class_queue_depth", "batch"), 5);
+    gateway.site.write(&text.replace("1r/m", "100r/s"));
+    all_pass(&mut clients);
     assert_eq!((counted("interactive"), counted("batch")), (4 + 2, 1 + 4));
     // Each class of the file in force has its series, and no other.
-    let fewer = text
-        .replace(", batch = 1", "")
-        .replace("\"batch\"", "\"interactive\"");
+    let fewer = text.replace("1r/m", "100r/s").replace(", batch = 1", "");
+    let fewer = fewer.replace("\"batch\"", "\"interactive\"");
     gateway.site.write(&fewer);
     eventually("the class has left", || {
         !gateway.metrics().0.contains("class=\"batch\"")
@@ -187,17 +146,12 @@ fn ten_keys_are_named_and_none_breaks_its_line() {
     let text = "rate = \"1r/m\"\nshare = \"key\"\nqueue_timeout = \"10h\"";
     let gateway = Gateway::start(&gated(&origin, text).replace("\"$arg_key\"", "\"$arg_key$uri\""));
     let _waiting = crowd(&gateway, &origin, "xabcdefghijkl");
-    let _odd: Vec<_> = (0..2)
-        .map(|_| Client::ask(gateway.address(), "/%0A%FF"))
-        .collect();
-    wait_for_depth(&gateway, 14);
-    let gate = gate(&gateway);
-    let deepest = gate["deepest"].as_array().expect("a list");
-    assert_eq!(deepest.len(), 10);
-    assert_eq!(
-        (&deepest[0]["key"], &deepest[0]["queue_depth"]),
-        (&value!("/\\x0A\\xFF"), &value!(2))
-    );
+    let _odd = [(); 2].map(|()| Client::ask(gateway.address(), "/%0A%FF"));
+    gateway.wait_at_gate(14);
+    let deepest = gate(&gateway)["deepest"].take();
+    assert_eq!(deepest.as_array().map(Vec::len), Some(10));
+    let first = (&deepest[0]["key"], &deepest[0]["queue_depth"]);
+    assert_eq!(first, (&value!("/\\x0A\\xFF"), &value!(2)));
 }
 
 #[test]
@@ -214,10 +168,8 @@ fn a_gate_that_backs_off_says_why_and_whether_it_acts() {
         });
         let gate = gate(&gateway);
         let why = &gate["backing_off"];
-        assert_eq!(
-            (&why["reason"], &why["shadow"]),
-            (&value!("trouble"), &value!(mode == "shadow"))
-        );
+        assert_eq!(why["reason"], "trouble", "{why}");
+        assert_eq!(why["shadow"], mode == "shadow", "{why}");
         let text = why["text"].as_str().expect("a text");
         assert!(text.ends_with("answers were trouble"), "{text}");
         assert_eq!(gate["rate"]["file"], "200r/s");
@@ -232,11 +184,8 @@ fn each_second_of_a_gate_is_told() {
     let gateway = Gateway::start(&gated(&origin, text));
     let mut listener = Listener::connect(&gateway, "", "");
     listener.history();
-    let _clients = crowd(
-        &gateway,
-        &origin,
-        &("x".to_owned() + &"a".repeat(25) + &"b".repeat(10)),
-    );
+    let keys = "x".to_owned() + &"a".repeat(25) + &"b".repeat(10);
+    let _clients = crowd(&gateway, &origin, &keys);
     let (mut rejected, mut blocked, mut last) = (0, 0.0, Value::Null);
     // On a busy machine the crowd takes more than a second to come.
     let mut after = 0;
@@ -257,11 +206,12 @@ fn each_second_of_a_gate_is_told() {
     assert_eq!(last["rate"], value!({"file": 5.0, "now": 5.0}));
     assert_eq!(last["max_in_flight"], value!({"file": null, "now": null}));
     assert_eq!(last["backing_off"], Value::Null);
-    let (p50, p99) = (number(&last["wait_p50"]), number(&last["wait_p99"]));
-    assert!(0.5 < p50 && p50 <= p99 && p99 < 4.5, "{last}");
+    let waits = ["wait_p50", "wait_p99"].map(|name| last[name].as_f64().expect("a number"));
+    assert!(
+        0.5 < waits[0] && waits[0] <= waits[1] && waits[1] < 4.5,
+        "{last}"
+    );
     let of_keys = last["deepest"].as_array().expect("a list").iter();
-    let sum: u64 = of_keys
-        .map(|key| key["depth"].as_u64().expect("a number"))
-        .sum();
+    let sum: u64 = of_keys.filter_map(|key| key["depth"].as_u64()).sum();
     assert_eq!(sum, depth);
 }

@@ -1,9 +1,8 @@
 //! Listening sockets held by a service manager, so that a restart refuses no connection.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,27 +11,8 @@ use rustix::process::Signal;
 
 use crate::support::launch::{handed, start_on};
 use crate::support::{
-    Client, Gateway, Origin, SOON, Site, drip, eventually, fetch, free_address, now, one_zone,
+    Gateway, Origin, SOON, Site, drip, fetch, free_address, now, one_zone, over_unix,
 };
-
-/// A place for a gateway that listens at `address`.
-fn site_at(address: SocketAddr, rest: &str) -> Site {
-    let site = Site::new();
-    let text = format!(
-        "[server]\nlisten = [\"{address}\"]\nadmin = \"{}\"\n{rest}",
-        site.admin
-    );
-    fs::write(site.file(), text).expect("a file");
-    site
-}
-
-fn wait_until_ready(gateway: &Gateway) {
-    eventually("the gateway is ready", || {
-        gateway
-            .admin("/readyz")
-            .is_some_and(|answer| answer.status == 200)
-    });
-}
 
 #[test]
 fn a_restart_on_a_socket_that_is_held_refuses_nobody_and_loses_nothing() {
@@ -41,41 +21,38 @@ fn a_restart_on_a_socket_that_is_held_refuses_nobody_and_loses_nothing() {
     let socket = TcpListener::bind(address).expect("a socket");
     let file = one_zone(&origin, "1000r/s", "burst = 200");
     let start = || {
-        let held = socket.try_clone().expect("a second handle");
-        start_on(site_at(address, &file), held)
+        let mut site = Site::new();
+        site.address = address;
+        site.write(&file);
+        let gateway = start_on(site, socket.try_clone().expect("a second handle"));
+        gateway.wait_until_ready();
+        gateway
     };
     let mut gateway = start();
-    wait_until_ready(&gateway);
-
-    let over = Arc::new(AtomicBool::new(false));
-    let crowd: Vec<_> = (0..4)
-        .map(|_| {
-            let over = Arc::clone(&over);
-            thread::spawn(move || {
-                let mut answered = 0;
-                while !over.load(Ordering::SeqCst) {
-                    // Without a key it never waits: the stop is as quick as possible.
-                    assert_eq!(fetch(address, "/").status, 200);
-                    answered += 1;
-                }
-                answered
-            })
-        })
-        .collect();
-    for _restart in 0..6 {
-        origin.wait_for(origin.arrivals().len() + 40);
-        gateway.signal(Signal::TERM);
-        assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
-        // For a moment no process serves, and new connections wait.
-        gateway = start();
-        wait_until_ready(&gateway);
-    }
-    origin.wait_for(origin.arrivals().len() + 20);
-    over.store(true, Ordering::SeqCst);
-    let answered: usize = crowd
-        .into_iter()
-        .map(|one| one.join().expect("all are answered"))
-        .sum();
+    let over = AtomicBool::new(false);
+    let answered: usize = thread::scope(|scope| {
+        let one = || {
+            let mut answered = 0;
+            while !over.load(Ordering::SeqCst) {
+                // Without a key it never waits: the stop is as quick as possible.
+                assert_eq!(fetch(address, "/").status, 200);
+                answered += 1;
+            }
+            answered
+        };
+        let crowd = [(); 4].map(|()| scope.spawn(one));
+        for _restart in 0..6 {
+            origin.wait_for(origin.arrivals().len() + 40);
+            gateway.signal(Signal::TERM);
+            assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
+            // For a moment no process serves, and new connections wait.
+            gateway = start();
+        }
+        origin.wait_for(origin.arrivals().len() + 20);
+        over.store(true, Ordering::SeqCst);
+        let ends = crowd.map(|one| one.join().expect("all are answered"));
+        ends.iter().sum()
+    });
     assert_eq!(origin.arrivals().len(), answered);
 }
 
@@ -85,18 +62,12 @@ fn a_unix_socket_can_be_handed_down_and_its_file_stays() {
     let site = Site::new();
     let path = site.folder().join("drip.sock");
     let socket = UnixListener::bind(&path).expect("a socket");
-    let text = format!(
-        "[server]\nlisten = [\"unix:drip.sock\"]\nadmin = \"{}\"\n{}",
-        site.admin,
-        one_zone(&origin, "50r/s", "burst = 9")
-    );
+    let text = site.text(&one_zone(&origin, "50r/s", "burst = 9"));
+    let text = text.replace(&site.address.to_string(), "unix:drip.sock");
     fs::write(site.file(), text).expect("a file");
     let mut gateway = start_on(site, socket.try_clone().expect("a second handle"));
-    wait_until_ready(&gateway);
-    let mut client = std::os::unix::net::UnixStream::connect(&path).expect("a connection");
-    std::io::Write::write_all(&mut client, b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
-    let mut answer = String::new();
-    std::io::Read::read_to_string(&mut client, &mut answer).expect("an answer");
+    gateway.wait_until_ready();
+    let answer = over_unix(&path, "GET / HTTP/1.0\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
     gateway.signal(Signal::TERM);
     assert_eq!(gateway.wait(Duration::from_secs(5)).code(), Some(0));
@@ -135,36 +106,6 @@ fn a_number_of_sockets_beyond_the_open_ones_is_refused_at_once() {
     assert!(said.contains(expected), "{said}");
 
     // It is not for this process.
-    let mut run = drip();
-    run.env("LISTEN_FDS", "1000000000").env("LISTEN_PID", "1");
-    run.arg("-c").arg(site.file());
-    wait_until_ready(&Gateway::run_as(site, run));
-}
-
-#[test]
-fn those_who_wait_are_answered_by_the_old_process_while_the_new_one_serves() {
-    let origin = Origin::start();
-    let address = free_address();
-    let socket = TcpListener::bind(address).expect("a socket");
-    let site = || site_at(address, &one_zone(&origin, "2r/s", "burst = 9"));
-    let mut old = start_on(site(), socket.try_clone().expect("a second handle"));
-    wait_until_ready(&old);
-    let mut waiting: Vec<_> = (0..5).map(|_| Client::ask(address, "/?key=a")).collect();
-    old.wait_for_depth(4);
-    old.signal(Signal::TERM);
-    old.wait_for_line("stopping");
-
-    let new = start_on(site(), socket);
-    wait_until_ready(&new);
-    let since = now();
-    assert_eq!(fetch(address, "/?key=b").status, 200);
-    assert!(
-        since.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        since.elapsed()
-    );
-    for client in &mut waiting {
-        assert_eq!(client.answer().status, 200);
-    }
-    assert_eq!(old.wait(Duration::from_secs(5)).code(), Some(0));
+    run.env("LISTEN_PID", "1");
+    Gateway::run_as(site, run).wait_until_ready();
 }

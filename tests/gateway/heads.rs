@@ -26,33 +26,21 @@ fn status(limit: &str, head: Vec<u8>) -> u16 {
     if answer.status == 502 {
         gateway.wait_for_line("too large");
     } else {
-        let fields = answer.head.fields.iter();
-        assert!(fields.filter(|(name, _)| name == "x").count() > 0);
+        assert!(!answer.fields("x").is_empty());
     }
     answer.status
 }
 
 #[test]
 fn a_head_of_max_header_size_is_served_and_one_above_it_is_a_502() {
-    for (limit, size) in [
-        ("", 64 << 10),
-        ("max_header_size = \"4KB\"", 4 << 10),
-        ("max_header_size = \"1KB\"", 1 << 10),
-        ("max_header_size = \"1MB\"", 1 << 20),
+    for (limit, size, line) in [
+        ("", 64 << 10, 60 << 10),
+        ("max_header_size = \"4KB\"", 4 << 10, 20),
+        ("max_header_size = \"1MB\"", 1 << 20, 5000),
     ] {
-        assert_eq!(status(limit, head(size, 4000)), 200, "{limit}");
-        assert_eq!(status(limit, head(size + 1, 4000)), 502, "{limit}");
+        assert_eq!(status(limit, head(size, line)), 200, "{limit}");
+        assert_eq!(status(limit, head(size + 1, line)), 502, "{limit}");
     }
-}
-
-#[test]
-fn a_head_of_a_single_long_line_is_served() {
-    assert_eq!(status("", head(60 << 10, 60 << 10)), 200);
-}
-
-#[test]
-fn a_head_of_many_short_lines_is_served() {
-    assert_eq!(status("", head(10_000, 20)), 200);
 }
 
 #[test]
@@ -76,9 +64,7 @@ fn early_hints_count_for_themselves() {
             "HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n",
             "l".repeat(900)
         );
-        for _ in 0..3 {
-            exchange.send(hint.as_bytes())?;
-        }
+        exchange.send(hint.repeat(3))?;
         exchange.reply(b"ok")
     });
     let gateway = Gateway::start(&one_origin(origin.address, "", "max_header_size = \"1KB\""));

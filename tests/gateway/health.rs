@@ -1,6 +1,5 @@
 //! Health checks: which servers get requests while they fail, and once they pass again.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -8,17 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use tempfile::TempDir;
-
-use crate::support::{Exchange, Gateway, Origin, SOON, drip, eventually, fetch, free_address, now};
+use crate::support::{
+    Exchange, Gateway, Origin, SOON, drip, eventually, fetch, free_address, now, servers, urls,
+};
 
 /// A file whose origin is checked every 50 ms; `more` are further fields of the checks.
-fn checked(servers: &[String], fields: &str, more: &str) -> String {
-    format!(
-        "[origins.app]\nservers = {servers:?}\n{fields}\n\
-         [origins.app.health]\npath = \"/up?deep=1\"\ninterval = \"50ms\"\n{more}\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n"
-    )
+fn checked(urls: &[String], fields: &str, more: &str) -> String {
+    let health = "[origins.app.health]\npath = \"/up?deep=1\"\ninterval = \"50ms\"";
+    servers(urls, &format!("{fields}\n{health}\n{more}\n"))
 }
 
 fn url(origin: &Origin) -> String {
@@ -32,7 +28,7 @@ fn ailing(status: u16) -> (Origin, Arc<AtomicU16>) {
     let origin = Origin::answering(move |exchange| {
         if exchange.target() == "/up?deep=1" {
             let status = now.load(Ordering::SeqCst);
-            exchange.send(format!("HTTP/1.1 {status} So\r\nContent-Length: 0\r\n\r\n").as_bytes())
+            exchange.send(format!("HTTP/1.1 {status} So\r\nContent-Length: 0\r\n\r\n"))
         } else {
             exchange.reply(b"ok")
         }
@@ -42,7 +38,7 @@ fn ailing(status: u16) -> (Origin, Arc<AtomicU16>) {
 
 fn healthy(gateway: &Gateway, server: &str) -> Option<f64> {
     let labels = [("origin", "app"), ("server", server)];
-    gateway.metrics().value("drip_origin_healthy", &labels)
+    gateway.value("drip_origin_healthy", &labels)
 }
 
 fn ready(gateway: &Gateway) -> Option<u16> {
@@ -56,28 +52,21 @@ fn an_origin_that_goes_down_is_out_and_once_it_is_back_is_in() {
     let server = format!("http://{address}");
     let origin = begin();
     let gateway = Gateway::start(&checked(std::slice::from_ref(&server), "", ""));
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
-    assert_eq!(
-        (healthy(&gateway, &server), ready(&gateway)),
-        (Some(1.0), Some(200))
-    );
+    let status = || fetch(gateway.address(), "/").status;
+    let state = || (healthy(&gateway, &server), ready(&gateway));
+    assert_eq!((status(), state()), (200, (Some(1.0), Some(200))));
 
     drop(origin);
-    eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
-    assert_eq!(ready(&gateway), Some(503));
+    eventually("it is out", || state() == (Some(0.0), Some(503)));
     let answer = fetch(gateway.address(), "/");
-    assert_eq!(answer.status, 503);
-    assert_eq!(answer.field("retry-after"), Some("1"));
+    assert_eq!((answer.status, answer.number("retry-after")), (503, 1));
     let line = gateway.wait_for_line("the server is unhealthy");
-    assert!(
-        line.contains("Connection refused") && line.contains("in_a_row=3"),
-        "{line}"
-    );
+    let why = line.contains("Connection refused") && line.contains("in_a_row=3");
+    assert!(why, "{line}");
 
     let _origin = begin();
-    eventually("it is in", || healthy(&gateway, &server) == Some(1.0));
-    assert_eq!(ready(&gateway), Some(200));
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    eventually("it is in", || state() == (Some(1.0), Some(200)));
+    assert_eq!(status(), 200);
     gateway.wait_for_line("the server is healthy again");
 }
 
@@ -96,12 +85,13 @@ fn health(gateway: &Gateway, arguments: &[&str]) -> Option<i32> {
 fn a_gateway_without_a_server_is_ready_as_long_as_it_helps_clients_and_lives_in_any_case() {
     let room = "[origins.app.room]\nsessions = 1\nsecret = \"0123456789abcdef0123456789abcdef\"";
     let stale = "[routes.collapse]\nkeep = \"1s\"\nstale = \"10m\"";
+    let hold = "rate = \"50r/s\"\nhold = \"30s\"";
     for (name, fields, route, is_ready) in [
         ("nothing", "", "", false),
-        ("hold", "rate = \"50r/s\"\nhold = \"30s\"", "", true),
+        ("hold", hold, "", true),
         (
-            "hold on a route whose requests never wait",
-            "rate = \"50r/s\"\nhold = \"30s\"",
+            "hold of requests that never wait",
+            hold,
             "max_wait = \"0\"",
             false,
         ),
@@ -110,22 +100,19 @@ fn a_gateway_without_a_server_is_ready_as_long_as_it_helps_clients_and_lives_in_
     ] {
         let address = free_address();
         let origin = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
-        let server = format!("http://{address}");
-        let file = format!(
-            "[origins.app]\nservers = [\"{server}\"]\n\
-             health = {{ path = \"/up\", interval = \"50ms\" }}\n{fields}\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\n{route}\n"
-        );
-        let gateway = Gateway::start(&file);
+        let url = format!("http://{address}");
+        let checks = "health = { path = \"/up\", interval = \"50ms\" }";
+        let file = servers(&[&url], &format!("{checks}\n{fields}"));
+        let gateway = Gateway::start(&format!("{file}{route}\n"));
         assert_eq!(fetch(gateway.address(), "/").status, 200, "{name}");
         assert_eq!(ready(&gateway), Some(200), "{name}");
         assert_eq!(health(&gateway, &[]), Some(0), "{name}");
 
         drop(origin);
-        eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
+        eventually("it is out", || healthy(&gateway, &url) == Some(0.0));
         let answer = gateway.admin("/readyz").expect("an answer");
         assert_eq!(answer.status, if is_ready { 200 } else { 503 }, "{name}");
-        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        let text = answer.text();
         assert!(text.contains("no origin has a server in use"), "{text}");
         assert_eq!(health(&gateway, &[]), Some(i32::from(!is_ready)), "{name}");
         assert_eq!(health(&gateway, &["--live"]), Some(0), "{name}");
@@ -133,25 +120,18 @@ fn a_gateway_without_a_server_is_ready_as_long_as_it_helps_clients_and_lives_in_
 }
 
 #[test]
-fn stale_responses_help_only_once_there_are_some() {
-    let origin = Origin::start();
-    let file = checked(&[url(&origin)], "", "");
-    let gateway = Gateway::start(&format!("{file}[routes.collapse]\nstale = \"10m\"\n"));
-    drop(origin);
-    eventually("it is not ready", || ready(&gateway) == Some(503));
-}
-
-#[test]
-fn an_origin_that_no_route_leads_to_makes_no_gateway_ready() {
+fn neither_stale_responses_before_there_are_some_nor_unused_origins_help() {
     let (origin, other) = (Origin::start(), Origin::start());
     let file = checked(&[url(&origin)], "", "");
-    let idle = url(&other);
+    let unused = url(&other);
     let unused =
-        format!("[origins.unused]\nservers = [\"{idle}\"]\nhold = \"30s\"\nrate = \"50r/s\"\n");
-    let gateway = Gateway::start(&format!("{file}{unused}"));
-    assert_eq!(ready(&gateway), Some(200));
+        format!("[origins.unused]\nservers = [\"{unused}\"]\nhold = \"30s\"\nrate = \"50r/s\"\n");
+    let stale = "[routes.collapse]\nstale = \"10m\"\n";
+    let gateways = [stale, &unused].map(|more| Gateway::start(&format!("{file}{more}")));
     drop(origin);
-    eventually("it is not ready", || ready(&gateway) == Some(503));
+    for gateway in gateways {
+        eventually("it is not ready", || ready(&gateway) == Some(503));
+    }
 }
 
 #[test]
@@ -188,40 +168,11 @@ fn a_check_that_is_not_answered_in_time_is_a_failure() {
 }
 
 #[test]
-fn of_several_only_the_healthy_are_asked() {
-    let ((first, status), (second, _)) = (ailing(503), ailing(200));
-    let gateway = Gateway::start(&checked(
-        &[url(&first), url(&second)],
-        "",
-        "unhealthy_after = 1",
-    ));
-    eventually("one is out", || {
-        healthy(&gateway, &url(&first)) == Some(0.0)
-    });
-    let served = |origin: &Origin| {
-        origin
-            .arrivals()
-            .iter()
-            .filter(|arrival| arrival.target == "/")
-            .count()
-    };
-    for _ in 0..5 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
-    assert_eq!((served(&first), served(&second)), (0, 5));
-    assert_eq!(ready(&gateway), Some(200), "one is enough");
-    status.store(200, Ordering::SeqCst);
-    eventually("it is asked again", || {
-        fetch(gateway.address(), "/").status == 200 && served(&first) > 0
-    });
-}
-
-#[test]
 fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over() {
     let address = free_address();
     // Without a kept connection, on which it would go on answering.
     let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nfirst";
-    let begin = || Origin::at(&address.to_string(), |exchange| exchange.send(reply));
+    let begin = || Origin::at(&address.to_string(), move |exchange| exchange.send(reply));
     let first = begin();
     let second = Origin::answering(|exchange| exchange.reply(b"second"));
     let servers = [url(&first), url(&second)];
@@ -240,6 +191,7 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
         healthy(&gateway, &servers[0]) == Some(0.0)
     });
     assert_eq!(fetch(gateway.address(), "/").body, b"second");
+    assert_eq!(ready(&gateway), Some(200), "one is enough");
     gateway.wait_for_line("the server is taken out");
     gateway.wait_for_line("the server is unhealthy");
     let lines = gateway.log_lines().into_iter().map(|(_, line)| line);
@@ -258,56 +210,28 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
 
 #[test]
 fn checks_come_once_an_interval_however_many_workers_there_are_and_name_the_origin() {
-    let hosts = Arc::<Mutex<Vec<String>>>::default();
-    let to_see = Arc::clone(&hosts);
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let to_see = Arc::clone(&seen);
     let origin = Origin::answering(move |exchange: &mut Exchange| {
-        let host = exchange.field("host").unwrap_or_default().to_owned();
-        to_see
-            .lock()
-            .unwrap()
-            .push(format!("{} {host}", exchange.head.first_line));
+        let host = exchange.field("host").unwrap_or_default();
+        let check = format!("{} {host}", exchange.head.first_line);
+        to_see.lock().expect("no panic").push(check);
         exchange.reply(b"ok")
     });
     let own = origin.address.to_string();
-    for (rule, host) in [
-        ("preserve", own.as_str()),
-        ("origin", own.as_str()),
-        ("app.internal", "app.internal"),
-    ] {
+    for (rule, host) in [("preserve", own.as_str()), ("app.internal", "app.internal")] {
         let fields = format!("host = \"{rule}\"");
         let file = checked(&[url(&origin)], &fields, "").replace("50ms", "200ms");
-        let gateway = Gateway::start(&format!("workers = 4\n{file}"));
-        hosts.lock().unwrap().clear();
+        let _gateway = Gateway::start(&format!("workers = 4\n{file}"));
+        seen.lock().expect("no panic").clear();
         let began = now();
         thread::sleep(Duration::from_secs(1));
-        let seen = hosts.lock().unwrap().clone();
+        let seen = seen.lock().expect("no panic").clone();
         let most = began.elapsed().as_millis() / 200 + 1;
-        assert!(
-            (2..=most).contains(&(seen.len() as u128)),
-            "{} checks",
-            seen.len()
-        );
+        assert!((2..=most).contains(&(seen.len() as u128)), "{seen:?}");
         let wanted = format!("GET /up?deep=1 HTTP/1.1 {host}");
         assert!(seen.iter().all(|seen| *seen == wanted), "{seen:?}");
-        drop(gateway);
     }
-}
-
-#[test]
-fn a_server_behind_a_socket_file_is_checked_too() {
-    let folder = TempDir::new().expect("a folder");
-    let path = folder.path().join("app.sock");
-    let server = format!("unix:{}", path.display());
-    let begin = || Origin::at_unix(&path, |exchange| exchange.reply(b"ok"));
-    let origin = begin();
-    let file = checked(std::slice::from_ref(&server), "", "unhealthy_after = 1");
-    let gateway = Gateway::start(&file);
-    drop(origin);
-    eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
-    fs::remove_file(&path).expect("the socket file");
-    let _origin = begin();
-    eventually("it is in", || healthy(&gateway, &server) == Some(1.0));
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
 }
 
 #[test]
@@ -316,36 +240,27 @@ fn a_reload_changes_the_checks_and_keeps_what_they_found() {
     let server = url(&origin);
     let file = checked(std::slice::from_ref(&server), "", "unhealthy_after = 1");
     let gateway = Gateway::start(&file);
+    let is = |state| eventually("the state", || healthy(&gateway, &server) == Some(state));
     status.store(500, Ordering::SeqCst);
-    eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
+    is(0.0);
 
     // Checked so seldom that only the earlier result counts.
-    gateway.site.write(
-        &file
-            .replace("50ms", "1h")
-            .replace("_after = 1", "_after = 9"),
-    );
+    let seldom = file
+        .replace("50ms", "1h")
+        .replace("_after = 1", "_after = 9");
+    gateway.site.write(&seldom);
     gateway.wait_for_line("the changed file is in force");
     assert_eq!(fetch(gateway.address(), "/").status, 503);
     let checks = origin.moments("/up").len();
     thread::sleep(Duration::from_millis(300));
-    assert!(
-        origin.moments("/up").len() <= checks + 1,
-        "the old checks ended"
-    );
+    let more = origin.moments("/up").len();
+    assert!(more <= checks + 1, "the old checks ended");
 
-    gateway
-        .site
-        .write(&file.replace("path = \"/up?deep=1\"", "path = \"/well\""));
-    eventually("the new path is asked", || {
-        healthy(&gateway, &server) == Some(1.0)
-    });
-
+    gateway.site.write(&file.replace("/up?deep=1", "/well"));
+    is(1.0);
     gateway.site.write(&file);
-    eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
-    let (before, after) = file.split_once("[origins.app.health]").expect("checks");
-    let (_, routes) = after.split_once("[[routes]]").expect("a route");
-    gateway.site.write(&format!("{before}[[routes]]{routes}"));
+    is(0.0);
+    gateway.site.write(&servers(&[&server], ""));
     eventually("nobody checks it", || {
         fetch(gateway.address(), "/").status == 200
     });
@@ -356,10 +271,8 @@ fn a_reload_changes_the_checks_and_keeps_what_they_found() {
 
 #[test]
 fn it_is_not_ready_while_requests_keep_every_server_out() {
-    let servers = [free_address(), free_address()].map(|address| format!("http://{address}"));
-    let file = format!(
-        "[origins.app]\nservers = {servers:?}\nmax_fails = 1\nfail_timeout = \"1s\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
-    );
+    let gone = urls(&[free_address(), free_address()]);
+    let file = servers(&gone, "max_fails = 1\nfail_timeout = \"1s\"");
     let gateway = Gateway::start(&file);
     assert_eq!(fetch(gateway.address(), "/").status, 502);
     assert_eq!(ready(&gateway), Some(503));
@@ -419,14 +332,13 @@ fn answer_grpc(mut respond: h2::server::SendResponse<bytes::Bytes>, status: u16)
         return;
     }
     let head = head.body(()).expect("a head");
-    let Ok(mut stream) = respond.send_response(head, false) else {
-        return;
-    };
-    let status = u8::try_from(status).expect("a small number");
-    let _gone = stream.send_data(vec![0, 0, 0, 0, 2, 8, status].into(), false);
-    let mut trailers = http::HeaderMap::new();
-    trailers.insert("grpc-status", http::HeaderValue::from_static("0"));
-    let _gone = stream.send_trailers(trailers);
+    if let Ok(mut stream) = respond.send_response(head, false) {
+        let status = u8::try_from(status).expect("a small number");
+        let _gone = stream.send_data(vec![0, 0, 0, 0, 2, 8, status].into(), false);
+        let ok = http::HeaderValue::from_static("0");
+        let trailers = [(http::HeaderName::from_static("grpc-status"), ok)];
+        let _gone = stream.send_trailers(trailers.into_iter().collect());
+    }
 }
 
 #[test]
@@ -438,11 +350,8 @@ fn servers_of_grpc_are_asked_by_its_health_protocol() {
         ("a.B", b"\0\0\0\0\x05\x0a\x03a.B"),
     ] {
         let server = format!("h2c://{address}");
-        let gateway = Gateway::start(&format!(
-            "[origins.app]\nservers = [\"{server}\"]\n\
-             [origins.app.health]\ngrpc = \"{service}\"\ninterval = \"50ms\"\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\n"
-        ));
+        let checks = format!("health = {{ grpc = \"{service}\", interval = \"50ms\" }}");
+        let gateway = Gateway::start(&servers(&[&server], &checks));
         asked.lock().expect("no panic").clear();
         let is_asked_often = || asked.lock().expect("no panic").len() > 5;
         eventually("it is asked", is_asked_often);

@@ -7,25 +7,20 @@ use serde_json::Value;
 
 use crate::gateway::check::{check, text};
 use crate::support::operator::{ask, json};
-use crate::support::{Gateway, Origin, Site, eventually, one_zone};
+use crate::support::{Gateway, Origin, eventually, one_zone, zone};
 
 /// The last changes, the newest first: by what, and what.
 fn changes(gateway: &Gateway) -> Vec<(String, Vec<String>)> {
     let config = json(gateway, "/api/config");
-    let texts = |change: &Value| {
-        let what = change["what"].as_array().expect("a list").iter();
-        what.map(|text| text.as_str().expect("a text").to_owned())
-            .collect()
-    };
+    let text = |text: &Value| text.as_str().expect("a text").to_owned();
     let changes = config["changes"].as_array().expect("a list").iter();
-    changes
-        .map(|change| {
-            let at = change["at"].as_str().expect("a time");
-            assert!(at.ends_with('Z') && at.len() == 24, "{at}");
-            let by = change["by"].as_str().expect("a text").to_owned();
-            (by, texts(change))
-        })
-        .collect()
+    let change = |change: &Value| {
+        let at = text(&change["at"]);
+        assert!(at.ends_with('Z') && at.len() == 24, "{at}");
+        let what = change["what"].as_array().expect("a list").iter();
+        (text(&change["by"]), what.map(text).collect())
+    };
+    changes.map(change).collect()
 }
 
 /// Waits for this many changes, and returns the last one.
@@ -39,17 +34,10 @@ fn each_reload_says_what_it_changed_and_by_what() {
     let origin = Origin::start();
     let plan = "[zones.z.plans.gold]\nkeys = [\"a\"]\nfile = \"gold.txt\"\nburst = 9\n";
     let file = one_zone(&origin, "10r/s", "burst = 20") + plan;
-    let site = Site::new();
-    let list = site.folder().join("gold.txt");
-    fs::write(&list, "b\n").expect("a file");
-    site.write(&file);
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_beside(&[("gold.txt", "b\n")], &file);
     assert_eq!(changes(&gateway), []);
 
-    let file = file
-        .replace("10r/s", "20r/s")
-        .replace("burst = 20", "burst = 40");
+    let file = file.replace("10r/s", "20r/s").replace("= 20", "= 40");
     gateway.site.write(&file);
     let (by, what) = nth_change(&gateway, 1);
     assert_eq!(by, "file");
@@ -62,26 +50,18 @@ fn each_reload_says_what_it_changed_and_by_what() {
     let says = format!("by=\"file\" what=\"{}\"", expected.join("; "));
     assert!(line.contains(" INFO ") && line.contains(&says), "{line}");
 
-    fs::write(&list, "b\nc\nd\n").expect("a file");
+    fs::write(gateway.site.folder().join("gold.txt"), "b\nc\nd\n").expect("a file");
     let (by, what) = nth_change(&gateway, 2);
     assert_eq!(by, "plan file");
     assert_eq!(what, ["zones.z.plans.gold.file gold.txt: 2 keys more"]);
 
+    let nothing = vec!["no setting changed".to_owned()];
     let reloaded = ask(&gateway, "POST", "/api/reload", "");
     assert_eq!(reloaded.status, 200, "{}", reloaded.text());
-    let (by, what) = nth_change(&gateway, 3);
-    assert_eq!(
-        (&*by, &what[..]),
-        ("api", &["no setting changed".to_owned()][..])
-    );
+    assert_eq!(nth_change(&gateway, 3), ("api".to_owned(), nothing.clone()));
     gateway.wait_for_line("by=\"api\" what=\"no setting changed\"");
-
     gateway.signal(Signal::HUP);
-    let (by, what) = nth_change(&gateway, 4);
-    assert_eq!(
-        (&*by, &what[..]),
-        ("signal", &["no setting changed".to_owned()][..])
-    );
+    assert_eq!(nth_change(&gateway, 4), ("signal".to_owned(), nothing));
 
     gateway.site.write(&format!("workers = 1000\n{file}"));
     let (_, what) = nth_change(&gateway, 5);
@@ -100,10 +80,7 @@ fn a_broken_file_is_no_change_and_its_repair_is_one_of_the_file() {
     assert_eq!(changes(&gateway), []);
     gateway.site.write(&file);
     let (by, what) = nth_change(&gateway, 1);
-    assert_eq!(
-        (&*by, &what[..]),
-        ("file", &["no setting changed".to_owned()][..])
-    );
+    assert_eq!((&*by, &*what[0]), ("file", "no setting changed"));
 }
 
 #[test]
@@ -111,12 +88,12 @@ fn a_change_of_many_settings_is_told_in_few_texts() {
     let origin = Origin::start();
     let file = one_zone(&origin, "10r/s", "burst = 20");
     let gateway = Gateway::start(&file);
-    let zone = |nth| format!("[zones.z{nth}]\nkey = \"$host\"\nrate = \"1r/s\"\n");
-    let zones: Vec<String> = (0..62).map(zone).collect();
-    gateway.site.write(&(file + &zones.concat()));
+    let more: String = (0..62)
+        .map(|nth| zone(&format!("z{nth}"), "$host", "1r/s"))
+        .collect();
+    gateway.site.write(&(file + &more));
     let (_, what) = nth_change(&gateway, 1);
-    assert_eq!(what.len(), 50);
-    assert_eq!(what[49], "and 13 more");
+    assert_eq!((what.len(), &*what[49]), (50, "and 13 more"));
     let line = gateway.wait_for_line("the changed file is in force");
     assert!(line.contains("and 53 more\"") && line.len() < 500, "{line}");
 }
@@ -131,7 +108,7 @@ fn the_name_of_the_gateway_is_that_of_its_host_until_the_file_names_it() {
     let is_named = |name: &str| {
         let labels = [("name", name)];
         json(&gateway, "/api/config")["gateway"] == name
-            && gateway.metrics().value("drip_gateway_info", &labels) == Some(1.0)
+            && gateway.value("drip_gateway_info", &labels) == Some(1.0)
     };
     assert!(is_named(&host), "{}", gateway.metrics().0);
     let printed = text(&check(&gateway.site.file()).stdout);
@@ -145,7 +122,7 @@ fn the_name_of_the_gateway_is_that_of_its_host_until_the_file_names_it() {
     gateway.site.write(&format!("name = \"edge 7\"\n{file}"));
     eventually("it has another name", || is_named("edge 7"));
     let labels = [("name", &*host)];
-    assert_eq!(gateway.metrics().value("drip_gateway_info", &labels), None);
+    assert_eq!(gateway.value("drip_gateway_info", &labels), None);
     let what = nth_change(&gateway, 1).1;
     assert_eq!(what, [format!("server.name {host} -> edge 7")]);
 }

@@ -1,45 +1,50 @@
 //! Included files, and variables of the environment in strings.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use crate::gateway::history::nth_change;
 use crate::support::operator::json;
 use crate::support::{Gateway, Origin, Site, drip, eventually, fetch, one_zone};
 
-#[test]
-fn an_included_file_is_watched_and_so_is_its_folder() {
+/// A gateway whose file includes all of `conf.d`, and that folder.
+fn including(origin: &Origin) -> (Gateway, PathBuf) {
     let site = Site::new();
     let folder = site.folder().join("conf.d");
     fs::create_dir(&folder).expect("a folder");
-    let origin = Origin::start();
-    let main = site.text(&one_zone(&origin, "100r/s", "burst = 20"));
-    fs::write(
-        site.file(),
-        format!("include = [\"conf.d/*.toml\"]\n{main}"),
-    )
-    .expect("a file");
+    let main = site.text(&one_zone(origin, "100r/s", "burst = 20"));
+    let text = format!("include = [\"conf.d/*.toml\"]\n{main}");
+    fs::write(site.file(), text).expect("a file");
     let gateway = Gateway::run(site);
     gateway.wait_until_ready();
+    (gateway, folder)
+}
+
+/// A route that lets one request of a day through.
+const LIMITED: &str = "[zones.none]\nkey = \"$host\"\nrate = \"1r/d\"\n[[routes]]\npath = \"/a\"\norigin = \"app\"\nreject_status = 418\n\
+                       limits = [{ zone = \"none\" }]\n";
+
+#[test]
+fn an_included_file_is_watched_and_so_is_its_folder() {
+    let origin = Origin::start();
+    let (gateway, folder) = including(&origin);
     let status = || fetch(gateway.address(), "/a?key=a").status;
     assert_eq!(status(), 200);
 
     let file = folder.join("a.toml");
-    let route = "[zones.none]\nkey = \"$host\"\nrate = \"1r/d\"\n[[routes]]\npath = \"/a\"\norigin = \"app\"\nreject_status = 418\n";
-    let limited = format!("{route}limits = [{{ zone = \"none\" }}]\n");
-    fs::write(&file, &limited).expect("a file");
-    let (by, what) = nth_change(&gateway, 1);
-    assert_eq!(
-        (&*by, what),
-        (
-            "included file",
-            vec!["routes[/a] added".to_owned(), "zones.none added".to_owned()]
-        )
-    );
+    let save = |text: &str| fs::write(&file, text).expect("a file");
+    let check = |nth, expected: &[&str]| {
+        let (by, what) = nth_change(&gateway, nth);
+        assert_eq!(by, "included file");
+        assert_eq!(what, expected);
+    };
+    save(LIMITED);
+    check(1, &["routes[/a] added", "zones.none added"]);
     assert_eq!((status(), status()), (200, 418));
 
     // A file with a problem changes nothing, and is named.
-    fs::write(&file, limited.replace("1r/d", "1 r/d")).expect("a file");
+    save(&LIMITED.replace("1r/d", "1 r/d"));
     let place = format!("{}:3:8: rate: write \"1r/d\"", file.display());
     gateway.wait_for_line(&place);
     let config = json(&gateway, "/api/config");
@@ -53,30 +58,38 @@ fn an_included_file_is_watched_and_so_is_its_folder() {
     );
     assert_eq!(status(), 418);
 
-    fs::write(&file, limited.replace("418", "420")).expect("a file");
-    let (by, what) = nth_change(&gateway, 2);
-    assert_eq!(
-        (&*by, what),
-        (
-            "included file",
-            vec!["routes[/a].reject_status 418 -> 420".to_owned()]
-        )
-    );
+    save(&LIMITED.replace("418", "420"));
+    check(2, &["routes[/a].reject_status 418 -> 420"]);
     assert_eq!(status(), 420);
 
     fs::remove_file(&file).expect("a file");
-    let (by, what) = nth_change(&gateway, 3);
-    assert_eq!(
-        (&*by, what),
-        (
-            "included file",
-            vec![
-                "routes[/a] removed".to_owned(),
-                "zones.none removed".to_owned()
-            ]
-        )
-    );
+    check(3, &["routes[/a] removed", "zones.none removed"]);
     assert_eq!(status(), 200);
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_any_more_removes_no_limit() {
+    let origin = Origin::start();
+    let (gateway, folder) = including(&origin);
+    fs::write(folder.join("a.toml"), LIMITED).expect("a file");
+    nth_change(&gateway, 1);
+    let status = || fetch(gateway.address(), "/a?key=a").status;
+    assert_eq!((status(), status()), (200, 418));
+
+    // Root may list any folder; what leads to itself nobody may.
+    let away = gateway.site.folder().join("away");
+    fs::rename(&folder, &away).expect("a folder");
+    symlink(&folder, &folder).expect("a link");
+    gateway.wait_for_line("conf.d cannot be listed: Too many levels of symbolic links");
+    gateway.wait_for_line("the settings in force stay");
+    assert_eq!(status(), 418);
+
+    fs::remove_file(&folder).expect("a link");
+    fs::rename(&away, &folder).expect("a folder");
+    eventually("the problem is gone", || {
+        json(&gateway, "/api/config")["error"].is_null()
+    });
+    assert_eq!(status(), 418);
 }
 
 const SECRET: &str = "not-to-be-seen";
@@ -135,57 +148,4 @@ fn a_value_of_the_environment_is_used_and_shown_nowhere() {
     assert!(shown.contains("${DRIP_TEST_URL}"));
     let line = shown.lines().find(|line| line.contains(SECRET));
     assert_eq!(line, None);
-}
-
-#[test]
-fn a_folder_that_cannot_be_listed_any_more_removes_no_limit() {
-    let site = Site::new();
-    let folder = site.folder().join("conf.d");
-    fs::create_dir(&folder).expect("a folder");
-    let origin = Origin::start();
-    let main = site.text(&one_zone(&origin, "100r/s", "burst = 20"));
-    let text = format!("include = [\"conf.d/*.toml\"]\n{main}");
-    fs::write(site.file(), text).expect("a file");
-    let limited = "[zones.none]\nkey = \"$host\"\nrate = \"1r/d\"\n[[routes]]\npath = \"/a\"\norigin = \"app\"\nreject_status = 418\nlimits = [{ zone = \"none\" }]\n";
-    fs::write(folder.join("a.toml"), limited).expect("a file");
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
-    let status = || fetch(gateway.address(), "/a?key=a").status;
-    assert_eq!((status(), status()), (200, 418));
-
-    // Root may list any folder; what leads to itself nobody may.
-    let away = gateway.site.folder().join("away");
-    fs::rename(&folder, &away).expect("a folder");
-    std::os::unix::fs::symlink(&folder, &folder).expect("a link");
-    gateway.wait_for_line("conf.d cannot be listed: Too many levels of symbolic links");
-    gateway.wait_for_line("the settings in force stay");
-    assert_eq!(status(), 418);
-
-    fs::remove_file(&folder).expect("a link");
-    fs::rename(&away, &folder).expect("a folder");
-    eventually("the problem is gone", || {
-        json(&gateway, "/api/config")["error"].is_null()
-    });
-    assert_eq!(status(), 418);
-}
-
-#[test]
-fn an_included_file_that_was_broken_and_goes_is_named_as_what_it_is() {
-    let site = Site::new();
-    let folder = site.folder().join("conf.d");
-    fs::create_dir(&folder).expect("a folder");
-    let origin = Origin::start();
-    let main = site.text(&one_zone(&origin, "100r/s", "burst = 20"));
-    let text = format!("include = [\"conf.d/*.toml\"]\n{main}");
-    fs::write(site.file(), text).expect("a file");
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
-    fs::write(folder.join("a.toml"), "nonsense\n").expect("a file");
-    gateway.wait_for_line("the settings in force stay");
-    fs::remove_file(folder.join("a.toml")).expect("a file");
-    let (by, what) = nth_change(&gateway, 1);
-    assert_eq!(
-        (&*by, what),
-        ("included file", vec!["no setting changed".to_owned()])
-    );
 }

@@ -3,12 +3,8 @@
 mod files;
 
 use std::fs;
-use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -16,7 +12,10 @@ use files::*;
 
 use crate::support::launch::launch;
 use crate::support::secure::{self, started};
-use crate::support::{Client, Exchange, Gateway, Origin, Site, drip, file, free_address, zone};
+use crate::support::{
+    Client, Exchange, Gateway, Origin, Site, drip, exchange, fetch, file, free_address, one_zone,
+    over_unix, zone,
+};
 
 /// An origin that answers with what it gets about the client, and its target.
 fn telling() -> Origin {
@@ -25,15 +24,6 @@ fn telling() -> Origin {
         let told = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
         exchange.reply(told.join("|").as_bytes())
     })
-}
-
-/// The bytes that come back for `request` over a socket file.
-fn over_unix(socket: &Path, request: &str) -> String {
-    let mut stream = UnixStream::connect(socket).expect("a connection");
-    stream.write_all(request.as_bytes()).expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer
 }
 
 #[test]
@@ -55,16 +45,12 @@ fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
             assert_eq!(answer.text(), format!("127.0.0.1|https|{to}"), "{protocol}");
         }
     }
-    let told = over_unix(
-        &gateway.site.folder().join("drip.sock"),
-        "GET / HTTP/1.0\r\nHost: a\r\n\r\n",
-    );
+    let socket = gateway.site.folder().join("drip.sock");
+    let told = over_unix(&socket, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
     assert!(told.ends_with("-|http|a"), "{told}");
     // One key for each address: two of TLS, one plain, and the socket file's.
-    let keys = gateway
-        .admin("/api/zones/z/keys")
-        .expect("an answer")
-        .text();
+    let keys = gateway.admin("/api/zones/z/keys").expect("an answer");
+    let keys = keys.text();
     for key in [
         format!("http:{}", plain.port()),
         format!("https:{}", one.port()),
@@ -78,29 +64,28 @@ fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
 /// Starts the program under a umask, and returns all modes that its socket file was seen with.
 fn modes_seen(site: Site, umask: &str) -> (Gateway, Vec<u32>) {
     let socket = site.folder().join("drip.sock");
-    let over = Arc::<AtomicBool>::default();
-    let is_over = Arc::clone(&over);
-    let watcher = thread::spawn(move || {
-        let mut seen = Vec::new();
-        loop {
-            let is_last = is_over.load(Ordering::SeqCst);
-            if let Ok(file) = fs::symlink_metadata(&socket) {
-                seen.push(file.permissions().mode() & 0o7777);
-                seen.dedup();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut seen = Vec::new();
+            let mut is_last = false;
+            while !is_last {
+                is_last = over.load(Ordering::SeqCst);
+                if let Ok(file) = fs::symlink_metadata(&socket) {
+                    seen.push(file.permissions().mode() & 0o7777);
+                    seen.dedup();
+                }
             }
-            if is_last {
-                break;
-            }
-        }
-        seen
-    });
-    let mut program = drip();
-    program.args(["run", "-c"]).arg(site.file());
-    let command = launch(&program, &format!("umask={umask}"));
-    let gateway = Gateway::run_as(site, command);
-    gateway.wait_until_ready();
-    over.store(true, Ordering::SeqCst);
-    (gateway, watcher.join().expect("no panic"))
+            seen
+        });
+        let mut program = drip();
+        program.args(["run", "-c"]).arg(site.file());
+        let command = launch(&program, &format!("umask={umask}"));
+        let gateway = Gateway::run_as(site, command);
+        gateway.wait_until_ready();
+        over.store(true, Ordering::SeqCst);
+        (gateway, watcher.join().expect("no panic"))
+    })
 }
 
 #[test]
@@ -158,13 +143,8 @@ fn an_old_socket_file_is_replaced_and_one_in_use_is_not() {
 }
 
 fn location(to: SocketAddr, request: &str) -> (u16, Option<String>) {
-    let mut client = Client::connect(to);
-    client.send(request.as_bytes());
-    let answer = client.answer();
-    (
-        answer.status,
-        answer.field("location").map(ToOwned::to_owned),
-    )
+    let answer = exchange(to, request);
+    (answer.status, answer.field("location").map(str::to_owned))
 }
 
 #[test]
@@ -172,71 +152,48 @@ fn an_address_that_redirects_sends_every_request_to_tls_and_none_to_the_origin()
     let origin = telling();
     let (gateway, plain, tls) = redirecting(&origin, "https");
     let port = tls.port();
-    for (request, expected) in [
+    for (line, host, to) in [
+        ("GET /", "a.test", "a.test:PORT/"),
+        ("GET /a?b=c%20d", "A.test:80", "a.test:PORT/a?b=c%20d"),
+        ("GET //b.test/..//x", "a.test.", "a.test:PORT//b.test/..//x"),
+        ("GET /caf\u{e9}", "[::1]:80", "[::1]:PORT/caf%C3%A9"),
+        ("GET http://b.test/x", "a.test", "b.test:PORT/x"),
+        ("OPTIONS *", "a.test", "a.test:PORT/"),
+        ("GET /.well-known/x", "a.test", "a.test:PORT/.well-known/x"),
         (
-            "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
-            "https://a.test:PORT/",
-        ),
-        (
-            "GET /a?b=c%20d HTTP/1.1\r\nHost: A.test:80\r\n\r\n",
-            "https://a.test:PORT/a?b=c%20d",
-        ),
-        (
-            "GET //b.test/..//x HTTP/1.1\r\nHost: a.test.\r\n\r\n",
-            "https://a.test:PORT//b.test/..//x",
-        ),
-        (
-            "GET /caf\u{e9} HTTP/1.1\r\nHost: [::1]:80\r\n\r\n",
-            "https://[::1]:PORT/caf%C3%A9",
-        ),
-        (
-            "GET http://b.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n",
-            "https://b.test:PORT/x",
-        ),
-        (
-            "OPTIONS * HTTP/1.1\r\nHost: a.test\r\n\r\n",
-            "https://a.test:PORT/",
-        ),
-        (
-            "POST /upload HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc",
-            "https://a.test:PORT/upload",
-        ),
-        (
-            "GET /.well-known/x HTTP/1.1\r\nHost: a.test\r\n\r\n",
-            "https://a.test:PORT/.well-known/x",
-        ),
-        (
-            "GET /.well-known/acme-challenge/../x HTTP/1.1\r\nHost: a.test\r\n\r\n",
-            "https://a.test:PORT/.well-known/acme-challenge/../x",
+            "GET /.well-known/acme-challenge/../x",
+            "a.test",
+            "a.test:PORT/.well-known/acme-challenge/../x",
         ),
     ] {
-        let expected = expected.replace("PORT", &port.to_string());
-        assert_eq!(location(plain, request), (308, Some(expected)), "{request}");
+        let to = to.replace("PORT", &port.to_string());
+        let request = format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let expected = (308, Some(format!("https://{to}")));
+        assert_eq!(location(plain, &request), expected, "{request}");
     }
-    for request in [
-        "GET / HTTP/1.0\r\n\r\n",
-        "GET / HTTP/1.1\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: \r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    for head in [
+        "1.0\r\n",
+        "1.1\r\n",
+        "1.1\r\nHost: \r\n",
+        "1.1\r\nHost: a/b\r\n",
+        "1.1\r\nHost: a\r\nHost: b\r\n",
     ] {
-        assert_eq!(location(plain, request), (400, None), "{request}");
+        let request = format!("GET / HTTP/{head}\r\n");
+        assert_eq!(location(plain, &request), (400, None), "{request}");
     }
     // A body that follows is no request of its own.
     let mut client = Client::connect(plain);
     client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.answer().status, 308);
-    assert_eq!(
-        client.answer().field("location"),
-        Some(&*format!("https://a:{port}/2"))
-    );
+    let second = format!("https://a:{port}/2");
+    assert_eq!(client.answer().field("location"), Some(&*second));
     assert_eq!(origin.arrivals().len(), 0);
     assert_eq!(gateway.zone("drip_zone_keys"), 0, "no zone counts them");
 
     // The check of a certificate authority has a route of its own.
-    let mut client = Client::connect(plain);
-    client.send(b"GET /.well-known/acme-challenge/token HTTP/1.1\r\nHost: a.test\r\n\r\n");
-    assert_eq!((client.answer().status, origin.arrivals().len()), (200, 1));
+    let request = "GET /.well-known/acme-challenge/token HTTP/1.1\r\nHost: a.test\r\n\r\n";
+    let status = exchange(plain, request).status;
+    assert_eq!((status, origin.arrivals().len()), (200, 1));
 }
 
 #[test]
@@ -253,35 +210,41 @@ fn peers_on_a_socket_file_name_their_clients_if_they_are_trusted() {
     let origin = telling();
     let zones = zone("z", "$remote_addr", "1r/h");
     let ask = |gateway: &Gateway, client: &str| {
-        let request = format!(
-            "GET / HTTP/1.0\r\nHost: a\r\nX-Forwarded-For: {client}\r\nX-Forwarded-Proto: https\r\n\r\n"
-        );
+        let fields = format!("Host: a\r\nX-Forwarded-For: {client}\r\nX-Forwarded-Proto: https");
+        let request = format!("GET / HTTP/1.0\r\n{fields}\r\n\r\n");
         let answer = over_unix(&gateway.site.folder().join("drip.sock"), &request);
         let (head, body) = answer.split_once("\r\n\r\n").expect("an answer");
-        let left = head.to_ascii_lowercase();
-        let left = left
-            .split_once("x-ratelimit-remaining: ")
-            .expect("a field")
-            .1;
-        (left[..1].to_owned(), body.to_owned())
+        let head = head.to_ascii_lowercase();
+        let left = head.split_once("x-ratelimit-remaining: ").expect("a field");
+        (left.1[..1].to_owned(), body.to_owned())
     };
+    let networks = "trusted_proxies = [\"127.0.0.0/8\", \"::/0\"]";
     for (more, lefts) in [
         ("trusted_proxies = [\"unix:\"]", ["9", "9", "8"]),
-        (
-            "trusted_proxies = [\"127.0.0.0/8\", \"::/0\"]",
-            ["9", "8", "7"],
-        ),
+        (networks, ["9", "8", "7"]),
     ] {
         let rest = file(&origin, &zones, &[("/", LIMITS)]);
         let gateway = started(site("\"unix:drip.sock\"", more, &rest));
-        let is_trusted = more.contains("unix:");
         for (client, left) in ["192.0.2.1", "192.0.2.2", "192.0.2.1"].iter().zip(lefts) {
-            let told = if is_trusted {
-                format!("{client}|https|a")
-            } else {
+            let told = if more == networks {
                 "-|http|a".to_owned()
+            } else {
+                format!("{client}|https|a")
             };
             assert_eq!(ask(&gateway, client), (left.to_owned(), told), "{more}");
         }
+    }
+}
+
+#[test]
+fn one_connection_slot_serves_all_listeners() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1000r/s", "burst = 9");
+    let file = format!("max_connections = 1\nworkers = 2\n{file}");
+    let (gateway, socket) = Gateway::start_with_unix_socket(&file);
+    for _ in 0..3 {
+        let answer = over_unix(&socket, "GET / HTTP/1.0\r\n\r\n");
+        assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
     }
 }

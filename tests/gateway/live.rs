@@ -14,9 +14,8 @@ fn each_second_is_told_as_it_was() {
     let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 100"));
     let mut listener = Listener::connect(&gateway, "", "");
     let newest = listener.history().last().copied().unwrap_or(0);
-    let _clients: Vec<_> = (0..60)
-        .map(|_| Client::ask(gateway.address(), "/?key=%3Ca%3E"))
-        .collect();
+    let _clients = [(); 60].map(|()| Client::ask(gateway.address(), "/?key=%3Ca%3E"));
+    let count = |value: &Value| value.as_u64().expect("a number");
     let (mut passed, mut delayed, mut seen) = (0, 0, Vec::new());
     for seq in newest + 1..newest + 5 {
         let event = listener.next();
@@ -24,67 +23,54 @@ fn each_second_is_told_as_it_was() {
         assert_eq!(event.name, "sample");
         assert_eq!((event.id, &sample["seq"]), (Some(seq), &Value::from(seq)));
         let zone = &sample["zones"][0];
-        passed += zone["passed"].as_u64().expect("a number");
-        delayed += zone["delayed"].as_u64().expect("a number");
+        passed += count(&zone["passed"]);
+        delayed += count(&zone["delayed"]);
         seen.push(sample);
     }
     // One at once, and on a busy machine some more that come after their slots.
     assert!((1..=6).contains(&passed), "{passed}");
-    assert!(
-        (20..=42).contains(&delayed),
-        "{delayed} in three to four seconds"
-    );
+    assert!((20..=42).contains(&delayed), "{delayed} in 3 to 4 seconds");
     let last = &seen[3];
     let zone = &last["zones"][0];
     assert_eq!(zone["name"], "z");
     assert_eq!(zone["rate"], 10.0);
     assert_eq!(zone["keys"], 1);
     assert_eq!(zone["rejected"], 0);
-    let per_second = zone["delayed"].as_u64().expect("a number");
+    let per_second = count(&zone["delayed"]);
     assert!((8..=12).contains(&per_second), "{per_second}");
-    let depth = zone["depth"].as_u64().expect("a number");
+    let depth = count(&zone["depth"]);
     assert!((10..=40).contains(&depth), "{depth}");
     assert_eq!(zone["depth_max"], depth);
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value}"));
-    let (p50, p95, oldest) = (
-        number(&zone["wait_p50"]),
-        number(&zone["wait_p95"]),
-        number(&zone["oldest_wait"]),
-    );
+    let waits = ["wait_p50", "wait_p95", "oldest_wait"].map(|name| number(&zone[name]));
+    let [p50, p95, oldest] = waits;
     // The request that leaves now has waited as long as those that still wait.
-    assert!(
-        p50 <= p95 && p95 < oldest * 1.07 && p50 > oldest - 2.0,
-        "{zone}"
-    );
+    let is_same = p50 <= p95 && p95 < oldest * 1.07 && p50 > oldest - 2.0;
+    assert!(is_same, "{zone}");
     let deepest = &last["deepest"][0];
     assert_eq!(
-        (&deepest["zone"], &deepest["key"], &deepest["depth"]),
-        (&"z".into(), &"<a>".into(), &depth.into())
+        (&deepest["zone"], &deepest["key"]),
+        (&"z".into(), &"<a>".into())
     );
-    assert_eq!(last["origins"][0]["name"], "app");
+    assert_eq!(deepest["depth"], depth);
+    let app = &last["origins"][0];
+    assert_eq!(app["name"], "app");
+    assert_eq!((&app["healthy"], &app["servers"]), (&1.into(), &1.into()));
+    assert_eq!(last["reload"], 0);
     assert_eq!(
-        (
-            &last["origins"][0]["healthy"],
-            &last["origins"][0]["servers"]
-        ),
-        (&1.into(), &1.into())
-    );
-    assert_eq!(
-        (&last["reload"], &last["error"], &last["stopping"]),
-        (&0.into(), &Value::Null, &false.into())
+        (&last["error"], &last["stopping"]),
+        (&Value::Null, &false.into())
     );
     assert!(number(&last["time"]) - number(&seen[0]["time"]) > 2.5);
 
     // A reload and a broken file are reported, too.
-    gateway
-        .site
-        .write(&one_zone(&origin, "20r/s", "burst = 100"));
-    assert_eq!(ask(&gateway, "POST", "/api/reload", "").status, 200);
-    gateway.site.write("nonsense");
-    assert_eq!(ask(&gateway, "POST", "/api/reload", "").status, 422);
-    let sample = std::iter::repeat_with(|| listener.next().data)
-        .take(3)
-        .find(|it| it["reload"] == 1);
+    let faster = one_zone(&origin, "20r/s", "burst = 100");
+    for (text, status) in [(&*faster, 200), ("nonsense", 422)] {
+        gateway.site.write(text);
+        assert_eq!(ask(&gateway, "POST", "/api/reload", "").status, status);
+    }
+    let samples = std::iter::repeat_with(|| listener.next().data);
+    let sample = samples.take(3).find(|it| it["reload"] == 1);
     let sample = sample.expect("a sample after the reload");
     assert_eq!(sample["zones"][0]["rate"], 20.0);
     assert_eq!(sample["error"]["line"], 4);
@@ -115,10 +101,9 @@ fn whoever_comes_back_gets_what_was_missed() {
 #[test]
 fn sixty_four_may_listen_and_one_more_takes_the_place_of_the_oldest() {
     let gateway = Gateway::start(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
-    let mut listeners: Vec<_> = (0..64)
-        .map(|_| Listener::connect(&gateway, "", ""))
-        .collect();
-    let mut newcomer = Listener::connect(&gateway, "", "");
+    let listen = || Listener::connect(&gateway, "", "");
+    let mut listeners: Vec<_> = std::iter::repeat_with(listen).take(64).collect();
+    let mut newcomer = listen();
     newcomer.history();
     assert_eq!(newcomer.next().name, "sample");
     // Its answer ends, as a whole.

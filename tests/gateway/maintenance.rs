@@ -1,13 +1,11 @@
 //! Maintenance: routes refuse for a while, without a change of the file.
 
-use std::fs;
-use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::operator::{ask, json, parse, send};
-use crate::support::{Client, Gateway, Origin, Site, eventually, fetch, now};
+use crate::support::operator::{ask, changes, json, parse, put, send, undo};
+use crate::support::{Client, Gateway, Origin, all_pass, eventually, fetch, now};
 
 const ALL: &str = "/api/maintenance";
 const ONE: &str = "/api/routes/%2Fone%2F/maintenance";
@@ -24,19 +22,8 @@ fn file(origin: &Origin) -> String {
 }
 
 fn start(origin: &Origin) -> Gateway {
-    let site = Site::new();
-    let page = "<p>{{status}}, {{retry_after}}</p>";
-    fs::write(site.folder().join("down.html"), page).expect("a file");
-    site.write(&file(origin));
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
-    gateway
-}
-
-fn set(gateway: &Gateway, path: &str, body: &str) -> Value {
-    let answer = send(gateway, "PUT", path, body);
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    parse(&answer)
+    let page = ("down.html", "<p>{{status}}, {{retry_after}}</p>");
+    Gateway::start_beside(&[page], &file(origin))
 }
 
 fn statuses(gateway: &Gateway) -> [u16; 3] {
@@ -55,7 +42,7 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     let origin = Origin::start();
     let gateway = start(&origin);
     assert_eq!(statuses(&gateway), [200, 200, 404]);
-    let told = set(&gateway, ONE, r#"{"for": "3s"}"#);
+    let told = put(&gateway, ONE, r#"{"for": "3s"}"#);
     let began = now();
     assert_eq!(told["by"], "127.0.0.1");
     let asked = origin.arrivals().len();
@@ -64,16 +51,11 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     let after = refused.number("retry-after");
     assert!((1..=3).contains(&after), "{after}");
     assert_eq!(refused.text(), format!("<p>503, {after}</p>"));
-    assert_eq!(
-        refused.field("content-type"),
-        Some("text/html; charset=utf-8")
-    );
+    let html = Some("text/html; charset=utf-8");
+    assert_eq!(refused.field("content-type"), html);
     assert_eq!(origin.arrivals().len(), asked, "the origin is not asked");
-    assert_eq!(
-        fetch(gateway.address(), "/?key=b").status,
-        200,
-        "others go on"
-    );
+    let other = fetch(gateway.address(), "/?key=b").status;
+    assert_eq!(other, 200, "others go on");
 
     let shown = route(&gateway, "/one/");
     assert_eq!(shown["maintenance"], told);
@@ -81,13 +63,10 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     assert_eq!(route(&gateway, "/").get("maintenance"), None);
     assert_eq!(shown["statuses"]["503"], 1, "{shown}");
     let labels = [("route", "/one/"), ("code", "503")];
-    let counted = gateway.metrics().count("drip_requests_total", &labels);
-    assert_eq!(counted, 1);
+    assert_eq!(gateway.count("drip_requests_total", &labels), 1);
     let settings = json(&gateway, "/api/config")["settings"].to_string();
-    assert!(
-        !settings.contains("503\\nrefuse") && settings.contains("refuse = 404"),
-        "{settings}"
-    );
+    assert!(!settings.contains("503\\nrefuse"), "{settings}");
+    assert!(settings.contains("refuse = 404"), "{settings}");
     eventually("the headline", || {
         let headline = json(&gateway, "/api/headline")["headline"].clone();
         headline["cause"] == "paused" && headline["title"] == "/one/ is in maintenance"
@@ -98,22 +77,15 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     assert!(took >= Duration::from_millis(2_900), "{took:?}");
     assert_eq!(fetch(gateway.address(), "/one/").status, 200);
     assert_eq!(route(&gateway, "/one/").get("maintenance"), None);
-    let changes = json(&gateway, "/api/config")["changes"].clone();
-    let what = |nth: usize| changes[nth]["what"][0].as_str().expect("a text").to_owned();
-    assert_eq!(what(0), "routes[/one/]: maintenance expired");
-    assert!(
-        what(1).starts_with("routes[/one/]: maintenance until 20"),
-        "{changes}"
-    );
-    let set = gateway.wait_for_line("maintenance set");
-    for part in [
-        "by=\"admin\"",
-        "what=\"routes[/one/]\"",
-        "from=\"forwarded\"",
-        "to=\"503\"",
-        "until=20",
-    ] {
-        assert!(set.contains(part), "{part}: {set}");
+    let changes = changes(&gateway);
+    assert_eq!(changes[0], "routes[/one/]: maintenance expired");
+    let set = changes[1].starts_with("routes[/one/]: maintenance until 20");
+    assert!(set, "{changes:?}");
+    let line = gateway.wait_for_line("maintenance set");
+    let what = "what=\"routes[/one/]\" from=\"forwarded\" to=\"503\" until=20";
+    assert!(line.contains("by=\"admin\""), "{line}");
+    for part in what.split(' ') {
+        assert!(line.contains(part), "{part}: {line}");
     }
 }
 
@@ -121,50 +93,40 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
 fn all_routes_are_in_maintenance_over_a_reload_until_it_is_undone() {
     let origin = Origin::start();
     let gateway = start(&origin);
-    assert_eq!(fetch(gateway.address(), "/?key=w").status, 200);
+    let status = |path| fetch(gateway.address(), path).status;
+    assert_eq!(status("/?key=w"), 200);
     let mut waiting = [(); 2].map(|()| Client::ask(gateway.address(), "/?key=w"));
     gateway.wait_for_depth(2);
-    set(&gateway, ALL, r#"{"for": "1h"}"#);
+    put(&gateway, ALL, r#"{"for": "1h"}"#);
     assert_eq!(statuses(&gateway), [503, 503, 404]);
-    for client in &mut waiting {
-        assert_eq!(client.answer().status, 200, "requests that wait go on");
-    }
+    // Requests that wait go on.
+    all_pass(&mut waiting);
     let after = fetch(gateway.address(), "/").number("retry-after");
     assert!((3_590..=3_600).contains(&after), "{after}");
-    set(&gateway, ONE, r#"{"for": "24h"}"#);
-    let until = |name| route(&gateway, name)["maintenance"]["until"].clone();
-    assert!(
-        until("/one/").as_str() > until("/").as_str(),
-        "the later end holds"
-    );
+    put(&gateway, ONE, r#"{"for": "24h"}"#);
+    let until = |name| route(&gateway, name)["maintenance"]["until"].to_string();
+    assert!(until("/one/") > until("/"), "the later end holds");
 
     let more = "[[routes]]\npath = \"/new\"\norigin = \"app\"\n";
     gateway.site.write(&format!("{}{more}", file(&origin)));
-    eventually("the reload", || {
-        json(&gateway, "/api/routes")["routes"][3]["name"] == "/new"
-    });
+    gateway.wait_for_line("routes[/new] added");
     assert_eq!(statuses(&gateway), [503, 503, 404]);
-    assert_eq!(fetch(gateway.address(), "/new").status, 503);
+    assert_eq!(status("/new"), 503);
 
-    let undone = send(&gateway, "DELETE", ALL, "");
-    assert_eq!(undone.status, 200, "{}", undone.text());
+    undo(&gateway, ALL);
     assert_eq!(statuses(&gateway), [200, 503, 404]);
-    assert_eq!(fetch(gateway.address(), "/new").status, 200);
+    assert_eq!(status("/new"), 200);
     assert_eq!(json(&gateway, "/api/routes").get("maintenance"), None);
     let line = gateway.wait_for_line("maintenance undone");
-    assert!(
-        line.contains("what=\"all routes\"") && line.contains("to=\"forwarded\""),
-        "{line}"
-    );
+    assert!(line.contains("what=\"all routes\""), "{line}");
+    assert!(line.contains("to=\"forwarded\""), "{line}");
 
     // A route that leaves the file takes its maintenance along.
     gateway.site.write(&file(&origin).replace("/one/", "/two/"));
     let line = gateway.wait_for_line("maintenance ended");
     assert!(line.contains("route=\"/one/\""), "{line}");
     gateway.site.write(&file(&origin));
-    eventually("it is back", || {
-        fetch(gateway.address(), "/one/").status == 200
-    });
+    eventually("it is back", || status("/one/") == 200);
     assert_eq!(send(&gateway, "DELETE", ONE, "").status, 404);
 }
 
@@ -172,6 +134,7 @@ fn all_routes_are_in_maintenance_over_a_reload_until_it_is_undone() {
 fn a_set_again_replaces_the_end_and_each_wrong_request_is_told_so() {
     let origin = Origin::start();
     let gateway = start(&origin);
+    let hour = r#"{"for": "1h"}"#;
     for (path, body, status, says) in [
         (ONE, "", 400, "{\"for\": \"10m\"}"),
         (ONE, "{}", 400, "for is missing"),
@@ -180,16 +143,11 @@ fn a_set_again_replaces_the_end_and_each_wrong_request_is_told_so() {
         (ALL, r#"{"for": "1h", "pause": true}"#, 400, "pause"),
         (
             "/api/routes/%2Fother/maintenance",
-            r#"{"for": "1h"}"#,
+            hour,
             404,
             "no such route",
         ),
-        (
-            "/api/routes/%2Fno/maintenance",
-            r#"{"for": "1h"}"#,
-            409,
-            "refuse",
-        ),
+        ("/api/routes/%2Fno/maintenance", hour, 409, "refuse"),
     ] {
         let answer = send(&gateway, "PUT", path, body);
         assert_eq!(answer.status, status, "{path} {body}");
@@ -199,11 +157,10 @@ fn a_set_again_replaces_the_end_and_each_wrong_request_is_told_so() {
     assert_eq!(send(&gateway, "DELETE", ALL, "").status, 404);
     assert_eq!(ask(&gateway, "GET", ALL, "").status, 405);
     assert_eq!(statuses(&gateway), [200, 200, 404]);
-    set(&gateway, ONE, r#"{"for": "1h"}"#);
-    set(&gateway, ONE, r#"{"for": "1s"}"#);
+    put(&gateway, ONE, hour);
+    put(&gateway, ONE, r#"{"for": "1s"}"#);
     let line = gateway.wait_for_line("from=\"503 until 20");
     assert!(line.contains("maintenance set"), "{line}");
-    thread::sleep(Duration::from_millis(900));
     eventually("it ends", || {
         fetch(gateway.address(), "/one/").status == 200
     });

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::support::operator::json;
-use crate::support::{Client, Gateway, Origin, best_of_three, drip, fetch, now};
+use crate::support::{Client, Gateway, Origin, fetch, now};
 
 fn routes(origin: &Origin, count: usize) -> String {
     let mut text = format!("[origins.app]\nservers = [\"http://{}\"]\n", origin.address);
@@ -67,35 +67,4 @@ fn many_routes_slow_neither_the_start_nor_the_requests() {
     eprintln!("16,000 routes: started in {started:?}; requests take {ratios:?} times as long");
     // With 40,000 routes, a comparison with each made it 20 to 40 times.
     assert!(ratios[0] < 4.0, "{ratios:?}");
-}
-
-/// The time in which `drip check` reads so many routes, and shows them.
-fn time_of_check(origin: &Origin, count: usize) -> Duration {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("gateway.toml");
-    std::fs::write(&file, routes(origin, count)).expect("a file");
-    let began = now();
-    let output = drip().arg("check").arg(&file).output().expect("drip");
-    let took = began.elapsed();
-    assert!(output.status.success(), "{output:?}");
-    let shown = String::from_utf8(output.stdout).expect("text");
-    assert_eq!(shown.matches("[[routes]]").count(), count);
-    took
-}
-
-#[test]
-#[ignore = "loads both cores: tests/run.sh long"]
-fn a_check_takes_as_much_longer_as_there_are_more_routes() {
-    let origin = Origin::start();
-    best_of_three(|_| {
-        let few = time_of_check(&origin, 1000);
-        let many = time_of_check(&origin, 8000);
-        // Eight times as many: a comparison of each with each takes 64 times as long.
-        let ratio = many.as_secs_f64() / few.as_secs_f64();
-        if ratio < 20.0 {
-            Ok(())
-        } else {
-            Err(format!("{few:?} and {many:?}: {ratio} times as long"))
-        }
-    });
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::gateway::masked_keys::{SECRET, read_samples, send};
+use crate::gateway::masked_keys::{SECRET, Shown, read_samples, send};
 use crate::support::operator::{json, post};
 use crate::support::{Gateway, Origin, eventually};
 
@@ -62,9 +62,7 @@ fn a_key_that_waits_at_a_gate_stays_masked_when_the_gate_gets_the_keys_of_anothe
     let gateway = Gateway::start(&gated(&origin, SHARE, ZONES));
     assert_eq!(send(&gateway, "/", "sk_live_gold").answer().status, 200);
     let _waiters = [(); 3].map(|()| send(&gateway, "/", "sk_live_gold"));
-    eventually("three wait", || {
-        json(&gateway, "/api/origins")["origins"][0]["gate"]["queue_depth"] == 3
-    });
+    gateway.wait_at_gate(3);
     let known = deepest(&gateway);
     assert!(known[0].0.starts_with("key-"), "{known:?}");
     let of_y = SHARE.replace("\"z\"", "\"y\"");
@@ -78,9 +76,9 @@ fn a_key_that_waits_at_a_gate_stays_masked_when_the_gate_gets_the_keys_of_anothe
         reload(&gateway, &gated(&origin, share, zones));
         assert_eq!(deepest(&gateway), known, "{what}");
         let origins = json(&gateway, "/api/origins").to_string();
-        let mut shown = vec![("/api/origins".to_owned(), origins)];
+        let mut shown = Shown(vec![("/api/origins".to_owned(), origins)]);
         read_samples(&gateway, &mut shown);
-        for (place, text) in shown {
+        for (place, text) in shown.0 {
             assert!(!text.contains(SECRET), "{what}: {place}: {text}");
         }
     }

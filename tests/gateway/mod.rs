@@ -1,6 +1,5 @@
 //! The real program over real sockets, with clients on one side and an origin of our own on the other.
 
-mod accept;
 mod admin;
 mod admin_api;
 mod admin_tokens;
@@ -16,7 +15,6 @@ mod conditions;
 mod cors;
 mod cost;
 mod eviction;
-mod fields;
 mod gate;
 mod gate_api;
 mod gate_overrides;
@@ -36,14 +34,10 @@ mod many_routes;
 mod masked_keys;
 mod masked_reloads;
 mod new_keys;
-mod newcomers;
 mod next_server;
-#[cfg(not(feature = "otlp"))]
-mod no_spans;
 mod on_client_gone;
 mod one_key;
 mod origin_panel;
-mod origins;
 mod overrides;
 mod own_failures;
 mod own_fields;
@@ -65,7 +59,6 @@ mod slow_clients;
 mod spans;
 pub mod state;
 mod stop;
-mod store_panel;
 mod upstreams;
 mod what_if;
 mod work;

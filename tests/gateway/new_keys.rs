@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use crate::support::live::Listener;
 use crate::support::operator::{delete, json, keys};
-use crate::support::{Client, Gateway, Origin, eventually, fetch, now, one_zone, whole_lines};
+use crate::support::{
+    Client, Gateway, MS, Origin, all_pass, eventually, fetch, now, one_zone, start_drip,
+};
 
 const ZONE: [(&str, &str); 1] = [("zone", "z")];
 
@@ -86,13 +88,8 @@ fn past_new_keys_invented_keys_share_one_bucket_and_a_known_client_is_served_as_
     let (status, answer) = delete(&gateway, "/api/zones/z/keys/%5C(new%20keys)");
     assert_eq!((status, &answer["forgotten"]), (200, &true.into()));
 
-    let mut lines = Vec::new();
-    eventually("the access log is written", || {
-        let text = whole_lines(gateway.site.folder().join("access.log"));
-        let read = text.lines().map(serde_json::from_str::<Value>);
-        lines = read.collect::<Result<_, _>>().unwrap_or_default();
-        lines.len() == 601 + good.len()
-    });
+    let lines = gateway.access_log(601 + good.len());
+    assert_eq!(lines.len(), 601 + good.len());
     let of_flood: Vec<_> = lines
         .iter()
         .filter(|line| line["flooded"] == true)
@@ -105,96 +102,40 @@ fn past_new_keys_invented_keys_share_one_bucket_and_a_known_client_is_served_as_
 }
 
 #[test]
-fn without_new_keys_all_invented_keys_pass_and_the_samples_show_them() {
-    let origin = Origin::start();
-    let gateway = gateway(&origin, "");
-    assert_eq!(json(&gateway, "/api/zones/z")["new_keys"], Value::Null);
-    let mut listener = Listener::connect(&gateway, "", "");
-    listener.history();
-    let (passed, _) = flood(&gateway, 200);
-    assert_eq!(passed, 200);
-    let mut seen = 0;
-    eventually("the samples show all new keys", || {
-        let zone = listener.next().data["zones"][0].clone();
-        assert_eq!(zone["flooded"], 0);
-        seen += zone["new_keys"].as_u64().expect("a number");
-        seen == 200
-    });
-    assert!(
-        !json(&gateway, "/api/zones/z/keys")
-            .to_string()
-            .contains("new keys")
-    );
-}
-
-#[test]
 fn the_shared_bucket_keeps_queue_cost_and_dry_run() {
     let origin = Origin::start();
-    let file = one_zone(&origin, "10r/s", "burst = 9").replace(
-        "key = \"$arg_key\"",
-        "key = \"$arg_key\"\nnew_keys = \"1r/h\"",
-    ) + "[[routes]]\npath = \"/dry\"\norigin = \"app\"\ndry_run = true\nlimits = [{ zone = \"z\", burst = 0 }]\n\
+    let new_keys = "key = \"$arg_key\"\nnew_keys = \"1r/h\"";
+    let file = one_zone(&origin, "10r/s", "burst = 9").replace("key = \"$arg_key\"", new_keys)
+        + "[[routes]]\npath = \"/dry\"\norigin = \"app\"\ndry_run = true\nlimits = [{ zone = \"z\", burst = 0 }]\n\
          [[routes]]\npath = \"/dear\"\norigin = \"app\"\ncost = 5\nlimits = [{ zone = \"z\", burst = 9 }]\n";
     let gateway = Gateway::start(&file);
-    assert_eq!(fetch(gateway.address(), "/?key=first").status, 200);
+    let ask = |target: &str| assert_eq!(fetch(gateway.address(), target).status, 200);
+    ask("/?key=first");
     let began = now();
-    let mut waiting: Vec<_> = (0..5)
-        .map(|nth| Client::ask(gateway.address(), &format!("/?key=unknown{nth}")))
-        .collect();
-    for client in &mut waiting {
-        assert_eq!(client.answer().status, 200);
-    }
-    assert!(
-        began.elapsed() >= Duration::from_millis(390),
-        "one each 0.1 s"
-    );
-    assert_eq!(fetch(gateway.address(), "/dear?key=unknown").status, 200);
+    let unknown = |nth| Client::ask(gateway.address(), &format!("/?key=unknown{nth}"));
+    let mut waiting: Vec<_> = (0..5).map(unknown).collect();
+    all_pass(&mut waiting);
+    assert!(began.elapsed() >= 390 * MS, "one each 0.1 s");
+    ask("/dear?key=unknown");
     let began = now();
     for nth in 0..3 {
-        assert_eq!(
-            fetch(gateway.address(), &format!("/dry?key=shadow{nth}")).status,
-            200
-        );
+        ask(&format!("/dry?key=shadow{nth}"));
     }
-    assert!(
-        began.elapsed() < Duration::from_millis(390),
-        "a dry run waits for nothing"
-    );
-    let next = fetch(gateway.address(), "/?key=another");
-    assert_eq!(next.status, 200);
-    assert_eq!(
-        gateway.metrics().count("drip_zone_flooded_total", &ZONE),
-        10
-    );
+    // A dry run waits for nothing.
+    assert!(began.elapsed() < 390 * MS);
+    ask("/?key=another");
+    assert_eq!(gateway.count("drip_zone_flooded_total", &ZONE), 10);
 }
 
 #[test]
 fn at_the_gate_invented_keys_share_one_key_too() {
     let origin = Origin::start();
-    let gateway = Gateway::start(&format!(
-        r#"
-[origins.app]
-servers = ["http://{}"]
-rate = "20r/s"
-share = "z"
-queue_timeout = "60s"
-
-[zones.z]
-key = "$arg_key"
-rate = "1000r/s"
-new_keys = "1r/s"
-
-[zones.z.plans.known]
-keys = ["good"]
-
-[[routes]]
-path = "/"
-origin = "app"
-limits = [{{ zone = "z", burst = 1000, nodelay = true }}]
-"#,
-        origin.address
-    ));
-    let end = now() + Duration::from_secs(6);
+    let zones = "rate = \"20r/s\"\nshare = \"z\"\nqueue_timeout = \"60s\"\n\
+                 [zones.z]\nkey = \"$arg_key\"\nrate = \"1000r/s\"\nnew_keys = \"1r/s\"\n\
+                 [zones.z.plans.known]\nkeys = [\"good\"]\n";
+    let limits = "limits = [{ zone = \"z\", burst = 1000, nodelay = true }]";
+    let gateway = start_drip(&origin, zones, &[("/", limits)]);
+    let end = now() + Duration::from_secs(4);
     let ask = |key: &dyn Fn(usize) -> String| {
         let mut client = Client::connect(gateway.address());
         for nth in 0.. {

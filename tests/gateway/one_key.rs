@@ -23,29 +23,37 @@ fn start(server: &str) -> (RawOrigin, Gateway) {
     (origin, gateway)
 }
 
-fn ask(gateway: &Gateway, target: &str, fields: &str) -> Raw {
+/// Each char of `fields` is one byte.
+pub fn ask(gateway: &Gateway, target: &str, fields: &str) -> Raw {
     let mut client = Raw::connect(gateway.address());
-    client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n"));
+    let text = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+    client.send(text.chars().map(|it| it as u8).collect::<Vec<u8>>());
     client
 }
 
 /// What the origin gets of a request that passes.
-fn seen(origin: &RawOrigin, gateway: &Gateway, target: &str, fields: &str) -> Message {
+pub fn seen(origin: &RawOrigin, gateway: &Gateway, target: &str, fields: &str) -> Message {
     let mut client = ask(gateway, target, fields);
-    let mut connection = origin.accept();
-    let request = connection.request();
-    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let request = reply(origin);
     assert_eq!(client.answer().status(), 200, "{target} {fields}");
     request
 }
 
+/// Answers the next request, and returns it.
+fn reply(origin: &RawOrigin) -> Message {
+    let mut connection = origin.accept();
+    let request = connection.request();
+    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    request
+}
+
 /// All values of a field.
-fn values<'a>(request: &'a Message, name: &str) -> Vec<&'a str> {
+pub fn values<'a>(request: &'a Message, name: &str) -> Vec<&'a str> {
     let named = request.fields.iter().filter(|(found, _)| found == name);
     named.map(|(_, value)| value.as_str()).collect()
 }
 
-fn status(gateway: &Gateway, target: &str, fields: &str) -> u16 {
+pub fn status(gateway: &Gateway, target: &str, fields: &str) -> u16 {
     ask(gateway, target, fields).answer().status()
 }
 
@@ -55,28 +63,24 @@ const NAMES: [&str; 4] = ["x_api_key", "x-api_key", "x.api.key", "x_own"];
 #[test]
 fn fields_that_only_seem_to_be_the_key_end_here() {
     let (origin, gateway) = start("");
+    let passed = |request: &Message| NAMES.map(|name| values(request, name).len());
     // It has no key, so any number pass.
     for _ in 0..2 {
         let request = seen(&origin, &gateway, "/", ODD);
-        let passed = NAMES.map(|name| values(&request, name).len());
-        assert_eq!(passed, [0, 0, 0, 1], "{request:?}");
+        assert_eq!(passed(&request), [0, 0, 0, 1], "{request:?}");
     }
     // Nothing there reads the field.
     let request = seen(&origin, &gateway, "/free", ODD);
-    let passed = NAMES.map(|name| values(&request, name).len());
-    assert_eq!(passed, [1, 1, 1, 1], "{request:?}");
+    assert_eq!(passed(&request), [1, 1, 1, 1], "{request:?}");
     // Over HTTP/2, too.
     let at = gateway.address();
     let asking = thread::spawn(move || {
         let fields: Vec<_> = ODD.lines().filter_map(|it| it.split_once(": ")).collect();
         http2::get(at, &fields).status
     });
-    let mut connection = origin.accept();
-    let request = connection.request();
-    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let request = reply(&origin);
     assert_eq!(asking.join().expect("no panic"), 200);
-    let passed = NAMES.map(|name| values(&request, name).len());
-    assert_eq!(passed, [0, 0, 0, 1], "{request:?}");
+    assert_eq!(passed(&request), [0, 0, 0, 1], "{request:?}");
 }
 
 #[test]

@@ -1,20 +1,15 @@
 //! What the operator sees of origins, servers and routes: answers, errors, states, and what happened last.
 
 use std::net::SocketAddr;
-use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::live::Listener;
 use crate::support::operator::json;
-use crate::support::{Client, Exchange, Gateway, Origin, eventually, fetch, free_address};
-
-fn file(servers: &[String], more: &str) -> String {
-    format!(
-        "[origins.app]\nservers = {servers:?}\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
-    )
-}
+use crate::support::{
+    Client, Exchange, Gateway, HoldingOrigin, Origin, eventually, fetch, free_address,
+    servers as file,
+};
 
 fn url(address: SocketAddr) -> String {
     format!("http://{address}")
@@ -107,14 +102,17 @@ fn a_request_that_no_route_took_is_in_the_codes() {
 fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
     let address = free_address();
     let gateway = Gateway::start(&file(&[url(address)], ""));
+    let healthy = || gateway.value("drip_origin_healthy", &[("origin", "app")]);
     assert_eq!(server(&gateway, 0)["state"], "asked");
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    for _ in 0..3 {
+        // It is asked all the same.
+        assert_eq!(fetch(gateway.address(), "/").status, 502);
+    }
+    assert_eq!(healthy(), Some(0.0));
     let dead = server(&gateway, 0);
-    assert_eq!(
-        (&dead["state"], &dead["healthy"]),
-        (&"failing".into(), &false.into())
-    );
-    assert_eq!(dead["errors"], serde_json::json!({"unreachable": 1}));
+    assert_eq!(dead["state"], "failing", "{dead}");
+    assert_eq!(dead["healthy"], false, "{dead}");
+    assert_eq!(dead["errors"], serde_json::json!({"unreachable": 3}));
     let last = &dead["last_failure"];
     let text = last["text"].as_str().expect("a text");
     assert!(
@@ -134,6 +132,7 @@ fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
     let _back = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
     assert_eq!(fetch(gateway.address(), "/").status, 200);
     assert_eq!(server(&gateway, 0)["state"], "asked");
+    assert_eq!(healthy(), Some(1.0));
 }
 
 #[test]
@@ -154,7 +153,7 @@ fn a_server_that_failures_took_out_says_since_when_and_until_when() {
     assert_eq!(server(&gateway, 1)["state"], "asked");
     let dead = url(dead);
     let labels = [("server", dead.as_str())];
-    let healthy = || gateway.metrics().value("drip_origin_healthy", &labels);
+    let healthy = || gateway.value("drip_origin_healthy", &labels);
     assert_eq!(healthy(), Some(0.0));
     eventually("it is asked again", || {
         server(&gateway, 0)["state"] == "failing" && healthy() == Some(1.0)
@@ -168,7 +167,7 @@ fn checks_tell_what_they_found_last() {
                   healthy_after = 1";
     let begin = |status: u16| {
         Origin::at(&address.to_string(), move |exchange: &mut Exchange| {
-            exchange.send(format!("HTTP/1.1 {status} So\r\nContent-Length: 0\r\n\r\n").as_bytes())
+            exchange.send(format!("HTTP/1.1 {status} So\r\nContent-Length: 0\r\n\r\n"))
         })
     };
     let origin = begin(200);
@@ -207,10 +206,8 @@ fn two_zones_count_a_request_once_and_what_one_rejects_the_other_calls_so() {
     let gateway = Gateway::start(&two_zones(&origin));
     let mut listener = Listener::connect(&gateway, "", "");
     listener.history();
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
-    for _ in 0..3 {
-        assert_eq!(fetch(gateway.address(), "/").status, 429);
-    }
+    let statuses = [(); 4].map(|()| fetch(gateway.address(), "/").status);
+    assert_eq!(statuses, [200, 429, 429, 429]);
     let mut seen = [0; 4];
     for _ in 0..10 {
         let sample = listener.next().data;
@@ -220,45 +217,33 @@ fn two_zones_count_a_request_once_and_what_one_rejects_the_other_calls_so() {
         };
         let (wide, tight) = (zone("wide"), zone("tight"));
         let all = sample["codes"].as_object().expect("an object").values();
-        let all: u64 = all.filter_map(Value::as_u64).sum();
         let more = [
-            all,
+            all.filter_map(Value::as_u64).sum(),
             wide["rejected_elsewhere"].as_u64().unwrap_or_default(),
             wide["cancelled"].as_u64().unwrap_or_default(),
             tight["rejections"]["burst"].as_u64().unwrap_or_default(),
         ];
-        for (sum, more) in seen.iter_mut().zip(more) {
-            *sum += more;
-        }
+        seen = [0, 1, 2, 3].map(|nth| seen[nth] + more[nth]);
         if seen[0] >= 4 && seen[1] >= 3 {
             break;
         }
     }
     assert_eq!(seen, [4, 3, 0, 3]);
     let totals = &json(&gateway, "/api/zones/wide")["totals"];
-    assert_eq!(
-        (&totals["rejected_elsewhere"], &totals["cancelled"]),
-        (&3.into(), &0.into())
-    );
+    assert_eq!(totals["rejected_elsewhere"], 3, "{totals}");
+    assert_eq!(totals["cancelled"], 0, "{totals}");
 }
 
 #[test]
 fn what_the_gate_of_an_origin_rejects_its_zones_call_rejected_elsewhere() {
-    let origin = Origin::answering(|exchange| {
-        if exchange.target() == "/held" {
-            thread::sleep(Duration::from_secs(4));
-        }
-        exchange.reply(b"ok")
-    });
+    let held = HoldingOrigin::of("held");
     let gate = "max_in_flight = 1\nmax_queue = 1\nqueue_timeout = \"200ms\"\n\
                 [zones.z]\nkey = \"$remote_addr\"\nrate = \"1000r/s\"";
-    let text = file(&[url(origin.address)], gate);
     let limits = "limits = [{ zone = \"z\", burst = 50, nodelay = true }]\n";
-    let gateway = Gateway::start(&format!("{text}{limits}"));
+    let text = file(&[url(held.origin.address)], gate) + limits;
+    let gateway = Gateway::start(&text);
     let _held = Client::ask(gateway.address(), "/held");
-    eventually("the first one is at the origin", || {
-        gateway.metrics().count("drip_origin_in_flight", &[]) == 1
-    });
+    held.origin.wait_for(1);
     let status = fetch(gateway.address(), "/").status;
     assert_eq!(status, 503, "the second one waits in vain");
     let totals = || json(&gateway, "/api/zones/z")["totals"].clone();

@@ -6,16 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::support::frames::reset;
 use crate::support::{
     Answer, Client, Exchange, FrameOrigin, Gateway, MS, Origin, eventually, fetch, fetch_with,
+    servers, urls,
 };
 
 const ENHANCE_YOUR_CALM: u32 = 11;
 
 /// A file with these servers, any failure of which counts.
-fn file(servers: &[String], fail_timeout: &str) -> String {
-    format!(
-        "workers = 1\n[origins.app]\nservers = {servers:?}\nmax_fails = 1\n\
-         fail_timeout = \"{fail_timeout}\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
-    )
+fn file(urls: &[String], fail_timeout: &str) -> String {
+    let fields = format!("max_fails = 1\nfail_timeout = \"{fail_timeout}\"");
+    format!("workers = 1\n{}", servers(urls, &fields))
 }
 
 /// Answers all but two targets: one ends the connection, and one has an answer that is none.
@@ -52,9 +51,7 @@ fn check_all_in(gateway: &Gateway, servers: &[String]) {
 fn a_request_that_ends_its_connection_takes_out_no_server_that_answers_others() {
     for target in ["/ends", "/invalid"] {
         let origins = [picky(), picky()];
-        let servers = origins
-            .each_ref()
-            .map(|it| format!("http://{}", it.address));
+        let servers = urls(&origins.each_ref().map(|it| it.address));
         let gateway = Gateway::start(&file(&servers, "1h"));
         for _ in 0..2 {
             assert_eq!(fetch(gateway.address(), "/").status, 200);
@@ -113,7 +110,7 @@ fn a_server_that_ends_all_connections_is_taken_out_and_never_the_last_one() {
         exchange.reply(b"ok")
     });
     let second = picky();
-    let servers = [&first, &second].map(|it| format!("http://{}", it.address));
+    let servers = urls(&[first.address, second.address]);
     let gateway = Gateway::start(&file(&servers, "2s"));
     for _ in 0..2 {
         assert_eq!(fetch(gateway.address(), "/").status, 200);
@@ -127,9 +124,7 @@ fn a_server_that_ends_all_connections_is_taken_out_and_never_the_last_one() {
 
     // Nobody was answered before: it would be out at once.
     let origins = [picky(), picky()];
-    let servers = origins
-        .each_ref()
-        .map(|it| format!("http://{}", it.address));
+    let servers = urls(&origins.each_ref().map(|it| it.address));
     let gateway = Gateway::start(&file(&servers, "1h"));
     for _ in 0..5 {
         assert_eq!(fetch(gateway.address(), "/ends").status, 502);
@@ -151,10 +146,8 @@ fn failing() -> Origin {
     })
 }
 
-fn start_failing(origins: &[Origin; 2]) -> (Gateway, [String; 2]) {
-    let servers = origins
-        .each_ref()
-        .map(|it| format!("http://{}", it.address));
+fn start_failing(origins: &[Origin; 2]) -> (Gateway, Vec<String>) {
+    let servers = urls(&origins.each_ref().map(|it| it.address));
     let file = file(&servers, "1h").replace("max_fails = 1", "max_fails = 3");
     let rules = "fail_on = [\"502\"]\nresponse_timeout = \"300ms\"\n[[routes]]";
     let file = file.replace("[[routes]]", rules);
@@ -203,7 +196,7 @@ fn requests_of_one_client_that_alone_get_no_answer_in_time_take_out_no_server() 
         let clients = (0..10).map(|_| {
             let mut client = Client::connect(gateway.address());
             let fields = "Host: a\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n";
-            client.send(format!("GET /hangs HTTP/1.1\r\n{fields}").as_bytes());
+            client.send(format!("GET /hangs HTTP/1.1\r\n{fields}"));
             client
         });
         for mut client in clients.collect::<Vec<_>>() {

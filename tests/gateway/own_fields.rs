@@ -4,24 +4,29 @@ use std::io;
 use std::thread;
 
 use crate::support::{
-    Client, Exchange, Gateway, Origin, Raw, RawOrigin, eventually, http2, one_origin,
+    self, Client, Exchange, Gateway, Origin, Raw, RawOrigin, eventually, exchange, fetch,
+    fetch_with, http2, one_h2c_origin, one_origin, zone,
 };
 
 /// An origin whose answers have these lines.
 fn origin(lines: &'static str) -> Origin {
     Origin::answering(move |exchange: &mut Exchange| -> io::Result<()> {
-        exchange.send(format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{lines}\r\nok").as_bytes())
+        exchange.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{lines}\r\nok"
+        ))
     })
 }
 
+/// What the file has of an origin that is not there.
+const DEAD: &str = "[origins.dead]\nservers = [\"http://127.0.0.1:1\"]\n";
+
 fn file(origin: &Origin, route: &str) -> String {
+    let limited = format!("limits = [{{ zone = \"z\", burst = 0 }}]\n{route}");
+    let zones = DEAD.to_owned() + &zone("z", "$arg_key", "1r/m");
+    let file = support::file(origin, &zones, &[("/", &limited)]);
     format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[origins.dead]\nservers = [\"http://127.0.0.1:1\"]\n\
-         [zones.z]\nkey = \"$arg_key\"\nrate = \"1r/m\"\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 0 }}]\n{route}\n\
-         [[routes]]\npath = \"/dead\"\norigin = \"dead\"\n{route}\n\
-         [[routes]]\npath = \"/refused\"\nrefuse = 403\nanswer_headers = {{ x-own = \"refused\" }}\n",
-        origin.address
+        "{file}\n[[routes]]\npath = \"/dead\"\norigin = \"dead\"\n{route}\n\
+         [[routes]]\npath = \"/refused\"\nrefuse = 403\nanswer_headers = {{ x-own = \"refused\" }}\n"
     )
 }
 
@@ -51,9 +56,7 @@ fn own_answers_have_the_fields_of_their_route_and_the_origins_do_not() {
         ("GET /dead HTTP/1.1\r\n", 502),
         ("POST / HTTP/1.1\r\nContent-Length: 11\r\n", 413),
     ] {
-        let mut client = Client::connect(gateway.address());
-        client.send(format!("{head}Host: a\r\n\r\n").as_bytes());
-        let answer = client.answer();
+        let answer = exchange(gateway.address(), format!("{head}Host: a\r\n\r\n"));
         assert_eq!(answer.status, status, "{head}");
         let fields = &answer.head.fields;
         assert_eq!(values(fields, "access-control-allow-origin"), ["*"]);
@@ -71,7 +74,7 @@ fn own_answers_have_the_fields_of_their_route_and_the_origins_do_not() {
     assert_eq!(origin.arrivals().len(), 1);
     let route = [("route", "/refused"), ("code", "403")];
     eventually("it is counted", || {
-        gateway.metrics().count("drip_requests_total", &route) == 1
+        gateway.count("drip_requests_total", &route) == 1
     });
 }
 
@@ -104,27 +107,28 @@ fn all_responses_have_the_fields_of_their_route_instead_of_the_origins() {
 #[test]
 fn the_origin_gets_the_fields_of_the_route_instead_of_the_clients() {
     let origin = RawOrigin::start();
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
-         request_headers = {{ X-Version = \"2\", cookie = false, X-User = \"gateway\", x-forwarded-proto = \"https\", x-forwarded-host = false }}\n",
-        origin.address
-    ));
+    let file = one_origin(origin.address, "", "");
+    let fields = "request_headers = { X-Version = \"2\", cookie = false, X-User = \"gateway\", x-forwarded-proto = \"https\", x-forwarded-host = false }\n";
+    let gateway = Gateway::start(&(file + fields));
     let mut client = Raw::connect(gateway.address());
     client.send(
         b"POST /a HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\nX-VERSION: 1\r\nx_user: me\r\nX-User: me\r\nX-Users: us\r\n\
           Connection: x-version\r\nTransfer-Encoding: chunked\r\nTrailer: x-user\r\n\r\n1\r\na\r\n0\r\nX-User: me\r\nX-Sum: 1\r\n\r\n",
     );
     let request = origin.accept().request();
-    let fields = &request.fields;
-    assert_eq!(values(fields, "x-version"), ["2"]);
-    assert_eq!(values(fields, "cookie"), [""; 0]);
-    assert_eq!(values(fields, "x-user"), ["gateway"]);
-    assert_eq!(values(fields, "x_user"), [""; 0]);
-    assert_eq!(values(fields, "x-users"), ["us"]);
-    assert_eq!(values(fields, "x-forwarded-proto"), ["https"]);
-    assert_eq!(values(fields, "x-forwarded-host"), [""; 0]);
-    assert_eq!(values(fields, "x-forwarded-for"), ["127.0.0.1"]);
-    assert_eq!(values(fields, "host"), ["a"]);
+    for (name, expected) in [
+        ("x-version", &["2"][..]),
+        ("cookie", &[]),
+        ("x-user", &["gateway"]),
+        ("x_user", &[]),
+        ("x-users", &["us"]),
+        ("x-forwarded-proto", &["https"]),
+        ("x-forwarded-host", &[]),
+        ("x-forwarded-for", &["127.0.0.1"]),
+        ("host", &["a"]),
+    ] {
+        assert_eq!(values(&request.fields, name), expected, "{name}");
+    }
     assert_eq!(request.trailers, [("x-sum".to_owned(), "1".to_owned())]);
 }
 
@@ -132,60 +136,53 @@ fn the_origin_gets_the_fields_of_the_route_instead_of_the_clients() {
 #[test]
 fn no_trailer_of_a_response_has_a_name_that_the_route_changes() {
     let origin = RawOrigin::start();
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
-         response_headers = {{ x-secret = false, X-Own = \"gateway\" }}\n",
-        origin.address
-    ));
-    let answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nX-Secret: 1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\
-                  X-Sum: 1\r\nX-Secret: 2\r\nx_secret: 3\r\nx-own: origin\r\n\r\n";
+    let file = one_origin(origin.address, "", "");
+    let fields = "response_headers = { x-secret = false, X-Own = \"gateway\" }\n";
+    let gateway = Gateway::start(&(file + fields));
+    let reply = || {
+        let mut at_origin = origin.accept();
+        at_origin.request();
+        at_origin.send(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nX-Secret: 1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\
+             X-Sum: 1\r\nX-Secret: 2\r\nx_secret: 3\r\nx-own: origin\r\n\r\n",
+        );
+    };
+    let check = |fields: &[(String, String)], trailers: &[(String, String)]| {
+        assert_eq!(trailers, [("x-sum".to_owned(), "1".to_owned())]);
+        assert_eq!(values(fields, "x-secret"), [""; 0]);
+        assert_eq!(values(fields, "x-own"), ["gateway"]);
+    };
     let mut client = Raw::connect(gateway.address());
     client.send("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: TE\r\n\r\n");
-    let mut at_origin = origin.accept();
-    at_origin.request();
-    at_origin.send(answer);
+    reply();
     let told = client.answer();
     assert_eq!(told.body, b"hello");
-    assert_eq!(told.trailers, [("x-sum".to_owned(), "1".to_owned())]);
-    assert_eq!(values(&told.fields, "x-secret"), [""; 0]);
-    assert_eq!(values(&told.fields, "x-own"), ["gateway"]);
+    check(&told.fields, &told.trailers);
     let at = gateway.address();
     let asking = thread::spawn(move || http2::fetch(at, "GET", "/", &[("te", "trailers")], b""));
-    let mut at_origin = origin.accept();
-    at_origin.request();
-    at_origin.send(answer);
+    reply();
     let told = asking.join().expect("no panic");
-    assert_eq!(
-        (told.answer.status, told.answer.text()),
-        (200, "hello".to_owned())
-    );
-    assert_eq!(told.trailers, [("x-sum".to_owned(), "1".to_owned())]);
-    let fields = &told.answer.head.fields;
-    assert_eq!(values(fields, "x-secret"), [""; 0]);
-    assert_eq!(values(fields, "x-own"), ["gateway"]);
+    let answer = &told.answer;
+    assert_eq!((answer.status, &*answer.body), (200, &b"hello"[..]));
+    check(&answer.head.fields, &told.trailers);
 }
 
 /// The origin speaks HTTP/2: it is another gateway, which passes on what it gets.
 #[test]
 fn an_origin_by_http_2_gets_the_path_and_the_fields_of_the_route() {
     let origin = Origin::answering(|exchange: &mut Exchange| -> io::Result<()> {
-        let told =
-            ["x-user", "cookie", "x-other"].map(|name| exchange.field(name).map(str::to_owned));
+        let told = ["x-user", "cookie", "x-other"].map(|name| exchange.field(name));
         let told = format!("{} {told:?}", exchange.target());
         exchange.reply(told.as_bytes())
     });
     let inner = Gateway::start(&one_origin(origin.address, "", ""));
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"h2c://{}\"]\n[[routes]]\npath = \"/v1/\"\norigin = \"app\"\n\
-         strip_prefix = \"/v1\"\nadd_prefix = \"/app\"\nrequest_headers = {{ X-User = \"gateway\", cookie = false }}\n",
-        inner.address()
-    ));
-    let mut client = Client::connect(gateway.address());
-    client.send(
-        b"GET /v1/a/%2e%2e/b%20c?d=/v1 HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\nx-user: me\r\nX-Other: 1\r\n\r\n",
-    );
+    let file = one_h2c_origin(inner.address(), "", "").replace("path = \"/\"", "path = \"/v1/\"");
+    let fields = "strip_prefix = \"/v1\"\nadd_prefix = \"/app\"\nrequest_headers = { X-User = \"gateway\", cookie = false }\n";
+    let gateway = Gateway::start(&(file + fields));
+    let fields = "Cookie: a=1\r\nx-user: me\r\nX-Other: 1\r\n";
+    let told = fetch_with(gateway.address(), "/v1/a/%2e%2e/b%20c?d=/v1", fields);
     let expected = "/app/b%20c?d=/v1 [Some(\"gateway\"), None, Some(\"1\")]";
-    assert_eq!(client.answer().text(), expected);
+    assert_eq!(told.text(), expected);
 }
 
 /// A refused call of gRPC has the fields of its route, and keeps those of the protocol.
@@ -212,35 +209,29 @@ fn a_family_of_limit_fields_comes_from_one_side() {
         "X-RateLimit-Limit: 5000\r\nX-RateLimit-Reset: 1800\r\nx-ratelimit-used: 1\r\nX-Rate-Limit-Limit: 5000\r\n\
          RateLimit: \"api\";r=0;t=1800\r\nRateLimit-Policy: \"api\";q=5000\r\nRateLimit-Reset: 1800\r\n",
     );
-    let named = |headers: &str| {
-        let gateway = Gateway::start(&file(&origin, headers));
-        let mut client = Client::connect(gateway.address());
-        client.get("/?key=a");
-        let answer = client.answer();
-        let fields = answer.head.fields.iter();
-        let mut names: Vec<String> = fields
-            .map(|(name, _)| name.to_ascii_lowercase())
-            .filter(|name| name.contains("rate"))
-            .collect();
-        names.sort();
-        names.join(" ")
-    };
     let (own, drafts) = (
         "x-ratelimit-limit x-ratelimit-remaining x-ratelimit-retry-after",
         "ratelimit ratelimit-policy",
     );
     let theirs = "x-rate-limit-limit x-ratelimit-limit x-ratelimit-reset x-ratelimit-used";
-    assert_eq!(named(""), format!("{drafts} ratelimit-reset {own}"));
-    assert_eq!(
-        named("headers = [\"ratelimit\"]"),
-        format!("{drafts} {theirs}")
-    );
     let both = "headers = [\"x-ratelimit\", \"ratelimit\"]";
-    assert_eq!(named(both), format!("{drafts} {own}"));
-    assert_eq!(
-        named("headers = []"),
-        format!("{drafts} ratelimit-reset {theirs}")
-    );
+    for (headers, expected) in [
+        ("", format!("{drafts} ratelimit-reset {own}")),
+        ("headers = [\"ratelimit\"]", format!("{drafts} {theirs}")),
+        (both, format!("{drafts} {own}")),
+        ("headers = []", format!("{drafts} ratelimit-reset {theirs}")),
+    ] {
+        let gateway = Gateway::start(&file(&origin, headers));
+        let answer = fetch(gateway.address(), "/?key=a");
+        let names = answer
+            .head
+            .fields
+            .iter()
+            .map(|it| it.0.to_ascii_lowercase());
+        let mut names: Vec<_> = names.filter(|name| name.contains("rate")).collect();
+        names.sort();
+        assert_eq!(names.join(" "), expected, "{headers}");
+    }
 }
 
 #[test]

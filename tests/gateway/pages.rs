@@ -4,12 +4,12 @@ mod bed;
 
 use std::fs;
 
-use bed::*;
+use bed::failing;
 
 use crate::support::frames::{DATA, END_STREAM, Frames, RST_STREAM, frame, head};
 use crate::support::{
-    Answer, Client, FrameOrigin, Gateway, Origin, SOON, eventually, fetch, http2, now,
-    one_h2c_origin, one_origin,
+    Client, FrameOrigin, Gateway, Origin, SOON, eventually, exchange, fetch, fetch_with, http2,
+    now, one_h2c_origin, one_origin,
 };
 
 /// Routes that answer with many statuses of their own: 429 for a second request, 502, 503, 413.
@@ -29,61 +29,51 @@ fn file(origin: &Origin, pages: &str) -> String {
     )
 }
 
-fn ask(gateway: &Gateway, target: &str, accept: &str) -> Answer {
-    let mut client = Client::connect(gateway.address());
-    client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n{accept}\r\n").as_bytes());
-    client.answer()
-}
-
 #[test]
 fn each_status_has_its_page_with_its_type_and_values() {
     let origin = Origin::start();
-    let gateway = gateway(
-        &[
-            (
-                "busy.HTML",
-                "<p>{{status}}: in {{ retry_after }} s, {{other}}</p>",
-            ),
-            (
-                "down.json",
-                "{ \"status\": {{status}}, \"after\": \"{{retry_after}}\" }",
-            ),
-            ("late.svg", "<svg/>"),
-            ("large", "<{{request_id}}>"),
-        ],
-        &file(
-            &origin,
-            "pages = { \"429\" = \"busy.HTML\", \"5xx\" = \"down.json\", \"503\" = \"late.svg\", \"4xx\" = \"large\" }\n\
-             reject_body = \"unused\"",
+    let files = [
+        (
+            "busy.HTML",
+            "<p>{{status}}: in {{ retry_after }} s, {{other}}</p>",
         ),
-    );
+        ("down.json", "[{{status}}, \"{{retry_after}}\"]"),
+        ("late.svg", "<svg/>"),
+        ("large", "<{{request_id}}>"),
+    ];
+    let pages = "pages = { \"429\" = \"busy.HTML\", \"5xx\" = \"down.json\", \"503\" = \"late.svg\", \"4xx\" = \"large\" }\n\
+                 reject_body = \"unused\"";
+    let gateway = Gateway::start_beside(&files, &file(&origin, pages));
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
     let busy = fetch(gateway.address(), "/?key=a");
     let after = busy.number("retry-after");
-    assert_eq!(busy.status, 429);
-    assert_eq!(
-        busy.text(),
-        format!("<p>429: in {after} s, {{{{other}}}}</p>")
-    );
-    assert_eq!(busy.field("content-type"), Some("text/html; charset=utf-8"));
-    assert_eq!(busy.field("vary"), None);
-    let down = fetch(gateway.address(), "/dead");
-    assert_eq!(down.text(), "{ \"status\": 502, \"after\": \"\" }");
-    assert_eq!(
-        (down.status, down.field("content-type")),
-        (502, Some("application/json"))
-    );
-    let refused = fetch(gateway.address(), "/refused");
-    assert_eq!((refused.status, refused.text()), (503, "<svg/>".to_owned()));
-    assert_eq!(refused.field("content-type"), Some("image/svg+xml"));
-    let mut client = Client::connect(gateway.address());
-    client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n");
-    let large = client.answer();
-    assert_eq!((large.status, large.text()), (413, "<>".to_owned()));
-    assert_eq!(
-        large.field("content-type"),
-        Some("text/plain; charset=utf-8")
-    );
+    let large = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n";
+    let html = format!("<p>429: in {after} s, {{{{other}}}}</p>");
+    for (answer, status, text, media) in [
+        (busy, 429, &*html, "text/html; charset=utf-8"),
+        (
+            fetch(gateway.address(), "/dead"),
+            502,
+            "[502, \"\"]",
+            "application/json",
+        ),
+        (
+            fetch(gateway.address(), "/refused"),
+            503,
+            "<svg/>",
+            "image/svg+xml",
+        ),
+        (
+            exchange(gateway.address(), large),
+            413,
+            "<>",
+            "text/plain; charset=utf-8",
+        ),
+    ] {
+        assert_eq!((answer.status, &*answer.text()), (status, text));
+        assert_eq!(answer.field("content-type"), Some(media));
+        assert_eq!(answer.field("vary"), None);
+    }
     // The origin's own responses stay as they are.
     assert_eq!(fetch(gateway.address(), "/?key=b").text(), "ok");
 }
@@ -96,25 +86,19 @@ fn accept_chooses_between_html_and_json() {
         ("a.json", "[]"),
         ("busy.xml", "<busy/>"),
     ];
-    let gateway = gateway(
-        &files,
-        &file(
-            &origin,
-            "pages = { \"502\" = { html = \"a.html\", json = \"a.json\" }, \"429\" = \"busy.xml\" }",
-        ),
-    );
-    let html = "Accept: text/html,application/xml;q=0.9,*/*;q=0.8\r\n";
-    for (accept, text, media) in [
-        ("", "<p>no</p>", "text/html; charset=utf-8"),
-        ("Accept: */*\r\n", "<p>no</p>", "text/html; charset=utf-8"),
-        (html, "<p>no</p>", "text/html; charset=utf-8"),
-        (
-            "Accept: application/json, */*\r\n",
-            "[]",
-            "application/json",
-        ),
+    let pages =
+        "pages = { \"502\" = { html = \"a.html\", json = \"a.json\" }, \"429\" = \"busy.xml\" }";
+    let gateway = Gateway::start_beside(&files, &file(&origin, pages));
+    let browser = "Accept: text/html,application/xml;q=0.9,*/*;q=0.8\r\n";
+    let html = ("<p>no</p>", "text/html; charset=utf-8");
+    let json = ("[]", "application/json");
+    for (accept, (text, media)) in [
+        ("", html),
+        ("Accept: */*\r\n", html),
+        (browser, html),
+        ("Accept: application/json, */*\r\n", json),
     ] {
-        let answer = ask(&gateway, "/dead", accept);
+        let answer = fetch_with(gateway.address(), "/dead", accept);
         assert_eq!((answer.status, &*answer.text()), (502, text), "{accept}");
         assert_eq!(answer.field("content-type"), Some(media), "{accept}");
         assert_eq!(answer.field("vary"), Some("Accept"));
@@ -123,10 +107,8 @@ fn accept_chooses_between_html_and_json() {
     let busy = fetch(gateway.address(), "/?key=a");
     assert_eq!((busy.status, busy.text()), (429, "<busy/>".to_owned()));
     assert_eq!(busy.field("content-type"), Some("text/xml; charset=utf-8"));
-    assert_eq!(
-        fetch(gateway.address(), "/refused").text(),
-        "Service Unavailable\n"
-    );
+    let refused = fetch(gateway.address(), "/refused").text();
+    assert_eq!(refused, "Service Unavailable\n");
 }
 
 #[test]
@@ -134,7 +116,7 @@ fn a_long_page_arrives_whole_over_both_protocols_and_head_has_its_length() {
     let origin = Origin::start();
     let numbers: Vec<String> = (0..30_000).map(|nth| nth.to_string()).collect();
     let page = format!("{{{{status}}}}{}", numbers.join(","));
-    let gateway = gateway(
+    let gateway = Gateway::start_beside(
         &[("down.txt", &page)],
         &file(&origin, "pages = { \"5xx\" = \"down.txt\" }"),
     );
@@ -157,7 +139,7 @@ fn a_long_page_arrives_whole_over_both_protocols_and_head_has_its_length() {
 #[test]
 fn a_page_is_read_again_when_it_is_saved_and_stays_while_it_cannot_be_read() {
     let origin = Origin::start();
-    let gateway = gateway(
+    let gateway = Gateway::start_beside(
         &[("down.html", "first")],
         &file(&origin, "pages = { \"5xx\" = \"down.html\" }"),
     );
@@ -184,7 +166,7 @@ fn a_page_is_read_again_when_it_is_saved_and_stays_while_it_cannot_be_read() {
 #[test]
 fn a_call_of_grpc_gets_its_status_and_no_page() {
     let origin = Origin::start();
-    let gateway = gateway(
+    let gateway = Gateway::start_beside(
         &[("down.html", "page")],
         &file(&origin, "pages = { \"5xx\" = \"down.html\" }"),
     );
@@ -209,7 +191,7 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
     let origin = failing();
     let fields =
         "origin_pages = true\npages = { \"5xx\" = \"down.html\", \"4xx\" = \"down.html\" }\n";
-    let gateway = gateway(
+    let gateway = Gateway::start_beside(
         &[("down.html", "<p>{{status}} {{retry_after}}</p>")],
         &(one_origin(origin.address, "workers = 1\n", "") + fields),
     );
@@ -254,14 +236,14 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
         assert_eq!(arrivals[arrivals.len() - 1].connection, nth, "{target}");
     }
     let code = [("route", "/"), ("code", "503")];
-    assert!(gateway.metrics().count("drip_requests_total", &code) >= 4);
+    assert!(gateway.count("drip_requests_total", &code) >= 4);
 }
 
 #[test]
 fn over_http2_a_replaced_response_ends_its_stream_and_not_its_connection() {
     let origin = FrameOrigin::start();
     let fields = "origin_pages = true\npages = { \"503\" = \"down.html\" }\n";
-    let gateway = gateway(
+    let gateway = Gateway::start_beside(
         &[("down.html", "page")],
         &(one_h2c_origin(origin.address, "workers = 1\n", "") + fields),
     );
@@ -289,7 +271,7 @@ fn over_http2_a_replaced_response_ends_its_stream_and_not_its_connection() {
 #[test]
 fn without_origin_pages_the_origins_responses_pass_unchanged() {
     let origin = failing();
-    let gateway = gateway(
+    let gateway = Gateway::start_beside(
         &[("down.html", "page")],
         &(one_origin(origin.address, "", "") + "pages = { \"5xx\" = \"down.html\" }\n"),
     );

@@ -1,12 +1,13 @@
 //! `max_in_flight` and `backup` of single servers: who gets what the others cannot take.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Client, Gateway, MS, Origin, eventually, fetch, free_address};
+use crate::support::{Client, Gateway, MS, Origin, all_pass, eventually, fetch, free_address};
 
 /// Time in which a request that does not wait is long at its server.
 const LONG_ENOUGH: Duration = Duration::from_millis(200);
@@ -50,38 +51,32 @@ impl Counting {
 
 /// An origin whose requests wait until they are let go, one for each call.
 fn held() -> (Origin, impl Fn()) {
-    let free = Arc::new((Mutex::new(0_usize), Condvar::new()));
-    let waited = Arc::clone(&free);
+    let (let_go, wait) = mpsc::channel();
+    let wait = Mutex::new(wait);
     let origin = Origin::answering(move |exchange| {
-        let (count, changed) = &*waited;
-        let count = changed.wait_while(count.lock().unwrap(), |count| *count == 0);
-        *count.unwrap() -= 1;
+        let wait = wait.lock().expect("no panic");
+        wait.recv().map_err(io::Error::other)?;
+        drop(wait);
         exchange.reply(b"ok")
     });
-    let let_go = move || {
-        *free.0.lock().unwrap() += 1;
-        free.1.notify_all();
-    };
-    (origin, let_go)
+    (origin, move || {
+        let_go.send(()).expect("the origin is there")
+    })
 }
 
 /// Sends so many requests from each of `clients` connections at once; all must get 200.
 fn flood(gateway: &Gateway, clients: usize, requests: usize) {
-    let address = gateway.address();
-    let clients: Vec<_> = (0..clients)
-        .map(|_| {
-            thread::spawn(move || {
-                let mut client = Client::connect(address);
+    thread::scope(|scope| {
+        for _ in 0..clients {
+            scope.spawn(|| {
+                let mut client = Client::connect(gateway.address());
                 for _ in 0..requests {
                     client.get("/");
                     assert_eq!(client.answer().status, 200);
                 }
-            })
-        })
-        .collect();
-    for client in clients {
-        client.join().expect("200 for each request");
-    }
+            });
+        }
+    });
 }
 
 #[test]
@@ -101,7 +96,7 @@ fn a_request_waits_for_the_first_server_that_is_free() {
     let ((first, free_first), (second, free_second)) = (held(), held());
     let one = ", max_in_flight = 1";
     let gateway = Gateway::start(&file(&[(first.address, one), (second.address, one)], ""));
-    let clients: Vec<Client> = (0..4)
+    let mut clients: Vec<Client> = (0..4)
         .map(|_| Client::ask(gateway.address(), "/"))
         .collect();
     first.wait_for(1);
@@ -115,9 +110,7 @@ fn a_request_waits_for_the_first_server_that_is_free() {
     assert_eq!(first.arrivals().len(), 1);
     free_first();
     free_second();
-    for mut client in clients {
-        assert_eq!(client.answer().status, 200);
-    }
+    all_pass(&mut clients);
 }
 
 #[test]
@@ -133,19 +126,16 @@ fn a_backup_gets_what_the_others_cannot_take() {
         assert_eq!(fetch(gateway.address(), "/").status, 200);
         assert_eq!(first.arrivals().len(), nth);
     }
-    let mut clients = Vec::new();
-    clients.push(Client::ask(gateway.address(), "/"));
-    first.wait_for(4);
-    clients.push(Client::ask(gateway.address(), "/"));
-    backup.wait_for(1);
-    clients.push(Client::ask(gateway.address(), "/"));
-    backup.wait_for(2);
+    let ask = |server: &Origin, count| {
+        let client = Client::ask(gateway.address(), "/");
+        server.wait_for(count);
+        client
+    };
+    let mut clients = [ask(&first, 4), ask(&backup, 1), ask(&backup, 2)];
     free_first();
     free_backup();
     free_backup();
-    for mut client in clients {
-        assert_eq!(client.answer().status, 200);
-    }
+    all_pass(&mut clients);
     assert_eq!((first.arrivals().len(), backup.arrivals().len()), (4, 2));
 }
 
@@ -165,9 +155,7 @@ fn a_backup_with_a_limit_takes_nothing_while_the_others_are_in() {
     free_first();
     first.wait_for(2);
     free_first();
-    for client in &mut clients {
-        assert_eq!(client.answer().status, 200);
-    }
+    all_pass(&mut clients);
     assert_eq!((first.arrivals().len(), backup.arrivals().len()), (2, 0));
 }
 
@@ -205,36 +193,6 @@ fn while_a_server_is_out_the_places_of_the_others_are_kept() {
 }
 
 #[test]
-fn a_server_without_a_limit_takes_what_others_cannot_and_while_it_is_out_requests_wait() {
-    let (limited, address) = (Counting::start(), free_address());
-    let servers = [
-        (limited.origin.address, ", max_in_flight = 2"),
-        (address, ", weight = 2"),
-    ];
-    let more = "max_fails = 1\nfail_timeout = \"300ms\"\nqueue_timeout = \"1m\"";
-    let gateway = Gateway::start(&file(&servers, more));
-    flood(&gateway, 10, 5);
-    assert_eq!(limited.peak(), 2);
-    let back = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
-    eventually("the other server gets requests", || {
-        flood(&gateway, 10, 1);
-        back.arrivals().len() > 20
-    });
-    assert_eq!(limited.peak(), 2);
-}
-
-#[test]
-fn servers_behind_a_gate_take_turns() {
-    let origins = [Origin::start(), Origin::start()];
-    let servers = origins.each_ref().map(|it| (it.address, ""));
-    let gateway = Gateway::start(&file(&servers, "max_in_flight = 100"));
-    for _ in 0..20 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
-    assert_eq!(origins.map(|it| it.arrivals().len()), [10, 10]);
-}
-
-#[test]
 fn a_reload_that_changes_a_weight_keeps_what_is_at_the_server() {
     let ((first, free_first), (second, free_second)) = (held(), held());
     let with = |weight: &str| {
@@ -242,26 +200,22 @@ fn a_reload_that_changes_a_weight_keeps_what_is_at_the_server() {
         file(&[first, (second.address, ", weight = 2")], "")
     };
     let gateway = Gateway::start(&with(""));
-    let mut clients: Vec<Client> = Vec::new();
-    for nth in 1..=3 {
-        clients.push(Client::ask(gateway.address(), "/"));
-        eventually("the request arrives", || {
-            first.arrivals().len() + second.arrivals().len() == nth
-        });
-    }
-    assert_eq!((first.arrivals().len(), second.arrivals().len()), (1, 2));
+    let arrived = || (first.arrivals().len(), second.arrivals().len());
+    let ask = |nth| {
+        let client = Client::ask(gateway.address(), "/");
+        eventually("it arrives", || arrived().0 + arrived().1 == nth);
+        client
+    };
+    let mut clients: Vec<Client> = (1..=3).map(ask).collect();
+    assert_eq!(arrived(), (1, 2));
     gateway.site.write(&with(", weight = 3"));
     gateway.wait_for_line("weight 1 -> 3");
     // One of weight 3 and two of weight 2 are there: the next two are for the first.
-    for nth in 2..=3 {
-        clients.push(Client::ask(gateway.address(), "/"));
-        first.wait_for(nth);
-    }
+    clients.extend((4..=5).map(ask));
+    assert_eq!(arrived(), (3, 2));
     for _ in 0..3 {
         free_first();
         free_second();
     }
-    for mut client in clients {
-        assert_eq!(client.answer().status, 200);
-    }
+    all_pass(&mut clients);
 }

@@ -5,8 +5,8 @@ use std::thread;
 
 use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
 use crate::support::{
-    Client, Exchange, Gateway, MS, Origin, Raw, eventually, fetch, noise, one_origin, one_zone,
-    quarter_alone,
+    Client, Exchange, Gateway, MS, Origin, Raw, eventually, exchange, fetch, noise, one_origin,
+    one_zone, quarter_alone,
 };
 
 const KB: usize = 1 << 10;
@@ -21,8 +21,13 @@ fn echo() -> Origin {
 }
 
 fn held(gateway: &Gateway) -> usize {
-    let held = gateway.metrics().count("drip_body_buffer_bytes", &[]);
+    let held = gateway.count("drip_body_buffer_bytes", &[]);
     usize::try_from(held).expect("a count")
+}
+
+/// The head of a POST with so many bytes.
+fn post(length: usize) -> String {
+    format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n")
 }
 
 /// How a client sends its body.
@@ -35,58 +40,45 @@ enum By {
 
 /// Sends 20 KB of `body` a second until `is_over`, and then the rest. Returns the body of the response.
 fn upload(gateway: &Gateway, by: By, target: &str, body: &[u8], is_over: &AtomicBool) -> Vec<u8> {
+    let framing = match by {
+        By::Chunks => "Transfer-Encoding: chunked".to_owned(),
+        By::Length | By::Http2 => format!("Content-Length: {}", body.len()),
+    };
     let mut http1 = Client::connect(gateway.address());
-    let mut http2 = None;
-    match by {
-        By::Length => http1.send(
-            format!(
-                "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
-                body.len()
-            )
-            .as_bytes(),
-        ),
-        By::Chunks => http1.send(
-            format!("POST {target} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
-                .as_bytes(),
-        ),
-        By::Http2 => {
-            let mut frames = Frames::connect(gateway.address());
-            let fields = [
-                (":method", "POST"),
-                (":scheme", "http"),
-                (":authority", "a"),
-                (":path", target),
-            ];
-            frames.send(head(1, 0, &fields)).expect("the gateway reads");
-            http2 = Some(frames);
-        }
+    let mut http2 = Frames::connect(gateway.address());
+    let expect = "the gateway reads";
+    if let By::Http2 = by {
+        let fields = [
+            (":method", "POST"),
+            (":scheme", "http"),
+            (":authority", "a"),
+            (":path", target),
+        ];
+        http2.send(head(1, 0, &fields)).expect(expect);
+    } else {
+        http1.send(format!(
+            "POST {target} HTTP/1.1\r\nHost: a\r\n{framing}\r\n\r\n"
+        ));
     }
     for piece in body.chunks(2 * KB) {
-        match (by, &mut http2) {
-            (By::Length, _) => http1.send(piece),
-            (By::Chunks, _) => {
+        match by {
+            By::Length => http1.send(piece),
+            By::Chunks => {
                 let size = format!("{:x}\r\n", piece.len());
-                http1.send(&[size.as_bytes(), piece, b"\r\n"].concat());
+                http1.send([size.as_bytes(), piece, b"\r\n"].concat());
             }
-            (By::Http2, frames) => {
-                let frames = frames.as_mut().expect("a connection");
-                frames
-                    .send(frame(DATA, 0, 1, piece))
-                    .expect("the gateway reads");
-            }
+            By::Http2 => http2.send(frame(DATA, 0, 1, piece)).expect(expect),
         }
         if !is_over.load(Ordering::Relaxed) {
             thread::sleep(100 * MS);
         }
     }
-    if let Some(mut frames) = http2 {
-        frames
-            .send(frame(DATA, END_STREAM, 1, b""))
-            .expect("the gateway reads");
-        assert_eq!(frames.outcome(1), Outcome::Status(200));
-        return frames.body(1).expect("a whole body");
+    if let By::Http2 = by {
+        http2.send(frame(DATA, END_STREAM, 1, b"")).expect(expect);
+        assert_eq!(http2.outcome(1), Outcome::Status(200));
+        return http2.body(1).expect("a whole body");
     }
-    if matches!(by, By::Chunks) {
+    if let By::Chunks = by {
         http1.send(b"0\r\n\r\n");
     }
     let answer = http1.answer();
@@ -145,21 +137,6 @@ fn uploads_of_20_kb_a_second_hold_no_permit_of_their_key() {
 }
 
 #[test]
-fn without_a_buffer_two_slow_uploads_hold_both_permits() {
-    let origin = echo();
-    let gate = "max_in_flight = 2\nqueue_timeout = \"300ms\"\n";
-    let gateway = Gateway::start(&one_origin(origin.address, "", gate));
-    let slow = [(); 2].map(|()| {
-        let mut client = Client::connect(gateway.address());
-        client.send(b"POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n");
-        client
-    });
-    origin.wait_for(2);
-    assert_eq!(fetch(gateway.address(), "/").status, 503);
-    drop(slow);
-}
-
-#[test]
 fn a_client_that_waits_for_100_gets_it_before_the_origin_is_asked() {
     // An origin that would say so once more.
     let origin = Origin::answering(|exchange| {
@@ -194,13 +171,7 @@ fn a_body_that_is_longer_leaves_when_the_buffer_is_full_and_the_rest_follows() {
     let gateway = Gateway::start(&file);
     let body = noise(3 * MB);
     let mut client = Client::connect(gateway.address());
-    client.send(
-        format!(
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        )
-        .as_bytes(),
-    );
+    client.send(post(body.len()));
     client.send(&body[..63 * KB]);
     thread::sleep(200 * MS);
     assert_eq!(origin.arrivals().len(), 0);
@@ -223,33 +194,25 @@ fn all_bodies_together_stay_within_buffers_and_every_request_is_whole() {
     let file = one_origin(origin.address, server, "request_buffer = \"256KB\"\n");
     let gateway = Gateway::start(&file);
     let body = noise(256 * KB);
-    let mut clients: Vec<_> = (0..30)
-        .map(|_| Client::connect(gateway.address()))
-        .collect();
-    let most = MB;
+    let mut clients = [(); 30].map(|()| Client::connect(gateway.address()));
     for client in &mut clients {
-        let head = format!(
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        client.send(head.as_bytes());
+        client.send(post(body.len()));
         client.send(&body[..200 * KB]);
-        assert!(held(&gateway) <= most);
+        assert!(held(&gateway) <= MB);
     }
     // Four fit. Those that found no memory for all of it have left already, and hold nothing.
-    eventually("four are held", || held(&gateway) > most * 3 / 4);
+    eventually("four are held", || held(&gateway) > MB * 3 / 4);
     eventually("they are at the origin", || origin.arrivals().len() > 20);
     for client in &mut clients {
         client.send(&body[200 * KB..]);
-        assert!(held(&gateway) <= most);
+        assert!(held(&gateway) <= MB);
     }
-    for mut client in clients {
+    for client in &mut clients {
         let answer = client.answer();
         assert!(answer.status == 200 && answer.body == body);
     }
     eventually("nothing is held", || held(&gateway) == 0);
-    let refused = gateway.metrics();
-    assert!(refused.count("drip_body_buffer_refusals_total", &[]) > 20);
+    assert!(gateway.count("drip_body_buffer_refusals_total", &[]) > 20);
 }
 
 #[test]
@@ -301,9 +264,7 @@ fn an_idempotent_request_is_sent_again_if_all_of_its_body_is_buffered() {
         let before = origin.arrivals().len();
         let body = noise(length);
         let head = format!("{method} / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
-        let mut client = Client::connect(gateway.address());
-        client.send(&[head.as_bytes(), &body].concat());
-        let answer = client.answer();
+        let answer = exchange(gateway.address(), &[head.as_bytes(), &body].concat());
         assert_eq!(answer.status, status, "{method} of {length} bytes");
         let times = 1 + usize::from(status == 200);
         assert_eq!(origin.arrivals().len(), before + times, "{method}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::support::frames::{window_update, without_window};
+use crate::support::frames::{Frames, window_update, without_window};
 use crate::support::stream_origin::{StreamOrigin, content};
 use crate::support::{
     Client, Exchange, Gateway, MS, Origin, Raw, eventually, fetch, noise, one_h2c_origin,
@@ -43,11 +43,22 @@ fn origin(size: usize) -> (Origin, Arc<Vec<u8>>) {
 }
 
 fn in_flight(gateway: &Gateway) -> i64 {
-    gateway.metrics().count("drip_origin_in_flight", &[])
+    gateway.count("drip_origin_in_flight", &[])
+}
+
+/// Opens the windows of all streams, and reads them.
+fn read_all(client: &mut Frames, streams: u32, content: &[u8]) {
+    for stream in (0..streams).map(|nth| 2 * nth + 1) {
+        for window in [0, stream] {
+            let more = window_update(window, 1 << 24);
+            client.send(more).expect("the gateway reads");
+        }
+        assert!(client.body(stream).expect("a whole body") == content);
+    }
 }
 
 fn held(gateway: &Gateway) -> usize {
-    let held = gateway.metrics().count("drip_body_buffer_bytes", &[]);
+    let held = gateway.count("drip_body_buffer_bytes", &[]);
     usize::try_from(held).expect("a count")
 }
 
@@ -101,18 +112,6 @@ fn readers_of_20_kb_a_second_hold_no_permit_and_no_connection() {
 }
 
 #[test]
-fn without_a_buffer_two_slow_readers_hold_both_permits() {
-    let (origin, _) = origin(32 * MB);
-    let gate = "max_in_flight = 2\nqueue_timeout = \"300ms\"\n";
-    let plain = Gateway::start(&one_origin(origin.address, "", gate));
-    let slow = [(); 2].map(|()| Client::ask(plain.address(), "/large"));
-    origin.wait_for(2);
-    assert_eq!(fetch(plain.address(), "/").status, 503);
-    assert_eq!(plain.metrics().value("drip_body_buffer_bytes", &[]), None);
-    drop(slow);
-}
-
-#[test]
 fn all_buffers_together_stay_within_buffers_and_every_response_is_whole() {
     const STREAMS: u32 = 30;
     let (origin, content) = origin(MB);
@@ -124,28 +123,22 @@ fn all_buffers_together_stay_within_buffers_and_every_response_is_whole() {
     let mut client = without_window(&gateway, "/large", STREAMS);
     origin.wait_for(1 + STREAMS as usize);
     eventually("the memory is used up", || {
-        let refused = gateway.metrics();
-        refused.count("drip_body_buffer_refusals_total", &[]) > 20
+        gateway.count("drip_body_buffer_refusals_total", &[]) > 20
     });
-    assert!(held(&gateway) <= 4 * MB, "{}", held(&gateway));
+    let most = |held: usize| assert!(held <= 4 * MB, "{held}");
+    most(held(&gateway));
     assert!(held(&gateway) > 3 * MB, "{}", held(&gateway));
     // Who gets no memory is served as without a buffer.
     for _ in 0..3 {
         let answer = fetch(gateway.address(), "/large?chunks");
         assert!(answer.status == 200 && answer.body == *content);
-        assert!(held(&gateway) <= 4 * MB, "{}", held(&gateway));
+        most(held(&gateway));
     }
     let grown = gateway.peak_memory() - before;
     // Without buffers, each stream has less than 100 KB.
     let most = 4 * MB as u64 + u64::from(STREAMS) * 100 * KB as u64 + 12 * MB as u64;
     assert!(grown < most, "{grown} bytes more");
-    for nth in 0..STREAMS {
-        for stream in [0, 2 * nth + 1] {
-            let more = window_update(stream, 1 << 24);
-            client.send(more).expect("the gateway reads");
-        }
-        assert!(client.body(2 * nth + 1).expect("a whole body") == *content);
-    }
+    read_all(&mut client, STREAMS, &content);
     eventually("nothing is held", || held(&gateway) == 0);
 }
 
@@ -158,7 +151,7 @@ fn an_event_reaches_its_client_while_the_next_one_is_not_there() {
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
         )?;
         for nth in 0..3 {
-            exchange.send(format!("9\r\ndata: {nth}\n\n\r\n").as_bytes())?;
+            exchange.send(format!("9\r\ndata: {nth}\n\n\r\n"))?;
             while nth == 1 && !of_origin.load(Ordering::Relaxed) {
                 thread::sleep(5 * MS);
             }
@@ -180,7 +173,7 @@ fn an_event_reaches_its_client_while_the_next_one_is_not_there() {
 fn a_response_that_breaks_off_does_so_after_the_bytes_that_came() {
     let origin = Origin::answering(|exchange| {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 9 * MB);
-        exchange.send(head.as_bytes())?;
+        exchange.send(&head)?;
         exchange.send(&noise(8 * MB))?;
         Exchange::close()
     });
@@ -217,18 +210,11 @@ fn an_origin_over_http_2_is_read_ahead_too() {
     let origin = StreamOrigin::start();
     let gate = "max_in_flight = 1\nqueue_timeout = \"20s\"\nresponse_buffer = \"2MB\"\n";
     let gateway = Gateway::start(&one_h2c_origin(origin.address, "", gate));
-    let whole = content(100 * 16 * KB);
     let mut client = without_window(&gateway, "/16384/100", STREAMS);
     eventually("the origin has sent all", || {
         held(&gateway) > STREAMS as usize * 15 * MB / 10 && in_flight(&gateway) == 0
     });
-    for nth in 0..STREAMS {
-        for stream in [0, 2 * nth + 1] {
-            let more = window_update(stream, 1 << 24);
-            client.send(more).expect("the gateway reads");
-        }
-        assert!(client.body(2 * nth + 1).expect("a whole body") == whole);
-    }
+    read_all(&mut client, STREAMS, &content(100 * 16 * KB));
     assert_eq!(origin.errors(), [""; 0]);
     eventually("nothing is held", || held(&gateway) == 0);
 }

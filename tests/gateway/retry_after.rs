@@ -25,7 +25,7 @@ fn refusing_once(status: u16, retry_after: impl Fn() -> String + Send + Sync + '
         }
         let value = retry_after();
         let head = format!("HTTP/1.1 {status} Later\r\nRetry-After: {value}\r\n");
-        exchange.send(format!("{head}Content-Length: 0\r\n\r\n").as_bytes())
+        exchange.send(format!("{head}Content-Length: 0\r\n\r\n"))
     })
 }
 
@@ -41,7 +41,7 @@ fn pause(gateway: &Gateway, origin: &Origin) -> Duration {
 }
 
 fn count(gateway: &Gateway, name: &str, labels: &[(&str, &str)]) -> i64 {
-    gateway.metrics().count(name, labels)
+    gateway.count(name, labels)
 }
 
 /// The second second from now that begins, in a form of `strftime`; another text as it is.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::support::live::Listener;
-use crate::support::operator::{ask, changes, delete, json, parse, post, send};
+use crate::support::operator::{ask, changes, delete, json, post, put, send, undo};
 use crate::support::{Gateway, Origin, eventually, fetch, fetch_with, one_origin};
 
 const OVERRIDE: &str = "/api/rooms/app/override";
@@ -32,11 +32,11 @@ fn who_waits_and_who_is_inside_is_shown() {
     let gateway = start(&origin, "sessions = 1\nadmit = \"2r/m\"");
     assert_eq!(visit(&gateway), [200, 429, 429]);
     let room = room(&gateway);
+    let metrics = gateway.metrics();
+    let of = |name, label, value| metrics.count(name, &[("origin", "app"), (label, value)]);
     for (name, expected) in [("waiting", 2), ("called", 0), ("inside", 1)] {
         assert_eq!(room[name], expected, "{room}");
-        let labels = [("origin", "app"), ("where", name)];
-        let shown = gateway.metrics().count("drip_room_visitors", &labels);
-        assert_eq!(shown, expected, "{name}");
+        assert_eq!(of("drip_room_visitors", "where", name), expected, "{name}");
     }
     assert_eq!(room["sessions"], serde_json::json!({"file": 1, "now": 1}));
     assert_eq!(room["admit"]["now"], "2r/m");
@@ -45,29 +45,21 @@ fn who_waits_and_who_is_inside_is_shown() {
     assert_eq!(room["override"], Value::Null);
     for (event, expected) in [("walked_in", 1), ("drew", 2), ("called", 0)] {
         assert_eq!(room["events"][event], expected, "{room}");
-        let labels = [("origin", "app"), ("event", event)];
-        let counted = gateway.metrics().count("drip_room_visitors_total", &labels);
+        let counted = of("drip_room_visitors_total", "event", event);
         assert_eq!(counted, expected, "{event}");
     }
     assert_eq!(room["requests"]["drew"], 2, "{room}");
-    let labels = [("origin", "app")];
-    let metrics = gateway.metrics();
+    assert_eq!(of("drip_room_requests_total", "request", "drew"), 2);
     for (name, expected) in [
         ("drip_room_places", 1),
         ("drip_room_open", 1),
         ("drip_room_paused", 0),
     ] {
-        assert_eq!(metrics.count(name, &labels), expected, "{name}");
+        assert_eq!(of(name, "origin", "app"), expected, "{name}");
     }
-    let admit = metrics.value("drip_room_admit", &labels);
-    assert!(
-        admit.is_some_and(|it| (it - 2.0 / 60.0).abs() < 1e-9),
-        "{admit:?}"
-    );
-    let pace = metrics.value("drip_room_pace", &labels);
-    assert!(pace.is_some_and(|pace| pace > 0.0), "{pace:?}");
-    let drew = [("origin", "app"), ("request", "drew")];
-    assert_eq!(metrics.count("drip_room_requests_total", &drew), 2);
+    let value = |name| metrics.value(name, &[("origin", "app")]).expect("it");
+    assert!((value("drip_room_admit") - 2.0 / 60.0).abs() < 1e-9);
+    assert!(value("drip_room_pace") > 0.0);
     let mut live = Listener::connect(&gateway, "", "");
     // The history, and perhaps the second in which they came.
     live.next();
@@ -84,12 +76,6 @@ fn an_origin_without_a_room_says_nothing_of_one() {
     assert_eq!(room(&gateway), Value::Null);
     let text = gateway.admin("/metrics").expect("an admin port").text();
     assert!(!text.contains("drip_room_visitors"), "{text}");
-}
-
-fn set(gateway: &Gateway, path: &str, body: &str) -> Value {
-    let answer = send(gateway, "PUT", path, body);
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    parse(&answer)
 }
 
 /// The tickets of visitors who come with nothing and must wait.
@@ -110,43 +96,33 @@ fn poll(gateway: &Gateway, ticket: &str) -> u16 {
 fn a_pause_calls_nobody_until_it_is_undone() {
     let origin = Origin::start();
     let gateway = start(&origin, "sessions = 2");
-    let body = r#"{"pause": true, "for": "1h"}"#;
-    let told = set(&gateway, OVERRIDE, body);
+    let told = put(&gateway, OVERRIDE, r#"{"pause": true, "for": "1h"}"#);
     assert_eq!(told["pause"], true, "{told}");
     assert_eq!(told["by"], "127.0.0.1");
     let [first, _] = tickets(&gateway);
     let paused = room(&gateway);
     assert_eq!(paused["override"], told, "{paused}");
-    assert_eq!(
-        (&paused["waiting"], &paused["called"]),
-        (&2.into(), &0.into())
-    );
+    let counts = (&paused["waiting"], &paused["called"]);
+    assert_eq!(counts, (&2.into(), &0.into()));
     assert_eq!(paused["wait"], Value::Null, "{paused}");
-    let metrics = gateway.metrics();
-    assert_eq!(metrics.count("drip_room_paused", &[("origin", "app")]), 1);
+    assert_eq!(gateway.count("drip_room_paused", &[("origin", "app")]), 1);
     eventually("the headline", || {
         let headline = json(&gateway, "/api/headline")["headline"].clone();
         headline["cause"] == "paused" && headline["about"] == "app"
     });
-    assert_eq!(delete(&gateway, OVERRIDE).0, 200);
+    undo(&gateway, OVERRIDE);
     assert_eq!(room(&gateway)["called"], 2, "both places are free");
     assert_eq!(poll(&gateway, &first), 200);
     assert_eq!(delete(&gateway, OVERRIDE).0, 404);
     let changes = changes(&gateway);
     assert_eq!(changes[0], "origins.app.room: override undone");
-    assert!(
-        changes[1].starts_with("origins.app.room: paused until 20")
-            && changes[1].ends_with(", by 127.0.0.1"),
-        "{changes:?}"
-    );
+    let set = changes[1].starts_with("origins.app.room: paused until 20");
+    assert!(set && changes[1].ends_with(", by 127.0.0.1"), "{changes:?}");
     let line = gateway.wait_for_line("override set");
     for part in [
-        "by=\"admin\"",
-        "peer=\"127.0.0.1\"",
+        "by=\"admin\" peer=\"127.0.0.1\"",
         "what=\"origins.app.room\"",
-        "from=\"the file: sessions 2, admit none\"",
-        "to=\"paused\"",
-        "until=20",
+        "from=\"the file: sessions 2, admit none\" to=\"paused\" until=20",
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }
@@ -161,7 +137,7 @@ fn another_size_counts_at_once_and_expires() {
     assert_eq!(visit(&gateway), [200]);
     let [first, second] = tickets(&gateway);
     let body = r#"{"sessions": 2, "admit": "100r/s", "for": "1s"}"#;
-    set(&gateway, OVERRIDE, body);
+    put(&gateway, OVERRIDE, body);
     eventually("the next one is called", || room(&gateway)["called"] == 1);
     assert_eq!(poll(&gateway, &first), 200);
     let larger = room(&gateway);
@@ -212,7 +188,7 @@ fn those_who_wait_read_a_word_and_are_sent_away_with_one() {
         assert!([429, 503].contains(&page.status), "{}", page.text());
         page.text()
     };
-    let told = set(&gateway, WORD, r#"{"word": "Tea & <cake>", "for": "1h"}"#);
+    let told = put(&gateway, WORD, r#"{"word": "Tea & <cake>", "for": "1h"}"#);
     assert_eq!(told["word"], "Tea & <cake>", "{told}");
     assert_eq!(room(&gateway)["word"], told);
     let shown = page(&ticket);
@@ -250,33 +226,32 @@ fn those_who_wait_read_a_word_and_are_sent_away_with_one() {
 fn each_wrong_request_is_told_so() {
     let origin = Origin::start();
     let gateway = start(&origin, "sessions = 1");
-    for (path, body, status, says) in [
-        (OVERRIDE, "{}", 400, "nothing differs"),
-        (OVERRIDE, r#"{"pause": true}"#, 400, "for is missing"),
-        (WORD, r#"{"word": "", "for": "1h"}"#, 400, "1 to 500"),
-        (WORD, r#"{"word": "Tea"}"#, 400, "for is missing"),
+    let (pause, other) = (
+        r#"{"pause": true, "for": "1h"}"#,
+        "/api/rooms/shop/override",
+    );
+    for (method, path, body, status, says) in [
+        ("PUT", OVERRIDE, "{}", 400, "nothing differs"),
+        ("PUT", OVERRIDE, r#"{"pause": true}"#, 400, "for is missing"),
+        ("PUT", WORD, r#"{"word": "", "for": "1h"}"#, 400, "1 to 500"),
+        ("PUT", WORD, r#"{"word": "Tea"}"#, 400, "for is missing"),
+        ("PUT", other, pause, 404, "these have one: app"),
+        ("PUT", CALL, "{}", 405, "POST"),
+        ("PUT", EMPTY, "{}", 405, "POST"),
+        ("POST", CALL, "", 400, "count"),
+        ("POST", CALL, r#"{"count": 0}"#, 400, "from 1 to"),
+        ("POST", EMPTY, r#"{"for": "1h"}"#, 400, "1 to 500"),
         (
-            "/api/rooms/shop/override",
-            r#"{"pause": true, "for": "1h"}"#,
-            404,
-            "these have one: app",
+            "POST",
+            EMPTY,
+            r#"{"word": "Sold out"}"#,
+            400,
+            "for is missing",
         ),
-        (CALL, "{}", 405, "POST"),
-        (EMPTY, "{}", 405, "POST"),
     ] {
-        let answer = send(&gateway, "PUT", path, body);
+        let answer = send(&gateway, method, path, body);
         assert_eq!(answer.status, status, "{path} {body}: {}", answer.text());
         assert!(answer.text().contains(says), "{}", answer.text());
-    }
-    for (path, body, says) in [
-        (CALL, "", "count"),
-        (CALL, r#"{"count": 0}"#, "from 1 to"),
-        (EMPTY, r#"{"for": "1h"}"#, "1 to 500"),
-        (EMPTY, r#"{"word": "Sold out"}"#, "for is missing"),
-    ] {
-        let (status, told) = post(&gateway, path, body);
-        assert_eq!(status, 400, "{path} {body}: {told}");
-        assert!(told.to_string().contains(says), "{told}");
     }
     for path in [OVERRIDE, WORD, CALL, EMPTY] {
         assert_eq!(ask(&gateway, "GET", path, "").status, 405, "{path}");

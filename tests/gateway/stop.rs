@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{Client, Gateway, Origin, check_pace, eventually, now, one_zone};
+use crate::support::{
+    Answer, Client, Gateway, MS, Origin, all_pass, check_pace, eventually, now, one_zone, statuses,
+};
 
 /// A gateway where one request has passed and `waiting` others wait.
 fn queued(rate: &str, waiting: usize, server: &str) -> (Origin, Gateway, Vec<Client>) {
@@ -19,8 +21,11 @@ fn queued(rate: &str, waiting: usize, server: &str) -> (Origin, Gateway, Vec<Cli
     let clients = (0..=waiting)
         .map(|_| Client::ask(gateway.address(), "/?key=a"))
         .collect();
-    origin.wait_for(1);
-    gateway.wait_for_depth(i64::try_from(waiting).expect("few"));
+    let all = i64::try_from(waiting).expect("few");
+    eventually("all have joined", || {
+        let left = origin.arrivals().len();
+        left > 0 && gateway.zone("drip_zone_queue_depth") + i64::try_from(left).expect("few") > all
+    });
     (origin, gateway, clients)
 }
 
@@ -30,29 +35,18 @@ fn wait_until_refused(gateway: &Gateway) {
     });
 }
 
-fn check_full_queue_drains(signal: Signal) {
-    let (origin, mut gateway, mut clients) = queued("2r/s", 8, "");
-    gateway.signal(signal);
-    wait_until_refused(&gateway);
-    let statuses: Vec<_> = clients
-        .iter_mut()
-        .map(|client| client.answer().status)
-        .collect();
-    assert_eq!(statuses, [200; 9]);
-    assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
-    let moments = origin.moments("key=a");
-    assert_eq!(moments.len(), 9);
-    check_pace(&moments, Duration::from_millis(500)).expect("at their pace to the end");
-}
-
 #[test]
-fn sigterm_lets_a_full_queue_drain_at_its_pace_and_refuses_new_connections() {
-    check_full_queue_drains(Signal::TERM);
-}
-
-#[test]
-fn sigint_does_the_same() {
-    check_full_queue_drains(Signal::INT);
+fn a_full_queue_drains_at_its_pace_after_sigterm_and_sigint_and_new_connections_are_refused() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let (origin, mut gateway, mut clients) = queued("5r/s", 8, "");
+        gateway.signal(signal);
+        wait_until_refused(&gateway);
+        assert_eq!(statuses(&mut clients), [200; 9]);
+        assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
+        let moments = origin.moments("key=a");
+        assert_eq!(moments.len(), 9);
+        check_pace(&moments, 200 * MS).expect("at their pace to the end");
+    }
 }
 
 #[test]
@@ -62,39 +56,14 @@ fn a_worker_without_connections_of_its_own_still_drains_its_keys() {
     let file = one_zone(&origin, "1r/s", "burst = 1");
     let mut gateway = Gateway::start(&format!("workers = 16\n{file}"));
     let target = |nth: usize| format!("/?key={nth}");
-    let mut clients: Vec<_> = (0..4)
-        .map(|nth| Client::ask(gateway.address(), &target(nth)))
-        .collect();
-    assert!(
-        clients
-            .iter_mut()
-            .all(|client| client.answer().status == 200)
-    );
+    let mut clients = [0, 1, 2, 3].map(|nth| Client::ask(gateway.address(), &target(nth)));
+    all_pass(&mut clients);
     for (nth, client) in clients.iter_mut().enumerate() {
         client.get(&target(nth));
     }
     gateway.wait_for_depth(4);
     gateway.signal(Signal::TERM);
-    let statuses: Vec<_> = clients
-        .iter_mut()
-        .map(|client| client.answer().status)
-        .collect();
-    assert_eq!(statuses, [200; 4]);
-    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
-}
-
-#[test]
-fn answers_given_while_stopping_close_their_connections() {
-    let (_origin, mut gateway, mut clients) = queued("4r/s", 3, "");
-    gateway.signal(Signal::TERM);
-    wait_until_refused(&gateway);
-    let closing = clients.iter_mut().filter_map(|client| {
-        let answer = client.answer();
-        (answer.field("connection") == Some("close")).then(|| client.rest())
-    });
-    let closing: Vec<_> = closing.collect();
-    assert_eq!(closing.len(), 3, "all but the one who was answered before");
-    assert!(closing.iter().all(Vec::is_empty));
+    assert_eq!(statuses(&mut clients), [200; 4]);
     assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
 }
 
@@ -105,24 +74,11 @@ fn after_shutdown_timeout_those_who_still_wait_get_503() {
     gateway.signal(Signal::TERM);
     let answers: Vec<_> = clients.iter_mut().map(Client::answer).collect();
     let took = began.elapsed();
-    assert!(
-        (450..1500).contains(&took.as_millis()),
-        "they were sent away after {took:?}"
-    );
-    assert_eq!(
-        answers.iter().filter(|answer| answer.status == 200).count(),
-        1
-    );
-    let sent_away: Vec<_> = answers
-        .iter()
-        .filter(|answer| answer.status == 503)
-        .collect();
-    assert_eq!(sent_away.len(), 4);
-    assert!(
-        sent_away
-            .iter()
-            .all(|answer| answer.number("retry-after") >= 1)
-    );
+    assert!((450 * MS..1500 * MS).contains(&took), "{took:?}");
+    let served = answers.iter().filter(|answer| answer.status == 200);
+    assert_eq!(served.count(), 1);
+    let sent_away = |it: &&Answer| it.status == 503 && it.number("retry-after") >= 1;
+    assert_eq!(answers.iter().filter(sent_away).count(), 4);
     assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
     assert_eq!(origin.arrivals().len(), 1);
 }
@@ -130,23 +86,17 @@ fn after_shutdown_timeout_those_who_still_wait_get_503() {
 #[test]
 fn the_admin_port_answers_to_the_end_and_readyz_says_503() {
     let (_origin, mut gateway, mut clients) = queued("2r/s", 4, "");
-    let status = |gateway: &Gateway, path| gateway.admin(path).map(|answer| answer.status);
-    assert_eq!(status(&gateway, "/readyz"), Some(200));
+    let status = |path| gateway.admin(path).map(|answer| answer.status);
+    assert_eq!(status("/readyz"), Some(200));
     gateway.signal(Signal::TERM);
     eventually("it is not ready any more", || {
-        status(&gateway, "/readyz") == Some(503)
+        status("/readyz") == Some(503)
     });
-    assert_eq!(status(&gateway, "/healthz"), Some(200));
-    assert!(
-        gateway.zone("drip_zone_queue_depth") >= 1,
-        "while requests still wait"
-    );
-    assert_eq!(status(&gateway, "/metrics"), Some(200));
-    assert!(
-        clients
-            .iter_mut()
-            .all(|client| client.answer().status == 200)
-    );
+    assert_eq!(status("/healthz"), Some(200));
+    let depth = gateway.zone("drip_zone_queue_depth");
+    assert!(depth >= 1, "while requests still wait");
+    assert_eq!(status("/metrics"), Some(200));
+    all_pass(&mut clients);
     assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
 }
 
@@ -177,9 +127,7 @@ fn for_stop_delay_new_connections_are_served_while_readyz_says_503() {
     assert!(served >= 5, "{served}");
     idle.get("/?key=idle");
     assert_eq!(idle.answer().status, 200);
-    for client in &mut clients {
-        assert_eq!(client.answer().status, 200);
-    }
+    all_pass(&mut clients);
     wait_until_refused(&gateway);
     assert!(began.elapsed() >= Duration::from_secs(2));
     assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
@@ -192,22 +140,8 @@ fn a_second_sigterm_ends_stop_delay_and_the_queue_drains() {
     gateway.wait_for_line("stop_delay=3600s");
     gateway.signal(Signal::TERM);
     wait_until_refused(&gateway);
-    for client in &mut clients {
-        assert_eq!(client.answer().status, 200);
-    }
+    all_pass(&mut clients);
     assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
-}
-
-#[test]
-fn idle_connections_do_not_hold_up_a_stop() {
-    let origin = Origin::start();
-    let mut gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 10"));
-    let mut used = Client::ask(gateway.address(), "/?key=a");
-    assert_eq!(used.answer().status, 200);
-    let _unused = Client::connect(gateway.address());
-    gateway.signal(Signal::TERM);
-    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
-    assert_eq!(used.rest(), b"");
 }
 
 #[test]
@@ -284,9 +218,7 @@ fn the_access_log_has_each_request_once_the_gateway_has_ended() {
             .map(|_| Client::ask(gateway.address(), "/?key=a"))
             .collect();
         gateway.signal(Signal::TERM);
-        for client in &mut clients {
-            assert_eq!(client.answer().status, 200);
-        }
+        all_pass(&mut clients);
         assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
         let log = fs::read_to_string(gateway.site.folder().join("access.log"));
         assert_eq!(log.expect("a log").lines().count(), 50);

@@ -1,40 +1,36 @@
 //! Origins behind socket files, TLS and names.
 
 use std::fs;
-use std::net::ToSocketAddrs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{CertificateParams, KeyPair};
 use tempfile::TempDir;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
-use crate::support::{Client, Exchange, Gateway, Origin, SOON, eventually, fetch, now};
+use crate::support::client_certificates;
+use crate::support::secure::server_config;
+use crate::support::{
+    Client, Exchange, Gateway, Origin, PATIENCE, SOON, eventually, fetch, now, servers,
+};
 
+/// A file that only forwards; `more` are further fields of the origin.
 fn forwarding(server: &str, more: &str) -> String {
-    format!(
-        "[origins.app]\nservers = [\"{server}\"]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
-    )
+    servers(&[server], more)
 }
 
 /// A certificate authority, and the file through which the gateway trusts it.
 struct Authority {
-    issuer: Issuer<'static, KeyPair>,
+    issuer: client_certificates::Authority,
     folder: TempDir,
 }
 
 impl Authority {
     fn new(name: &str) -> Self {
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::new(Vec::new()).expect("no names");
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let root = params.self_signed(&key).expect("a root");
         let folder = TempDir::new().expect("a folder");
-        fs::write(folder.path().join("roots.pem"), root.pem()).expect("a file");
-        let issuer = Issuer::new(params, key);
+        let issuer = client_certificates::authority(folder.path(), name);
+        fs::write(folder.path().join("roots.pem"), issuer.pem()).expect("a file");
         Self { issuer, folder }
     }
 
@@ -47,13 +43,7 @@ impl Authority {
         let key = KeyPair::generate().expect("a key");
         let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
         let cert = params.signed_by(&key, &self.issuer).expect("a certificate");
-        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
-        let mut config = ServerConfig::builder_with_provider(ring::default_provider().into())
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![cert.der().clone()], key.into())
-            .expect("a pair");
+        let mut config = Arc::unwrap_or_clone(server_config(cert.der().clone(), &key));
         config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
         Arc::new(config)
     }
@@ -71,31 +61,22 @@ fn hello(exchange: &mut Exchange) -> std::io::Result<()> {
 }
 
 #[test]
-fn a_server_behind_a_socket_file_is_asked_over_kept_connections() {
+fn a_server_behind_a_socket_file_is_asked_over_kept_connections_and_a_502_once_it_is_gone() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("app.sock");
     let origin = Origin::at_unix(&path, hello);
     let more = "host = \"origin\"\n";
-    let gateway = Gateway::start(&forwarding(&format!("unix:{}", path.display()), more));
+    let file = forwarding(&format!("unix:{}", path.display()), more);
+    let gateway = Gateway::start(&file);
     let mut client = Client::connect(gateway.address());
     for _ in 0..5 {
         client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
         assert_eq!(client.answer().text(), "localhost hello");
     }
-    assert!(
-        origin
-            .arrivals()
-            .iter()
-            .all(|arrival| arrival.connection == 0)
-    );
-}
-
-#[test]
-fn a_socket_file_that_nobody_listens_on_any_more_is_a_502_that_says_so() {
-    let folder = TempDir::new().expect("a folder");
-    let path = folder.path().join("app.sock");
-    drop(Origin::at_unix(&path, hello));
-    let gateway = Gateway::start(&forwarding(&format!("unix:{}", path.display()), ""));
+    let arrivals = origin.arrivals();
+    assert!(arrivals.iter().all(|arrival| arrival.connection == 0));
+    drop(origin);
+    let gateway = Gateway::start(&file);
     assert_eq!(fetch(gateway.address(), "/").status, 502);
     gateway.wait_for_line("Connection refused");
 }
@@ -103,10 +84,17 @@ fn a_socket_file_that_nobody_listens_on_any_more_is_a_502_that_says_so() {
 #[test]
 fn a_server_with_a_certificate_for_its_name_or_address_is_asked_over_tls() {
     let authority = Authority::new("known");
+    let large: Vec<u8> = (0..3_000_000_u32).map(|it| it.to_le_bytes()[1]).collect();
     for host in ["localhost", "127.0.0.1"] {
         // It would choose HTTP/2 if it were offered it.
         let tls = authority.server(host, &["h2", "http/1.1"]);
-        let origin = Origin::with_tls("127.0.0.1:0", tls, hello);
+        let sent = large.clone();
+        let origin = Origin::with_tls("127.0.0.1:0", tls, move |exchange| {
+            if exchange.target() == "/large" {
+                return exchange.reply(&sent);
+            }
+            hello(exchange)
+        });
         let server = format!("{host}:{}", origin.address.port());
         let more = "host = \"origin\"\nhttp2 = \"off\"\n";
         let gateway = believing(&authority.roots(), &format!("https://{server}"), more);
@@ -114,33 +102,14 @@ fn a_server_with_a_certificate_for_its_name_or_address_is_asked_over_tls() {
         for _ in 0..5 {
             client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
             let answer = client.answer();
-            assert_eq!(
-                (answer.status, answer.text()),
-                (200, format!("{server} hello"))
-            );
+            let expected = (200, format!("{server} hello"));
+            assert_eq!((answer.status, answer.text()), expected);
         }
-        assert!(
-            origin
-                .arrivals()
-                .iter()
-                .all(|arrival| arrival.connection == 0)
-        );
+        client.get("/large");
+        assert!(client.answer().body == large);
+        let arrivals = origin.arrivals();
+        assert!(arrivals.iter().all(|arrival| arrival.connection == 0));
     }
-}
-
-#[test]
-fn a_large_answer_comes_whole_over_tls() {
-    let authority = Authority::new("known");
-    let body: Vec<u8> = (0..3_000_000_u32).map(|it| it.to_le_bytes()[1]).collect();
-    let sent = body.clone();
-    let tls = authority.server("127.0.0.1", &[]);
-    let origin = Origin::with_tls("127.0.0.1:0", tls, move |exchange| exchange.reply(&sent));
-    let gateway = believing(
-        &authority.roots(),
-        &format!("https://{}", origin.address),
-        "",
-    );
-    assert!(fetch(gateway.address(), "/").body == body);
 }
 
 #[test]
@@ -152,11 +121,8 @@ fn a_certificate_that_does_not_verify_is_a_502_and_the_log_says_why() {
     ];
     for (signed_by, name, why) in cases {
         let origin = Origin::with_tls("127.0.0.1:0", signed_by.server(name, &[]), hello);
-        let gateway = believing(
-            &authority.roots(),
-            &format!("https://{}", origin.address),
-            "",
-        );
+        let server = format!("https://{}", origin.address);
+        let gateway = believing(&authority.roots(), &server, "");
         assert_eq!(fetch(gateway.address(), "/").status, 502, "{why}");
         let line = gateway.wait_for_line(why);
         assert!(line.contains(&origin.address.to_string()), "{line}");
@@ -186,45 +152,13 @@ fn a_server_that_does_not_speak_tls_is_a_502() {
 }
 
 #[test]
-fn connect_timeout_holds_for_a_server_that_takes_connections_and_never_speaks_tls() {
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let server = format!("https://{}", silent.local_addr().expect("an address"));
-    let gateway = Gateway::start(&forwarding(&server, "connect_timeout = \"300ms\"\n"));
-    let began = now();
-    assert_eq!(fetch(gateway.address(), "/").status, 504);
-    let took = began.elapsed();
-    assert!((300..1500).contains(&took.as_millis()), "it took {took:?}");
-}
-
-#[test]
-fn a_name_is_reached_at_whichever_of_its_addresses_listens() {
-    let known = ("localhost", 0)
-        .to_socket_addrs()
-        .expect("localhost has addresses");
-    // Not every machine has both.
-    for address in known {
-        let origin = Origin::at(&address.to_string(), hello);
-        let server = format!("http://localhost:{}", origin.address.port());
-        let gateway = Gateway::start(&forwarding(&server, "host = \"origin\"\n"));
-        let wanted = format!("localhost:{} ", origin.address.port());
-        for _ in 0..3 {
-            assert_eq!(fetch(gateway.address(), "/").text(), wanted, "{address}");
-        }
-    }
-}
-
-#[test]
 fn a_name_that_nobody_knows_delays_no_request_to_others_and_is_a_502_that_says_so() {
     let origin = Origin::start();
-    let file = format!(
-        "workers = 1\n[origins.app]\nservers = [\"http://{}\"]\n[origins.gone]\nservers = [\"http://no-such-host.invalid\"]\nconnect_timeout = \"2s\"\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n[[routes]]\npath = \"/gone\"\norigin = \"gone\"\n",
-        origin.address
-    );
-    let gateway = Gateway::start(&file);
-    let mut gone: Vec<_> = (0..20)
-        .map(|_| Client::ask(gateway.address(), "/gone"))
-        .collect();
+    let gone = "[origins.gone]\nservers = [\"http://no-such-host.invalid\"]\nconnect_timeout = \"2s\"\n\
+                [[routes]]\npath = \"/gone\"\norigin = \"gone\"\n";
+    let file = forwarding(&format!("http://{}", origin.address), "");
+    let gateway = Gateway::start(&format!("workers = 1\n{file}{gone}"));
+    let mut gone = [(); 20].map(|()| Client::ask(gateway.address(), "/gone"));
     let began = now();
     for _ in 0..20 {
         assert_eq!(fetch(gateway.address(), "/").status, 200);
@@ -242,16 +176,19 @@ fn a_name_that_nobody_knows_delays_no_request_to_others_and_is_a_502_that_says_s
 
 #[test]
 fn idle_connections_to_a_server_that_left_the_file_are_closed() {
-    use std::io::Read;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    let closed = Arc::<AtomicBool>::default();
-    let to_tell = Arc::clone(&closed);
+    let (closed, is_closed) = mpsc::channel();
+    let closed = Mutex::new(closed);
     let left = Origin::answering(move |exchange| {
         exchange.reply(b"left")?;
         // Ends with the connection: the gateway sends nothing more on it.
-        let (rest, told) = (exchange.stream(), Arc::clone(&to_tell));
-        let ended = matches!(rest.read(&mut [0]), Ok(0) | Err(_));
-        told.store(ended, Ordering::SeqCst);
+        let ended = exchange.stream().read(&mut [0]);
+        if matches!(ended, Ok(0) | Err(_)) {
+            closed
+                .lock()
+                .expect("no panic")
+                .send(())
+                .map_err(io::Error::other)?;
+        }
         Exchange::close()
     });
     let stays = Origin::start();
@@ -261,9 +198,7 @@ fn idle_connections_to_a_server_that_left_the_file_are_closed() {
     let mut client = Client::ask(gateway.address(), "/");
     assert_eq!(client.answer().text(), "left");
     gateway.site.write(&file(&stays));
-    eventually("its idle connection is closed", || {
-        closed.load(Ordering::SeqCst)
-    });
+    is_closed.recv_timeout(PATIENCE).expect("it is closed");
     // Each worker hears of the new file by itself.
     eventually("the other server answers", || {
         client.get("/");
@@ -283,11 +218,7 @@ fn a_server_over_tls_is_checked_over_tls() {
     );
     let more = "[origins.app.health]\npath = \"/\"\ninterval = \"50ms\"\nunhealthy_after = 1\n";
     let gateway = believing(&authority.roots(), &server, more);
-    let healthy = || {
-        gateway
-            .metrics()
-            .count("drip_origin_healthy", &[("server", &server)])
-    };
+    let healthy = || gateway.count("drip_origin_healthy", &[("server", &server)]);
     origin.wait_for(3);
     assert_eq!(healthy(), 1);
     drop(origin);

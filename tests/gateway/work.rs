@@ -2,17 +2,13 @@
 
 use serde_json::Value;
 
+use crate::support::operator::json;
 use crate::support::workers::{LEARNED, Workers, ask, file, route};
-use crate::support::{Client, Gateway, eventually, whole_lines};
-
-fn api(gateway: &Gateway, path: &str) -> Value {
-    let answer = gateway.admin(path).expect("an admin port");
-    serde_json::from_slice(&answer.body).expect("JSON")
-}
+use crate::support::{Gateway, eventually, exchange};
 
 /// What `/api/routes` says of a method of a route.
 fn cost(gateway: &Gateway, route: &str, method: &str) -> Value {
-    let routes = api(gateway, "/api/routes");
+    let routes = json(gateway, "/api/routes");
     let mut routes = routes["routes"].as_array().expect("routes").iter();
     let found = routes.find(|it| it["name"] == *route).expect("a route");
     found["cost"]["methods"][method].clone()
@@ -34,35 +30,26 @@ fn a_cost_is_learned_by_route_and_method_and_outlives_a_reload() {
     let learned = page["cost"].as_u64().expect("a cost");
     assert!((20..=40).contains(&learned), "{page}");
     // A new route, and a new method, count as the median of the others.
-    assert_eq!(
-        ask(&gateway, "/report", "X-Work: 1\r\nX-Status: 500 No\r\n"),
-        500
-    );
+    let failed = "X-Work: 1\r\nX-Status: 500 No\r\n";
+    assert_eq!(ask(&gateway, "/report", failed), 500);
     let report = cost(&gateway, "/report", "GET");
-    assert_eq!(
-        (&report["source"], &report["cost"]),
-        (&Value::from("median"), &page["cost"])
-    );
-    let mut client = Client::connect(gateway.address());
-    client.send(b"POST /page HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nX-Work: 1\r\n\r\n");
-    assert_eq!(client.answer().status, 200);
+    assert_eq!(report["source"], "median");
+    assert_eq!(report["cost"], page["cost"]);
+    let post = b"POST /page HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nX-Work: 1\r\n\r\n";
+    assert_eq!(exchange(gateway.address(), post).status, 200);
     assert_eq!(cost(&gateway, "/page", "POST")["source"], "median");
     // The metrics say it, too.
-    let metrics = gateway.metrics();
     let labels = [("route", "/page"), ("method", "GET")];
-    assert_eq!(
-        metrics.count("drip_route_cost", &labels),
-        i64::try_from(learned).expect("few")
-    );
+    assert_eq!(page["cost"], gateway.count("drip_route_cost", &labels));
 
     // Another unit: the time stays known, and with it the cost.
     gateway.site.write(&text.replace("10ms", "100ms"));
     eventually("the new unit", || {
         let page = cost(&gateway, "/page", "GET");
-        page["source"] == "quiet"
-            && page["cost"]
-                .as_u64()
-                .is_some_and(|it| (2..=4).contains(&it))
+        let is_tenth = page["cost"]
+            .as_u64()
+            .is_some_and(|it| (2..=4).contains(&it));
+        page["source"] == "quiet" && is_tenth
     });
 }
 
@@ -73,37 +60,23 @@ fn a_request_is_charged_what_it_took_and_a_stream_to_its_head() {
     let shadow = LEARNED.replace("200 }", "200, mode = \"shadow\" }");
     let routes = route("/page", LEARNED) + &route("/shadow", &shadow);
     let gateway = Gateway::start(&file(&origin, "1000r/s", &routes));
+    let stream = "X-Work: 1\r\nX-Type: Text/Event-Stream; a=b\r\nX-Then: 600\r\n";
     // Nothing is known of the first one, so it is sent at once for 1, and billed afterwards.
-    assert_eq!(ask(&gateway, "/page?a", "X-Work: 500\r\n"), 200);
-    assert_eq!(ask(&gateway, "/page?b", "X-Work: 1\r\n"), 200);
-    assert_eq!(
-        ask(
-            &gateway,
-            "/page?c",
-            "X-Work: 1\r\nX-Type: Text/Event-Stream; a=b\r\nX-Then: 600\r\n"
-        ),
-        200
-    );
+    for fields in ["X-Work: 500\r\n", "X-Work: 1\r\n", stream] {
+        assert_eq!(ask(&gateway, "/page", fields), 200);
+    }
     for _ in 0..4 {
         assert_eq!(ask(&gateway, "/shadow", "X-Work: 100\r\n"), 200);
     }
     let shown = cost(&gateway, "/shadow", "GET");
-    assert!(shown["cost"].as_u64().is_some_and(|it| it >= 10), "{shown}");
-    let log = gateway.site.folder().join("access.log");
-    eventually("all lines", || whole_lines(&log).lines().count() == 7);
-    let lines: Vec<Value> = whole_lines(&log)
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
-    let charged: Vec<u64> = lines
-        .iter()
-        .map(|it| it["cost"].as_u64().expect("a cost"))
-        .collect();
+    assert!(shown["cost"].as_u64() >= Some(10), "{shown}");
+    let lines = gateway.access_log(7);
+    let charged: Vec<_> = lines.iter().filter_map(|it| it["cost"].as_u64()).collect();
     assert!((50..=200).contains(&charged[0]), "{charged:?}");
     assert!(charged[1] < 50 && charged[2] < 50, "{charged:?}");
     assert_eq!(charged[3..], [1; 4]);
     // Headlines call the rate of such a gate units.
-    let gate = || api(&gateway, "/api/now")["origins"][0]["gate"].clone();
+    let gate = || json(&gateway, "/api/now")["origins"][0]["gate"].clone();
     eventually("the rate counts units", || gate()["costs"] == true);
 }
 

@@ -3,10 +3,10 @@
 #[path = "../../gateway/pages/bed.rs"]
 mod bed;
 
-use bed::{failing, gateway};
+use bed::failing;
 
 use crate::programs::nginx::Nginx;
-use crate::support::fetch;
+use crate::support::{Gateway, fetch};
 
 #[test]
 fn nginx_with_error_page_sends_the_same_statuses_types_and_bodies() {
@@ -15,7 +15,7 @@ fn nginx_with_error_page_sends_the_same_statuses_types_and_bodies() {
         ("busy.html", "<p>busy</p>\n"),
         ("down.html", "<p>down</p>\n"),
     ];
-    let gateway = gateway(
+    let gateway = Gateway::start_beside(
         &files,
         &format!(
             "[origins.app]\nservers = [\"http://{}\"]\n[origins.dead]\nservers = [\"http://127.0.0.1:1\"]\n\

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::{LATE, MS, ask_all, gauge, held, origin_at, reloads, statuses, wait_for_depth};
-use crate::support::{Client, Gateway, close, eventually, fetch, free_address, now};
+use super::{LATE, MS, ask_all, held, origin_at};
+use crate::support::{Client, Gateway, close, eventually, fetch, free_address, now, statuses};
 
 #[test]
 fn an_outage_longer_than_hold_is_a_502_after_hold_and_never_before() {
@@ -18,32 +18,23 @@ fn an_outage_longer_than_hold_is_a_502_after_hold_and_never_before() {
     let hold = 700 * MS;
     let fields = "rate = \"100r/s\"\nhold = \"700ms\"";
     let gateway = Gateway::start(&held(&[address], fields, ""));
-    let asking: Vec<_> = (0..30)
-        .map(|nth| {
+    thread::scope(|scope| {
+        for nth in 0..30 {
             thread::sleep(30 * MS);
             let to = gateway.address();
-            thread::spawn(move || {
+            scope.spawn(move || {
                 let began = now();
-                let answer = fetch(to, &format!("/{nth}"));
-                (answer.status, began.elapsed())
-            })
-        })
-        .collect();
-    for asked in asking {
-        let (status, took) = asked.join().expect("no panic");
-        assert_eq!(status, 502);
-        assert!(took >= hold && took < hold + LATE, "{took:?}");
-    }
-    wait_for_depth(&gateway, 0);
-    let of = |reason| [("origin", "app"), ("reason", reason)];
-    let metrics = gateway.metrics();
-    assert_eq!(
-        metrics.count("drip_origin_rejections_total", &of("outage")),
-        30
-    );
-    let blocked = metrics.value("drip_origin_blocked_seconds_total", &[("by", "outage")]);
-    assert!(blocked.is_some_and(|it| it > 1.0), "{blocked:?}");
-    assert_eq!(gauge(&gateway, "drip_origin_in_flight"), 0);
+                assert_eq!(fetch(to, &format!("/{nth}")).status, 502);
+                let took = began.elapsed();
+                assert!(took >= hold && took < hold + LATE, "{took:?}");
+            });
+        }
+    });
+    gateway.wait_at_gate(0);
+    assert_eq!(rejected(&gateway, "outage"), 30);
+    let blocked = gateway.value("drip_origin_blocked_seconds_total", &[("by", "outage")]);
+    assert!(blocked > Some(1.0), "{blocked:?}");
+    assert_eq!(gateway.count("drip_origin_in_flight", &[]), 0);
     // It comes back after all.
     let _origin = origin_at(address);
     assert_eq!(fetch(gateway.address(), "/").status, 200);
@@ -65,23 +56,34 @@ fn a_server_that_takes_no_connection_in_time_is_a_504_after_hold() {
 }
 
 #[test]
-fn who_leaves_in_an_outage_gives_its_place_back_and_is_not_sent() {
+fn in_an_outage_a_reload_keeps_who_waits_who_leaves_is_not_sent_and_the_log_tells_of_it() {
     let address = free_address();
-    let fields = "rate = \"20r/s\"\nhold = \"30s\"";
-    let gateway = Gateway::start(&held(&[address], fields, ""));
+    let text = |rate: &str| {
+        let fields = format!("rate = \"{rate}\"\nhold = \"30s\"");
+        held(&[address], &fields, "")
+    };
+    let gateway = Gateway::start(&text("20r/s"));
     let mut clients = ask_all(&gateway, &["/1", "/2", "/3", "/4"]);
+    let line = gateway.wait_for_line("the origin cannot be reached: its requests wait");
+    assert!(line.contains("app") && line.contains("refused"), "{line}");
     // The first had left the gate before, the third had not.
     drop(clients.remove(2));
     drop(clients.remove(0));
-    wait_for_depth(&gateway, 2);
+    gateway.wait_at_gate(2);
+    gateway.site.write(&text("50r/s"));
+    gateway.wait_for_line("the changed file is in force");
+    clients.push(Client::ask(gateway.address(), "/5"));
+    gateway.wait_at_gate(3);
     let origin = origin_at(address);
-    assert_eq!(statuses(&mut clients), [200; 2]);
-    wait_for_depth(&gateway, 0);
+    assert_eq!(statuses(&mut clients), [200; 3]);
+    gateway.wait_at_gate(0);
     eventually("no place is taken", || {
-        gauge(&gateway, "drip_origin_in_flight") == 0
+        gateway.count("drip_origin_in_flight", &[]) == 0
     });
     let targets: Vec<String> = origin.arrivals().into_iter().map(|it| it.target).collect();
-    assert_eq!(targets, ["/2", "/4"]);
+    assert_eq!(targets, ["/2", "/4", "/5"]);
+    let line = gateway.wait_for_line("the origin can be reached again");
+    assert!(line.contains("waiting=3"), "{line}");
 }
 
 #[test]
@@ -92,9 +94,9 @@ fn bounds_of_the_queue_and_of_the_route_hold_in_an_outage() {
     let gateway = Gateway::start(&held(&[free_address()], fields, route));
     let began = now();
     let mut short = Client::ask(gateway.address(), "/short");
-    wait_for_depth(&gateway, 1);
+    gateway.wait_at_gate(1);
     let mut long = Client::ask(gateway.address(), "/long/");
-    wait_for_depth(&gateway, 2);
+    gateway.wait_at_gate(2);
     let over = fetch(gateway.address(), "/long/over");
     assert!(over.status == 503 && over.number("retry-after") >= 1);
     assert_eq!(short.answer().status, 429);
@@ -102,27 +104,6 @@ fn bounds_of_the_queue_and_of_the_route_hold_in_an_outage() {
     assert!(took >= 400 * MS && took < 400 * MS + LATE, "{took:?}");
     assert_eq!(long.answer().status, 502);
     assert!(began.elapsed() >= 2000 * MS);
-}
-
-#[test]
-fn a_reload_that_keeps_the_servers_lets_those_who_wait_wait() {
-    let address = free_address();
-    let text = |rate: &str| {
-        held(
-            &[address],
-            &format!("rate = \"{rate}\"\nhold = \"20s\""),
-            "",
-        )
-    };
-    let gateway = Gateway::start(&text("100r/s"));
-    let mut clients = ask_all(&gateway, &["/1", "/2"]);
-    gateway.site.write(&text("50r/s"));
-    eventually("the file is in force", || reloads(&gateway) == 1);
-    clients.push(Client::ask(gateway.address(), "/3"));
-    wait_for_depth(&gateway, 3);
-    let origin = origin_at(address);
-    assert_eq!(statuses(&mut clients), [200; 3]);
-    assert_eq!(origin.arrivals().len(), 3);
 }
 
 #[test]
@@ -135,19 +116,6 @@ fn a_stop_answers_who_waits_for_the_origin() {
     gateway.signal(Signal::TERM);
     assert_eq!(statuses(&mut clients), [503; 3]);
     assert!(gateway.wait(Duration::from_secs(20)).success());
-}
-
-#[test]
-fn the_log_tells_of_an_outage_and_its_end() {
-    let address = free_address();
-    let gateway = Gateway::start(&held(&[address], "hold = \"20s\"", ""));
-    let mut clients = ask_all(&gateway, &["/1", "/2"]);
-    let line = gateway.wait_for_line("the origin cannot be reached: its requests wait");
-    assert!(line.contains("app") && line.contains("refused"), "{line}");
-    let _origin = origin_at(address);
-    assert_eq!(statuses(&mut clients), [200; 2]);
-    let line = gateway.wait_for_line("the origin can be reached again");
-    assert!(line.contains("waiting=2"), "{line}");
 }
 
 /// Takes connections and closes them before TLS is set up, so that each try is counted.
@@ -170,27 +138,28 @@ fn over_tls(server: SocketAddr, fields: &str) -> String {
     held(&[server], fields, "").replace("http://", "https://")
 }
 
+fn rejected(gateway: &Gateway, reason: &str) -> i64 {
+    let labels = [("origin", "app"), ("reason", reason)];
+    gateway.count("drip_origin_rejections_total", &labels)
+}
+
 #[test]
 fn however_many_wait_the_origin_is_tried_a_few_times_a_second() {
     let (address, taken) = closing();
     let gateway = Gateway::start(&over_tls(address, "hold = \"1m\""));
     let mut clients = ask_all(&gateway, &["/0"]);
     let (began, before) = (now(), taken.load(SeqCst));
-    for nth in 1..500 {
-        clients.push(Client::ask(gateway.address(), &format!("/{nth}")));
-    }
-    wait_for_depth(&gateway, 500);
-    eventually("it is tried again and again", || {
-        taken.load(SeqCst) >= before + 6
-    });
-    let tries = (taken.load(SeqCst) - before) as u128;
+    let ask = |nth| Client::ask(gateway.address(), &format!("/{nth}"));
+    clients.extend((1..500).map(ask));
+    gateway.wait_at_gate(500);
+    let tries = || taken.load(SeqCst) - before;
+    eventually("it is tried again and again", || tries() >= 6);
     // The shortest pause is 80 ms.
-    let most = 1 + began.elapsed().as_millis() / 80;
+    let (tries, most) = (tries() as u128, 1 + began.elapsed().as_millis() / 80);
     assert!(tries <= most, "{tries} tries, of {most}");
     // Nobody gives up, and yet alerts see that the origin is down.
     let labels = [("origin", "app"), ("outcome", "unreachable")];
-    let metrics = gateway.metrics();
-    assert!(metrics.count("drip_origin_requests_total", &labels) >= 6);
+    assert!(gateway.count("drip_origin_requests_total", &labels) >= 6);
 }
 
 #[test]
@@ -199,23 +168,22 @@ fn no_more_than_max_queue_wait_again() {
     let address = listener.local_addr().expect("an address");
     let gateway = Gateway::start(&over_tls(address, "hold = \"1s\"\nmax_queue = 3"));
     // All of them have left the gate when the first finds out.
-    let asking: Vec<_> = (0..8)
-        .map(|nth| Client::ask(gateway.address(), &format!("/{nth}")))
-        .collect();
+    let ask = |nth| Client::ask(gateway.address(), &format!("/{nth}"));
+    let mut asking: Vec<_> = (0..8).map(ask).collect();
     let taken: Vec<_> = asking.iter().map(|_| listener.accept()).collect();
     close(&listener);
     drop(taken);
-    let mut answers: Vec<u16> = asking
-        .into_iter()
-        .map(|mut it| it.answer().status)
-        .collect();
+    let mut answers = statuses(&mut asking);
     answers.sort_unstable();
     assert_eq!(answers, [502, 502, 502, 503, 503, 503, 503, 503]);
-    let of = |reason| [("origin", "app"), ("reason", reason)];
-    let metrics = gateway.metrics();
-    let rejected = |reason| metrics.count("drip_origin_rejections_total", &of(reason));
-    assert_eq!((rejected("max_queue"), rejected("outage")), (5, 3));
-    assert_eq!(gauge(&gateway, "drip_origin_in_flight"), 0);
+    assert_eq!(
+        (
+            rejected(&gateway, "max_queue"),
+            rejected(&gateway, "outage")
+        ),
+        (5, 3)
+    );
+    assert_eq!(gateway.count("drip_origin_in_flight", &[]), 0);
 }
 
 #[test]

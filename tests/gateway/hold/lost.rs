@@ -1,34 +1,26 @@
 //! Requests that were sent to a server that restarts, and got no byte of an answer.
 
-use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
-use std::time::Duration;
 
-use super::{held, origin_at, wait_for_depth};
+use super::{echo_at, held, origin_at};
 use crate::support::frames::{RST_STREAM, frame};
-use crate::support::{Client, Exchange, FrameOrigin, Gateway, Origin, close, fetch, now};
+use crate::support::{Client, Exchange, FrameOrigin, Gateway, Origin, Raw, close, fetch};
 
 /// Takes so many requests, each on a connection of its own, and closes each without an answer.
 ///
 /// Its port is closed before the last is lost: whoever sends it again at once finds nobody there.
 fn lose(listener: &TcpListener, requests: usize) -> Vec<String> {
-    let mut lost = Vec::new();
-    for nth in 1..=requests {
-        let (mut stream, _) = listener.accept().expect("a connection");
-        let mut head = Vec::new();
-        let mut byte = [0];
-        while !head.ends_with(b"\r\n\r\n") {
-            assert_eq!(stream.read(&mut byte).expect("a request"), 1);
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8(head).expect("ASCII");
-        lost.extend(head.lines().next().map(str::to_owned));
+    let lose = |nth| {
+        let (stream, _) = listener.accept().expect("a connection");
+        let mut connection = Raw::over(stream);
+        let head = connection.head();
         if nth == requests {
             close(listener);
         }
-    }
-    lost
+        head.line
+    };
+    (1..=requests).map(lose).collect()
 }
 
 fn listener() -> (TcpListener, SocketAddr) {
@@ -44,16 +36,13 @@ fn a_get_that_was_lost_waits_for_the_server_and_is_sent_once_more() {
     let losing = thread::spawn(move || lose(&listener, 1));
     let mut client = Client::ask(gateway.address(), "/1");
     assert_eq!(losing.join().expect("no panic"), ["GET /1 HTTP/1.1"]);
-    wait_for_depth(&gateway, 1);
+    gateway.wait_at_gate(1);
     let origin = origin_at(address);
     assert_eq!(client.answer().status, 200);
     assert_eq!(origin.arrivals().len(), 1);
     // The loss is counted as the server's failure.
     let broken = [("origin", "app"), ("outcome", "broken")];
-    let counted = gateway
-        .metrics()
-        .count("drip_origin_requests_total", &broken);
-    assert_eq!(counted, 1);
+    assert_eq!(gateway.count("drip_origin_requests_total", &broken), 1);
 }
 
 #[test]
@@ -77,7 +66,7 @@ fn a_post_or_a_body_or_a_begun_answer_is_never_sent_again_after_a_loss() {
         let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
         let losing = thread::spawn(move || lose(&listener, 1));
         let mut client = Client::connect(gateway.address());
-        client.send(request.as_bytes());
+        client.send(&request);
         assert_eq!(client.answer().status, 502, "{request}");
         losing.join().expect("no panic");
     }
@@ -99,35 +88,11 @@ fn a_put_whose_body_is_buffered_waits_for_the_server_and_is_sent_once_more() {
     let mut client = Client::connect(gateway.address());
     client.send(b"PUT /1 HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\nhi");
     assert_eq!(losing.join().expect("no panic"), ["PUT /1 HTTP/1.1"]);
-    wait_for_depth(&gateway, 1);
-    let origin = Origin::at(&address.to_string(), |exchange| {
-        let body = exchange.body()?;
-        exchange.reply(&body)
-    });
+    gateway.wait_at_gate(1);
+    let origin = echo_at(address);
     let answer = client.answer();
     assert_eq!((answer.status, &*answer.body), (200, &b"hi"[..]));
     assert_eq!(origin.arrivals().len(), 1);
-}
-
-#[test]
-fn without_hold_a_get_that_was_lost_on_a_new_connection_is_a_502() {
-    let (listener, address) = listener();
-    let gateway = Gateway::start(&held(&[address], "rate = \"100r/s\"", ""));
-    let losing = thread::spawn(move || lose(&listener, 1));
-    assert_eq!(fetch(gateway.address(), "/1").status, 502);
-    assert_eq!(losing.join().expect("no panic").len(), 1);
-}
-
-#[test]
-fn it_waits_no_longer_than_hold_from_the_loss_on() {
-    let (listener, address) = listener();
-    let gateway = Gateway::start(&held(&[address], "hold = \"500ms\"", ""));
-    let losing = thread::spawn(move || lose(&listener, 1));
-    let began = now();
-    let mut client = Client::ask(gateway.address(), "/1");
-    losing.join().expect("no panic");
-    assert_eq!(client.answer().status, 502);
-    assert!(began.elapsed() >= Duration::from_millis(500));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::support::hold::held;
-use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually};
+use crate::support::{Client, Exchange, Gateway, MS, Origin};
 
 /// How much longer than `hold` an answer may take on a busy machine.
 const LATE: Duration = Duration::from_secs(2);
@@ -22,32 +22,19 @@ fn origin_at(address: SocketAddr) -> Origin {
     })
 }
 
-fn gauge(gateway: &Gateway, name: &str) -> i64 {
-    gateway.metrics().count(name, &[("origin", "app")])
-}
-
-fn reloads(gateway: &Gateway) -> i64 {
-    let labels = [("result", "success")];
-    gateway
-        .metrics()
-        .count("drip_config_reloads_total", &labels)
-}
-
-fn wait_for_depth(gateway: &Gateway, depth: i64) {
-    eventually(&format!("{depth} wait"), || {
-        gauge(gateway, "drip_origin_queue_depth") == depth
-    });
+/// An origin that answers with the body of the request.
+fn echo_at(address: SocketAddr) -> Origin {
+    Origin::at(&address.to_string(), |exchange: &mut Exchange| {
+        let body = exchange.body()?;
+        exchange.reply(&body)
+    })
 }
 
 fn ask_all(gateway: &Gateway, targets: &[&str]) -> Vec<Client> {
     let ask = |(nth, target): (usize, &&str)| {
         let client = Client::ask(gateway.address(), target);
-        wait_for_depth(gateway, i64::try_from(nth + 1).expect("few"));
+        gateway.wait_at_gate(i64::try_from(nth + 1).expect("few"));
         client
     };
     targets.iter().enumerate().map(ask).collect()
-}
-
-fn statuses(clients: &mut [Client]) -> Vec<u16> {
-    clients.iter_mut().map(|it| it.answer().status).collect()
 }

@@ -1,7 +1,6 @@
 //! A server that comes up after an outage, and the requests that waited for it.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
@@ -9,9 +8,10 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use super::{MS, ask_all, held, origin_at, statuses, wait_for_depth};
+use super::{MS, ask_all, echo_at, held, origin_at};
 use crate::support::{
-    Client, Exchange, Gateway, Origin, best_of_three, check_gaps, fetch, free_address,
+    Client, Exchange, Gateway, Origin, best_of_three, check_gaps, fetch, free_address, noise,
+    statuses,
 };
 
 #[test]
@@ -57,49 +57,39 @@ fn a_unix_socket_that_is_not_there_yet_is_an_outage_too() {
 #[test]
 fn a_body_is_whole_after_an_outage_and_is_not_read_before() {
     let address = free_address();
-    let begin = || {
-        Origin::at(&address.to_string(), |exchange: &mut Exchange| {
-            let body = exchange.body()?;
-            exchange.reply(&body)
-        })
-    };
     let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
     // Far more than the buffers of the kernel hold.
-    let body: Vec<u8> = (0..20_000_000_u32).map(|at| (at % 251) as u8).collect();
-    let asked: Vec<_> = (0..2)
-        .map(|_| {
+    let body: Vec<u8> = noise(20_000_000);
+    let sent = [AtomicUsize::new(0), AtomicUsize::new(0)];
+    thread::scope(|scope| {
+        let answers = sent.each_ref().map(|sent| {
             let mut client = Client::connect(gateway.address());
-            let (mut sender, body) = (client.sender(), body.clone());
-            let sent = Arc::new(AtomicUsize::new(0));
-            let counted = Arc::clone(&sent);
-            let sending = thread::spawn(move || {
-                let head = format!(
-                    "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n",
-                    body.len()
-                );
-                sender.write_all(head.as_bytes())?;
+            let (mut sender, body) = (client.sender(), &body);
+            let length = body.len();
+            client.send(format!(
+                "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n"
+            ));
+            scope.spawn(move || {
                 for piece in body.chunks(10_000) {
-                    sender.write_all(piece)?;
-                    counted.fetch_add(piece.len(), SeqCst);
+                    sender.write_all(piece).expect("it is all taken");
+                    sent.fetch_add(piece.len(), SeqCst);
                 }
-                Ok::<_, std::io::Error>(())
             });
-            (sending, sent, thread::spawn(move || client.answer()))
-        })
-        .collect();
-    wait_for_depth(&gateway, 2);
-    thread::sleep(300 * MS);
-    for (_, sent, _) in &asked {
-        let sent = sent.load(SeqCst);
-        assert!(sent < body.len(), "{sent} bytes were taken");
-    }
-    let _origin = begin();
-    for (sending, _, answer) in asked {
-        let answer = answer.join().expect("no panic");
-        assert_eq!(answer.status, 200);
-        assert!(answer.body == body, "{} bytes came back", answer.body.len());
-        sending.join().expect("no panic").expect("it is all taken");
-    }
+            scope.spawn(move || client.answer())
+        });
+        gateway.wait_at_gate(2);
+        thread::sleep(300 * MS);
+        for sent in &sent {
+            let sent = sent.load(SeqCst);
+            assert!(sent < body.len(), "{sent} bytes were taken");
+        }
+        let _origin = echo_at(address);
+        for answer in answers {
+            let answer = answer.join().expect("no panic");
+            assert_eq!(answer.status, 200);
+            assert!(answer.body == body, "{} bytes came back", answer.body.len());
+        }
+    });
 }
 
 #[test]
@@ -108,21 +98,14 @@ fn a_post_on_a_kept_connection_that_was_closed_waits_too() {
     let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
     let origin = Origin::at(&address.to_string(), |exchange: &mut Exchange| {
         exchange.reply(b"ok")?;
-        if exchange.target() == "/last" {
-            Exchange::close()
-        } else {
-            Ok(())
-        }
+        Exchange::close()
     });
     assert_eq!(fetch(gateway.address(), "/last").status, 200);
     drop(origin);
     let mut client = Client::connect(gateway.address());
     client.send(b"POST /post HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello");
-    wait_for_depth(&gateway, 1);
-    let origin = Origin::at(&address.to_string(), |exchange: &mut Exchange| {
-        let body = exchange.body()?;
-        exchange.reply(&body)
-    });
+    gateway.wait_at_gate(1);
+    let origin = echo_at(address);
     let answer = client.answer();
     assert_eq!((answer.status, answer.text()), (200, "hello".to_owned()));
     assert_eq!(origin.arrivals().len(), 1);

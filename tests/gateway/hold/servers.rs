@@ -1,7 +1,7 @@
 //! Several servers of which none, or not all, can be reached.
 
-use super::{LATE, MS, ask_all, held, origin_at, reloads, statuses};
-use crate::support::{Gateway, Origin, eventually, fetch, free_address, now};
+use super::{LATE, MS, ask_all, held, origin_at};
+use crate::support::{Gateway, Origin, eventually, fetch, free_address, now, statuses};
 
 #[test]
 fn all_servers_unhealthy_and_back() {
@@ -14,27 +14,19 @@ fn all_servers_unhealthy_and_back() {
     let gateway = Gateway::start(&text);
     assert_eq!(fetch(gateway.address(), "/1").status, 200);
     drop(origins);
-    let healthy = |count: f64| {
-        let metrics = gateway.metrics();
-        let of = |address| format!("http://{address}");
-        let value = |server: &str| metrics.value("drip_origin_healthy", &[("server", server)]);
-        addresses.iter().all(|it| value(&of(it)) == Some(count))
-    };
-    eventually("both are out", || healthy(0.0));
+    let are_out = || gateway.value("drip_origin_healthy", &[]) == Some(0.0);
+    eventually("both are out", are_out);
     let mut clients = ask_all(&gateway, &["/2", "/3", "/4"]);
     let origins = start();
     assert_eq!(statuses(&mut clients), [200; 3]);
-    let of = |part| {
-        origins
-            .iter()
-            .map(|it| it.moments(part).len())
-            .sum::<usize>()
-    };
-    assert_eq!((of("/2"), of("/3"), of("/4")), (1, 1, 1));
+    for target in ["/2", "/3", "/4"] {
+        let count: usize = origins.iter().map(|it| it.moments(target).len()).sum();
+        assert_eq!(count, 1, "{target}");
+    }
     drop(origins);
-    eventually("both are out again", || healthy(0.0));
+    eventually("both are out again", are_out);
     gateway.site.write(&text.replace("20s", "300ms"));
-    eventually("the file is in force", || reloads(&gateway) == 1);
+    gateway.wait_for_line("the changed file is in force");
     let began = now();
     let answer = fetch(gateway.address(), "/5");
     assert!(answer.status == 503 && answer.number("retry-after") >= 1);
@@ -62,9 +54,7 @@ fn one_server_of_three_that_is_up_takes_the_requests_at_once() {
         assert_eq!(fetch(gateway.address(), &format!("/{nth}")).status, 200);
     }
     let labels = [("origin", "app"), ("by", "outage")];
-    let blocked = gateway
-        .metrics()
-        .value("drip_origin_blocked_seconds_total", &labels);
+    let blocked = gateway.value("drip_origin_blocked_seconds_total", &labels);
     assert_eq!(blocked, Some(0.0), "no request waited");
     assert_eq!(origin.arrivals().len(), 20);
 }
@@ -78,7 +68,7 @@ fn new_servers_in_the_file_end_an_outage_for_the_requests_that_come() {
     gateway.site.write(&text(origin.address));
     // It knows only the server that is gone.
     assert_eq!(old[0].answer().status, 502);
-    eventually("the file is in force", || reloads(&gateway) == 1);
+    gateway.wait_for_line("the changed file is in force");
     let began = now();
     assert_eq!(fetch(gateway.address(), "/new").status, 200);
     assert!(began.elapsed() < LATE);

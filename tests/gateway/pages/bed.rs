@@ -1,21 +1,8 @@
-//! A gateway with pages, and an origin that fails in every way.
+//! An origin that fails in every way.
 
-use std::fs;
 use std::thread;
 
-use crate::support::{Exchange, Gateway, Origin, SOON, Site};
-
-/// A gateway with these files beside its own.
-pub fn gateway(files: &[(&str, &str)], rest: &str) -> Gateway {
-    let site = Site::new();
-    for (name, text) in files {
-        fs::write(site.folder().join(name), text).expect("a file");
-    }
-    site.write(rest);
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
-    gateway
-}
+use crate::support::{Exchange, Origin, SOON};
 
 /// An origin that answers with the status in the target, as the rest of the target says.
 pub fn failing() -> Origin {
@@ -26,22 +13,21 @@ pub fn failing() -> Origin {
         let begin = format!("HTTP/1.1 {status} Own\r\nX-Own: yes\r\nRetry-After: 7\r\n");
         match parts.next() {
             _ if exchange.head.first_line.starts_with("HEAD") => {
-                exchange.send(format!("{begin}Content-Length: 3\r\n\r\n").as_bytes())
+                exchange.send(format!("{begin}Content-Length: 3\r\n\r\n"))
             }
-            Some("chunked") => exchange.send(
-                format!("{begin}Transfer-Encoding: chunked\r\n\r\n3\r\nown\r\n0\r\n\r\n")
-                    .as_bytes(),
-            ),
+            Some("chunked") => exchange.send(format!(
+                "{begin}Transfer-Encoding: chunked\r\n\r\n3\r\nown\r\n0\r\n\r\n"
+            )),
             Some("slow") => {
-                exchange.send(format!("{begin}Content-Length: 6\r\n\r\nown").as_bytes())?;
+                exchange.send(format!("{begin}Content-Length: 6\r\n\r\nown"))?;
                 thread::sleep(2 * SOON);
                 exchange.send(b"own")
             }
             Some("long") => {
-                exchange.send(format!("{begin}Content-Length: 1000000\r\n\r\n").as_bytes())?;
+                exchange.send(format!("{begin}Content-Length: 1000000\r\n\r\n"))?;
                 exchange.send(&vec![b'x'; 1_000_000])
             }
-            _ => exchange.send(format!("{begin}Content-Length: 3\r\n\r\nown").as_bytes()),
+            _ => exchange.send(format!("{begin}Content-Length: 3\r\n\r\nown")),
         }
     })
 }

@@ -3,13 +3,12 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use rustix::process::Signal;
 
 use super::*;
 use crate::support::process::Process;
-use crate::support::{SOON, eventually, now};
+use crate::support::{MS, SOON, eventually, now};
 
 /// The version that a header has, and its bytes.
 fn both() -> [Vec<u8>; 2] {
@@ -64,12 +63,8 @@ fn a_header_without_ip_addresses_keeps_those_of_the_connection() {
     let origin = telling();
     let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", "");
     for header in [
-        b"PROXY UNKNOWN\r\n".to_vec(),
         b"PROXY UNKNOWN 192.0.2.1 198.51.100.2 4711 443\r\n".to_vec(),
-        binary(0x20, 0, &[]),
         binary(0x20, 0x11, &ADDRESSES),
-        binary(0x21, 0, &[]),
-        binary(0x21, 0x12, &ADDRESSES),
         binary(0x21, 0x31, &[b'a'; 216]),
     ] {
         let shown = header.escape_ascii();
@@ -91,39 +86,30 @@ fn a_header_in_pieces_loses_no_byte_behind_it() {
     headers.push(binary(0x21, 0x11, &[&ADDRESSES[..], &field].concat()));
     assert_eq!(headers[2].len(), 4096);
     let body = "0123456789".repeat(1000);
+    let fields = format!(
+        "Host: test\r\nContent-Length: {}\r\nConnection: close",
+        body.len()
+    );
+    let post = format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n{body}");
     for header in headers {
-        let post = format!(
-            "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        );
         let whole = [&header[..], post.as_bytes()].concat();
-        for cut in [
-            1,
-            5,
-            13,
-            16,
-            20,
-            header.len() - 1,
-            header.len(),
-            header.len() + 1,
-        ] {
+        let end = header.len();
+        for cut in [1, 5, 13, 16, 20, end - 1, end, end + 1] {
             let mut client = Raw::connect(gateway.address());
             client.send(&whole[..cut]);
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(5 * MS);
             client.send(&whole[cut..]);
             assert_eq!(client.answer().body, b"192.0.2.1", "{cut}");
         }
-        let bytes = [&header[..], REQUEST].concat();
-        if header.len() < 4096 {
+        if end < 4096 {
             let mut client = Raw::connect(gateway.address());
-            client.send_byte_by_byte(&bytes);
+            client.send_byte_by_byte([&header[..], REQUEST].concat());
             assert_eq!(client.answer().body, b"192.0.2.1");
         }
         let mut client = UnixStream::connect(&socket).expect("a connection");
-        for byte in &whole[..header.len() + 20] {
-            client.write_all(&[*byte]).expect("sent");
+        for piece in whole[..end + 20].chunks(1).chain([&whole[end + 20..]]) {
+            client.write_all(piece).expect("sent");
         }
-        client.write_all(&whole[header.len() + 20..]).expect("sent");
         let mut answer = String::new();
         client.read_to_string(&mut answer).expect("an answer");
         assert!(answer.ends_with("\r\n\r\n192.0.2.1"), "{answer}");
@@ -131,86 +117,50 @@ fn a_header_in_pieces_loses_no_byte_behind_it() {
     assert!(has_key(&gateway, "192.0.2.1 443"));
 }
 
+/// What is wrong in bytes is in the unit tests of the header.
 #[test]
 fn a_wrong_header_closes_the_connection_and_the_log_says_why() {
     let origin = telling();
-    let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", "");
-    let began = now();
-    let long = format!("PROXY UNKNOWN {}\r\n", "a".repeat(92));
-    let block = |more: &[u8]| binary(0x21, 0x11, &[&ADDRESSES[..], more].concat());
+    let long = format!("PROXY UNKNOWN {}\r\n", "a".repeat(92)).into_bytes();
     for (header, why) in [
         (REQUEST.to_vec(), "it begins with something else"),
-        (
-            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
-            "something else",
-        ),
         (b"\x16\x03\x01\0\x05hello".to_vec(), "something else"),
-        (long.into_bytes(), "it is too long"),
-        (vec![b'P'], ""),
-        (b"PROXY UNKNOWN\n".to_vec(), "CR and LF"),
+        (long, "it is too long"),
         (
-            b"PROXY TCP4 192.0.2.1 198.51.100.2 4711 99999\r\n".to_vec(),
-            "two addresses and ports",
-        ),
-        (
-            binary(0x21, 0x11, &ADDRESSES[..11]),
-            "too short for its addresses",
+            b"PROXY UNKNOWN\n".to_vec(),
+            "its line does not end with CR and LF",
         ),
         (binary(0x41, 0x11, &ADDRESSES), "unknown version or command"),
-        (binary(0x21, 0x51, &ADDRESSES), "unknown family"),
-        (block(&[1, 0xff, 0xff]), "does not end within it"),
-        (block(&[3, 0, 4, 1, 2, 3, 4]), "its checksum is wrong"),
         (binary(0x20, 0, &[0; 5000]), "it is too long"),
-    ] {
-        let shown = header.escape_ascii().to_string();
-        let mut client = Raw::connect(gateway.address());
-        // It may close before all bytes are sent.
-        let _closed = client.try_send(&header);
-        if why.is_empty() {
-            client.shut_sending();
-        } else if why != "it begins with something else" {
-            let _closed = client.try_send(REQUEST);
-        }
-        assert_closed(&mut client, &shown);
-    }
-    assert_eq!(origin.arrivals().len(), 0);
-    let line = gateway.wait_for_line("PROXY protocol");
-    assert!(
-        line.contains("WARN")
-            && line.contains("127.0.0.1:")
-            && line.contains("begins with something else"),
-        "{line}"
-    );
-    // One line a second at most.
-    let lines = gateway.log().matches("PROXY protocol").count();
-    assert!(
-        lines as u64 <= 1 + began.elapsed().as_secs(),
-        "{}",
-        gateway.log()
-    );
-}
-
-#[test]
-fn each_kind_of_wrong_header_is_named_in_the_log() {
-    let origin = telling();
-    for (header, why) in [
         (
-            &b"PROXY UNKNOWN\n"[..],
-            "it is malformed: its line does not end with CR and LF",
+            b"PROXY TCP4 1.2.3.4".to_vec(),
+            "the connection ended within it",
         ),
-        (b"PROXY TCP4 1.2.3.4", "the connection ended within it"),
-        (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff", "it is too long"),
     ] {
         let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", "");
-        let mut client = Raw::connect(gateway.address());
-        client.send(header);
-        if why.contains("ended") {
-            client.shut_sending();
+        let began = now();
+        for _ in 0..2 {
+            let mut client = Raw::connect(gateway.address());
+            // It may close before all bytes are sent.
+            let _closed = client.try_send(&header);
+            if why.contains("ended") {
+                client.shut_sending();
+            } else {
+                let _closed = client.try_send(REQUEST);
+            }
+            assert_closed(&mut client, why);
         }
-        assert_closed(&mut client, why);
         let line = gateway.wait_for_line("PROXY protocol");
+        assert!(
+            line.contains("WARN") && line.contains("127.0.0.1:"),
+            "{line}"
+        );
         assert!(line.contains(why), "{line}");
+        // One line a second at most.
+        let lines = gateway.log().matches("PROXY protocol").count() as u64;
+        assert!(lines <= 1 + began.elapsed().as_secs(), "{}", gateway.log());
     }
+    assert_eq!(origin.arrivals().len(), 0);
 }
 
 #[test]
@@ -242,16 +192,20 @@ fn nobody_else_is_read_for_a_header() {
 fn a_header_that_does_not_come_in_time_ends_the_connection() {
     let origin = telling();
     let (gateway, tls) = gateway(&origin, "\"127.0.0.1\"", "header_timeout = \"500ms\"");
+    let began = now();
+    let mut clients = Vec::new();
     for to in [gateway.address(), tls] {
         for header in both() {
             for part in [&header[..0], &header[..1], &header[..header.len() - 1]] {
-                let began = now();
                 let mut client = Raw::connect(to);
                 client.send(part);
-                assert_closed(&mut client, "a part");
-                assert!(began.elapsed() >= Duration::from_millis(450));
+                clients.push(client);
             }
         }
+    }
+    for client in &mut clients {
+        assert_closed(client, "a part");
+        assert!(began.elapsed() >= 450 * MS);
     }
     let line = gateway.wait_for_line("PROXY protocol");
     assert!(line.contains("within header_timeout"), "{line}");
@@ -317,7 +271,6 @@ fn connections_without_a_header_do_not_hold_up_a_stop() {
 fn a_changed_list_holds_for_new_connections() {
     let origin = telling();
     let (gateway, tls) = gateway(&origin, "", "");
-    assert_eq!(told(gateway.address(), b""), "127.0.0.1");
     let mut old = Raw::connect(gateway.address());
     old.send(REQUEST);
     assert_eq!(old.answer().body, b"127.0.0.1");

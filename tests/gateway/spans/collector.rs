@@ -71,13 +71,6 @@ impl Collector {
     }
 }
 
-/// A field of a message: a number, or bytes.
-struct Field<'m> {
-    id: u64,
-    number: u64,
-    bytes: &'m [u8],
-}
-
 fn varint(bytes: &mut &[u8]) -> u64 {
     let (mut value, mut shift) = (0, 0);
     loop {
@@ -91,7 +84,8 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     }
 }
 
-fn fields(mut message: &[u8]) -> Vec<Field<'_>> {
+/// The fields of a message: each an id, and a number or bytes.
+fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
     let mut found = Vec::new();
     while !message.is_empty() {
         let tag = varint(&mut message);
@@ -107,8 +101,7 @@ fn fields(mut message: &[u8]) -> Vec<Field<'_>> {
             kind => panic!("wire type {kind}"),
         };
         let (bytes, rest) = message.split_at(length);
-        let id = tag >> 3;
-        found.push(Field { id, number, bytes });
+        found.push((tag >> 3, number, bytes));
         message = rest;
     }
     found
@@ -116,9 +109,8 @@ fn fields(mut message: &[u8]) -> Vec<Field<'_>> {
 
 /// The values of one field.
 fn all(message: &[u8], id: u64) -> Vec<&[u8]> {
-    let fields = fields(message).into_iter();
-    let wanted = fields.filter(|field| field.id == id);
-    wanted.map(|field| field.bytes).collect()
+    let wanted = fields(message).into_iter().filter(|field| field.0 == id);
+    wanted.map(|field| field.2).collect()
 }
 
 fn one(message: &[u8], id: u64) -> &[u8] {
@@ -126,10 +118,8 @@ fn one(message: &[u8], id: u64) -> &[u8] {
 }
 
 fn number(message: &[u8], id: u64) -> Option<u64> {
-    let mut fields = fields(message).into_iter();
-    fields
-        .find(|field| field.id == id)
-        .map(|field| field.number)
+    let mut wanted = fields(message).into_iter().filter(|field| field.0 == id);
+    wanted.next().map(|field| field.1)
 }
 
 fn text(bytes: &[u8]) -> String {

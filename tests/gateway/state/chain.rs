@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ pub struct Chain {
     pub address: SocketAddr,
     /// Held as a service manager does; `None`: each process opens its own.
     pub socket: Option<TcpListener>,
-    pub folder: TempDir,
+    pub folder: Arc<TempDir>,
     /// Whether the file has `state`.
     pub keeps: bool,
     pub rest: String,
@@ -30,7 +31,7 @@ impl Chain {
         Self {
             address,
             socket: is_held.then(|| TcpListener::bind(address).expect("a socket")),
-            folder: TempDir::new().expect("a folder"),
+            folder: Arc::new(TempDir::new().expect("a folder")),
             keeps,
             rest: rest.to_owned(),
         }
@@ -38,6 +39,17 @@ impl Chain {
 
     pub fn state(&self) -> PathBuf {
         self.folder.path().join("drip.state")
+    }
+
+    /// Processes at another address with the same folder.
+    pub fn beside(&self) -> Self {
+        Self {
+            address: free_address(),
+            socket: None,
+            folder: Arc::clone(&self.folder),
+            keeps: true,
+            rest: self.rest.clone(),
+        }
     }
 
     /// The next process, which may not be ready yet.

@@ -1,9 +1,9 @@
 //! The file itself: when it is written, what it keeps, and who may use it.
 
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::ops::Range;
+use std::os::unix::fs::{FileTypeExt, symlink};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -12,71 +12,63 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::{Chain, MS, Rest, gate, zone};
-use crate::support::{Client, Gateway, Origin, Site, drip, fetch, free_address, one_zone};
+use crate::gateway::check::{check, text};
+use crate::support::{self, Client, Gateway, Origin, all_pass, fetch, free_address, one_zone};
 
 #[test]
 fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
     let files: [Rest; 2] = [zone, |origin| gate(origin, "5r/s")];
-    for keeps in [true, false] {
-        for rest in files {
-            let origin = Origin::start();
-            let chain = Chain::new(false, keeps, &rest(&origin));
-            let mut gateway = chain.start();
-            let mut waiting: Vec<_> = (0..8)
-                .map(|_| Client::ask(chain.address, "/?key=a"))
-                .collect();
-            let mut late = Client::connect(chain.address);
-            late.send(b"GET /?key=late HTTP/1.1\r\n");
-            origin.wait_for(1);
-            gateway.signal(Signal::TERM);
-            gateway.wait_for_line("stopping");
-            if keeps {
-                gateway.wait_for_line("the state is written");
-            } else {
-                // Connections learn of the stop a moment after the line.
-                thread::sleep(100 * MS);
-            }
-            late.send(b"Host: test\r\n\r\n");
-            let answer = late.answer();
-            // On a busy machine the rest of the head may come after the time for a first request.
-            let is_too_late = keeps && answer.status == 408;
-            // Without `state`, nobody counts on what it would change.
-            let expected = if keeps { 503 } else { 200 };
-            assert!(answer.status == expected || is_too_late, "{answer:?}");
-            assert_eq!(answer.field("connection"), Some("close"));
-            assert_eq!(answer.field("retry-after").is_some(), keeps && !is_too_late);
-            for client in &mut waiting {
-                assert_eq!(client.answer().status, 200);
-            }
-            assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
-            assert_eq!(origin.moments("key=late").is_empty(), keeps);
+    for (keeps, rest) in [(true, files[0]), (true, files[1]), (false, files[0])] {
+        let origin = Origin::start();
+        let chain = Chain::new(false, keeps, &rest(&origin));
+        let mut gateway = chain.start();
+        let mut waiting = [(); 8].map(|()| Client::ask(chain.address, "/?key=a"));
+        let mut late = Client::connect(chain.address);
+        late.send(b"GET /?key=late HTTP/1.1\r\n");
+        origin.wait_for(1);
+        gateway.signal(Signal::TERM);
+        gateway.wait_for_line("stopping");
+        if keeps {
+            gateway.wait_for_line("the state is written");
+        } else {
+            // Connections learn of the stop a moment after the line.
+            thread::sleep(100 * MS);
         }
+        late.send(b"Host: test\r\n\r\n");
+        let answer = late.answer();
+        // On a busy machine the rest of the head may come after the time for a first request.
+        let is_too_late = keeps && answer.status == 408;
+        // Without `state`, nobody counts on what it would change.
+        let expected = if keeps { 503 } else { 200 };
+        assert!(answer.status == expected || is_too_late, "{answer:?}");
+        assert_eq!(answer.field("connection"), Some("close"));
+        assert_eq!(answer.field("retry-after").is_some(), keeps && !is_too_late);
+        all_pass(&mut waiting);
+        assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
+        assert_eq!(origin.moments("key=late").is_empty(), keeps);
     }
 }
 
 /// A zone for each algorithm, at which five requests of a key pass in a day.
 fn algorithms(origin: &Origin) -> String {
-    let zone = |(name, limit): (&str, &str)| {
-        format!(
-            "[zones.{name}]\nkey = \"$arg_key\"\nrate = \"5r/d\"\nalgorithm = \"{name}\"\n\
-             [[routes]]\npath = \"/{name}\"\norigin = \"app\"\n\
-             limits = [{{ zone = \"{name}\"{limit} }}]\n"
-        )
-    };
-    let limits = [", burst = 4, nodelay = true", ", burst = 5", "", "", ""];
-    let zones: String = ALGORITHMS.into_iter().zip(limits).map(zone).collect();
-    format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n{zones}",
-        origin.address
-    )
+    let zones = ALGORITHMS.map(|(name, _)| {
+        let zone = support::zone(name, "$arg_key", "5r/d");
+        format!("{zone}algorithm = \"{name}\"\n")
+    });
+    let routes = ALGORITHMS.map(|(name, limit)| {
+        let limits = format!("limits = [{{ zone = \"{name}\"{limit} }}]");
+        (format!("/{name}"), limits)
+    });
+    let routes = routes.each_ref().map(|(path, limits)| (&**path, &**limits));
+    support::file(origin, &zones.concat(), &routes)
 }
 
-const ALGORITHMS: [&str; 5] = [
-    "leaky_bucket",
-    "token_bucket",
-    "fixed_window",
-    "sliding_window_log",
-    "sliding_window_counter",
+const ALGORITHMS: [(&str, &str); 5] = [
+    ("leaky_bucket", ", burst = 4, nodelay = true"),
+    ("token_bucket", ", burst = 5"),
+    ("fixed_window", ""),
+    ("sliding_window_log", ""),
+    ("sliding_window_counter", ""),
 ];
 
 fn status(chain: &Chain, zone: &str, key: &str) -> u16 {
@@ -89,15 +81,13 @@ fn no_algorithm_forgets_and_a_key_that_was_not_used_is_free() {
         let origin = Origin::start();
         let chain = Chain::new(false, keeps, &algorithms(&origin));
         let mut gateway = chain.start();
-        for zone in ALGORITHMS {
-            for _request in 0..5 {
-                assert_eq!(status(&chain, zone, "a"), 200, "{zone}");
-            }
-            assert_eq!(status(&chain, zone, "a"), 429, "{zone}");
+        for (zone, _) in ALGORITHMS {
+            let statuses = [(); 6].map(|()| status(&chain, zone, "a"));
+            assert_eq!(statuses, [200, 200, 200, 200, 200, 429], "{zone}");
         }
         Chain::stop(&mut gateway);
         let mut gateway = chain.start();
-        for zone in ALGORITHMS {
+        for (zone, _) in ALGORITHMS {
             let again = if keeps { 429 } else { 200 };
             assert_eq!(status(&chain, zone, "a"), again, "{zone}");
             assert_eq!(status(&chain, zone, "b"), 200, "{zone}");
@@ -109,44 +99,6 @@ fn no_algorithm_forgets_and_a_key_that_was_not_used_is_free() {
         Chain::stop(&mut gateway);
         assert_eq!(chain.state().exists(), keeps);
     }
-}
-
-#[test]
-fn the_file_is_for_this_user_only_and_a_broken_one_is_told_and_ignored() {
-    let origin = Origin::start();
-    let chain = Chain::new(false, true, &one_zone(&origin, "5r/d", "burst = 0"));
-    let mut gateway = chain.start();
-    assert_eq!(fetch(chain.address, "/?key=a").status, 200);
-    assert_eq!(fetch(chain.address, "/?key=a").status, 429);
-    Chain::stop(&mut gateway);
-    let whole = fs::read(chain.state()).expect("a file");
-    let mode = fs::metadata(chain.state()).expect("a file").permissions();
-    assert_eq!(mode.mode() & 0o777, 0o600);
-
-    let mut other = whole.clone();
-    let middle = other.len() / 2;
-    other[middle] ^= 1;
-    let version = String::from_utf8(whole.clone())
-        .expect("a text")
-        .replacen("0001", "0009", 1);
-    for (text, why) in [
-        (other, "its checksum is wrong"),
-        (whole[..middle].to_vec(), "it is cut short"),
-        (whole[..7].to_vec(), "it is cut short"),
-        (version.into_bytes(), "it is of version 9"),
-    ] {
-        fs::write(chain.state(), text).expect("a file");
-        let gateway = chain.start();
-        let line = gateway.wait_for_line("the state file is ignored");
-        assert!(line.contains(why), "{line}");
-        assert_eq!(fetch(chain.address, "/?key=a").status, 200, "{why}");
-        // Killed, it leaves the file as it was.
-        drop(gateway);
-    }
-    fs::write(chain.state(), whole).expect("a file");
-    let gateway = chain.start();
-    assert_eq!(fetch(chain.address, "/?key=a").status, 429);
-    drop(gateway);
 }
 
 #[test]
@@ -169,27 +121,6 @@ fn what_is_no_state_file_is_left_alone() {
     assert_eq!(left, text);
     let left = fs::metadata(pipe.state()).expect("a pipe").file_type();
     assert!(left.is_fifo());
-}
-
-#[test]
-fn a_state_that_cannot_have_its_place_leaves_only_the_lock() {
-    let origin = Origin::start();
-    let chain = Chain::new(false, true, &one_zone(&origin, "5r/d", "burst = 0"));
-    let mut gateway = chain.start();
-    assert_eq!(fetch(chain.address, "/?key=a").status, 200);
-    fs::create_dir(chain.state()).expect("a folder");
-    Chain::stop(&mut gateway);
-    let log = gateway.whole_log();
-    assert!(log.contains("the state cannot be written: "), "{log}");
-    let state = chain.state().file_name().expect("a name").to_owned();
-    let beside = fs::read_dir(chain.state().parent().expect("a folder")).expect("a folder");
-    let names = beside.flatten().map(|it| it.file_name());
-    let is_of_state = |name: &OsString| name.as_bytes().starts_with(state.as_bytes());
-    let mut names: Vec<OsString> = names.filter(is_of_state).collect();
-    names.sort();
-    let mut lock = state.clone();
-    lock.push(".lock");
-    assert_eq!(names, [state, lock]);
 }
 
 #[test]
@@ -221,17 +152,10 @@ fn of_two_gateways_with_one_file_the_second_is_told_and_leaves_it_alone() {
     let chain = Chain::new(true, true, &one_zone(&origin, "5r/d", "burst = 0"));
     let mut first = chain.start();
     assert_eq!(fetch(chain.address, "/?key=a").status, 200);
-    let other = Chain {
-        address: free_address(),
-        socket: None,
-        rest: chain.rest.clone(),
-        keeps: true,
-        folder: chain.folder,
-    };
+    let other = chain.beside();
     let mut second = other.begin();
     second.wait_for_line("waiting until the process before has written the state");
     // It waits for ten seconds, in case the first one stops.
-    thread::sleep(Duration::from_secs(9));
     second.wait_for_line("another process uses the state file: this one starts without it");
     second.wait_until_ready();
     assert_eq!(fetch(other.address, "/?key=a").status, 200);
@@ -250,14 +174,8 @@ fn of_two_gateways_with_one_file_the_second_is_told_and_leaves_it_alone() {
 fn a_start_that_waits_for_the_lock_ends_at_once() {
     let origin = Origin::start();
     let chain = Chain::new(false, true, &one_zone(&origin, "5r/d", "burst = 0"));
-    let first = chain.start();
-    let other = Chain {
-        address: free_address(),
-        socket: None,
-        rest: chain.rest.clone(),
-        keeps: true,
-        folder: chain.folder,
-    };
+    let _first = chain.start();
+    let other = chain.beside();
     for signal in [Signal::TERM, Signal::INT] {
         let mut second = other.begin();
         second.wait_for_line("waiting until the process before has written the state");
@@ -268,7 +186,6 @@ fn a_start_that_waits_for_the_lock_ends_at_once() {
         assert!(log.contains("stopped before the gateway listens"), "{log}");
         assert!(!log.contains("listening"), "{log}");
     }
-    drop(first);
 }
 
 /// A link into a volume stays one, and a gateway that has the file by its own name waits for it.
@@ -291,7 +208,7 @@ fn a_link_is_followed_to_the_file_and_its_lock() {
     }
     let _first = chain.start();
     chain.address = free_address();
-    let by_link = std::mem::replace(&mut chain.folder, volume);
+    let by_link = std::mem::replace(&mut chain.folder, Arc::new(volume));
     let second = chain.begin();
     second.wait_for_line("waiting until the process before has written the state");
     drop((second, by_link));
@@ -300,49 +217,45 @@ fn a_link_is_followed_to_the_file_and_its_lock() {
 #[test]
 fn zones_that_are_left_out_are_named_at_the_start() {
     let origin = Origin::start();
-    let zones = |names: &[String], key: &str| {
-        let each = names.iter().map(|name| {
-            format!(
-                "[zones.{name}]\nkey = \"{key}\"\nrate = \"5r/d\"\n[[routes]]\npath = \"/{name}\"\n\
-                 origin = \"app\"\nlimits = [{{ zone = \"{name}\" }}]\n"
-            )
-        });
-        let each: String = each.collect();
-        let address = origin.address;
-        format!("[origins.app]\nservers = [\"http://{address}\"]\n{each}")
+    let zones = |numbers: Range<usize>, key: &str| {
+        let limits = numbers
+            .clone()
+            .map(|nth| format!("limits = [{{ zone = \"z{nth}\" }}]"));
+        let paths = numbers.clone().map(|nth| format!("/z{nth}"));
+        let routes: Vec<_> = paths.zip(limits).collect();
+        let routes: Vec<_> = routes
+            .iter()
+            .map(|(path, limits)| (&**path, &**limits))
+            .collect();
+        let zones: String = numbers
+            .map(|nth| support::zone(&format!("z{nth}"), key, "5r/d"))
+            .collect();
+        support::file(&origin, &zones, &routes)
     };
-    let names: Vec<String> = (0..7).map(|nth| format!("z{nth}")).collect();
-    let mut chain = Chain::new(false, true, &zones(&names, "$arg_key"));
+    let mut chain = Chain::new(false, true, &zones(0..7, "$arg_key"));
     let mut gateway = chain.start();
-    for name in &names[..6] {
-        assert_eq!(fetch(chain.address, &format!("/{name}?key=a")).status, 200);
+    for nth in 0..6 {
+        assert_eq!(fetch(chain.address, &format!("/z{nth}?key=a")).status, 200);
     }
     Chain::stop(&mut gateway);
     let kept = fs::read(chain.state()).expect("a file");
+    let all = "zones=6 keys=6 first=[\"z0\", \"z1\", \"z2\", \"z3\", \"z4\"]";
     for (now, key, left) in [
-        (&names[..], "$arg_key", None),
+        (0..7, "$arg_key", ""),
         // The last one has no keys.
-        (&names[..6], "$arg_key", None),
-        (
-            &names[1..],
-            "$arg_key",
-            Some("zones=1 keys=1 first=[\"z0\"]"),
-        ),
-        (
-            &names[..],
-            "$host",
-            Some("zones=6 keys=6 first=[\"z0\", \"z1\", \"z2\", \"z3\", \"z4\"]"),
-        ),
+        (0..6, "$arg_key", ""),
+        (1..7, "$arg_key", "zones=1 keys=1 first=[\"z0\"]"),
+        (0..7, "$host", all),
     ] {
         fs::write(chain.state(), &kept).expect("a file");
         chain.rest = zones(now, key);
         let gateway = chain.start();
         gateway.wait_for_line("the state of the process before is read");
-        if let Some(left) = left {
+        if left.is_empty() {
+            assert!(!gateway.log().contains("left out"), "{}", gateway.log());
+        } else {
             let line = gateway.wait_for_line("zones of the process before are left out");
             assert!(line.contains(left), "{line}");
-        } else {
-            assert!(!gateway.log().contains("left out"), "{}", gateway.log());
         }
     }
 }
@@ -350,21 +263,12 @@ fn zones_that_are_left_out_are_named_at_the_start() {
 #[test]
 fn a_folder_that_is_not_there_is_a_warning_and_the_gateway_serves() {
     let origin = Origin::start();
-    let site = Site::new();
     let rest = one_zone(&origin, "5r/d", "burst = 0");
-    site.write(&format!("state = \"missing/drip.state\"\n{rest}"));
-    let checked = drip()
-        .arg("check")
-        .arg("-c")
-        .arg(site.file())
-        .output()
-        .expect("it runs");
-    assert!(checked.status.success());
-    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
-    assert!(said.contains("no file can be written in"), "{said}");
-    let mut gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start(&format!("state = \"missing/drip.state\"\n{rest}"));
     gateway.wait_for_line("the state file cannot be used");
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    Chain::stop(&mut gateway);
+    let checked = check(&gateway.site.file());
+    assert!(checked.status.success());
+    let said = text(&checked.stderr);
+    assert!(said.contains("no file can be written in"), "{said}");
 }

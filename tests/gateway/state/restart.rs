@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::chain::{Chain, excess, gate};
-use crate::support::{Client, MARGIN, MS, Origin, check_gaps, longest_pause, now};
+use crate::support::{Client, MARGIN, MS, Origin, all_pass, check_gaps, longest_pause, now};
 
 /// Requests of key `a` to the process before, and what is asked of the next one while 12 of them
 /// still wait.
@@ -45,9 +45,7 @@ pub fn stamps_over_a_restart(
     if !is_held {
         clients.extend(newcomers.iter().map(ask));
     }
-    for client in &mut clients {
-        assert_eq!(client.answer().status, 200);
-    }
+    all_pass(&mut clients);
     assert_eq!(old.wait(Duration::from_secs(10)).code(), Some(0));
     if keeps {
         old.wait_for_line("the state is written");
