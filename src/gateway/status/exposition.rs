@@ -2,7 +2,6 @@
 //!
 //! Only what is in the file, or still has waiters, has series.
 
-mod certificates;
 mod gates;
 mod process;
 mod rooms;
@@ -12,15 +11,18 @@ mod table;
 mod zones;
 
 use std::collections::HashSet;
+use std::io;
 use std::time::Duration;
 
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::time::timeout;
 
 use self::table::{Table, labels};
-use super::Recorder;
 use super::shared::answers;
 use crate::http::gateway::Gateway;
+use crate::observe::certificates::known_certificates;
 use crate::observe::connections::ClientConnections;
+use crate::observe::metrics;
 use crate::observe::metrics::StoreResult;
 use crate::zone::{Zone, ZoneStats};
 
@@ -46,7 +48,7 @@ pub(crate) async fn render(
         gates::write(&mut text, gateway);
         rooms::write(&mut text, gateway);
         write_collapses(&mut text, gateway);
-        certificates::write(&mut text, gateway);
+        servers::write_certificates(&mut text, gateway);
     }
     text
 }
@@ -59,17 +61,12 @@ fn write_gateway(out: &mut String, gateway: &Gateway) {
     });
     let memory = gateway.body_memory();
     if gateway.buffers_bodies() || memory.held() > 0 {
-        table.write("drip_body_buffer_bytes", |(), series| {
-            series.add(memory.held());
-        });
-        table.write("drip_body_buffer_max_bytes", |(), series| {
-            series.add(memory.limit());
-        });
-        table.write("drip_body_buffer_refusals_total", |(), series| {
-            series.add(memory.refused());
-        });
+        table.value("drip_body_buffer_bytes", |()| memory.held());
+        table.value("drip_body_buffer_max_bytes", |()| memory.limit());
+        table.value("drip_body_buffer_refusals_total", |()| memory.refused());
     }
-    if gateway.settings().server.tls.is_some() {
+    // What a reload removes from the file ends only with the process.
+    if gateway.settings().server.tls.is_some() || !known_certificates().is_empty() {
         process::write_handshakes(out);
     }
 }
@@ -78,9 +75,7 @@ fn write_gateway(out: &mut String, gateway: &Gateway) {
 fn write_store(out: &mut String, gateway: &Gateway) {
     let mut table = Table::of_process(out);
     if let Some(store) = gateway.store_health() {
-        table.write("drip_store_up", |(), series| {
-            series.add(u8::from(store.outage().is_none()));
-        });
+        table.value("drip_store_up", |()| u8::from(store.outage().is_none()));
         table.write("drip_store_duration_seconds", |(), series| {
             series.durations("", &store.round_trips().histogram);
         });
@@ -114,34 +109,43 @@ fn write_collapses(out: &mut String, gateway: &Gateway) {
         Some((name, gateway.collapse_metrics(index)?))
     });
     let mut table = Table::new(out, origins);
-    table.write("drip_shared_requests_total", |it, series| {
-        series.counts("outcome", &it.requests);
-    });
-    table.write("drip_shared_waiting", |it, series| {
-        series.add(it.waiting.get());
-    });
-    table.write("drip_shared_wait_seconds", |it, series| {
-        series.durations("", &it.waits.histogram);
-    });
+    table.counts("drip_shared_requests_total", "outcome", |it| &it.requests);
+    table.value("drip_shared_waiting", |it| it.waiting.get());
+    table.durations("drip_shared_wait_seconds", |it| &it.waits.histogram);
     let Some(shared) = answers(gateway) else {
         return;
     };
     let mut table = Table::of_process(out);
-    table.write("drip_shared_answers", |(), series| {
-        series.add(shared.answers);
-    });
-    table.write("drip_shared_answers_bytes", |(), series| {
-        series.add(shared.bytes);
-    });
-    table.write("drip_shared_answers_max_bytes", |(), series| {
-        series.add(shared.max_bytes);
-    });
-    table.write("drip_shared_evictions_total", |(), series| {
-        series.add(shared.evicted);
-    });
+    table.value("drip_shared_answers", |()| shared.answers);
+    table.value("drip_shared_answers_bytes", |()| shared.bytes);
+    table.value("drip_shared_answers_max_bytes", |()| shared.max_bytes);
+    table.value("drip_shared_evictions_total", |()| shared.evicted);
 }
 
 /// The current state of a zone; `None` if a worker does not answer in time.
 pub(crate) async fn stats(zone: &Zone) -> Option<ZoneStats> {
     timeout(STATS_TIMEOUT, zone.stats(TOP_KEYS)).await.ok()
+}
+
+/// Collects what the crate `metrics` counts for the process.
+#[derive(Clone)]
+pub struct Recorder(PrometheusHandle);
+
+impl Recorder {
+    /// Installs the recorder. Call once in a process.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a recorder was installed before.
+    pub fn install() -> io::Result<Self> {
+        let handle = PrometheusBuilder::new().install_recorder();
+        let handle = handle.map_err(|error| io::Error::other(error.to_string()))?;
+        metrics::describe();
+        Ok(Self(handle))
+    }
+
+    /// What was counted, in the text format of Prometheus.
+    pub fn render(&self) -> String {
+        self.0.render()
+    }
 }

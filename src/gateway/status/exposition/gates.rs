@@ -4,7 +4,7 @@ use config::Origin;
 use limit::Rate;
 
 use super::table::{Series, Table, labels};
-use crate::gate::{BlockedBy, GateSharing, GateState, OriginGate, PlaceSharing};
+use crate::gate::{BlockedBy, GateOverride, GateSharing, GateState, OriginGate, PlaceSharing};
 use crate::http::gateway::Gateway;
 use crate::status::gates;
 use crate::status::views::FileAndNow;
@@ -43,22 +43,16 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
 }
 
 fn write_queue(table: &mut Table<'_, GateNow<'_>>) {
-    table.write("drip_origin_queue_depth", |it, series| {
-        series.add(it.state.depth);
-    });
+    table.value("drip_origin_queue_depth", |it| it.state.depth);
     table.write("drip_origin_class_queue_depth", |it, series| {
         let classes = it.state.classes.iter();
         series.each("class", classes.map(|(class, depth)| (&*class.name, depth)));
     });
-    table.write("drip_origin_queue_wait_seconds", |it, series| {
-        series.durations("", &it.gate.metrics().waits.histogram);
+    table.durations("drip_origin_queue_wait_seconds", |it| {
+        &it.gate.metrics().waits.histogram
     });
-    table.write("drip_origin_blocked_seconds_total", |it, series| {
-        let blocked = BlockedBy::ALL.into_iter().zip(it.state.blocked);
-        series.each(
-            "by",
-            blocked.map(|(by, time)| (by.label(), time.as_secs_f64())),
-        );
+    table.each("drip_origin_blocked_seconds_total", "by", |it| {
+        BlockedBy::ALL.map(|by| (by.label(), it.state.blocked[by as usize].as_secs_f64()))
     });
 }
 
@@ -69,17 +63,14 @@ fn write_limits(table: &mut Table<'_, GateNow<'_>>) {
     table.write("drip_origin_in_flight_limit", |it, series| {
         file_and_now(series, gates::max_in_flight(it.origin, &it.state));
     });
-    table.write("drip_origin_override", |it, series| {
-        let other = it.state.overridden.as_ref();
-        let kinds = [
-            ("rate", other.is_some_and(|it| it.rate.is_some())),
-            (
-                "max_in_flight",
-                other.is_some_and(|it| it.max_in_flight.is_some()),
-            ),
-            ("pause", other.is_some_and(|it| it.is_paused)),
-        ];
-        series.each("kind", kinds.map(|(kind, is_on)| (kind, u8::from(is_on))));
+    table.each("drip_origin_override", "kind", |it| {
+        let has = |part: fn(&GateOverride) -> bool| it.state.overridden.as_ref().is_some_and(part);
+        [
+            ("rate", has(|it| it.rate.is_some())),
+            ("max_in_flight", has(|it| it.max_in_flight.is_some())),
+            ("pause", has(|it| it.is_paused)),
+        ]
+        .map(|(kind, is_on)| (kind, u8::from(is_on)))
     });
 }
 
@@ -94,8 +85,8 @@ fn file_and_now<V: std::fmt::Display>(series: &mut Series, setting: FileAndNow<V
 }
 
 fn write_counts(table: &mut Table<'_, GateNow<'_>>) {
-    table.write("drip_origin_rejections_total", |it, series| {
-        series.counts("reason", &it.gate.metrics().rejections);
+    table.counts("drip_origin_rejections_total", "reason", |it| {
+        &it.gate.metrics().rejections
     });
     table.write("drip_origin_class_requests_total", |it, series| {
         for class in &it.origin.classes {
@@ -103,45 +94,36 @@ fn write_counts(table: &mut Table<'_, GateNow<'_>>) {
             series.each("class", [(&*class.name, passed)]);
         }
     });
-    table.write("drip_origin_backoffs_total", |it, series| {
-        series.counts("reason", &it.gate.metrics().backoffs);
+    table.counts("drip_origin_backoffs_total", "reason", |it| {
+        &it.gate.metrics().backoffs
     });
-    table.write("drip_origin_adopted_backoffs_total", |it, series| {
-        series.counts("reason", &it.gate.metrics().adopted);
+    table.counts("drip_origin_adopted_backoffs_total", "reason", |it| {
+        &it.gate.metrics().adopted
     });
-    table.write("drip_origin_lost_slots_total", |it, series| {
-        series.add(it.gate.metrics().lost_slots.get());
+    table.value("drip_origin_lost_slots_total", |it| {
+        it.gate.metrics().lost_slots.get()
     });
-    table.write("drip_origin_invalid_retry_after_total", |it, series| {
-        series.add(it.gate.metrics().invalid_retry_afters.get());
+    table.value("drip_origin_invalid_retry_after_total", |it| {
+        it.gate.metrics().invalid_retry_afters.get()
     });
 }
 
 /// Writes how gateways share the rates of origins.
 fn write_sharing(table: &mut Table<'_, &GateSharing>) {
-    table.write("drip_origin_shared", |it, series| {
-        series.add(u8::from(!it.is_alone));
-    });
-    table.write("drip_origin_gateways", |it, series| {
-        series.add_some(it.gateways);
-    });
-    table.write("drip_origin_part", |it, series| series.add(it.part));
-    table.write("drip_origin_slots_total", |it, series| {
-        series.each(
-            "result",
-            [("used", it.slots.used), ("lapsed", it.slots.lapsed)],
-        );
+    table.value("drip_origin_shared", |it| u8::from(!it.is_alone));
+    table.some("drip_origin_gateways", |it| it.gateways);
+    table.value("drip_origin_part", |it| it.part);
+    table.each("drip_origin_slots_total", "result", |it| {
+        [("used", it.slots.used), ("lapsed", it.slots.lapsed)]
     });
 }
 
 /// Writes how gateways share the places of origins.
 fn write_places(table: &mut Table<'_, &PlaceSharing>) {
-    table.write("drip_origin_places_shared", |it, series| {
-        series.add(u8::from(!it.is_out));
-    });
-    table.write("drip_origin_places_held", |it, series| series.add(it.held));
-    table.write("drip_origin_places_gateways", |it, series| {
-        series.add_some(it.pool.as_ref().map(|pool| pool.gateways));
+    table.value("drip_origin_places_shared", |it| u8::from(!it.is_out));
+    table.value("drip_origin_places_held", |it| it.held);
+    table.some("drip_origin_places_gateways", |it| {
+        it.pool.as_ref().map(|pool| pool.gateways)
     });
     table.write("drip_origin_places", |it, series| {
         let Some(pool) = &it.pool else { return };

@@ -14,23 +14,14 @@ use crate::observe::metrics::{DESCRIPTOR_WAITS, LOCAL_PORT_WAITS, handshake_fail
 pub(super) fn write(out: &mut String, connections: &ClientConnections) {
     let mut table = Table::of_process(out);
     let counts = connections.counts();
-    table.write("drip_connections", |(), series| {
-        series.add(counts.open);
-    });
-    table.write("drip_max_connections", |(), series| series.add(counts.max));
+    table.value("drip_connections", |()| counts.open);
+    table.value("drip_max_connections", |()| counts.max);
     let buffers = buffer::stats();
-    table.write("drip_buffers", |(), series| {
-        series.each(
-            "state",
-            [("in_use", buffers.in_use), ("pooled", buffers.pooled)],
-        );
+    table.each("drip_buffers", "state", |()| {
+        [("in_use", buffers.in_use), ("pooled", buffers.pooled)]
     });
-    table.write("drip_descriptor_waits_total", |(), series| {
-        series.counts("for", &DESCRIPTOR_WAITS);
-    });
-    table.write("drip_local_port_waits_total", |(), series| {
-        series.counts("for", &LOCAL_PORT_WAITS);
-    });
+    table.counts("drip_descriptor_waits_total", "for", |()| &DESCRIPTOR_WAITS);
+    table.counts("drip_local_port_waits_total", "for", |()| &LOCAL_PORT_WAITS);
     if let Some(usage) = Usage::read() {
         usage.write(&mut table);
     }
@@ -38,13 +29,12 @@ pub(super) fn write(out: &mut String, connections: &ClientConnections) {
 
 /// Writes the handshakes with clients that failed.
 pub(super) fn write_handshakes(out: &mut String) {
-    Table::of_process(out).write("drip_tls_handshake_failures_total", |(), series| {
-        series.counts("reason", handshake_failures());
+    Table::of_process(out).counts("drip_tls_handshake_failures_total", "reason", |()| {
+        handshake_failures()
     });
 }
 
 /// What the kernel says of the process (proc(5), of Linux).
-#[derive(Debug)]
 struct Usage {
     cpu_time: Duration,
     threads: u64,
@@ -84,8 +74,8 @@ impl Usage {
 
     fn write(&self, table: &mut Table<'_, ()>) {
         let limit = |of| getrlimit(of).current.unwrap_or_default();
-        table.write("process_cpu_seconds_total", |(), series| {
-            series.add(self.cpu_time.as_secs_f64());
+        table.value("process_cpu_seconds_total", |()| {
+            self.cpu_time.as_secs_f64()
         });
         for (name, value) in [
             ("process_open_fds", self.open_files),
@@ -95,10 +85,8 @@ impl Usage {
             ("process_resident_memory_bytes", self.resident_memory),
             ("process_threads", self.threads),
         ] {
-            table.write(name, |(), series| series.add(value));
+            table.value(name, |()| value);
         }
-        table.write("process_start_time_seconds", |(), series| {
-            series.add_some(self.started);
-        });
+        table.some("process_start_time_seconds", |()| self.started);
     }
 }

@@ -1,7 +1,5 @@
 //! The metrics of waiting rooms.
 
-use limit::Rate;
-
 use super::table::{Table, labels};
 use crate::http::gateway::Gateway;
 use crate::status::rooms::events;
@@ -15,41 +13,36 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         (name, (room, room.status(now)))
     });
     let mut table = Table::new(out, rooms);
-    table.write("drip_room_requests_total", |(room, _), series| {
-        series.counts("request", &room.metrics().requests);
+    table.counts("drip_room_requests_total", "request", |(room, _)| {
+        &room.metrics().requests
     });
-    table.write("drip_room_wait_seconds", |(room, _), series| {
-        series.durations("", &room.metrics().wait);
+    table.durations("drip_room_wait_seconds", |(room, _)| &room.metrics().wait);
+    table.durations("drip_room_wait_error_seconds", |(room, _)| {
+        &room.metrics().wait_error
     });
-    table.write("drip_room_wait_error_seconds", |(room, _), series| {
-        series.durations("", &room.metrics().wait_error);
-    });
-    table.write("drip_room_visitors", |(_, status), series| {
+    table.each("drip_room_visitors", "where", |(_, status)| {
         let state = &status.state;
-        let all = [
+        [
             ("waiting", state.waiting),
             ("called", state.called),
             ("inside", state.inside),
-        ];
-        series.each("where", all);
+        ]
     });
-    table.write("drip_room_visitors_total", |(_, status), series| {
-        series.each("event", events(&status.counts));
+    table.each("drip_room_visitors_total", "event", |(_, status)| {
+        events(&status.counts)
     });
-    table.write("drip_room_pace", |(_, status), series| {
-        series.add_some(Some(status.state.pace).filter(|pace| pace.is_finite()));
+    table.some("drip_room_pace", |(_, status)| {
+        Some(status.state.pace).filter(|pace| pace.is_finite())
     });
-    table.write("drip_room_places", |(_, status), series| {
-        series.add_some(status.limits.sessions);
+    table.some("drip_room_places", |(_, status)| status.limits.sessions);
+    table.some("drip_room_admit", |(_, status)| {
+        let admit = status.limits.admit;
+        (!admit.is_unlimited()).then(|| admit.per_second())
     });
-    table.write("drip_room_admit", |(_, status), series| {
-        let admit = Some(status.limits.admit).filter(|admit| !admit.is_unlimited());
-        series.add_some(admit.map(Rate::per_second));
+    table.value("drip_room_open", |(_, status)| {
+        u8::from(status.state.is_open)
     });
-    table.write("drip_room_open", |(_, status), series| {
-        series.add(u8::from(status.state.is_open));
-    });
-    table.write("drip_room_paused", |(_, status), series| {
-        series.add(u8::from(status.limits.is_paused));
+    table.value("drip_room_paused", |(_, status)| {
+        u8::from(status.limits.is_paused)
     });
 }

@@ -19,11 +19,11 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
             series.each("code", [(&*status.to_string(), count)]);
         }
     });
-    table.write("drip_refused_total", |route, series| {
-        series.add_some(Some(route.refused.get()).filter(|count| *count > 0));
+    table.some("drip_refused_total", |route| {
+        Some(route.refused.get()).filter(|count| *count > 0)
     });
-    table.write("drip_request_duration_seconds", |route, series| {
-        series.durations("", &route.durations.histogram);
+    table.durations("drip_request_duration_seconds", |route| {
+        &route.durations.histogram
     });
     write_costs(out, gateway);
 }
@@ -44,8 +44,8 @@ fn write_costs(out: &mut String, gateway: &Gateway) {
         }
     }
     let mut table = Table::new(out, methods);
-    table.write("drip_route_cost", |method, series| series.add(method.cost));
-    table.write("drip_route_origin_seconds_total", |method, series| {
-        series.add(method.total.as_secs_f64());
+    table.value("drip_route_cost", |method| method.cost);
+    table.value("drip_route_origin_seconds_total", |method| {
+        method.total.as_secs_f64()
     });
 }

@@ -2,6 +2,7 @@
 
 use super::table::{Table, labels};
 use crate::http::gateway::Gateway;
+use crate::observe::certificates::{CertificateOf, known_certificates};
 use crate::observe::metrics::Outcome;
 use crate::time::clock;
 
@@ -16,12 +17,11 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         })
     });
     let mut table = Table::new(out, servers);
-    table.write("drip_origin_requests_total", |server, series| {
-        let all = Outcome::ALL.map(|it| (it.label(), server.metrics.counted(it)));
-        series.each("outcome", all);
+    table.each("drip_origin_requests_total", "outcome", |server| {
+        Outcome::ALL.map(|it| (it.label(), server.metrics.counted(it)))
     });
-    table.write("drip_origin_responses_total", |server, series| {
-        series.counts("code", &server.metrics.responses);
+    table.counts("drip_origin_responses_total", "code", |server| {
+        &server.metrics.responses
     });
     table.write("drip_origin_response_seconds", |server, series| {
         for outcome in Outcome::ALL {
@@ -29,14 +29,32 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
             series.durations(&more, server.metrics.durations(outcome));
         }
     });
-    table.write("drip_origin_in_flight", |server, series| {
-        series.add(server.in_flight);
-    });
-    table.write("drip_origin_oldest_request_seconds", |server, series| {
+    table.value("drip_origin_in_flight", |server| server.in_flight);
+    table.value("drip_origin_oldest_request_seconds", |server| {
         let since = server.requests.oldest_unanswered();
-        series.add(since.map_or(0.0, |since| now.since(since).as_secs_f64()));
+        since.map_or(0.0, |since| now.since(since).as_secs_f64())
     });
-    table.write("drip_origin_healthy", |server, series| {
-        series.add(u8::from(server.is_healthy));
-    });
+    table.value("drip_origin_healthy", |server| u8::from(server.is_healthy));
+}
+
+/// Writes when certificates expire; nothing if none is known.
+pub(super) fn write_certificates(out: &mut String, gateway: &Gateway) {
+    let mut ends = Vec::new();
+    let mut add = |of: CertificateOf, name: &str, at: i64| {
+        ends.push((labels(&[("of", of.label()), ("name", name)]), at));
+    };
+    for it in known_certificates() {
+        add(it.of, &it.name, it.validity.to);
+    }
+    let now = clock::now();
+    for origin in gateway.origins() {
+        let shown = origin.servers(now).filter_map(|it| it.certificate_expires);
+        if let Some(first) = shown.min() {
+            add(CertificateOf::Origin, &origin.settings().name, first);
+        }
+        if let Some(own) = origin.settings().tls.own_validity() {
+            add(CertificateOf::ClientCert, &origin.settings().name, own.to);
+        }
+    }
+    Table::new(out, ends).value("drip_certificate_expires_timestamp_seconds", |at| *at);
 }

@@ -52,6 +52,49 @@ impl<'o, T> Table<'o, T> {
     }
 }
 
+impl<T> Table<'_, T> {
+    /// Writes a series for each thing, without further labels.
+    pub(super) fn value<V: Display>(&mut self, name: &str, value: impl Fn(&T) -> V) {
+        self.some(name, |thing| Some(value(thing)));
+    }
+
+    /// Writes a series for each thing that has a value now.
+    pub(super) fn some<V: Display>(&mut self, name: &str, value: impl Fn(&T) -> Option<V>) {
+        self.write(name, |thing, series| {
+            if let Some(value) = value(thing) {
+                series.line("", "", value);
+            }
+        });
+    }
+
+    /// Writes a series for each thing and each value of a label.
+    pub(super) fn counts<L: Label>(
+        &mut self,
+        name: &str,
+        label: &str,
+        counts: impl Fn(&T) -> &CountBy<L>,
+    ) {
+        self.write(name, |thing, series| {
+            series.each(label, counts(thing).each())
+        });
+    }
+
+    /// Writes a series for each thing and each of these values of a label.
+    pub(super) fn each<V: Display, const N: usize>(
+        &mut self,
+        name: &str,
+        label: &str,
+        values: impl Fn(&T) -> [(&'static str, V); N],
+    ) {
+        self.write(name, |thing, series| series.each(label, values(thing)));
+    }
+
+    /// Writes a histogram for each thing.
+    pub(super) fn durations(&mut self, name: &str, durations: impl Fn(&T) -> &DurationHistogram) {
+        self.write(name, |thing, series| series.durations("", durations(thing)));
+    }
+}
+
 /// The series of one thing and one name.
 pub(super) struct Series<'o> {
     out: &'o mut String,
@@ -60,18 +103,6 @@ pub(super) struct Series<'o> {
 }
 
 impl Series<'_> {
-    /// Adds the series without further labels.
-    pub(super) fn add(&mut self, value: impl Display) {
-        self.line("", "", value);
-    }
-
-    /// Adds the series if it has a value now.
-    pub(super) fn add_some(&mut self, value: Option<impl Display>) {
-        if let Some(value) = value {
-            self.add(value);
-        }
-    }
-
     /// Adds a series for each value of one more label.
     pub(super) fn each<'v, V: Display>(
         &mut self,
@@ -81,11 +112,6 @@ impl Series<'_> {
         for (text, value) in values {
             self.line("", &labels(&[(label, text)]), value);
         }
-    }
-
-    /// Adds a series for each value of a label.
-    pub(super) fn counts<L: Label>(&mut self, label: &str, counts: &CountBy<L>) {
-        self.each(label, counts.each());
     }
 
     /// Adds the series of a histogram. `more`: a further label.
@@ -146,7 +172,7 @@ mod tests {
         let mut table = Table::new(&mut out, [(labels(&[("zone", "z")]), 3)]);
         table.write("drip_zone_rate", |_, _| {});
         table.write("drip_zone_queue_depth", |value, series| {
-            series.add(value);
+            series.line("", "", value);
             series.each("key", [(&*key, value)]);
         });
         table.write("drip_zone_queue_wait_seconds", |_, series| {

@@ -8,7 +8,7 @@ use crate::http::gateway::Gateway;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::LimitStatus;
 use crate::status::sampler::shared_key::untrusted_proxies;
-use crate::zone::{Zone, ZoneStats};
+use crate::zone::{Override, Zone, ZoneStats};
 
 /// A zone at one moment.
 struct ZoneNow<'g> {
@@ -48,89 +48,69 @@ pub(super) async fn write(out: &mut String, gateway: &Gateway) {
         series.each("status", all);
     });
     let mut table = Table::new(out, zones);
-    write_requests(&mut table);
-    write_keys(&mut table);
-    write_queues(&mut table);
+    write_zones(&mut table);
 }
 
-fn write_requests(table: &mut Table<'_, ZoneNow<'_>>) {
-    table.write("drip_zone_requests_total", |it, series| {
-        series.counts("status", &it.zone.metrics().statuses);
+fn write_zones(table: &mut Table<'_, ZoneNow<'_>>) {
+    table.counts("drip_zone_requests_total", "status", |it| {
+        &it.zone.metrics().statuses
     });
-    table.write("drip_zone_rejections_total", |it, series| {
-        series.counts("reason", &it.zone.metrics().rejections);
+    table.counts("drip_zone_rejections_total", "reason", |it| {
+        &it.zone.metrics().rejections
     });
-    table.write("drip_zone_rate", |it, series| {
-        series.add(it.zone.metrics().rate());
-    });
-    table.write("drip_zone_override", |it, series| {
+    table.value("drip_zone_rate", |it| it.zone.metrics().rate());
+    table.each("drip_zone_override", "kind", |it| {
         let overrides = it.zone.overrides();
-        let zone = overrides.zone.as_ref();
-        let kinds = [
-            ("rate", zone.is_some_and(|it| it.rate.is_some())),
-            ("pause", zone.is_some_and(|it| it.pause)),
-            ("dry_run", zone.is_some_and(|it| it.dry_run.is_some())),
-        ];
-        series.each("kind", kinds.map(|(kind, is_on)| (kind, u8::from(is_on))));
+        let has = |part: fn(&Override) -> bool| overrides.zone.as_ref().is_some_and(part);
+        [
+            ("rate", has(|it| it.rate.is_some())),
+            ("pause", has(|it| it.pause)),
+            ("dry_run", has(|it| it.dry_run.is_some())),
+        ]
+        .map(|(kind, is_on)| (kind, u8::from(is_on)))
     });
-    table.write("drip_zone_untrusted_proxy", |it, series| {
-        series.add_some(it.has_untrusted_proxy.map(u8::from));
+    table.some("drip_zone_untrusted_proxy", |it| {
+        it.has_untrusted_proxy.map(u8::from)
     });
-}
-
-fn write_keys(table: &mut Table<'_, ZoneNow<'_>>) {
-    table.write("drip_zone_keys", |it, series| {
+    table.each("drip_zone_keys", "state", |it| {
         let metrics = it.zone.metrics();
-        let states = [
-            ("active", &metrics.keys_active),
-            ("parked", &metrics.keys_parked),
-        ];
-        series.each("state", states.map(|(state, keys)| (state, keys.get())));
+        let (active, parked) = (metrics.keys_active.get(), metrics.keys_parked.get());
+        [("active", active), ("parked", parked)]
     });
-    table.write("drip_zone_max_keys", |it, series| {
-        series.add(it.zone.settings().max_keys);
+    table.value("drip_zone_max_keys", |it| it.zone.settings().max_keys);
+    table.value("drip_zone_overridden_keys", |it| {
+        it.zone.overrides().keys.len()
     });
-    table.write("drip_zone_overridden_keys", |it, series| {
-        series.add(it.zone.overrides().keys.len());
-    });
-    table.write("drip_zone_evictions_total", |it, series| {
+    table.each("drip_zone_evictions_total", "reason", |it| {
         let metrics = it.zone.metrics();
-        let reasons = [
-            ("idle", &metrics.evicted_idle),
-            ("lru", &metrics.evicted_lru),
-        ];
-        series.each("reason", reasons.map(|(reason, keys)| (reason, keys.get())));
+        let (idle, lru) = (metrics.evicted_idle.get(), metrics.evicted_lru.get());
+        [("idle", idle), ("lru", lru)]
     });
-    table.write("drip_zone_new_keys_total", |it, series| {
-        series.add(it.zone.metrics().new_keys.get());
+    table.value("drip_zone_new_keys_total", |it| {
+        it.zone.metrics().new_keys.get()
     });
-    table.write("drip_zone_flooded_total", |it, series| {
-        series.add(it.zone.metrics().flooded.get());
+    table.value("drip_zone_flooded_total", |it| {
+        it.zone.metrics().flooded.get()
     });
-}
-
-fn write_queues(table: &mut Table<'_, ZoneNow<'_>>) {
-    table.write("drip_zone_queue_depth", |it, series| {
-        series.add(it.zone.metrics().depth.get());
+    table.value("drip_zone_queue_depth", |it| it.zone.metrics().depth.get());
+    table.value("drip_zone_in_flight", |it| {
+        it.zone.metrics().in_flight.get()
     });
-    table.write("drip_zone_in_flight", |it, series| {
-        series.add(it.zone.metrics().in_flight.get());
+    table.durations("drip_zone_queue_wait_seconds", |it| {
+        &it.zone.metrics().waits.histogram
     });
-    table.write("drip_zone_queue_wait_seconds", |it, series| {
-        series.durations("", &it.zone.metrics().waits.histogram);
+    table.durations("drip_zone_cancelled_after_seconds", |it| {
+        &it.zone.metrics().lefts.histogram
     });
-    table.write("drip_zone_cancelled_after_seconds", |it, series| {
-        series.durations("", &it.zone.metrics().lefts.histogram);
+    table.durations("drip_zone_drain_lateness_seconds", |it| {
+        &it.zone.metrics().lateness
     });
-    table.write("drip_zone_drain_lateness_seconds", |it, series| {
-        series.durations("", &it.zone.metrics().lateness);
+    table.some("drip_zone_queue_depth_max", |it| {
+        it.stats.as_ref().map(|stats| stats.depth_max)
     });
-    table.write("drip_zone_queue_depth_max", |it, series| {
-        series.add_some(it.stats.as_ref().map(|stats| stats.depth_max));
-    });
-    table.write("drip_zone_oldest_wait_seconds", |it, series| {
+    table.some("drip_zone_oldest_wait_seconds", |it| {
         let oldest = it.stats.as_ref().map(|stats| stats.oldest_wait);
-        series.add_some(oldest.map(|wait| wait.as_secs_f64()));
+        oldest.map(|wait| wait.as_secs_f64())
     });
     table.write("drip_zone_top_key_queue_depth", |it, series| {
         // Two keys may have the same name after it is cut off. The deeper key comes first.
