@@ -15,7 +15,6 @@ use crate::time::clock;
 pub(super) struct TokenName(pub(super) Option<Arc<str>>);
 
 /// Who sent a request that changes something.
-#[derive(Debug)]
 pub(super) struct Author {
     name: Option<Arc<str>>,
     /// Its address.
@@ -34,6 +33,27 @@ pub(super) struct Changed<'c> {
     pub(super) to: &'c str,
     /// `None`: it has no end.
     pub(super) until: Option<Moment>,
+}
+
+impl<'c> Changed<'c> {
+    pub(super) fn new(
+        event: &'static str,
+        what: &'c str,
+        from: Option<&'c str>,
+        to: &'c str,
+    ) -> Self {
+        Self {
+            event,
+            what,
+            from,
+            to,
+            until: None,
+        }
+    }
+
+    pub(super) fn until(self, until: Option<Moment>) -> Self {
+        Self { until, ..self }
+    }
 }
 
 impl Author {
@@ -59,26 +79,14 @@ impl Author {
         (from, to): (&str, &str),
         until: Moment,
     ) {
-        let change = Changed {
-            event: "override set",
-            what: place,
-            from: Some(from),
-            to,
-            until: Some(until),
-        };
+        let change = Changed::new("override set", place, Some(from), to).until(Some(until));
         let (until, by) = (timestamp(until), self.shown());
         self.note(history, &change, &format!("{to} until {until}, by {by}"));
     }
 
     /// Notes in the log and in the history that `place` has no override any more.
     pub(super) fn note_undone(&self, history: &History, place: &str, (from, to): (&str, &str)) {
-        let change = Changed {
-            event: "override undone",
-            what: place,
-            from: Some(from),
-            to,
-            until: None,
-        };
+        let change = Changed::new("override undone", place, Some(from), to);
         self.note(history, &change, change.event);
     }
 

@@ -6,6 +6,8 @@
 //! not another site, and may read the answers. Its `Host` shows that, so a request that names a
 //! host that is not this one is refused, unless it has a token: no such page knows one.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{
@@ -16,7 +18,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
-use config::{AdminTokens, TokenRole};
+use config::{AdminTokens, MetricsAccess, TokenRole};
 use percent_encoding::percent_decode_str;
 
 use super::author::TokenName;
@@ -80,7 +82,8 @@ fn check(request: &ServiceRequest) -> Result<(), Box<HttpResponse>> {
     let gateway = admin.gateway();
     let server = gateway.as_ref().map(|it| &it.settings().server);
     if let Some(server) = server {
-        admin.metrics_access.follow(server.metrics);
+        let needs_token = server.metrics == MetricsAccess::Token;
+        admin.metrics_need_token.store(needs_token, Relaxed);
     }
     let is_own = |host: &str| {
         let more = server.map(|server| &*server.admin_hosts);
@@ -90,7 +93,7 @@ fn check(request: &ServiceRequest) -> Result<(), Box<HttpResponse>> {
     let path = percent_decode_str(request.path()).decode_utf8_lossy();
     let access = match &*path {
         _ if !matches!(*request.method(), Method::GET | Method::HEAD) => Access::Change,
-        "/metrics" if admin.metrics_access.needs_token() => Access::ReadMetrics,
+        "/metrics" if admin.metrics_need_token.load(Relaxed) => Access::ReadMetrics,
         path if path == "/metrics" || page::has(path) => Access::ReadOpen,
         _ => Access::Read,
     };

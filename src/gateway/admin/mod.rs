@@ -9,10 +9,8 @@
 //! | `page` | the live page, drawn from `api` and `live` |
 //! | `expiry` | ends overrides whose time is over |
 //! | `find` | experiments that find what origins can take |
-//! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
 //! | `guard` | who may read and change something, and the security headers for browsers |
 //! | `author` | who changes something, and the lines of the log about it |
-//! | `metrics_access` | whether `/metrics` needs a token |
 //! | `own_names` | the names by which the port may be asked |
 //! | `reply` | responses in JSON |
 
@@ -21,9 +19,7 @@ mod author;
 mod expiry;
 mod find;
 mod guard;
-mod health;
 mod live;
-mod metrics_access;
 mod own_names;
 mod page;
 mod reply;
@@ -32,6 +28,7 @@ use std::future::ready;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix_web::dev::Server;
@@ -52,14 +49,11 @@ use crate::status::{RecentStatus, Recorder, exposition};
 use crate::time::clock;
 
 pub use find::Experiments;
-pub use health::Health;
-use health::NO_ORIGIN;
-pub use metrics_access::CurrentMetricsAccess;
 
 /// State that the handlers of the admin port share.
 pub struct Admin {
-    /// Whether traffic is accepted.
-    pub health: Health,
+    /// Whether the gateway listens for clients.
+    pub accepting: Arc<AtomicBool>,
     /// All metrics.
     pub recorder: Recorder,
     /// The gateway in force.
@@ -78,8 +72,9 @@ pub struct Admin {
     pub connections: ClientConnections,
     /// The tokens that requests must show.
     pub tokens: AdminTokens,
-    /// Whether `/metrics` needs one.
-    pub metrics_access: CurrentMetricsAccess,
+    /// Whether `/metrics` needs one, as the last settings in force say: during a start and a stop there
+    /// are none.
+    pub metrics_need_token: AtomicBool,
     /// The experiments at the gates of origins.
     pub experiments: Experiments,
 }
@@ -113,6 +108,9 @@ impl Admin {
         self.gateway().ok_or_else(reply::not_now)
     }
 }
+
+/// What `/readyz` says while no origin has a server in use.
+const NO_ORIGIN: &str = "no origin has a server in use";
 
 /// Serves the admin port at `address`, and takes a sample each second from now on.
 ///
@@ -201,8 +199,26 @@ async fn healthz() -> &'static str {
     "ok\n"
 }
 
+/// Why the gateway can do nothing useful for clients now; `None` if it can.
+///
+/// It can while no server is in use, if it lets requests or visitors wait or has stale responses.
+fn trouble(admin: &Admin) -> Option<String> {
+    let gateway = admin.gateway();
+    let Some(gateway) = gateway.filter(|_| admin.accepting.load(Ordering::Relaxed)) else {
+        return Some("it is starting or stopping".to_owned());
+    };
+    if !gateway.has_origin() && !gateway.bridges_outages() {
+        return Some(NO_ORIGIN.to_owned());
+    }
+    let mut zones = gateway.zones_in_use();
+    zones.find(|zone| zone.is_paused()).map(|zone| {
+        let name = &zone.settings().name;
+        format!("zone {name} has panicked several times and pauses; see the log")
+    })
+}
+
 async fn readyz(admin: Data<Admin>) -> HttpResponse {
-    if let Some(trouble) = admin.health.trouble() {
+    if let Some(trouble) = trouble(&admin) {
         return HttpResponse::ServiceUnavailable()
             .insert_header(ContentType::plaintext())
             .body(format!("not ready\n{trouble}\n"));

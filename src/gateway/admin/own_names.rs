@@ -8,7 +8,6 @@ use std::net::IpAddr;
 /// They are that of the kernel (uname(2)), its part before the first dot, and the names that
 /// `/etc/hosts` has on the same line, of which one usually has the domain. DNS is not asked: who
 /// answers there could be the one who attacks.
-#[derive(Debug)]
 pub(super) struct OwnNames(Vec<String>);
 
 impl OwnNames {

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use config::{self, AdminTokens, ChangedBy, FileState, History, LoadError, Watcher};
+use config::{self, AdminTokens, ChangedBy, FileState, History, LoadError, MetricsAccess, Watcher};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
@@ -19,8 +20,8 @@ use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
 use super::state::StateFile;
 use super::watchdog::Watchdog;
-use super::{logs, memory, rooms};
-use crate::admin::{self, Admin, CurrentMetricsAccess, Experiments, Health, Order};
+use super::{memory, rooms, signals};
+use crate::admin::{self, Admin, Experiments, Order};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
 use crate::status::{RecentStatus, Recorder};
@@ -41,7 +42,7 @@ pub async fn serve(
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
     let watcher = Watcher::start(loaded.file.clone(), loaded.text.clone());
-    let health = Health::of(tell.subscribe());
+    let accepts = Arc::new(AtomicBool::new(false));
     let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
     let history = History::default();
     let connections = ClientConnections::default();
@@ -50,7 +51,7 @@ pub async fn serve(
     let server = &loaded.settings.server;
     if let Some(address) = server.admin {
         let admin = Admin {
-            health: health.clone(),
+            accepting: Arc::clone(&accepts),
             recorder,
             gateway: tell.subscribe(),
             file: file_name(&loaded.file),
@@ -60,7 +61,7 @@ pub async fn serve(
             recent: RecentStatus::default(),
             connections: connections.clone(),
             tokens,
-            metrics_access: CurrentMetricsAccess::new(server.metrics),
+            metrics_need_token: AtomicBool::new(server.metrics == MetricsAccess::Token),
             experiments: Experiments::default(),
         };
         let admin = admin::listen(address, admin);
@@ -79,7 +80,7 @@ pub async fn serve(
     let names = NameWatch::new(tell.subscribe());
     let rooms = rooms::keep(tell.subscribe(), kept.as_ref().and_then(StateFile::rooms));
     let reloader = Reloader::start(loaded, workers, tell, state, history, kept.as_mut())?;
-    health.set_accepting(true);
+    accepts.store(true, Ordering::Relaxed);
 
     let (manager, watchdog) = (ServiceManager::from_env(), Watchdog::from_env());
     let threads = accepting.threads();
@@ -95,7 +96,7 @@ pub async fn serve(
     running.watcher.follow(running.reloader.other_files());
     manager.ready(running.reloader.gateway().settings());
     tokio::select! {
-        ended = running.until_drain(&health) => ended?,
+        ended = running.until_drain(&accepts) => ended?,
         never = watchdog.while_all_answer(&manager, &threads) => match never {},
         never = memory::give_back() => match never {},
         never = rooms => match never {},
@@ -132,9 +133,9 @@ impl Running<'_> {
     /// # Errors
     ///
     /// Returns an error if connections can no longer be accepted.
-    async fn until_drain(&mut self, health: &Health) -> io::Result<()> {
+    async fn until_drain(&mut self, accepts: &AtomicBool) -> io::Result<()> {
         self.until_stop().await?;
-        health.set_accepting(false);
+        accepts.store(false, Ordering::Relaxed);
         let gateway = self.reloader.gateway();
         let server = &gateway.settings().server;
         let stop_delay = server.stop_delay;
@@ -166,11 +167,11 @@ impl Running<'_> {
                         let read = self.watcher.read();
                         // A reload opens the logs; a file with errors must not keep them from it.
                         if !self.reload(read, ChangedBy::Signal) {
-                            logs::reopen(&self.reloader.gateway());
+                            signals::reopen(&self.reloader.gateway());
                         }
                     }
-                    SignalRequest::ReopenLogs => logs::reopen(&self.reloader.gateway()),
-                    SignalRequest::Ignored => logs::ignored_signal(),
+                    SignalRequest::ReopenLogs => signals::reopen(&self.reloader.gateway()),
+                    SignalRequest::Ignored => signals::ignored_signal(),
                     SignalRequest::Stop => return Ok(()),
                 },
                 changed = self.watcher.changed() => {

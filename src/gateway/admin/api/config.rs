@@ -20,13 +20,8 @@ pub(super) async fn show(admin: Data<Admin>) -> Answer {
 /// Reads the file now.
 pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
     // Lines of the reload itself say what becomes of it.
-    Author::of(&request).log(&Changed {
-        event: "reload requested",
-        what: &admin.file,
-        from: None,
-        to: "as it is saved",
-        until: None,
-    });
+    let change = Changed::new("reload requested", &admin.file, None, "as it is saved");
+    Author::of(&request).log(&change);
     let (done, read) = oneshot::channel();
     if admin.orders.send(Order::Read { done }).await.is_err() || read.await.is_err() {
         return Err(Refusal::new(

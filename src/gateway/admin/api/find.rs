@@ -61,13 +61,7 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     };
     let place = place(&body.origin);
-    let change = Changed {
-        event: "experiment started",
-        what: &place,
-        from: None,
-        to: &what,
-        until: None,
-    };
+    let change = Changed::new("experiment started", &place, None, &what);
     let text = format!("experiment started: {what}, by {by}");
     author.note(&admin.history, &change, &text);
     let view = text::view(&locked(&running), now);
@@ -99,13 +93,8 @@ pub(super) async fn stop(
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
     let place = place(&origin);
-    Author::of(&request).log(&Changed {
-        event: "experiment stopped",
-        what: &place,
-        from: None,
-        to: "the file",
-        until: None,
-    });
+    let change = Changed::new("experiment stopped", &place, None, "the file");
+    Author::of(&request).log(&change);
     find::stop(&mut it);
     Ok(reply::ok(&text::view(&it, clock::now())))
 }

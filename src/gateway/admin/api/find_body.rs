@@ -6,7 +6,7 @@ use limit::find::{FindSettings, MAX_STEP, MIN_STEP, Objective, Target, Timing};
 use limit::{Percent, Rate};
 use serde::Deserialize;
 
-use super::span::from_1s_to;
+use super::body::from_1s_to;
 use crate::admin::reply::{self, Refusal};
 
 /// Most places that are tried.

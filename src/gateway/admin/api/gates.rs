@@ -7,12 +7,11 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
-use config;
 use limit::{Moment, Rate};
 use serde::Deserialize;
 
 use super::body::parse;
-use super::span::span;
+use super::body::span;
 use crate::admin::Admin;
 use crate::admin::author::Author;
 use crate::admin::find::OWNER;

@@ -164,7 +164,6 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> A
 }
 
 /// A sum as it is shown: waits in seconds.
-#[allow(clippy::cast_precision_loss)]
 fn amount(measure: Measure, sum: u64) -> f64 {
     match measure {
         Measure::Requests | Measure::Rejections => sum as f64,
@@ -207,13 +206,8 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
         0 => "forgotten".to_owned(),
         dropped => format!("forgotten, waiting requests rejected: {dropped}"),
     };
-    Author::of(&request).log(&Changed {
-        event: "key forgotten",
-        what: &place,
-        from: None,
-        to: &to,
-        until: None,
-    });
+    let change = Changed::new("key forgotten", &place, None, &to);
+    Author::of(&request).log(&change);
     Ok(reply::ok(&json!({ "forgotten": true, "dropped": dropped })))
 }
 

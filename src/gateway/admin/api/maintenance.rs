@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::body::parse;
-use super::span::span;
+use super::body::span;
 use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::admin::{Admin, Order};
@@ -64,13 +64,9 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
     let (of, new) = (target.clone(), wanted.clone());
     let before = admin.maintain(move |all| all.set(of, new)).await?;
     let place = place(&target);
-    let change = Changed {
-        event: "maintenance set",
-        what: &place,
-        from: Some(&in_words(before.as_ref())),
-        to: "503",
-        until: Some(wanted.until),
-    };
+    let from = in_words(before.as_ref());
+    let change = Changed::new("maintenance set", &place, Some(&from), "503");
+    let change = change.until(Some(wanted.until));
     let (until, by) = (timestamp(wanted.until), &wanted.by);
     let text = format!("maintenance until {until}, by {by}");
     author.note(&admin.history, &change, &text);
@@ -87,14 +83,8 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
         let message = "this is not in maintenance; /api/routes says what is";
         Refusal::new(StatusCode::NOT_FOUND, message)
     })?;
-    let place = place(&target);
-    let change = Changed {
-        event: "maintenance undone",
-        what: &place,
-        from: Some(&in_words(Some(&ended))),
-        to: FORWARDED,
-        until: None,
-    };
+    let (place, from) = (place(&target), in_words(Some(&ended)));
+    let change = Changed::new("maintenance undone", &place, Some(&from), FORWARDED);
     author.note(&admin.history, &change, change.event);
     Ok(reply::ok(&view(&ended)))
 }

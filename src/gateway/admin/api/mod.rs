@@ -11,7 +11,6 @@ mod origins;
 mod overrides;
 pub(super) mod rooms;
 mod routes;
-mod span;
 mod store;
 mod what_if;
 mod zones;

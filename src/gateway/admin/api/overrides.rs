@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::body::parse;
+use super::body::span;
 use super::keys::{named, unmasked};
-use super::span::span;
 use super::zones::find;
 use crate::admin::Admin;
 use crate::admin::author::Author;

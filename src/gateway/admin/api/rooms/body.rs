@@ -2,12 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use config;
 use limit::{MAX_SESSIONS, Moment, Rate};
 use serde::Deserialize;
 
 use crate::admin::api::body::parse;
-use crate::admin::api::span::span;
+use crate::admin::api::body::span;
 use crate::admin::reply::{self, Refusal};
 use crate::room::{RoomOverride, RoomWord};
 

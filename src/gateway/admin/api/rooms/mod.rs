@@ -2,13 +2,15 @@
 
 mod body;
 
+use std::future::{Ready, ready};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use actix_web::HttpRequest;
+use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
-use config;
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::FutureExt;
 use limit::{Moment, Rate};
 use serde_json::json;
 
@@ -22,7 +24,7 @@ use crate::status::timestamp::timestamp;
 use crate::time::clock;
 
 /// A room that a request acts in, what the file says of it, and who acts.
-struct Target {
+pub(super) struct Target {
     room: Arc<OriginRoom>,
     file: config::Room,
     author: Author,
@@ -31,8 +33,12 @@ struct Target {
 }
 
 impl Target {
-    fn of(request: &HttpRequest, admin: Data<Admin>, origin: &str) -> Result<Self, Refusal> {
-        let gateway = admin.serving()?;
+    fn of(request: &HttpRequest, payload: &mut Payload) -> Result<Self, Refusal> {
+        let (admin, origin) = <(Data<Admin>, Path<String>)>::from_request(request, payload)
+            .now_or_never()
+            .and_then(Result::ok)
+            .ok_or_else(reply::not_now)?;
+        let (origin, gateway) = (origin.into_inner(), admin.serving()?);
         let origins = &gateway.settings().origins;
         let found = origins.iter().enumerate().find_map(|(index, it)| {
             let file = it.room.as_ref().filter(|_| it.name == origin)?;
@@ -58,14 +64,15 @@ impl Target {
     }
 
     /// Notes in the log and in the history what was done to the room.
-    fn note(&self, event: &'static str, from: &str, to: &str, text: &str) {
-        let change = Changed {
-            event,
-            what: &place(&self.room),
-            from: Some(from),
-            to,
-            until: None,
-        };
+    fn note(
+        &self,
+        event: &'static str,
+        (from, to): (&str, &str),
+        until: Option<Moment>,
+        text: &str,
+    ) {
+        let place = place(&self.room);
+        let change = Changed::new(event, &place, Some(from), to).until(until);
         let text = format!("{text}, by {}", self.author.shown());
         self.author.note(&self.admin.history, &change, &text);
     }
@@ -80,26 +87,23 @@ impl Target {
             Some(word) => ("word set", format!("word until {}", timestamp(word.until))),
             None => ("word undone", "word undone".to_owned()),
         };
-        let change = Changed {
-            event,
-            what: &place(&self.room),
-            from: Some(before.as_ref().map_or("none", |word| &word.text)),
-            to: word.map_or("none", |word| &word.text),
-            until: word.map(|word| word.until),
-        };
-        let text = format!("{text}, by {}", self.author.shown());
-        self.author.note(&self.admin.history, &change, &text);
+        let shown = |word: Option<&RoomWord>| word.map_or("none".to_owned(), |it| it.text.clone());
+        let (from, to) = (shown(before.as_ref()), shown(word));
+        self.note(event, (&from, &to), word.map(|word| word.until), &text);
         before
     }
 }
 
-pub(super) async fn set(
-    request: HttpRequest,
-    admin: Data<Admin>,
-    origin: Path<String>,
-    body: Bytes,
-) -> Answer {
-    let target = Target::of(&request, admin, &origin)?;
+impl FromRequest for Target {
+    type Error = Refusal;
+    type Future = Ready<Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        ready(Self::of(request, payload))
+    }
+}
+
+pub(super) async fn set(target: Target, body: Bytes) -> Answer {
     let Target { room, author, .. } = &target;
     let wanted = body::wanted(&body, target.now, author.shown())?;
     let before = room.set_override(Some(wanted.clone()), target.now);
@@ -109,8 +113,7 @@ pub(super) async fn set(
     Ok(reply::ok(&overridden(&wanted)))
 }
 
-pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, origin: Path<String>) -> Answer {
-    let target = Target::of(&request, admin, &origin)?;
+pub(super) async fn end(target: Target) -> Answer {
     let Target { room, author, .. } = &target;
     let Some(ended) = room.set_override(None, target.now) else {
         let message = "nothing is overridden here; /api/origins says what is";
@@ -127,13 +130,7 @@ fn no_store() -> Refusal {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
-pub(super) async fn call(
-    request: HttpRequest,
-    admin: Data<Admin>,
-    origin: Path<String>,
-    body: Bytes,
-) -> Answer {
-    let target = Target::of(&request, admin, &origin)?;
+pub(super) async fn call(target: Target, body: Bytes) -> Answer {
     let wanted = body::count(&body)?;
     let before = target.room.status(target.now).state;
     if !before.is_open {
@@ -142,22 +139,14 @@ pub(super) async fn call(
     }
     let called = target.room.call(wanted, target.now).await;
     let called = called.ok_or_else(no_store)?;
-    target.note(
-        "visitors called",
-        &format!("{} waiting", before.waiting),
-        &format!("{called} of {wanted} called"),
-        &format!("{called} of {wanted} visitors called"),
-    );
+    let from = format!("{} waiting", before.waiting);
+    let to = format!("{called} of {wanted} called");
+    let text = format!("{called} of {wanted} visitors called");
+    target.note("visitors called", (&from, &to), None, &text);
     Ok(reply::ok(&json!({ "called": called })))
 }
 
-pub(super) async fn empty(
-    request: HttpRequest,
-    admin: Data<Admin>,
-    origin: Path<String>,
-    body: Bytes,
-) -> Answer {
-    let target = Target::of(&request, admin, &origin)?;
+pub(super) async fn empty(target: Target, body: Bytes) -> Answer {
     let word = body::parting_word(&body, target.now)?;
     let before = target.room.status(target.now).state;
     // It is there before the first one learns that its place is gone.
@@ -166,33 +155,21 @@ pub(super) async fn empty(
     }
     let sent_away = target.room.empty(target.now).await;
     let sent_away = sent_away.ok_or_else(no_store)?;
-    target.note(
-        "room emptied",
-        &format!("{} waiting, {} called", before.waiting, before.called),
-        &format!("{sent_away} sent away"),
-        &format!("emptied, {} sent away", count(sent_away, "visitor")),
-    );
+    let from = format!("{} waiting, {} called", before.waiting, before.called);
+    let to = format!("{sent_away} sent away");
+    let text = format!("emptied, {} sent away", count(sent_away, "visitor"));
+    target.note("room emptied", (&from, &to), None, &text);
     Ok(reply::ok(&json!({ "sent_away": sent_away })))
 }
 
-pub(super) async fn set_word(
-    request: HttpRequest,
-    admin: Data<Admin>,
-    origin: Path<String>,
-    body: Bytes,
-) -> Answer {
-    let target = Target::of(&request, admin, &origin)?;
+pub(super) async fn set_word(target: Target, body: Bytes) -> Answer {
     let word = body::word(&body, target.now)?;
     target.set_word(Some(&word));
     Ok(reply::ok(&word_view(&word)))
 }
 
-pub(super) async fn end_word(
-    request: HttpRequest,
-    admin: Data<Admin>,
-    origin: Path<String>,
-) -> Answer {
-    let ended = Target::of(&request, admin, &origin)?.set_word(None);
+pub(super) async fn end_word(target: Target) -> Answer {
+    let ended = target.set_word(None);
     let ended = ended.ok_or_else(|| {
         let message = "this room has no word to those who wait; /api/origins says which have";
         Refusal::new(StatusCode::NOT_FOUND, message)
