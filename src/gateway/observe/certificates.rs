@@ -7,29 +7,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use config::tls::{DAY, Validity, unix_now};
 
-/// Whose certificate it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CertificateOf {
-    /// The gateway's own, for clients.
-    #[default]
-    Server,
-    /// An authority in `client_ca`.
-    ClientCa,
-    /// A server of an origin.
-    Origin,
-    /// The gateway's own, for the servers of an origin.
-    ClientCert,
-}
+use crate::observe::metrics::labels;
 
-impl CertificateOf {
-    /// The value of the label `of`.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::ClientCa => "client_ca",
-            Self::Origin => "origin",
-            Self::ClientCert => "client_cert",
-        }
+labels! {
+    /// Whose certificate it is.
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum CertificateOf {
+        /// The gateway's own, for clients.
+        #[default]
+        Server = "server",
+        /// An authority in `client_ca`.
+        ClientCa = "client_ca",
+        /// A server of an origin.
+        Origin = "origin",
+        /// The gateway's own, for the servers of an origin.
+        ClientCert = "client_cert",
     }
 }
 

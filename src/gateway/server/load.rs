@@ -2,15 +2,12 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use config::tls::unix_now;
-use config::{
-    self, Access, CertPair, ClientAuth, FileField, LoadError, Problems, Server, Settings,
-};
+use config::{self, Access, ClientAuth, FileField, LoadError, Problems, Server, Settings};
 
 use super::descriptors;
-use crate::http::downstream::{CertificateError, Certificates, check_client_trust};
+use crate::http::downstream::{Certificates, TlsFileError, check_client_trust};
 
 /// What the process starts with.
-#[derive(Debug)]
 pub struct Loaded {
     /// The absolute path of the file.
     pub file: PathBuf,
@@ -49,12 +46,12 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     let (mut unusable, mut doubtful) = (Vec::new(), Vec::new());
     for (index, pair) in pairs.iter().enumerate() {
         match Certificates::load(std::slice::from_ref(pair)) {
-            Err(error) if !is_start && is_unmounted(&error) => {
+            Err(error) if !is_start && error.is_unmounted => {
                 let what =
                     format!("{error}; its folder is not on this machine, and a start needs it");
-                doubtful.push((field(&error, pair, index), what));
+                doubtful.push((field(&error, index), what));
             }
-            Err(error) => unusable.push((field(&error, pair, index), error.to_string())),
+            Err(error) => unusable.push((field(&error, index), error.to_string())),
             Ok(certificates) => {
                 let validity = certificates.first_validity();
                 let warning = validity.and_then(|it| it.warning(unix_now()));
@@ -71,7 +68,7 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
                 doubtful.extend(warning.map(|what| (FileField::ClientCa(field), what)));
             }
             Err(error) => {
-                let field = if error.is_of_crl {
+                let field = if error.is_second {
                     FileField::ClientCrl(field)
                 } else {
                     FileField::ClientCa(field)
@@ -120,28 +117,12 @@ fn client_auths(server: &Server) -> impl Iterator<Item = (Option<usize>, &Client
 }
 
 /// The field that names the file at fault.
-fn field(error: &CertificateError, pair: &CertPair, index: usize) -> FileField {
-    let of_cert = match error {
-        CertificateError::Unreadable { file, .. } => *file == pair.cert.display().to_string(),
-        // Both fields may name the same file.
-        CertificateError::NotPem { what, .. } => what.contains("certificate"),
-        CertificateError::Unfit { .. } => true,
-        CertificateError::NoPair { .. } => false,
-    };
-    if of_cert {
-        FileField::Cert(index)
-    } else {
+fn field(error: &TlsFileError, index: usize) -> FileField {
+    if error.is_second {
         FileField::Key(index)
+    } else {
+        FileField::Cert(index)
     }
-}
-
-/// Whether a file is missing because its folder is, such as a Secret that is mounted elsewhere.
-fn is_unmounted(error: &CertificateError) -> bool {
-    let CertificateError::Unreadable { file, source } = error else {
-        return false;
-    };
-    let folder = Path::new(file).parent();
-    source.kind() == io::ErrorKind::NotFound && folder.is_some_and(|folder| !folder.exists())
 }
 
 /// Whether a log may be at `path`; what only the user of the service can tell counts as so.

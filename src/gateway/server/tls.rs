@@ -1,3 +1,4 @@
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -5,7 +6,7 @@ use std::sync::Arc;
 use config::{ClientAuth, ListenService, Server};
 use tokio_rustls::rustls::{AlertDescription, Error, InvalidMessage, PeerMisbehaved};
 
-use crate::http::downstream::{Certificates, HandshakeError, TlsServer};
+use crate::http::downstream::{Certificates, HandshakeError, ProxyHeaderError, TlsServer};
 use crate::observe::metrics::{HandshakeFailure, count_handshake_failure};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
@@ -13,7 +14,7 @@ use crate::time::clock;
 /// Builds the TLS of each address for clients; `None` where there is none. From here on renewed
 /// certificates are reloaded.
 pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>> {
-    let failed = |error: &dyn std::error::Error| io::Error::other(format!("server.tls: {error}"));
+    let failed = |error: &dyn Display| io::Error::other(format!("server.tls: {error}"));
     let Some(tls) = &server.tls else {
         return Ok(server.listen.iter().map(|_| None).collect());
     };
@@ -49,20 +50,20 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
 pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();
-    count_handshake_failure(reason(error));
+    let why = reason(error);
+    count_handshake_failure(why);
+    let is_told = matches!(
+        error,
+        HandshakeError::Tls(Error::AlertReceived(_) | Error::PeerMisbehaved(_))
+    );
     let now = clock::now();
     let client = client.map(tracing::field::display);
-    match error {
-        error if speaks_tls(error) => {
-            if let Some(hidden) = REFUSALS.show(now) {
-                tracing::info!(client, %error, hidden, "a TLS handshake failed");
-            }
+    if why != HandshakeFailure::Other || is_told {
+        if let Some(hidden) = REFUSALS.show(now) {
+            tracing::info!(client, %error, hidden, "a TLS handshake failed");
         }
-        error => {
-            if let Some(hidden) = OTHERS.show(now) {
-                tracing::debug!(client, %error, hidden, "a TLS handshake failed");
-            }
-        }
+    } else if let Some(hidden) = OTHERS.show(now) {
+        tracing::debug!(client, %error, hidden, "a TLS handshake failed");
     }
 }
 
@@ -100,22 +101,32 @@ fn reason(error: &HandshakeError) -> HandshakeFailure {
     }
 }
 
-/// Whether an error is one of a client that speaks TLS.
-fn speaks_tls(error: &HandshakeError) -> bool {
-    let HandshakeError::Tls(error) = error else {
-        return matches!(
-            error,
-            HandshakeError::Certificate(_) | HandshakeError::NoCertificate(_)
-        );
-    };
-    matches!(
-        error,
-        Error::AlertReceived(_)
-            | Error::PeerIncompatible(_)
-            | Error::PeerMisbehaved(_)
-            | Error::NoCertificatesPresented
-            | Error::InvalidCertificate(_)
-            | Error::InvalidMessage(InvalidMessage::InvalidServerName)
-            | Error::NoApplicationProtocol
-    )
+/// Logs why a connection that must begin with a header of the PROXY protocol is closed without it.
+///
+/// Each kind of reason is logged once a second at most. Connections that send nothing are those of
+/// health checks, and are seen at level `debug`.
+pub(super) fn tell_no_header(peer: Option<SocketAddr>, error: &ProxyHeaderError) {
+    static REFUSALS: Throttle = Throttle::new();
+    static OTHERS: Throttle = Throttle::new();
+    let now = clock::now();
+    // A peer without an address is at the other end of a socket file.
+    let peer = peer.map_or_else(|| "unix:".to_owned(), |address| address.to_string());
+    match error {
+        ProxyHeaderError::Unsent | ProxyHeaderError::Connection(_) => {
+            if let Some(hidden) = OTHERS.show(now) {
+                tracing::debug!(peer, %error, hidden, "a connection ended before the PROXY protocol");
+            }
+        }
+        error => {
+            if let Some(hidden) = REFUSALS.show(now) {
+                tracing::warn!(
+                    peer,
+                    %error,
+                    hidden,
+                    "a connection is closed, as it does not begin with a valid header of the PROXY \
+                     protocol; make the peer send it, or take the peer out of proxy_protocol"
+                );
+            }
+        }
+    }
 }

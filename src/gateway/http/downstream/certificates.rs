@@ -1,7 +1,8 @@
-use std::fmt;
+use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use config::tls::{Validity, unfit, validity};
 use config::{CertPair, read_regular};
@@ -14,8 +15,7 @@ use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServe
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::certificate_facts::names;
-use super::renewal::follow_files;
-use crate::observe::certificates::{CertificateOf, note_certificate, note_problem};
+use crate::observe::certificates::{CertificateOf, log_expiring, note_certificate, note_problem};
 
 /// Largest file of a certificate, with its chain, or of a key.
 const LARGEST: u64 = 1 << 20;
@@ -73,45 +73,25 @@ impl Loaded {
     }
 }
 
-/// Why a certificate cannot be used.
+/// Why a file for TLS with clients cannot be used.
 #[derive(Debug, Error)]
-pub enum CertificateError {
-    /// A file cannot be read.
-    #[error("{file}: {source}")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// A file does not contain the expected PEM section.
-    #[error("{file}: {what}: {source}")]
-    NotPem {
-        /// The file.
-        file: String,
-        /// What was expected.
-        what: &'static str,
-        /// The error of the PEM parser.
-        source: pem::Error,
-    },
-    /// TLS cannot show the certificate, whatever its key is.
-    #[error("{file}: {what}")]
-    Unfit {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The key belongs to another certificate, or its kind is unknown.
-    #[error("{key} is not the key of {cert}: {source}")]
-    NoPair {
-        /// The file of the certificate.
-        cert: String,
-        /// The file of the key.
-        key: String,
-        /// The reason.
-        source: tokio_rustls::rustls::Error,
-    },
+#[error("{what}")]
+pub struct TlsFileError {
+    what: String,
+    /// Whether it is the key of a certificate, or the revocation lists of authorities.
+    pub(crate) is_second: bool,
+    /// Whether it is missing with its folder, such as a Secret that is mounted elsewhere.
+    pub(crate) is_unmounted: bool,
+}
+
+impl TlsFileError {
+    pub(super) fn new(file: &Path, why: &dyn Display, is_second: bool) -> Self {
+        Self {
+            what: format!("{}: {why}", file.display()),
+            is_second,
+            is_unmounted: false,
+        }
+    }
 }
 
 impl Certificates {
@@ -121,7 +101,7 @@ impl Certificates {
     ///
     /// Returns an error if a file cannot be read or is not PEM, or if a key does not match its
     /// certificate.
-    pub fn load(pairs: &[CertPair]) -> Result<Self, CertificateError> {
+    pub fn load(pairs: &[CertPair]) -> Result<Self, TlsFileError> {
         let provider = ring::default_provider();
         let load = |pair| make(pair, read(pair)?, &provider);
         let loaded = pairs.iter().map(load).collect::<Result<_, _>>()?;
@@ -155,7 +135,7 @@ impl Certificates {
         follow_files("the current certificate stays in use", renew).await;
     }
 
-    fn renew(&self) -> Result<(), CertificateError> {
+    fn renew(&self) -> Result<(), TlsFileError> {
         let mut problem = Ok(());
         for (index, pair) in self.pairs.iter().enumerate() {
             let known = self.loaded(index);
@@ -236,46 +216,74 @@ fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
     cert.is_ok_and(|cert| verify_server_name(&cert, name).is_ok())
 }
 
-fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), CertificateError> {
-    let read = |file: &Path| {
-        read_regular(file, LARGEST).map_err(|source| CertificateError::Unreadable {
-            file: file.display().to_string(),
-            source,
+fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), TlsFileError> {
+    let read = |file: &Path, is_key| {
+        read_regular(file, LARGEST).map_err(|error| {
+            let has_folder = file.parent().is_none_or(Path::exists);
+            TlsFileError {
+                is_unmounted: error.kind() == io::ErrorKind::NotFound && !has_folder,
+                ..TlsFileError::new(file, &error, is_key)
+            }
         })
     };
-    Ok((read(&pair.cert)?, read(&pair.key)?))
+    Ok((read(&pair.cert, false)?, read(&pair.key, true)?))
 }
 
 fn make(
     pair: &CertPair,
     text: (Vec<u8>, Vec<u8>),
     provider: &CryptoProvider,
-) -> Result<Loaded, CertificateError> {
-    let (cert, key) = (
-        pair.cert.display().to_string(),
-        pair.key.display().to_string(),
-    );
-    let not_pem = |file: &str, what| {
-        let file = file.to_owned();
-        move |source| CertificateError::NotPem { file, what, source }
-    };
-    let no_certificate = not_pem(&cert, "no certificate in PEM");
+) -> Result<Loaded, TlsFileError> {
+    let wrong = |why: &dyn Display| TlsFileError::new(&pair.cert, why, false);
+    let no_certificate = |why| wrong(&format!("no certificate in PEM: {why}"));
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text.0).collect();
     let chain = match chain {
         Ok(chain) if chain.is_empty() => return Err(no_certificate(pem::Error::NoItemsFound)),
         chain => chain.map_err(no_certificate)?,
     };
     if let Some(what) = chain.first().and_then(unfit) {
-        return Err(CertificateError::Unfit { file: cert, what });
+        return Err(wrong(&what));
     }
     let names = chain.first().map(|first| names(first)).unwrap_or_default();
-    let private =
-        PrivateKeyDer::from_pem_slice(&text.1).map_err(not_pem(&key, "no private key in PEM"))?;
-    let key = CertifiedKey::from_der(chain, private, provider)
-        .map_err(|source| CertificateError::NoPair { cert, key, source })?;
+    let no_key = |why: &dyn Display| TlsFileError::new(&pair.key, why, true);
+    let private = PrivateKeyDer::from_pem_slice(&text.1)
+        .map_err(|why| no_key(&format!("no private key in PEM: {why}")))?;
+    let key = CertifiedKey::from_der(chain, private, provider).map_err(|why| TlsFileError {
+        what: format!(
+            "{} is not the key of {}: {why}",
+            pair.key.display(),
+            name(pair)
+        ),
+        ..no_key(&why)
+    })?;
     Ok(Loaded {
         text,
         key: Arc::new(key),
         names,
     })
+}
+
+/// Interval between looks at the files.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Calls `renew` every two seconds. It reads the files, and puts them into force if they changed.
+///
+/// A problem is logged once. `consequence`: what the log says of it.
+pub(super) async fn follow_files<E: ToString + Send + 'static>(
+    consequence: &str,
+    renew: impl Fn() -> Result<(), E> + Clone + Send + 'static,
+) {
+    let mut told = None;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Ok(renewed) = tokio::task::spawn_blocking(renew.clone()).await else {
+            continue;
+        };
+        let problem = renewed.err().map(|error| error.to_string());
+        if let Some(problem) = problem.as_ref().filter(|it| told.as_ref() != Some(*it)) {
+            tracing::error!("server.tls: {problem}; {consequence}");
+        }
+        told = problem;
+        log_expiring();
+    }
 }

@@ -1,11 +1,11 @@
 //! Which certificates of clients are taken, renewed when the files change.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
 use config::tls::{Validity, validity};
 use config::{ClientAuth, read_regular};
-use thiserror::Error;
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
@@ -13,6 +13,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, CertificateRevocationListD
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 
+use super::certificates::TlsFileError;
 use super::pinned_clients::PinnedClients;
 use crate::observe::certificates::{CertificateOf, note_certificate};
 
@@ -26,19 +27,9 @@ pub(super) struct TrustFiles {
     crl: Option<Vec<u8>>,
 }
 
-/// Why certificates of clients cannot be verified: a file cannot be used.
-#[derive(Debug, Error)]
-#[error("{file}: {why}")]
-pub struct ClientTrustError {
-    file: String,
-    why: String,
-    /// Whether it is the file of the revocation lists, and not that of the authorities.
-    pub(crate) is_of_crl: bool,
-}
-
 impl TrustFiles {
     /// Reads the files.
-    pub(super) fn read(auth: &ClientAuth) -> Result<Self, ClientTrustError> {
+    pub(super) fn read(auth: &ClientAuth) -> Result<Self, TlsFileError> {
         let read = |file: &Path| read_regular(file, LARGEST);
         let of_crl = |crl: &Path| read(crl).map_err(|error| wrong_crl(crl, &error));
         Ok(Self {
@@ -69,7 +60,7 @@ impl TrustFiles {
     pub(super) fn verifier(
         &self,
         auth: &ClientAuth,
-    ) -> Result<Arc<dyn ClientCertVerifier>, ClientTrustError> {
+    ) -> Result<Arc<dyn ClientCertVerifier>, TlsFileError> {
         let (mut roots, mut listed) = (RootCertStore::empty(), Vec::new());
         for certificate in CertificateDer::pem_slice_iter(&self.ca) {
             let certificate = certificate.map_err(|error| wrong_ca(auth, &error))?;
@@ -107,24 +98,16 @@ impl TrustFiles {
 /// # Errors
 ///
 /// Returns an error if a file cannot be read or does not have what it should.
-pub fn check_client_trust(auth: &ClientAuth) -> Result<Option<Validity>, ClientTrustError> {
+pub fn check_client_trust(auth: &ClientAuth) -> Result<Option<Validity>, TlsFileError> {
     let files = TrustFiles::read(auth)?;
     files.verifier(auth)?;
     Ok(files.validity())
 }
 
-fn wrong_ca(auth: &ClientAuth, why: &dyn ToString) -> ClientTrustError {
-    wrong(&auth.ca, why, false)
+fn wrong_ca(auth: &ClientAuth, why: &dyn Display) -> TlsFileError {
+    TlsFileError::new(&auth.ca, why, false)
 }
 
-fn wrong_crl(file: &Path, why: &dyn ToString) -> ClientTrustError {
-    wrong(file, why, true)
-}
-
-fn wrong(file: &Path, why: &dyn ToString, is_of_crl: bool) -> ClientTrustError {
-    ClientTrustError {
-        file: file.display().to_string(),
-        why: why.to_string(),
-        is_of_crl,
-    }
+fn wrong_crl(file: &Path, why: &dyn Display) -> TlsFileError {
+    TlsFileError::new(file, why, true)
 }

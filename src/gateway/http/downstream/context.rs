@@ -6,7 +6,6 @@ use super::peer::Peer;
 use crate::origin::TiedConnections;
 
 /// The two ends of a client's connection, and what few connections have.
-#[derive(Debug)]
 pub struct ConnectionContext {
     peer: Peer,
     /// What few connections have; one pointer, because each idle connection has room for it.

@@ -19,7 +19,6 @@ mod http2;
 mod peer;
 mod pinned_clients;
 mod proxy_protocol;
-mod renewal;
 mod socket;
 mod stop;
 mod stream;
@@ -27,8 +26,8 @@ mod timeouts;
 mod tls;
 
 pub use certificate_facts::ClientCertificate;
-pub use certificates::{CertificateError, Certificates};
-pub use client_trust::{ClientTrustError, check_client_trust};
+pub use certificates::{Certificates, TlsFileError};
+pub use client_trust::check_client_trust;
 pub use context::ConnectionContext;
 pub use http1::serve;
 pub use peer::{Peer, PeerFacts};
@@ -43,4 +42,4 @@ pub use stream::{
     unless_gone,
 };
 pub use timeouts::Timeouts;
-pub use tls::{HandshakeError, TlsServer, TlsServerError};
+pub use tls::{HandshakeError, TlsServer};

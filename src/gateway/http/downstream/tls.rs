@@ -17,9 +17,9 @@ use tokio_rustls::server::TlsStream;
 
 use super::certificate_facts::ClientCertificate;
 use super::certificates::Certificates;
-use super::client_trust::{ClientTrustError, TrustFiles};
+use super::certificates::follow_files;
+use super::client_trust::TrustFiles;
 use super::peer::Peer;
-use super::renewal::follow_files;
 use super::stop::StopSignal;
 use super::stream::RequestService;
 use super::timeouts::Timeouts;
@@ -66,17 +66,6 @@ pub enum HandshakeError {
     Connection(io::Error),
 }
 
-/// Why there is no TLS for clients.
-#[derive(Debug, Error)]
-pub enum TlsServerError {
-    /// The files that decide about certificates of clients cannot be used.
-    #[error(transparent)]
-    Clients(#[from] ClientTrustError),
-    /// The library for TLS refuses the settings.
-    #[error(transparent)]
-    Tls(#[from] rustls::Error),
-}
-
 impl TlsServer {
     /// Accepts TLS 1.2 and 1.3 with `certificates`, and offers HTTP/2 and HTTP/1.1.
     ///
@@ -86,14 +75,11 @@ impl TlsServer {
     ///
     /// Returns an error if the cryptography provider does not support these versions, or the files
     /// of `clients` cannot be used.
-    pub fn new(
-        certificates: Arc<Certificates>,
-        clients: Option<ClientAuth>,
-    ) -> Result<Self, TlsServerError> {
+    pub fn new(certificates: Arc<Certificates>, clients: Option<ClientAuth>) -> io::Result<Self> {
         let (mut verifier, mut trust) = (None, None);
         if let Some(auth) = clients {
-            let files = TrustFiles::read(&auth)?;
-            verifier = Some(files.verifier(&auth)?);
+            let files = TrustFiles::read(&auth).map_err(io::Error::other)?;
+            verifier = Some(files.verifier(&auth).map_err(io::Error::other)?);
             files.note(&auth);
             let known = Mutex::new(files);
             trust = Some(Arc::new(Clients { auth, known }));
@@ -116,7 +102,7 @@ impl TlsServer {
     }
 
     /// Reads the files of `clients`, and puts them into force if they changed.
-    fn renew(&self, clients: &Clients) -> Result<(), TlsServerError> {
+    fn renew(&self, clients: &Clients) -> io::Result<()> {
         let renewed = self.renew_files(clients);
         let problem = renewed.as_ref().err().map(ToString::to_string);
         let file = clients.auth.ca.display().to_string();
@@ -124,13 +110,14 @@ impl TlsServer {
         renewed
     }
 
-    fn renew_files(&self, Clients { auth, known }: &Clients) -> Result<(), TlsServerError> {
-        let files = TrustFiles::read(auth)?;
+    fn renew_files(&self, Clients { auth, known }: &Clients) -> io::Result<()> {
+        let files = TrustFiles::read(auth).map_err(io::Error::other)?;
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         if *known == files {
             return Ok(());
         }
-        let config = config(&self.0.certificates, Some(files.verifier(auth)?))?;
+        let verifier = files.verifier(auth).map_err(io::Error::other)?;
+        let config = config(&self.0.certificates, Some(verifier))?;
         let in_force = self.0.config.write();
         *in_force.unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         files.note(auth);
@@ -234,9 +221,10 @@ impl TlsServer {
 fn config(
     certificates: &Arc<Certificates>,
     clients: Option<Arc<dyn ClientCertVerifier>>,
-) -> Result<ServerConfig, rustls::Error> {
+) -> io::Result<ServerConfig> {
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?;
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?;
     let builder = match clients {
         None => builder.with_no_client_auth(),
         Some(verifier) => builder.with_client_cert_verifier(verifier),

@@ -48,7 +48,7 @@ use super::socket::Socket;
 use super::stop::{Sleeper, StopSignal};
 use super::stream::{Aborted, RequestService};
 use super::timeouts::{FIRST_REQUEST, Timeouts};
-use crate::http::message::lines::{empty_lines, end_of_head};
+use crate::http::message::framing::{empty_lines, end_of_head};
 use crate::http::message::{
     BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Version,
 };

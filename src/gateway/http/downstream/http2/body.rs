@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::RecvStream;
@@ -12,6 +13,7 @@ use http::HeaderMap;
 
 use super::windows::{WAITING_WINDOW, Windows};
 use crate::http::http2::StreamGone;
+use crate::time::deadline::Deadline;
 
 /// Bytes that are read of a body before its client gets the large window.
 ///
@@ -202,4 +204,30 @@ pub(super) async fn taking_arrived<F: Future>(
         polled
     })
     .await
+}
+
+/// How long the rest of a body is dropped. As long as nginx waits for more of one over HTTP/1.
+const LINGER: Duration = Duration::from_secs(5);
+/// Maximum number of bytes of one body that are dropped.
+const MAX_LINGERED: usize = 64 * 1024 * 1024;
+
+/// Reads and drops the rest of a body, up to `LINGER` and `MAX_LINGERED`.
+///
+/// If that is not the whole body, h2 resets the stream with `NO_ERROR` when `body` is dropped.
+pub(super) async fn linger(body: &RefCell<Body>) {
+    let (mut lingered, mut ending) = (0, Deadline::default());
+    ending.start(LINGER);
+    poll_fn(|cx| {
+        while let Poll::Ready(read) = body.borrow_mut().poll_read(cx, usize::MAX, |_| {}) {
+            lingered += match read {
+                Ok(count @ 1..) => count,
+                Ok(0) | Err(_) => return Poll::Ready(()),
+            };
+            if lingered > MAX_LINGERED {
+                return Poll::Ready(());
+            }
+        }
+        ending.poll(cx)
+    })
+    .await;
 }

@@ -8,7 +8,6 @@
 
 mod body;
 mod keep_alive;
-mod linger;
 mod socket;
 mod stream;
 mod tunnel;
@@ -29,9 +28,9 @@ use http::{Method, Request};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
+use self::body::linger;
 use self::body::{Body, taking_arrived};
 use self::keep_alive::KeepAlive;
-use self::linger::linger;
 use self::socket::WindowedSocket;
 use self::stream::Http2Stream;
 use self::windows::{CONNECTION_WINDOW, STREAM_WINDOW, Windows};
