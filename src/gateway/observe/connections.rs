@@ -39,7 +39,6 @@ const UNKNOWN: usize = usize::MAX;
 static OPEN: Sharded<Mutex<Slab<Open>>> = Sharded::new();
 
 /// A connection that is served. Small, because there may be very many idle ones.
-#[derive(Debug)]
 struct Open {
     client: Option<IpAddr>,
     /// Requests that are not answered to their ends.
@@ -83,7 +82,6 @@ pub struct ConnectionCounts {
 }
 
 /// The place of one connection, until it is dropped.
-#[derive(Debug)]
 pub struct ConnectionPlace {
     state: Arc<State>,
     listed: Option<OpenConnection>,

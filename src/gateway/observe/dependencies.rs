@@ -18,6 +18,7 @@ use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::registry::LookupSpan;
 
+use super::log::priority;
 use super::throttle::Throttle;
 use crate::time::clock;
 
@@ -42,14 +43,18 @@ const SHORTAGE_PERIOD: NonZeroU64 = NonZeroU64::new(60).expect("a period");
 pub(super) struct ThrottledLibraries<F> {
     inner: F,
     format: Format,
+    /// Whether lines begin with their priority, as `sd-daemon(3)` has it: `<3>`. The journal takes it off, and can
+    /// show errors alone.
+    has_priority: bool,
     libraries: Libraries,
 }
 
 impl<F> ThrottledLibraries<F> {
-    pub(super) fn new(inner: F, format: Format) -> Self {
+    pub(super) fn new(inner: F, format: Format, has_priority: bool) -> Self {
         Self {
             inner,
             format,
+            has_priority,
             libraries: Libraries::default(),
         }
     }
@@ -68,7 +73,10 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let library = library(event.metadata().target());
+        let level = self.has_priority.then(|| *event.metadata().level());
+        let begin = level.map_or(String::new(), |level| format!("<{}>", priority(level)));
         if library.starts_with(OWN) {
+            to.write_str(&begin)?;
             return self.inner.format_event(context, to, event);
         }
         let shortage = shortage(library, event);
@@ -78,7 +86,7 @@ where
         else {
             return Ok(());
         };
-        let mut line = String::new();
+        let mut line = begin;
         self.inner
             .format_event(context, Writer::new(&mut line), event)?;
         if let Some(message) = shortage {
@@ -211,10 +219,10 @@ mod tests {
             Format::Json => lines
                 .json()
                 .flatten_event(true)
-                .map_event_format(|inner| ThrottledLibraries::new(inner, format))
+                .map_event_format(|inner| ThrottledLibraries::new(inner, format, false))
                 .boxed(),
             Format::Text => lines
-                .map_event_format(|inner| ThrottledLibraries::new(inner, format))
+                .map_event_format(|inner| ThrottledLibraries::new(inner, format, false))
                 .boxed(),
         };
         tracing::subscriber::with_default(registry().with(layer), show);

@@ -16,7 +16,6 @@ use crate::observe::summary::Summary;
 use crate::observe::throttle::Throttle;
 
 /// A request that waited, was rejected, or would have been in a dry run.
-#[derive(Debug)]
 pub struct Limiting<'r> {
     /// The zone.
     pub zone: &'r str,
@@ -31,7 +30,6 @@ pub struct Limiting<'r> {
 }
 
 /// The log events of one zone: at most one a second for rejections, and one for delays.
-#[derive(Debug)]
 pub struct Events {
     /// Peers of its limited requests that name clients.
     pub forwarders: Forwarders,
@@ -40,7 +38,6 @@ pub struct Events {
 }
 
 /// A rejected request, as its line describes it.
-#[derive(Debug)]
 struct Rejection {
     zone: String,
     key: String,
@@ -118,7 +115,6 @@ pub struct GateEvents {
 }
 
 /// A request that a gate rejected, as its line describes it.
-#[derive(Debug)]
 pub struct RejectionAtGate {
     /// The origin.
     pub origin: String,

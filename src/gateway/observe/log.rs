@@ -1,5 +1,7 @@
 //! The log of the process: its level, its form, and where its lines go.
 
+use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
@@ -15,14 +17,13 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
 use super::dependencies::{OWN, ThrottledLibraries};
-use super::journal::{self, WithPriority};
-use super::panics::log_panics;
 use super::stderr::Stderr;
+use super::throttle::Throttle;
+use crate::time::clock;
 
 /// The log of this process. Its level can change.
 ///
 /// When it is dropped, it waits for lines that are not written yet, but not for long.
-#[derive(Debug)]
 pub struct Logging {
     level: Handle<Targets, Registry>,
     stderr: Arc<Stderr>,
@@ -43,27 +44,21 @@ impl Logging {
             .with_ansi(false)
             // It would tell a failed write on standard error, which has failed.
             .log_internal_errors(false);
-        let written = match (log.format, journal::is_stderr()) {
+        let to_journal = is_journal();
+        let written = match (log.format, to_journal) {
             (Format::Text, false) => to_stderr
                 .fmt_fields(fields_as_text())
-                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format, to_journal))
                 .boxed(),
             (Format::Text, true) => to_stderr
                 .fmt_fields(fields_as_text())
                 .without_time()
-                .map_event_format(WithPriority)
-                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format, to_journal))
                 .boxed(),
-            (Format::Json, false) => to_stderr
+            (Format::Json, _) => to_stderr
                 .json()
                 .flatten_event(true)
-                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
-                .boxed(),
-            (Format::Json, true) => to_stderr
-                .json()
-                .flatten_event(true)
-                .map_event_format(WithPriority)
-                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format, to_journal))
                 .boxed(),
         };
         // Fails only if a log was started before in this process; then that log stays.
@@ -126,4 +121,52 @@ fn wanted(level: Level) -> Targets {
         .with_target(OWN, level)
         .with_target("actix_http", LevelFilter::OFF)
         .with_default(level.min(LevelFilter::WARN))
+}
+
+/// From now on panics are written to the log: at most one a second, as each request may cause one.
+pub(crate) fn log_panics() {
+    let throttle = Throttle::default();
+    std::panic::set_hook(Box::new(move |panic| {
+        let Some(hidden) = throttle.show(clock::now()) else {
+            return;
+        };
+        let location = panic.location().map(ToString::to_string);
+        let backtrace = Backtrace::capture();
+        let backtrace = (backtrace.status() == BacktraceStatus::Captured).then_some(backtrace);
+        tracing::error!(
+            panic = message(panic.payload()),
+            location = location.as_deref(),
+            backtrace = backtrace.map(tracing::field::display),
+            hidden,
+            "a task panicked: this is a bug in drip; please report it"
+        );
+    }));
+}
+
+/// The message of a panic.
+pub(crate) fn message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message")
+}
+
+/// Whether standard error is the journal: `JOURNAL_STREAM` names its device and inode.
+///
+/// A log that was sent elsewhere (`2>file`) keeps the variable, but not the stream.
+fn is_journal() -> bool {
+    let Some(journal) = std::env::var_os("JOURNAL_STREAM") else {
+        return false;
+    };
+    rustix::fs::fstat(std::io::stderr())
+        .is_ok_and(|stream| *journal == *format!("{}:{}", stream.st_dev, stream.st_ino))
+}
+
+/// The priority of `syslog(3)` for a level.
+pub(super) fn priority(level: tracing::Level) -> u8 {
+    match level {
+        tracing::Level::ERROR => 3,
+        tracing::Level::WARN => 4,
+        tracing::Level::INFO => 6,
+        _ => 7,
+    }
 }

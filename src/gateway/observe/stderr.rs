@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use config::Format;
 
-use super::backlog::{Backlog, Outcome, Waiting};
+use super::backlog::{self, Backlog, Outcome, Waiting};
 use super::escape::{in_json, in_lines};
 use super::metrics::count_dropped_stderr_line;
-use super::stream;
 
 /// Bytes that may wait. Further lines are dropped and counted.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -53,7 +52,6 @@ fn tell_lost() {
 /// Takes lines for standard error, and never waits.
 ///
 /// What is not printable is escaped: a message may quote a client, an origin or the store.
-#[derive(Debug)]
 pub(super) struct Stderr {
     backlog: Backlog,
     /// The format of the lines that are written.
@@ -67,7 +65,7 @@ impl Stderr {
     ///
     /// Returns an error if no thread can be started.
     pub(super) fn start(format: Format) -> io::Result<Self> {
-        let backlog = Backlog::new(&WAITING, stream::stderr()?)?;
+        let backlog = Backlog::new(&WAITING, backlog::stderr()?)?;
         Ok(Self { backlog, format })
     }
 

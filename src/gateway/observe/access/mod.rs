@@ -17,9 +17,8 @@ use limit::{Excess, Moment};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::backlog::{Backlog, Outcome, Waiting};
+use super::backlog::{Backlog, Outcome, Waiting, stdout};
 use super::key_names::KeyNames;
-use super::stream;
 use crate::observe::metrics::LimitStatus;
 
 pub(crate) use format::{json, text};
@@ -180,7 +179,7 @@ impl AccessLog {
         let log = &settings.log;
         let backlog = match &log.access {
             Access::Off => return Ok(None),
-            Access::Stdout => stream::stdout().and_then(|out| Backlog::new(&WAITING, out)),
+            Access::Stdout => stdout().and_then(|out| Backlog::new(&WAITING, out)),
             Access::File(path) => open_file(path).and_then(|file| Backlog::new(&WAITING, file)),
         };
         let backlog = backlog.map_err(|error| of_log(&error, settings));

@@ -103,11 +103,7 @@ impl Counts {
     /// The duration that a share `q` of the counted durations does not exceed.
     ///
     /// `q` is from 0 to 1. Returns `None` if nothing was counted.
-    #[allow(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss
-    )]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let wanted = ((self.total() as f64 * q).ceil() as u64).max(1);
         let mut seen = 0;

@@ -53,7 +53,6 @@ pub struct CollapseMetrics {
 }
 
 /// A request that waits for the answer of another one, counted until this is dropped.
-#[derive(Debug)]
 pub struct SharedWait<'a>(&'a CollapseMetrics);
 
 impl Drop for SharedWait<'_> {

@@ -71,10 +71,6 @@ impl DurationHistogram {
     }
 
     /// The sum of all durations, in seconds.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a sum of seconds needs no 64 bits"
-    )]
     pub fn seconds(&self) -> f64 {
         self.sum(|values| &values.nanos) as f64 / 1e9
     }

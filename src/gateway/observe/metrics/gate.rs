@@ -9,7 +9,7 @@ use super::count::Count;
 use super::durations::Durations;
 use super::label::{CountBy, labels};
 use super::registry::Registry;
-use super::store_result::StoreResult;
+use super::zone::StoreResult;
 
 labels! {
     /// Why an origin's gate rejected a request.

@@ -82,4 +82,4 @@ macro_rules! labels {
     };
 }
 
-pub(super) use labels;
+pub(crate) use labels;

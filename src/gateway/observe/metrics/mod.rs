@@ -4,54 +4,49 @@
 //! [`crate::status`] writes. What the process counts once goes through the crate `metrics`, whose
 //! names and help texts are here.
 
-mod actors;
 mod atomic_histogram;
-mod code_class;
 mod collapse;
-mod config;
 mod count;
 mod durations;
 mod gate;
-mod handshakes;
 mod label;
-mod limit_status;
-mod log;
+mod process;
 mod registry;
+
 mod room;
 mod route;
 mod server;
-mod shortages;
 #[cfg(feature = "otlp")]
 mod spans;
-mod store_result;
 mod zone;
 
 use ::metrics::{Unit, describe_counter, describe_gauge, gauge};
 
-#[cfg(test)]
-pub(crate) use actors::count_alone;
-pub use actors::{ActorKind, count_restart};
 pub use atomic_histogram::{AtomicHistogram, Counts};
-pub use code_class::CodeClass;
 pub use collapse::{CollapseMetrics, SharedOutcome, SharedWait};
-pub use config::ConfigMetrics;
 pub use count::{Count, Level, Sharded};
 pub use durations::{DurationHistogram, Durations};
 pub use gate::{BackoffReason, GateMetrics, GateRejected};
-pub use handshakes::{
+pub(crate) use label::labels;
+pub use label::{CountBy, Label};
+pub use process::ConfigMetrics;
+#[cfg(test)]
+pub(crate) use process::count_alone;
+pub use process::{ActorKind, count_restart};
+pub use process::{DESCRIPTOR_WAITS, DescriptorWait, LOCAL_PORT_WAITS, LocalPortWait};
+pub use process::{
     HandshakeFailure, count_handshake, count_handshake_failure, handshake_failures, handshakes,
 };
-pub use label::{CountBy, Label};
-pub use limit_status::LimitStatus;
-pub use log::{count_dropped_line, count_dropped_stderr_line};
+pub use process::{count_dropped_line, count_dropped_stderr_line};
 pub use registry::Registry;
 pub use room::{RoomMetrics, RoomRequest};
 pub use route::RouteMetrics;
+pub use server::CodeClass;
 pub use server::{Outcome, ServerMetrics};
-pub use shortages::{DESCRIPTOR_WAITS, DescriptorWait, LOCAL_PORT_WAITS, LocalPortWait};
 #[cfg(feature = "otlp")]
 pub use spans::dropped_spans;
-pub use store_result::StoreResult;
+pub use zone::LimitStatus;
+pub use zone::StoreResult;
 pub use zone::{PlanMetrics, Rejected, ZoneMetrics};
 
 /// The edges of every histogram, in seconds: from 100 µs to one minute.
@@ -101,7 +96,7 @@ pub fn describe() {
         ACTOR_RESTARTS,
         "Actors that panicked and started again, by kind."
     );
-    actors::show_restarts();
+    process::show_restarts();
     describe_counter!(
         LOG_DROPPED,
         "Lines of the access log that were not written: the disk was too slow, or failed."
@@ -110,7 +105,7 @@ pub fn describe() {
         STDERR_DROPPED,
         "Lines of the error log that were not written: standard error was not read, or failed."
     );
-    log::show_dropped();
+    process::show_dropped();
     describe_gauge!(BUILD, "1, with the version of this gateway.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

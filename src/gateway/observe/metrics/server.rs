@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
-use super::code_class::CodeClass;
 use super::durations::DurationHistogram;
 use super::label::{CountBy, labels};
 
@@ -71,5 +70,34 @@ impl ServerMetrics {
     pub fn failed(&self) -> u64 {
         let all: u64 = self.outcomes.iter().map(DurationHistogram::count).sum();
         all.saturating_sub(self.answered())
+    }
+}
+
+labels! {
+    /// Class of a response's status.
+    pub enum CodeClass {
+        /// 100 to 199.
+        Interim = "1xx",
+        /// 200 to 299.
+        Success = "2xx",
+        /// 300 to 399.
+        Redirection = "3xx",
+        /// 400 to 499.
+        ClientError = "4xx",
+        /// 500 and above.
+        ServerError = "5xx",
+    }
+}
+
+impl CodeClass {
+    /// The class of `status`.
+    pub fn of(status: u16) -> Self {
+        match status {
+            0..200 => Self::Interim,
+            200..300 => Self::Success,
+            300..400 => Self::Redirection,
+            400..500 => Self::ClientError,
+            500.. => Self::ServerError,
+        }
     }
 }

@@ -8,9 +8,7 @@ use limit::{Rate, Reason};
 use super::count::{Count, Level};
 use super::durations::{DurationHistogram, Durations};
 use super::label::{CountBy, labels};
-use super::limit_status::LimitStatus;
 use super::registry::Registry;
-use super::store_result::StoreResult;
 
 /// Requests of the keys of one plan of a zone.
 pub type PlanMetrics = CountBy<LimitStatus>;
@@ -122,5 +120,55 @@ impl ZoneMetrics {
     /// The rate shown, in requests a second; NaN without a rate.
     pub fn rate(&self) -> f64 {
         f64::from_bits(self.rate.load(Ordering::Relaxed))
+    }
+}
+
+labels! {
+    /// Result of a request at its limits.
+    ///
+    /// The values are those of nginx's `$limit_req_status`, [`LimitStatus::Cancelled`],
+    /// [`LimitStatus::RejectedElsewhere`] and [`LimitStatus::NoKey`].
+    pub enum LimitStatus {
+        /// It passed at once.
+        Passed = "passed",
+        /// It waited and had its turn.
+        Delayed = "delayed",
+        /// It was rejected.
+        Rejected = "rejected",
+        /// Dry run: it would have waited.
+        DelayedDryRun = "delayed_dry_run",
+        /// Dry run: it would have been rejected.
+        RejectedDryRun = "rejected_dry_run",
+        /// Its client left while it waited.
+        Cancelled = "cancelled",
+        /// Another zone or the origin's gate rejected it: its turn here was given back.
+        RejectedElsewhere = "rejected_elsewhere",
+        /// Its key is empty, so it is not limited.
+        NoKey = "no_key",
+    }
+}
+
+labels! {
+    /// Result of an operation in the store that gateways share.
+    pub enum StoreResult {
+        /// The store did it.
+        Ok = "ok",
+        /// No response arrived in time.
+        Late = "late",
+        /// There was no connection, or it broke.
+        Unreachable = "unreachable",
+        /// The store refused it.
+        Refused = "refused",
+        /// It was not tried, because the store was out.
+        Skipped = "skipped",
+        /// It was not needed: a lease decided.
+        Leased = "leased",
+    }
+}
+
+impl StoreResult {
+    /// Whether the store was asked.
+    pub fn is_tried(self) -> bool {
+        !matches!(self, Self::Skipped | Self::Leased)
     }
 }

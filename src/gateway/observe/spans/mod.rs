@@ -22,7 +22,6 @@ use crate::observe::metrics::LimitStatus;
 pub type Time = (Moment, Moment);
 
 /// A sampled request that has ended, as its spans tell of it.
-#[derive(Debug)]
 pub struct RequestSpans<'r> {
     /// The trace that it belongs to.
     pub trace: &'r Trace,
@@ -43,7 +42,6 @@ pub struct RequestSpans<'r> {
 }
 
 /// A request's time at its origin.
-#[derive(Debug)]
 pub struct OriginSpan<'r> {
     /// From its turn to the head of the response, or to giving up.
     pub time: Time,
@@ -56,8 +54,8 @@ pub struct OriginSpan<'r> {
 }
 
 /// Sends spans to a collector: not in this build.
-#[cfg(not(feature = "otlp"))]
 #[derive(Debug)]
+#[cfg(not(feature = "otlp"))]
 pub enum Spans {}
 
 #[cfg(not(feature = "otlp"))]

@@ -1,0 +1,178 @@
+//! What the process counts once: lost lines of logs, restarts, waits for resources, handshakes, and reloads of the file.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, OnceLock};
+
+use ::metrics::{Counter, Gauge, counter, gauge};
+
+use super::label::{CountBy, labels};
+use super::{
+    ACTOR_RESTARTS, LOG_DROPPED, RELOAD_SUCCESSFUL, RELOAD_TIME, RELOADS, RESTART_NEEDED,
+    STDERR_DROPPED,
+};
+use crate::time::clock;
+
+/// Counts a line of the access log that was not written.
+pub fn count_dropped_line() {
+    dropped().increment(1);
+}
+
+/// Counts a line of the log on standard error that was not written.
+pub fn count_dropped_stderr_line() {
+    // No handle is kept: a line may be dropped before there are metrics.
+    counter!(STDERR_DROPPED).increment(1);
+}
+
+/// Shows the series, also while they are zero.
+pub(super) fn show_dropped() {
+    dropped().increment(0);
+    counter!(STDERR_DROPPED).increment(0);
+}
+
+fn dropped() -> &'static Counter {
+    static DROPPED: OnceLock<Counter> = OnceLock::new();
+    DROPPED.get_or_init(|| counter!(LOG_DROPPED))
+}
+
+labels! {
+    /// The kinds of actors whose restarts are counted apart.
+    pub enum ActorKind {
+        /// A key's actor.
+        Key = "key",
+        /// A zone's supervisor on one worker.
+        Supervisor = "supervisor",
+    }
+}
+
+/// Counts an actor that panicked and starts again.
+pub fn count_restart(kind: ActorKind) {
+    counter!(ACTOR_RESTARTS, "kind" => kind.label()).increment(1);
+}
+
+/// Shows the series of all kinds, also while they are zero.
+pub(super) fn show_restarts() {
+    for kind in ActorKind::ALL {
+        counter!(ACTOR_RESTARTS, "kind" => kind.label()).absolute(0);
+    }
+}
+
+/// Held by tests in which supervisors panic: the count is that of the whole process.
+#[cfg(test)]
+pub(crate) fn count_alone() -> std::sync::MutexGuard<'static, ()> {
+    static COUNTED: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    COUNTED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+labels! {
+    /// Who waited for a file descriptor.
+    pub enum DescriptorWait {
+        /// A request, for its connection to an origin.
+        Origin = "origin",
+        /// The same for all of `connect_timeout`: it gets 503.
+        InVain = "in_vain",
+        /// A new client: a try to accept it failed.
+        Client = "client",
+    }
+}
+
+labels! {
+    /// Who waited for a local port.
+    pub enum LocalPortWait {
+        /// A request, for its connection to an origin.
+        Origin = "origin",
+        /// The same for all of `connect_timeout`: it gets 503.
+        InVain = "in_vain",
+    }
+}
+
+/// Waits for file descriptors so far.
+pub static DESCRIPTOR_WAITS: LazyLock<CountBy<DescriptorWait>> = LazyLock::new(CountBy::default);
+/// Waits for local ports so far.
+pub static LOCAL_PORT_WAITS: LazyLock<CountBy<LocalPortWait>> = LazyLock::new(CountBy::default);
+
+labels! {
+    /// Why a TLS handshake with a client failed.
+    pub enum HandshakeFailure {
+        /// The client says that the gateway's certificate has expired.
+        Expired = "expired",
+        /// The client does not trust the gateway's certificate for another reason.
+        Untrusted = "untrusted",
+        /// The client shows no certificate, and needs one.
+        NoCertificate = "no_certificate",
+        /// The client's certificate is refused.
+        ClientCertificate = "client_certificate",
+        /// The client and the gateway have no version, cipher or protocol in common.
+        Incompatible = "incompatible",
+        /// The server name that the client asks for is no DNS name.
+        ServerName = "server_name",
+        /// Any other: mostly clients that speak no TLS, and scans.
+        Other = "other",
+    }
+}
+
+static DONE: AtomicU64 = AtomicU64::new(0);
+static FAILED: LazyLock<CountBy<HandshakeFailure>> = LazyLock::new(CountBy::default);
+
+/// Counts a handshake that succeeded.
+pub fn count_handshake() {
+    DONE.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts a handshake that failed.
+pub fn count_handshake_failure(why: HandshakeFailure) {
+    FAILED.add(why, 1);
+}
+
+/// Number of handshakes so far that succeeded.
+pub fn handshakes() -> u64 {
+    DONE.load(Ordering::Relaxed)
+}
+
+/// Number of handshakes so far that failed, by reason.
+pub fn handshake_failures() -> &'static CountBy<HandshakeFailure> {
+    &FAILED
+}
+
+/// Metrics of the configuration file.
+pub struct ConfigMetrics {
+    succeeded: Counter,
+    failed: Counter,
+    successful: Gauge,
+    time: Gauge,
+    restart_needed: Gauge,
+}
+
+impl ConfigMetrics {
+    /// The metrics of this process's file.
+    pub fn of_this_process() -> Self {
+        Self {
+            succeeded: counter!(RELOADS, "result" => "success"),
+            failed: counter!(RELOADS, "result" => "failure"),
+            successful: gauge!(RELOAD_SUCCESSFUL),
+            time: gauge!(RELOAD_TIME),
+            restart_needed: gauge!(RESTART_NEEDED),
+        }
+    }
+
+    /// Records that the file was read when the process started.
+    pub fn loaded(&self) {
+        self.successful.set(1.0);
+        self.time.set(clock::wall().as_nanos() as f64 / 1e9);
+    }
+
+    /// Records that the changed file was read and is in force. `need_restart`: how many of its settings take effect only
+    /// after a restart.
+    pub fn reloaded(&self, need_restart: usize) {
+        self.succeeded.increment(1);
+        self.restart_needed.set(need_restart as f64);
+        self.loaded();
+    }
+
+    /// Records that the changed file has an error.
+    pub fn failed(&self) {
+        self.failed.increment(1);
+        self.successful.set(0.0);
+    }
+}
