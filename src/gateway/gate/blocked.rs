@@ -3,33 +3,23 @@ use std::time::Duration;
 
 use limit::{Gate, Moment};
 
-/// What a gate's first waiter waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockedBy {
-    /// Its slot in time.
-    Pace,
-    /// A free place at the origin.
-    InFlight,
-    /// The end of a pause that the origin asked for.
-    Pause,
-    /// The end of an outage: the origin cannot be reached.
-    Outage,
+use crate::observe::metrics::labels;
+
+labels! {
+    /// What a gate's first waiter waits for.
+    pub enum BlockedBy {
+        /// Its slot in time.
+        Pace = "pace",
+        /// A free place at the origin.
+        InFlight = "in_flight",
+        /// The end of a pause that the origin asked for.
+        Pause = "pause",
+        /// The end of an outage: the origin cannot be reached.
+        Outage = "outage",
+    }
 }
 
 impl BlockedBy {
-    /// All causes.
-    pub const ALL: [Self; 4] = [Self::Pace, Self::InFlight, Self::Pause, Self::Outage];
-
-    /// The value of the label `by`.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Pace => "pace",
-            Self::InFlight => "in_flight",
-            Self::Pause => "pause",
-            Self::Outage => "outage",
-        }
-    }
-
     /// What blocks the gate now; `None` if nothing waits.
     pub(super) fn of<K: Hash + Eq + Clone, W>(gate: &Gate<K, W>, now: Moment) -> Option<Self> {
         if gate.depth() == 0 {

@@ -6,7 +6,6 @@ use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::{Arc, MutexGuard};
 
-use config;
 use limit::{self, Claims, GridAnswer, Moment, Rate, Sharing, SlotCounts};
 
 use super::grid_link::{GridLink, SlotClaim};

@@ -5,9 +5,10 @@ use std::time::Duration;
 use limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 
 use super::store_key::StoreKey;
+use super::store_task::StoreTask;
 use crate::observe::metrics::{CountBy, StoreResult};
 use crate::store::{Claim, GRID_FORM, Pace, StoreClock};
-use crate::zone::{StoreHealth, StoreRefusal, store_result};
+use crate::zone::{StoreRefusal, store_result};
 
 /// What the log says of a refusal.
 const REFUSED: &str = "gate, which goes on alone with its part of the rate";
@@ -28,28 +29,20 @@ pub(super) struct GridLink {
     /// The grid.
     pub(super) key: StoreKey,
     clock: Rc<StoreClock>,
-    /// What tells this gateway from others.
-    gateway: [u8; 8],
     /// How long answers to claims take to arrive, most of them; zero before the first one.
     lead: Duration,
     claims: Arc<CountBy<StoreResult>>,
 }
 
 impl GridLink {
-    /// The way of the gate of this origin, from this thread. Does not connect.
-    pub(super) fn new(
-        store_health: &Arc<StoreHealth>,
-        origin: &str,
-        gateway: u64,
-        claims: Arc<CountBy<StoreResult>>,
-    ) -> Self {
-        let key = StoreKey::new(store_health, origin, format!("gate:{origin}.{GRID_FORM}"));
+    /// The way of a task, from its thread. Does not connect.
+    pub(super) fn new(task: &StoreTask) -> Self {
+        let key = StoreKey::new(task, "gate", GRID_FORM);
         Self {
             clock: key.link.clock(),
             key,
-            gateway: gateway.to_le_bytes(),
             lead: Duration::ZERO,
-            claims,
+            claims: task.claims(),
         }
     }
 
@@ -71,7 +64,7 @@ impl GridLink {
         })?;
         let claim = Claim {
             grid: &self.key.name,
-            gateway: self.gateway,
+            gateway: self.key.gateway,
             pace: &pace,
             slots: demand.slots,
             part: *part,

@@ -5,7 +5,6 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use config;
 use limit::{Ask, Backoff, BackoffExchange, LearnedReply, Moment};
 
 use super::store_key::{StoreKey, new_gateway};
@@ -71,11 +70,10 @@ pub(super) struct LearningLink {
 }
 
 impl LearningLink {
-    /// The way of the gate of this origin, from this thread. Does not connect.
-    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str) -> Self {
-        let name = format!("backoff:{origin}.{BACKOFF_FORM}");
+    /// The way of a task, from its thread. Does not connect.
+    pub(super) fn new(task: &StoreTask) -> Self {
         Self {
-            key: StoreKey::new(store_health, origin, name),
+            key: StoreKey::new(task, "backoff", BACKOFF_FORM),
         }
     }
 }

@@ -11,7 +11,6 @@ mod blocked;
 mod claims;
 mod grid_link;
 mod handover;
-mod key;
 mod learning;
 mod line;
 mod observer;
@@ -32,7 +31,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use config;
 use limit::{self, Backoff, Cost, Full, GatePosition, Moment, Onward, Release, Share, WaitLimits};
 use tokio::sync::watch;
 
@@ -45,7 +43,7 @@ use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
 pub use claims::GateSharing;
 pub use handover::SavedOriginGate;
-pub use key::KeyAtGate;
+pub use line::KeyAtGate;
 pub use line::{Line, Reserved};
 pub(crate) use outage::Begun;
 pub use outage::GateOutage;
@@ -85,7 +83,6 @@ struct Granted {
 }
 
 /// What becomes of a request at the gate.
-#[derive(Debug)]
 pub enum Admission {
     /// It goes on at once.
     Passed(Place),

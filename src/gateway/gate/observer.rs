@@ -59,7 +59,6 @@ pub(super) enum PlaceEnd {
 }
 
 /// What has been observed since the reading before.
-#[derive(Debug)]
 pub(crate) struct Observation {
     /// When each request was sent, and what happened to it.
     pub(crate) events: Vec<(Moment, AnswerEvent)>,

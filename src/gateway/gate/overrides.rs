@@ -3,7 +3,6 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use config;
 use limit::{GateLimits, Moment, Rate};
 
 /// Values in place of those of the file, until they expire.

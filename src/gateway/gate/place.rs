@@ -33,7 +33,6 @@ pub struct Place {
 }
 
 /// What is noted of a request as it leaves.
-#[derive(Debug)]
 pub(super) struct Left {
     /// The request as the back-off knows it.
     pub(super) sent: Option<Sent>,
@@ -51,7 +50,6 @@ pub(crate) struct Load {
 }
 
 /// What a request has come to, for the back-off.
-#[derive(Debug)]
 pub(super) struct Unreported {
     pub(super) sent: Sent,
     pub(super) time: OriginTime,

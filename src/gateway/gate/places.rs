@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-use config;
 use limit::{
     self, Borrower, Borrowing, Moment, PlaceNeeds, PoolCall, PoolCounts, PoolLimits, PoolReply,
 };

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use config;
 use limit::{Class, GateLimits, Moment, Rate};
 
 use super::OriginGate;

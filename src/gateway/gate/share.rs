@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use actix_rt::ArbiterHandle;
-use config;
 use limit::Moment;
 
 use super::OriginGate;
@@ -53,15 +52,13 @@ impl OriginGate {
 impl StoreTask {
     /// Calls until the gate is dropped, or another task calls for it.
     pub(crate) async fn run(self) {
-        let (store, origin, gateway) = (&self.store, &self.origin, self.gateway);
         match self.shared {
             Shared::Slots => {
-                let mut link = GridLink::new(store, origin, gateway, self.claims());
-                self.converse(&mut link).await;
+                self.converse(&mut GridLink::new(&self)).await;
             }
-            Shared::Backoff => self.converse(&mut LearningLink::new(store, origin)).await,
+            Shared::Backoff => self.converse(&mut LearningLink::new(&self)).await,
             Shared::Places => {
-                let mut link = PlacesLink::new(store, origin, gateway, self.claims());
+                let mut link = PlacesLink::new(&self);
                 self.converse(&mut link).await;
                 link.end(self.gate.upgrade()).await;
             }

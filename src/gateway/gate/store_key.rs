@@ -6,6 +6,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use limit::Moment;
 
+use super::store_task::StoreTask;
 use crate::observe::escape::cut_quoted;
 use crate::store::{Error, Link};
 use crate::time::clock;
@@ -21,6 +22,8 @@ pub(super) struct StoreKey {
     pub(super) origin: String,
     /// Its name in the store.
     pub(super) name: Vec<u8>,
+    /// What tells this gateway from others.
+    pub(super) gateway: [u8; 8],
     /// Why the last call was not answered, if the store is out.
     error: Option<Error>,
     /// When a refusal was last logged.
@@ -34,13 +37,15 @@ pub(super) fn new_gateway(origin: &str) -> u64 {
 }
 
 impl StoreKey {
-    /// The key of this name, from this thread. Does not connect.
-    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str, name: String) -> Self {
+    /// The key of this kind and form that a task calls, from its thread. Does not connect.
+    pub(super) fn new(task: &StoreTask, kind: &str, form: u8) -> Self {
+        let (store_health, origin) = (&task.store, &task.origin);
         Self {
             store_health: Arc::clone(store_health),
             link: Link::here(store_health),
-            origin: origin.to_owned(),
-            name: name.into_bytes(),
+            origin: origin.clone(),
+            name: format!("{kind}:{origin}.{form}").into_bytes(),
+            gateway: task.gateway.to_le_bytes(),
             error: None,
             refused: None,
         }

@@ -6,7 +6,6 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, MutexGuard, Weak};
 
-use config;
 use futures_util::FutureExt;
 use limit::Moment;
 use tokio::sync::Notify;

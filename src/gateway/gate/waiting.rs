@@ -31,7 +31,6 @@ pub struct Waiting {
 }
 
 /// Why a request that waited does not get its turn.
-#[derive(Debug)]
 pub enum NoTurn {
     /// It met a bound.
     Rejected(GateRejection),

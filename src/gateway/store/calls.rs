@@ -18,18 +18,18 @@ const MAX_ENTRIES: usize = 1024;
 ///
 /// A key is in one call once, however many operations there are for it.
 pub(super) struct Calls<'a> {
-    calls: Vec<Call<'a>>,
-    /// For each operation, in order.
-    places: Vec<Place>,
+    pub(super) calls: Vec<Call<'a>>,
+    /// Where each operation is, in order.
+    pub(super) places: Vec<Place>,
 }
 
 /// Operations of the same kind on keys of the same algorithm and rate.
 pub(super) struct Call<'a> {
-    asked: ScriptCommand,
-    algorithm: Algorithm,
+    pub(super) asked: ScriptCommand,
+    pub(super) algorithm: Algorithm,
     pace: &'a Pace,
     at: Option<Moment>,
-    keys: Vec<&'a [u8]>,
+    pub(super) keys: Vec<&'a [u8]>,
     /// For each key.
     entries: Vec<SmallVec<[(u32, Entry); 1]>>,
 }
@@ -67,15 +67,6 @@ impl<'a> Calls<'a> {
             this.places.push(place);
         }
         this
-    }
-
-    pub(super) fn calls(&self) -> &[Call<'a>] {
-        &self.calls
-    }
-
-    /// Where each operation is, in order.
-    pub(super) fn places(&self) -> &[Place] {
-        &self.places
     }
 
     fn add(
@@ -152,18 +143,6 @@ impl<'a> Call<'a> {
         Some((index + 1, 0))
     }
 
-    pub(super) fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
-
-    pub(super) fn asked(&self) -> ScriptCommand {
-        self.asked
-    }
-
-    pub(super) fn keys(&self) -> &[&'a [u8]] {
-        &self.keys
-    }
-
     /// How many entries each key has.
     pub(super) fn entries(&self) -> impl Iterator<Item = usize> {
         self.entries.iter().map(SmallVec::len)
@@ -231,20 +210,20 @@ mod tests {
                 })
                 .collect();
             let calls = Calls::of(ScriptCommand::Join, joins.iter().map(Operation::from), most_keys);
-            prop_assert_eq!(calls.places().len(), joins.len());
-            for call in calls.calls() {
-                let mut keys = call.keys().to_vec();
+            prop_assert_eq!(calls.places.len(), joins.len());
+            for call in &calls.calls {
+                let mut keys = call.keys.clone();
                 prop_assert!(keys.len() <= most_keys);
                 keys.sort_unstable();
                 keys.dedup();
-                prop_assert_eq!(keys.len(), call.keys().len());
+                prop_assert_eq!(keys.len(), call.keys.len());
             }
             for key in KEYS {
-                let own = joins.iter().zip(calls.places()).filter(|(join, _)| join.key == key);
+                let own = joins.iter().zip(&calls.places).filter(|(join, _)| join.key == key);
                 let mut last = None;
                 for (join, place) in own {
-                    let call = &calls.calls()[place.call];
-                    prop_assert_eq!(call.keys()[place.key], key);
+                    let call = &calls.calls[place.call];
+                    prop_assert_eq!(call.keys[place.key], key);
                     prop_assert!(call.is_for(&join.into()));
                     let (count, entry) = call.entries[place.key][place.entry];
                     prop_assert_eq!(entry, Operation::from(join).entry);

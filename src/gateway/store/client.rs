@@ -340,11 +340,11 @@ impl Store {
             calls = calls_of(self.most_keys.get());
             replies = self.run_calls(&calls).await;
         }
-        let read = replies.into_iter().zip(calls.calls());
+        let read = replies.into_iter().zip(&calls.calls);
         let read: Vec<Result<Reply, Error>> = read
             .map(|(reply, call)| self.read(&reply?, |packed| Reply::read(call, packed)))
             .collect();
-        let placed = operations.iter().zip(calls.places());
+        let placed = operations.iter().zip(&calls.places);
         placed
             .map(|(operation, place)| {
                 let reply = read.get(place.call).ok_or(Error::InvalidReply)?;
@@ -357,10 +357,10 @@ impl Store {
     }
 
     async fn run_calls(&self, calls: &Calls<'_>) -> Vec<Result<Value, Error>> {
-        let calls = calls.calls();
+        let calls = &calls.calls;
         let command = |index: usize, sent: Option<&_>| {
             let call = &calls[index];
-            let (script, keys) = (Script::of(call.algorithm()), call.keys().iter());
+            let (script, keys) = (Script::of(call.algorithm), call.keys.iter());
             script::command(script, keys, &call.packed(), &self.prefix, sent)
         };
         self.run(calls.len(), command).await

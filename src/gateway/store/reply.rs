@@ -42,9 +42,9 @@ impl Reply {
     pub(super) fn read(call: &Call<'_>, packed: &[u8]) -> Option<Self> {
         let mut rest = Packed(packed);
         let now = rest.moment()?;
-        let mut keys = Vec::with_capacity(call.keys().len());
+        let mut keys = Vec::with_capacity(call.keys.len());
         for entries in call.entries() {
-            keys.push(rest.key(call.asked(), entries)?);
+            keys.push(rest.key(call.asked, entries)?);
         }
         rest.0.is_empty().then_some(Self { now, keys })
     }
@@ -147,12 +147,12 @@ mod tests {
             let joins = [join];
             let joins = joins.iter().map(Operation::from);
             let calls = Calls::of(ScriptCommand::Join, joins, 1);
-            let _read = Reply::read(&calls.calls()[0], &packed);
+            let _read = Reply::read(&calls.calls[0], &packed);
             // A reply that says little, with what follows at random.
             let mut told = 1e15_f64.to_le_bytes().to_vec();
             told.push(1);
             told.extend(packed);
-            let _read = Reply::read(&calls.calls()[0], &told);
+            let _read = Reply::read(&calls.calls[0], &told);
         }
     }
 }

@@ -265,7 +265,6 @@ impl RoomReply {
 }
 
 /// In milliseconds: numbers that the script writes have 14 digits.
-#[expect(clippy::cast_precision_loss, reason = "a millisecond is enough")]
 fn millis(moment: Moment) -> f64 {
     (moment.as_nanos() / 1_000_000) as f64
 }

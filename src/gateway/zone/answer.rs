@@ -64,7 +64,7 @@ pub enum Answer {
     /// The key is unknown, and the zone takes no more new keys now: the request is to join the
     /// bucket of [`NEW_KEYS`].
     OneTooMany(Join),
-    /// The answer to an [`AskPlace`](super::pending::AskPlace) that does not wait: no place is free.
+    /// The answer to an [`AskPlace`](super::join::AskPlace) that does not wait: no place is free.
     NoPlace,
 }
 

@@ -4,8 +4,10 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use limit::{Limit, Moment, Onward, Ticket};
+use limit::{Limit, Moment, Onward, Rate, SavedAccount, Ticket, ToCome};
+use tokio::sync::oneshot;
 
+use super::answer::Answer;
 use super::arrivals::Arrival;
 
 /// A client's key: the bytes that the zone's key template makes of a request.
@@ -84,4 +86,54 @@ pub fn next_ticket() -> Ticket {
         static NEXT: Cell<u64> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed) << 48);
     }
     Ticket(NEXT.replace(NEXT.get() + 1))
+}
+
+/// A join on its way to an actor. It is answered exactly once, unless the caller has gone before.
+pub(super) struct PendingJoin {
+    pub(super) join: Join,
+    pub(super) reply: oneshot::Sender<Answer>,
+}
+
+/// Asks for a place for a request that has its turn. Answered exactly once, unless the caller has
+/// gone before.
+pub(super) struct AskPlace {
+    /// The ticket of the join.
+    pub(super) ticket: Ticket,
+    /// The route's limit.
+    pub(super) limit: Limit,
+    /// When it joined. Whoever joined first has the next place.
+    pub(super) joined: Moment,
+    /// Whether it waits until a place is free.
+    pub(super) waits: bool,
+    pub(super) reply: oneshot::Sender<Answer>,
+}
+
+impl Join {
+    /// Makes it pending. Its answer comes to the receiver.
+    pub(super) fn pending(self) -> (PendingJoin, oneshot::Receiver<Answer>) {
+        let (reply, answer) = oneshot::channel();
+        (PendingJoin { join: self, reply }, answer)
+    }
+}
+
+/// What a zone keeps of a key when its process ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedKey {
+    /// The key's bytes.
+    pub key: Key,
+    /// The rate under which it was charged.
+    pub rate: Rate,
+    /// What it was charged; `None` if that has drained, and only that the key is known matters.
+    pub account: Option<SavedAccount>,
+}
+
+/// A request that waits for its turn when its process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnToCome {
+    /// The same in each zone in which the request waits.
+    pub ticket: Ticket,
+    /// Where it goes on to.
+    pub onward: Onward,
+    /// When its turn comes, and what it counts for.
+    pub to_come: ToCome,
 }

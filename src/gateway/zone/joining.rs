@@ -14,7 +14,6 @@ use super::turn::{Turn, bucket_key, give_back};
 use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 
 /// A request that has asked one zone for a turn.
-#[derive(Debug)]
 pub enum Joined<'z> {
     /// It has its turn.
     Turn(Turn<'z>),

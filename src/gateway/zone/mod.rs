@@ -27,9 +27,7 @@ mod join;
 mod joining;
 mod key;
 mod overrides;
-mod pending;
 mod restart;
-mod saved_key;
 mod shards;
 mod snapshot;
 mod stats;
@@ -38,7 +36,6 @@ mod store_link;
 mod supervisor;
 #[cfg(test)]
 mod tests;
-mod together;
 mod turn;
 
 pub use crate::store::{SharedBy, StoreHealth, StoreRefusal, store_result};
@@ -47,11 +44,11 @@ pub use arrivals::{Arrival, Arrivals};
 pub use handle::Zone;
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
 pub use join::{Join, Key, NEW_KEYS, Waiters, next_ticket};
+pub use join::{SavedKey, TurnToCome};
 pub use joining::{Joined, Joining};
 pub use overrides::{MAX_KEYS, Override, Overrides};
-pub use saved_key::{SavedKey, TurnToCome};
 pub use stats::{KeyState, Order, PlacesElsewhere, Top, ZoneStats};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
-pub use together::take_places;
+pub use turn::take_places;
 pub use turn::{OccupiedPlace, Turn, UsedTurn};

@@ -13,8 +13,8 @@ use actix_rt::ArbiterHandle;
 use limit::Moment;
 use tokio::time::{Sleep, sleep};
 
+use crate::observe::log::message;
 use crate::observe::metrics::{ActorKind, count_restart};
-use crate::observe::panics::message;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 

@@ -230,7 +230,6 @@ fn count_change(total: &Cell<usize>, shown: &Level, before: usize, after: usize)
 /// What one actor publishes to its supervisor.
 ///
 /// It is enough to park the actor, list it or skip it without asking it.
-#[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) key: Key,
     /// Number of messages sent to the actor that it has not handled yet.

@@ -46,7 +46,6 @@ pub enum Order {
 }
 
 /// Collects the first `limit` keys by an order, from the keys that it is shown.
-#[derive(Debug)]
 pub struct Top {
     order: Order,
     limit: usize,

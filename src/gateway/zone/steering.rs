@@ -1,7 +1,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use config;
 use limit::Rate;
 
 use super::overrides::Overrides;
@@ -11,14 +10,12 @@ use super::store_link::Sharing;
 ///
 /// Settings come with a reload, and overrides from the admin port. Each change of one holds the
 /// lock until the supervisors are told, so that they never go back to what was before.
-#[derive(Debug)]
 pub(super) struct Steering {
     told: Mutex<CurrentNumbers>,
     /// Whether an override says something about the dry run. Every request reads this.
     has_dry_run: AtomicBool,
 }
 
-#[derive(Debug)]
 pub(super) struct CurrentNumbers {
     pub(super) settings: config::Zone,
     pub(super) sharing: Option<Sharing>,

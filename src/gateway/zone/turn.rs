@@ -1,11 +1,10 @@
 //! The right to go on that a zone grants, and what of it can still change.
 
 use limit::{Cost, Limit, Ticket};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::answer::{Answer, Charge, Grant, Rejection};
-use super::join::{Key, NEW_KEYS};
-use super::pending::AskPlace;
+use super::join::{AskPlace, Key, NEW_KEYS};
 use super::shards::Shards;
 use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 
@@ -194,7 +193,6 @@ impl Drop for Turn<'_> {
 }
 
 /// A request's place among the running ones of its key, until this is dropped.
-#[derive(Debug)]
 pub struct OccupiedPlace<'z> {
     shards: &'z Shards,
     key: Key,
@@ -225,4 +223,68 @@ pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
 /// Frees a place. `stays`: the request still needs it, but waits for one of another key first.
 fn free(shards: &Shards, key: &Key, ticket: Ticket, stays: bool) {
     shards.send(key, move |zone, key| zone.free_place(key, ticket, stays));
+}
+
+/// Attempts in vain after which a request may [keep](KEEPING) the places that it gets.
+const PATIENCE: usize = 8;
+
+/// The right to keep places while waiting for others. One request of the process has it at a time.
+///
+/// Without it, a request might never find all its places free at one instant. All other requests
+/// hold no places while they wait, so there is no deadlock within a process. Each gateway that
+/// shares the zones has such a request, and all of them take places in the same order.
+static KEEPING: Semaphore = Semaphore::const_new(1);
+
+/// Takes the places of a request that has these turns, under these limits.
+///
+/// Returns the turns with their places. The order of the zones is the same for all requests.
+///
+/// The request waits in the line of one zone at a time, in the order of its arrival. Once it has a
+/// place there, it looks whether places in the other zones are free. If one is missing, it gives
+/// back all its places, and waits in the line of that zone.
+///
+/// # Errors
+///
+/// A zone rejects the request. Returns the rejection and the index of its limit. All turns are
+/// given back then.
+pub async fn take_places<'z>(
+    mut turns: Vec<Turn<'z>>,
+    limits: &[Limit],
+) -> Result<Vec<Turn<'z>>, (usize, Rejection)> {
+    match take_all(&mut turns, limits).await {
+        Ok(()) => Ok(turns),
+        Err((index, rejection)) => {
+            turns.remove(index).withdraw();
+            turns.into_iter().for_each(Turn::reject_elsewhere);
+            Err((index, rejection))
+        }
+    }
+}
+
+async fn take_all(turns: &mut [Turn<'_>], limits: &[Limit]) -> Result<(), (usize, Rejection)> {
+    let (mut in_vain, mut first) = (0, 0);
+    loop {
+        let may_keep = in_vain >= PATIENCE;
+        let keeping = may_keep.then(|| KEEPING.try_acquire().ok()).flatten();
+        let mut order: Vec<usize> = (0..turns.len()).collect();
+        if keeping.is_none() {
+            order[..=first].rotate_right(1);
+        }
+        let mut taken = 0;
+        for index in &order {
+            let waits = taken == 0 || keeping.is_some();
+            let has_place = turns[*index].ask_place(limits[*index], waits).await;
+            if !has_place.map_err(|rejection| (*index, rejection))? {
+                break;
+            }
+            taken += 1;
+        }
+        if taken == order.len() {
+            return Ok(());
+        }
+        for index in &order[..taken] {
+            turns[*index].put_place_back();
+        }
+        (in_vain, first) = (in_vain + 1, order[taken]);
+    }
 }

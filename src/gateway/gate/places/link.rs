@@ -3,10 +3,11 @@ use std::sync::Arc;
 use limit::{PoolCall, PoolReply};
 
 use super::super::store_key::StoreKey;
+use super::super::store_task::StoreTask;
 use super::{OriginGate, PoolTerms};
 use crate::observe::metrics::{CountBy, StoreResult};
 use crate::store::{PLACES_FORM, PlacesCall};
-use crate::zone::{StoreHealth, StoreRefusal, store_result};
+use crate::zone::{StoreRefusal, store_result};
 
 /// A gate's way to the pool of places that gateways share before its origin.
 ///
@@ -14,26 +15,17 @@ use crate::zone::{StoreHealth, StoreRefusal, store_result};
 pub(in crate::gate) struct PlacesLink {
     /// The pool.
     pub(super) key: StoreKey,
-    /// What tells this gateway from others.
-    gateway: [u8; 8],
     calls: Arc<CountBy<StoreResult>>,
     /// What the pool was told last.
     last: Option<(PoolCall, PoolTerms)>,
 }
 
 impl PlacesLink {
-    /// The way of the gate of this origin, from this thread. Does not connect.
-    pub(in crate::gate) fn new(
-        store_health: &Arc<StoreHealth>,
-        origin: &str,
-        gateway: u64,
-        calls: Arc<CountBy<StoreResult>>,
-    ) -> Self {
-        let name = format!("places:{origin}.{PLACES_FORM}");
+    /// The way of a task, from its thread. Does not connect.
+    pub(in crate::gate) fn new(task: &StoreTask) -> Self {
         Self {
-            key: StoreKey::new(store_health, origin, name),
-            gateway: gateway.to_le_bytes(),
-            calls,
+            key: StoreKey::new(task, "places", PLACES_FORM),
+            calls: task.claims(),
             last: None,
         }
     }
@@ -52,7 +44,7 @@ impl PlacesLink {
         self.key.begin();
         let call = PlacesCall {
             pool: &self.key.name,
-            gateway: self.gateway,
+            gateway: self.key.gateway,
             most: (terms.limits.most, terms.since),
             orphan: terms.limits.orphan,
             call: *call,

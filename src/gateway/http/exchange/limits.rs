@@ -2,7 +2,6 @@
 
 mod pending;
 mod several;
-mod trial;
 mod turns;
 mod verdict;
 mod wait;

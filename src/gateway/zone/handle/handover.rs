@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Zone;
 use super::queries::MIN_PAUSE;
 use crate::time::clock;
-use crate::zone::saved_key::{SavedKey, TurnToCome};
+use crate::zone::join::{SavedKey, TurnToCome};
 use crate::zone::supervisor::ZoneSupervisor;
 
 impl Zone {

@@ -11,7 +11,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_rt::ArbiterHandle;
-use config;
 use limit::{Moment, NewKeyBudget};
 use tokio::sync::oneshot;
 
@@ -31,7 +30,6 @@ use crate::time::clock;
 use crate::time::pacer::Pacer;
 
 /// A handle to a zone's supervisors, usable from any thread.
-#[derive(Debug)]
 pub struct Zone {
     name: Arc<str>,
     settings: config::Zone,

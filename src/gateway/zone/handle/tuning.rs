@@ -1,7 +1,6 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use config;
 use limit::NewKeyBudget;
 
 use crate::zone::arrivals;

@@ -9,10 +9,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::KeyActor;
 use super::queue::KeyQueue;
-use super::waiter::Waiter;
+use super::queue::Waiter;
 use crate::zone::answer::{Answer, Charge};
+use crate::zone::join::TurnToCome;
 use crate::zone::join::{Join, Waiters};
-use crate::zone::saved_key::TurnToCome;
 use crate::zone::store_link::{Bill, Decision, NoReply};
 
 /// A message to a key's actor: what it does at its present moment.

@@ -7,7 +7,6 @@ mod queue;
 mod shared_places;
 mod shared_queue;
 mod store_reply;
-mod waiter;
 
 use std::rc::Rc;
 
@@ -17,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Rejection};
 use super::join::Key;
-use super::pending::PendingJoin;
+use super::join::PendingJoin;
 use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
 use crate::observe::metrics::{ActorKind, Rejected};
@@ -26,9 +25,9 @@ pub(super) use handlers::{End, KeyCall};
 use pause::Pause;
 use places::DueWaiter;
 use queue::KeyQueue;
+use queue::{Waiter, WaitsFor};
 use shared_places::SharedPlaces;
 use shared_queue::SharedQueue;
-use waiter::{Waiter, WaitsFor};
 
 /// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
 pub(super) struct KeyActor {
@@ -119,7 +118,7 @@ impl KeyActor {
                 self.grant(waiter, Charge::Own(charge), waits, now);
             }
             _ => {
-                self.pass(waiter, Charge::Own(charge), until, now);
+                self.pass(waiter.charged(Charge::Own(charge)), until, now);
                 self.ensure_alarm_for_places(ctx);
             }
         }
@@ -143,7 +142,7 @@ impl KeyActor {
         }) = self.queue.take_due(now)
         {
             self.shard.metrics.lateness.record(now.since(due));
-            self.pass(waiter, charge, Some(due), now);
+            self.pass(waiter.charged(charge), Some(due), now);
         }
         self.release_paused(now);
         self.drain_places(now);

@@ -7,7 +7,8 @@ use limit::{Limit, Moment, StoppableClock, Ticket};
 
 use super::super::answer::{Charge, Rejection};
 use super::KeyActor;
-use super::waiter::Waiter;
+use super::places::DueWaiter;
+use super::queue::Waiter;
 
 /// Whether a key is paused, and who would go on at once if it were not.
 #[derive(Default)]
@@ -16,14 +17,7 @@ pub(super) struct Pause {
     /// When it ends, by the real clock.
     until: Moment,
     /// Requests that have their turn, in their order.
-    paused: Vec<Paused>,
-}
-
-/// A request that goes on when the pause ends.
-struct Paused {
-    waiter: Waiter,
-    charge: Charge,
-    due: Option<Moment>,
+    paused: Vec<(DueWaiter, Option<Moment>)>,
 }
 
 impl Pause {
@@ -59,7 +53,7 @@ impl Pause {
     pub(super) fn paused(&self) -> impl Iterator<Item = (Moment, &Waiter)> {
         self.paused
             .iter()
-            .map(|paused| (Moment::default(), &paused.waiter))
+            .map(|(paused, _)| (Moment::default(), &paused.waiter))
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -68,14 +62,14 @@ impl Pause {
 
     /// When the first of those who are held joined.
     pub(super) fn oldest(&self) -> Option<Moment> {
-        self.paused.first().map(|paused| paused.waiter.since)
+        self.paused.first().map(|(paused, _)| paused.waiter.since)
     }
 
     /// Removes and returns all who are held.
     pub(super) fn reject_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
         std::mem::take(&mut self.paused)
             .into_iter()
-            .map(|paused| paused.waiter)
+            .map(|(paused, _)| paused.waiter)
     }
 
     /// Removes a request that leaves. Returns what it was charged.
@@ -83,29 +77,18 @@ impl Pause {
         let index = self
             .paused
             .iter()
-            .position(|it| it.waiter.ticket == ticket)?;
-        Some(self.paused.remove(index).charge)
+            .position(|(it, _)| it.waiter.ticket == ticket)?;
+        Some(self.paused.remove(index).0.charge)
     }
 }
 
 impl KeyActor {
     /// Lets a request whose time has come go on, unless the key is paused.
-    pub(super) fn pass(
-        &mut self,
-        waiter: Waiter,
-        charge: Charge,
-        due: Option<Moment>,
-        now: Moment,
-    ) {
+    pub(super) fn pass(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
         if self.pause.clock.is_stopped() {
-            let paused = Paused {
-                waiter,
-                charge,
-                due,
-            };
-            return self.pause.paused.push(paused);
+            return self.pause.paused.push((request, due));
         }
-        self.pass_or_wait(waiter, charge, due, now);
+        self.pass_or_wait(request, due, now);
     }
 
     /// Lets those go on who were held. Those who had to wait before come first.
@@ -113,14 +96,9 @@ impl KeyActor {
         if self.pause.depth() == 0 || self.pause.clock.is_stopped() {
             return;
         }
-        for Paused {
-            waiter,
-            charge,
-            due,
-        } in std::mem::take(&mut self.pause.paused)
-        {
+        for (request, due) in std::mem::take(&mut self.pause.paused) {
             // It has waited for the end of the pause.
-            self.pass_or_wait(waiter, charge, due.or(Some(now)), now);
+            self.pass_or_wait(request, due.or(Some(now)), now);
         }
     }
 

@@ -7,9 +7,9 @@ use limit::{Account, Excess, Limit, Moment, Reason, Refusal, Terms, Ticket, Verd
 
 use super::super::answer::{Answer, Charge, Outlook, RETRY_SOON};
 use super::KeyActor;
-use super::waiter::{Waiter, WaitsFor};
+use super::queue::{Waiter, WaitsFor};
 use crate::zone::Rejection;
-use crate::zone::pending::AskPlace;
+use crate::zone::join::AskPlace;
 
 /// A request whose time has come, but that must wait until fewer of its key run.
 pub(super) struct DueWaiter {
@@ -19,14 +19,9 @@ pub(super) struct DueWaiter {
 
 impl KeyActor {
     /// Lets a request whose time has come go on, or wait for a place.
-    pub(super) fn pass_or_wait(
-        &mut self,
-        waiter: Waiter,
-        charge: Charge,
-        due: Option<Moment>,
-        now: Moment,
-    ) {
-        let limit = waiter.limit;
+    pub(super) fn pass_or_wait(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
+        let DueWaiter { waiter, charge } = &request;
+        let (limit, since) = (waiter.limit, waiter.since);
         if let Some(in_flight) = limit.in_flight
             && !self.has_place(in_flight)
         {
@@ -35,19 +30,17 @@ impl KeyActor {
                 in_flight,
                 max_wait,
             };
-            let joined = match (waiter.waits_for, charge) {
-                (WaitsFor::Place { joined, .. }, _) => joined,
+            let joined = match (&waiter.waits_for, charge) {
+                (WaitsFor::Place { joined, .. }, _) => *joined,
                 (_, Charge::Own(charge)) => charge.at(),
-                _ => waiter.since,
+                _ => since,
             };
-            let ticket = waiter.ticket;
-            let waiter = DueWaiter { waiter, charge };
-            return self.places.wait(terms, ticket, joined, waiter);
+            return self.places.wait(terms, waiter.ticket, joined, request);
         }
         if due.is_some() {
-            self.waited(waiter.since);
+            self.waited(since);
         }
-        self.grant(waiter, charge, due, now);
+        self.grant(request.waiter, request.charge, due, now);
     }
 
     /// Lets those go on who have a place now, and rejects those who have waited too long for one.
@@ -157,7 +150,7 @@ impl KeyActor {
             _ if self.depth() >= most(limit.ceiling(self.queue.rate())) => {
                 self.refuse_place(waiter, Charge::Nothing, false, now);
             }
-            _ if waits => self.pass(waiter, Charge::Nothing, None, now),
+            _ if waits => self.pass(waiter.charged(Charge::Nothing), None, now),
             _ => self.has_no_place(waiter),
         }
         self.ensure_alarm_for_places(ctx);

@@ -17,7 +17,7 @@ use super::super::store_link::{NoReply, StoreLink};
 use super::KeyActor;
 use super::places::{DueWaiter, most};
 use super::queue::KeyQueue;
-use super::waiter::{Waiter, WaitsFor};
+use super::queue::{Waiter, WaitsFor};
 use crate::time::pacer::Pacer;
 use crate::zone::Rejection;
 
@@ -111,9 +111,9 @@ impl KeyActor {
         let shared = self.share_places(in_flight, ctx);
         if let WaitsFor::Place { at_once: true, .. } = waiter.waits_for {
             shared.unjudged.push((waiter.ticket, None));
-            self.pass(waiter, Charge::Nothing, None, now);
+            self.pass(waiter.charged(Charge::Nothing), None, now);
         } else {
-            self.pass_or_judge(waiter, Charge::Nothing, None, now);
+            self.pass_or_judge(waiter.charged(Charge::Nothing), None, now);
         }
     }
 
@@ -154,32 +154,22 @@ impl KeyActor {
     }
 
     /// Lets a request go on that need not wait for its time, or wait for a place.
-    pub(super) fn pass_or_judge(
-        &mut self,
-        waiter: Waiter,
-        charge: Charge,
-        due: Option<Moment>,
-        now: Moment,
-    ) {
-        let is_full = self.depth() >= self.ceiling(waiter.limit);
-        if self.lacks_place(waiter.limit)
+    pub(super) fn pass_or_judge(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
+        let (limit, ticket) = (request.waiter.limit, request.waiter.ticket);
+        let is_full = self.depth() >= self.ceiling(limit);
+        if self.lacks_place(limit)
             && is_full
             && !self.pause.clock.is_stopped()
             && let Some(shared) = &mut self.shared_places
         {
-            shared.unjudged.push((waiter.ticket, None));
+            shared.unjudged.push((ticket, None));
         }
-        self.pass(waiter, charge, due, now);
+        self.pass(request, due, now);
     }
 
     /// Lets a request pass in a dry run, and says what would have happened to it.
-    pub(super) fn pass_in_dry_run(
-        &mut self,
-        waiter: Waiter,
-        charge: Charge,
-        due: Option<Moment>,
-        now: Moment,
-    ) {
+    pub(super) fn pass_in_dry_run(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
+        let DueWaiter { waiter, charge } = request;
         let (limit, lacks) = (waiter.limit, self.lacks_place(waiter.limit));
         let in_flight = limit.in_flight.map_or(usize::MAX, most);
         let running = self.places.running() + self.running_elsewhere();
@@ -215,7 +205,7 @@ impl KeyActor {
             } else if self.depth() >= self.ceiling(waiter.limit) {
                 self.refuse_place(waiter, charge, false, now);
             } else {
-                self.pass(waiter, charge, None, now);
+                self.pass(waiter.charged(charge), None, now);
             }
         }
     }

@@ -11,7 +11,7 @@ use limit::{
 use super::super::answer::Charge;
 use super::super::join::Key;
 use super::super::store_link::{Bill, Decision, InForce, StoreLink};
-use super::waiter::Waiter;
+use super::queue::Waiter;
 use crate::store;
 
 /// The local state of a key that is kept in the store, and its waiters at this gateway.
@@ -316,7 +316,6 @@ fn charged(charge: &Charge) -> u64 {
 }
 
 /// Time in which one request leaks, in seconds.
-#[allow(clippy::cast_precision_loss)]
 fn interval(rate: Rate) -> f64 {
     rate.ticks_per_request() as f64 / rate.ticks_per_nano() as f64
 }

@@ -9,10 +9,10 @@ use limit::{Delay, Excess, Limit, Moment, Rate, Verdict};
 use super::KeyActor;
 use super::handlers::KeyCall;
 use super::queue::KeyQueue;
-use super::waiter::Waiter;
+use super::queue::Waiter;
 use crate::observe::metrics::Rejected;
 use crate::zone::answer::{Charge, Rejection};
-use crate::zone::pending::PendingJoin;
+use crate::zone::join::PendingJoin;
 use crate::zone::store_link::{Decision, InForce, NoReply, Reply, StoreLink};
 
 impl KeyActor {
@@ -171,9 +171,9 @@ impl KeyActor {
                 queue.seat(delay, waiter, due.unwrap_or(now), charge);
                 self.ensure_alarm(ctx);
             }
-            _ if dry_run => self.pass_in_dry_run(waiter, charge, due, now),
+            _ if dry_run => self.pass_in_dry_run(waiter.charged(charge), due, now),
             _ if limit.in_flight.is_some() => {
-                self.pass_or_judge(waiter, charge, due, now);
+                self.pass_or_judge(waiter.charged(charge), due, now);
                 self.ensure_alarm_for_places(ctx);
             }
             _ => self.grant(waiter, charge, due, now),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use limit::{Limit, Moment};
 
-use super::refill::Refill;
+use super::leases::Refill;
 use super::{Decision, NoReply, SharedKey};
 
 /// Receives the store's answer to an operation: exactly once, and [`NoReply`] if it is dropped.

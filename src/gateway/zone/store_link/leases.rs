@@ -6,11 +6,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use limit::{Algorithm, LeaseTerms, Leased, Moment, Rate};
+use limit::{Algorithm, LeaseTerms, Leased, Limit, Moment, Rate};
 use tokio::time::sleep;
 
 use super::key_lease::{KeyLease, LeasingJoin};
-use super::refill::{Refill, Refilled};
 use super::{Decision, StoreLink};
 use crate::observe::metrics::StoreResult;
 use crate::zone::join::Key;
@@ -311,5 +310,39 @@ impl StoreLink {
                 sleep(pause).await;
             }
         });
+    }
+}
+
+/// What goes with an ask whose key has a lease: the places to take ahead, and where they go.
+pub(super) struct Refill {
+    pub(super) link: Rc<StoreLink>,
+    pub(super) key: Key,
+    pub(super) limit: Limit,
+    /// How many places to take ahead.
+    pub(super) ahead: u32,
+    pub(super) version: u64,
+    pub(super) is_told: bool,
+}
+
+/// What the store said to an ask: first to the request, then of each place that was asked for.
+pub(super) struct Refilled {
+    /// When it was asked.
+    pub(super) asked: Moment,
+    pub(super) decisions: Vec<Decision>,
+}
+
+impl Refill {
+    pub(super) fn tell(mut self, told: Option<Refilled>) {
+        self.is_told = true;
+        self.link.leases.refilled(&self, told);
+    }
+}
+
+/// Those who wait for the places never wait for nothing.
+impl Drop for Refill {
+    fn drop(&mut self) {
+        if !self.is_told {
+            self.link.leases.refilled(self, None);
+        }
     }
 }

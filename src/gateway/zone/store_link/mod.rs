@@ -19,7 +19,6 @@ mod key_places;
 mod leases;
 mod paces;
 mod rate_divergence;
-mod refill;
 mod shared_key;
 
 use std::cell::Cell;
@@ -40,10 +39,10 @@ pub(super) use ask::Reply;
 use batcher::Batcher;
 use key_lease::LeasingJoin;
 use leases::Leases;
+use leases::Refill;
 pub(super) use paces::Paces;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
-use refill::Refill;
 use shared_key::SharedKey;
 
 /// How a zone is shared, from its settings.

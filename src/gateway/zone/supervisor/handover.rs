@@ -5,7 +5,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
-use crate::zone::saved_key::{SavedKey, TurnToCome};
+use crate::zone::join::{SavedKey, TurnToCome};
 
 /// How many keys one step of saving visits: a fraction of a millisecond.
 const STEP: usize = 1000;

@@ -22,7 +22,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use config;
 use limit::{Bucket, Charge, Cost, Delay, Excess, Limit, Moment, Queue, Rate, Ticket, Verdict};
 use proptest::prelude::*;
 

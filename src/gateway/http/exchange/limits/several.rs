@@ -5,7 +5,10 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::future;
+use config::Route;
+use futures_util::StreamExt;
+use futures_util::future::ready;
+use futures_util::stream::FuturesUnordered;
 use limit::Limit;
 use smallvec::SmallVec;
 
@@ -46,7 +49,7 @@ pub(super) async fn join_all(
         }
     }
     match with_places(gateway, bounded).await {
-        Ok(with_places) => turns.extend(with_places),
+        Ok(with_places) => turns.0.extend(with_places.0),
         Err((index, rejection)) => {
             turns.reject_elsewhere();
             return Err((pending.swap_remove(at_once + index), rejection));
@@ -54,7 +57,7 @@ pub(super) async fn join_all(
     }
     let mut longest = None;
     let mut verdicts = SmallVec::with_capacity(pending.len());
-    for (asked, turn) in pending.into_iter().zip(turns.iter()) {
+    for (asked, turn) in pending.into_iter().zip(&turns.0) {
         verdicts.push(asked.granted(turn));
         if turn.grant().due > longest {
             longest = turn.grant().due;
@@ -85,20 +88,21 @@ async fn with_places<'r>(
         return Ok(turns);
     }
     let limits: Vec<Limit> = bounded.iter().map(|it| it.join.limit).collect();
-    let taken = take_places(turns.into_iter().collect(), &limits).await?;
-    Ok(taken.into_iter().collect())
+    let taken = take_places(turns.0.into_vec(), &limits).await?;
+    Ok(Turns(taken.into()))
 }
 
-/// Returns the first rejection by any of the zones, and its index in `asked`.
+/// Returns the rejection of the zone that rejects first, and its index in `asked`.
 ///
 /// No zone charges the request for this.
 async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Rejection)> {
-    let asking = asked
-        .iter()
-        .map(|asked| gateway.zone(asked.zone).probe(asked.join.clone()));
-    let probed = future::join_all(asking).await.into_iter().enumerate();
-    let mut rejected = probed.filter_map(|(index, rejection)| Some((index, rejection?)));
-    let (index, rejection) = rejected.next()?;
+    let asking = asked.iter().enumerate().map(async |(index, asked)| {
+        let probed = gateway.zone(asked.zone).probe(asked.join.clone()).await;
+        probed.map(|rejection| (index, rejection))
+    });
+    // The first rejection decides, whatever the others would say.
+    let mut probed = asking.collect::<FuturesUnordered<_>>().filter_map(ready);
+    let (index, rejection) = probed.next().await?;
     for (other, asked) in asked.iter().enumerate() {
         let zone = gateway.zone(asked.zone);
         if other == index {
@@ -156,5 +160,39 @@ async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejec
         PendingTurn::Joined(turn) => Some(turn),
         PendingTurn::Joining(_) => None,
     };
-    Ok(asked.into_iter().filter_map(turn).collect())
+    Ok(Turns(asked.into_iter().filter_map(turn).collect()))
+}
+
+/// Sets the limits in dry run apart from the others, if there are both: an override may be for one
+/// of several zones, and must not let the request past the others.
+pub(super) fn set_apart(pending: Vec<PendingLimit>) -> (Vec<PendingLimit>, Vec<PendingLimit>) {
+    let (dry, enforced): (Vec<_>, Vec<_>) = pending.into_iter().partition(|it| it.join.dry_run);
+    if enforced.is_empty() {
+        (dry, enforced)
+    } else {
+        (enforced, dry)
+    }
+}
+
+/// Joins limits in dry run beside others. They answer at once, and reject nothing.
+pub(super) async fn try_out<'r>(
+    gateway: &'r Gateway,
+    route: &Route,
+    tried: Vec<PendingLimit>,
+) -> (Verdicts, Turns<'r>) {
+    let (mut verdicts, mut turns) = (Verdicts::new(), Turns::default());
+    for asked in tried {
+        match asked.join(gateway).await {
+            Ok(turn) => {
+                verdicts.push(asked.granted(&turn));
+                turns.0.push(turn);
+            }
+            Err(rejection) => {
+                let verdict = asked.rejected(&rejection);
+                verdict.tell_rejection(gateway, route, &rejection);
+                verdicts.push(verdict);
+            }
+        }
+    }
+    (verdicts, turns)
 }

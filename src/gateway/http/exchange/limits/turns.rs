@@ -9,24 +9,16 @@ use crate::zone::{OccupiedPlace, Turn};
 ///
 /// Those that are not used are given back when this is dropped.
 #[derive(Debug, Default)]
-pub(in super::super) struct Turns<'r>(SmallVec<[Turn<'r>; 1]>);
+pub(in super::super) struct Turns<'r>(pub(super) SmallVec<[Turn<'r>; 1]>);
 
 impl<'r> Turns<'r> {
-    pub(super) fn push(&mut self, turn: Turn<'r>) {
-        self.0.push(turn);
-    }
-
     pub(in super::super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Turn<'r>> {
-        self.0.iter()
-    }
-
     /// When the last of them was granted; not before `began`.
     pub(in super::super) fn granted_at(&self, began: Moment) -> Moment {
-        let granted = self.iter().map(|turn| turn.grant().at);
+        let granted = self.0.iter().map(|turn| turn.grant().at);
         granted.fold(began, Moment::max)
     }
 
@@ -51,24 +43,3 @@ impl<'r> Turns<'r> {
 
 /// The places that a running request holds in its zones.
 pub(in super::super) type OccupiedPlaces<'r> = Vec<OccupiedPlace<'r>>;
-
-impl<'r> FromIterator<Turn<'r>> for Turns<'r> {
-    fn from_iter<I: IntoIterator<Item = Turn<'r>>>(turns: I) -> Self {
-        Self(turns.into_iter().collect())
-    }
-}
-
-impl<'r> Extend<Turn<'r>> for Turns<'r> {
-    fn extend<I: IntoIterator<Item = Turn<'r>>>(&mut self, turns: I) {
-        self.0.extend(turns);
-    }
-}
-
-impl<'r> IntoIterator for Turns<'r> {
-    type Item = Turn<'r>;
-    type IntoIter = smallvec::IntoIter<[Turn<'r>; 1]>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}

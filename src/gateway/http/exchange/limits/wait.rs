@@ -14,7 +14,7 @@ use super::super::request_info::RequestInfo;
 use super::Limited;
 use super::pending::{DecidedLimit, PendingLimit, pending};
 use super::several::join_all;
-use super::trial::{set_apart, try_out};
+use super::several::{set_apart, try_out};
 use super::turns::Turns;
 use super::verdict::{LimitOutcome, LimitVerdict, Verdicts};
 use crate::http::gateway::Gateway;
@@ -139,7 +139,7 @@ async fn all_of<'r>(
                 tell_delay(gateway, verdict, info, granted_at);
             }
             verdicts.extend(tried_verdicts);
-            turns.extend(tried_turns);
+            turns.0.extend(tried_turns.0);
             Ok((verdicts, turns))
         }
         Err((refused, rejection)) => {
@@ -180,7 +180,7 @@ fn record_one<'r>(
         waited: granted_at.since(record.began),
         rejected: None,
     });
-    turns.push(turn);
+    turns.0.push(turn);
 }
 
 /// Records what several limits have decided. If one rejected the request, that was `now`.

@@ -1,7 +1,6 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use config;
 use futures_util::FutureExt;
 use limit::{Cost, Delay, Limit, Moment};
 
