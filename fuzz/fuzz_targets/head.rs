@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use gateway::http::message::lines::{empty_lines, end_of_head};
+use gateway::http::message::framing::{empty_lines, end_of_head};
 use gateway::http::message::{BodyDecoder, BodyLength, FieldName, RequestHead};
 use libfuzzer_sys::fuzz_target;
 

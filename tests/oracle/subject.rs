@@ -1,6 +1,6 @@
 //! What drip reads from bytes that come in pieces.
 
-use gateway::http::message::lines::{empty_lines, end_of_head};
+use gateway::http::message::framing::{empty_lines, end_of_head};
 use gateway::http::message::{
     BodyDecoder, BodyLength, FieldTable, Fields, RequestHead, ResponseHead, Trailers, Version,
 };

@@ -75,7 +75,6 @@ struct Flight<W, S> {
     is_probe: bool,
 }
 
-#[derive(Debug)]
 enum Entry<A> {
     Kept {
         answer: A,

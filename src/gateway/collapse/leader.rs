@@ -29,7 +29,6 @@ pub struct Leader {
 }
 
 /// An answer as far as it has arrived.
-#[derive(Debug)]
 pub struct Gathered {
     head: AnswerHead,
     body: Vec<u8>,

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `kinds` | who leads, who follows, and what is kept, without a clock |
 //! | `terms`, `directives` | what an answer allows, as a shared cache reads it (RFC 9111) |
-//! | `accel_expires` | the same, as nginx has it |
 //! | `date` | the dates of HTTP |
 //! | `answer` | a complete answer |
 //! | `memory` | the bodies of answers, which slow readers can lose, and the bytes that all answers take |
@@ -12,7 +11,6 @@
 //! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
 //! | `followers` | a request as its kind knows it, and the line of those who wait |
 
-mod accel_expires;
 mod answer;
 mod date;
 mod directives;
@@ -43,13 +41,13 @@ use followers::Asker;
 use kinds::{Cause, Failed, FlightId, Kinds, Lookup};
 use memory::{Memory, READERS_PART};
 
-pub(crate) use accel_expires::ACCEL_EXPIRES;
 pub use answer::{AnswerFields, AnswerHead, SharedAnswer};
 pub(crate) use date::parse_date;
 pub use follower::{Followed, Follower, Release};
 pub use leader::{Gathered, Leader};
 pub use memory::AnswerBody;
 pub use present::{Preconditions, Presented};
+pub(crate) use terms::ACCEL_EXPIRES;
 pub use terms::{Head, Terms, Verdict, Windows};
 
 /// The answers of all routes, and the requests that wait for them.

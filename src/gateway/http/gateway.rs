@@ -1,6 +1,5 @@
 //! The gateway in force: its routes and the zones and origins that they name.
 
-mod addresses;
 mod counting;
 mod learned_costs;
 mod maintenance;
@@ -29,13 +28,12 @@ use crate::time::clock;
 use crate::zone::{SharedBy, StoreHealth, Zone};
 use learned_costs::LearnedCosts;
 
-pub use addresses::Addresses;
 pub use learned_costs::SavedCost;
 pub use learned_costs::{MethodCost, RouteCosts};
 pub use maintenance::{Maintenance, MaintenanceTarget, Maintenances};
+pub use reload::Addresses;
 
 /// One version of the gateway. A reload makes the next one, which keeps this one's zones.
-#[derive(Debug)]
 pub struct Gateway {
     settings: Settings,
     origins: Vec<Origin>,

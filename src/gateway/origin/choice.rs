@@ -128,10 +128,6 @@ fn of_key(
     Some(chosen.0)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "53 bits are exact, and weights are far below them"
-)]
 fn score(hash: u64, server: &Candidate) -> f64 {
     let drawn = mixed(hash ^ server.id) >> 11;
     let drawn = (drawn as f64 + 0.5) / (1_u64 << 53) as f64;

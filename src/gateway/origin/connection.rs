@@ -10,8 +10,8 @@ use limit::Moment;
 use super::http1::Http1Connection;
 use super::http2::Http2Exchange;
 use super::in_flight::InFlight;
+use super::pool::TiedConnections;
 use super::stream::OriginStream;
-use super::tied::TiedConnections;
 use crate::http::message::sender::Then;
 use crate::http::message::{
     BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Trailers,
@@ -22,7 +22,6 @@ use crate::time::deadline::Deadline;
 ///
 /// When dropped, it closes, or resets its stream. When [given back](Connection::give_back), the
 /// connection serves another request.
-#[derive(Debug)]
 pub enum Connection {
     /// A connection over HTTP/1. Boxed, as its pool keeps it.
     Http1(Box<Http1Connection>),

@@ -65,7 +65,6 @@ pub(super) struct MaxFails {
 }
 
 /// A change of a server's state, as its line in the log describes it.
-#[derive(Debug)]
 struct Change {
     origin: Box<str>,
     server: ServerUrl,
@@ -73,7 +72,6 @@ struct Change {
     what: What,
 }
 
-#[derive(Debug)]
 enum What {
     /// Its requests failed, the last one for this reason. It is out for this time.
     Failed(Duration, String),

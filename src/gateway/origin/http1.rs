@@ -7,9 +7,9 @@ use std::task::{Context, Poll, ready};
 use limit::{Moment, ReuseLimits, Usage};
 
 use super::addresses::{Compared, KnownAddresses};
-use super::idle::{IdleConnections, Reusable};
+use super::pool::{IdleConnections, Reusable};
 use super::stream::OriginStream;
-use crate::http::message::lines::end_of_head;
+use crate::http::message::framing::end_of_head;
 use crate::http::message::sender::Then;
 use crate::http::message::{
     BodyDecoder, BodyError, BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Sender,

@@ -13,7 +13,6 @@ use super::server::Server;
 use crate::gate::{InvalidRetryAfter, Load, Place};
 
 /// A request at one of the servers, counted until this is dropped.
-#[derive(Debug)]
 pub struct InFlight<'o> {
     server: &'o Arc<Server>,
     /// `None` while it waits for the origin to come back.

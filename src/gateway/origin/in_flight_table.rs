@@ -58,7 +58,6 @@ pub struct AtServer {
 }
 
 /// The entry of a request in the table, which ends when this is dropped.
-#[derive(Debug)]
 pub(super) struct Entry<'o> {
     part: &'o Part,
     key: usize,

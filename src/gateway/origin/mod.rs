@@ -15,7 +15,6 @@
 //! | `connection`, `http1`, `http2` | connections in use, over either version |
 //! | `pool`, `idle` | the connections of a worker to each server |
 //! | `addresses` | the addresses of a name, and those that have left it |
-//! | `tied` | the connections of one client |
 //! | `error` | why there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `dns`, `resolver` | the addresses of names |
@@ -35,13 +34,11 @@ mod grpc_health;
 mod health;
 mod http1;
 mod http2;
-mod idle;
 mod in_flight;
 mod in_flight_table;
 mod incidents;
 mod pool;
 mod probe;
-mod prober;
 mod recovery;
 mod resolver;
 mod server;
@@ -49,7 +46,6 @@ mod servers;
 mod shortage;
 mod shown_certificate;
 mod stream;
-mod tied;
 mod tls;
 
 pub use connection::Connection;
@@ -63,6 +59,6 @@ pub use in_flight_table::{AtServer, InFlightTable, Phase, Sender};
 pub use incidents::{Availability, Failure, LastCheck, OutBy, Outage};
 pub(crate) use pool::Needs;
 pub use pool::Pools;
-pub use prober::Prober;
+pub use pool::TiedConnections;
+pub use probe::Prober;
 pub use servers::{Origin, ServerState};
-pub use tied::TiedConnections;

@@ -11,12 +11,12 @@ use config::{Http2, Origin};
 use foldhash::fast::RandomState;
 use limit::{Moment, Usage};
 
+use super::addresses::KnownAddresses;
 use super::connection::Connection;
 use super::dial::Dialer;
 use super::error::OriginError;
 use super::http1::Http1Connection;
 use super::http2::Http2Connections;
-use super::idle::IdleConnections;
 use super::server::Server;
 use super::shortage;
 use super::stream::OriginStream;
@@ -205,6 +205,100 @@ async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
         if pool.is_empty() {
             pool.is_swept.set(false);
             return;
+        }
+    }
+}
+
+/// A connection that can wait for its next request.
+pub(super) trait Reusable {
+    /// Returns whether the connection can be used again.
+    ///
+    /// Its time must not be over. The server must not have closed it, nor sent bytes that belong to
+    /// no response. This checks what the runtime already knows. `surely` asks the kernel, too.
+    fn is_usable(&mut self, now: Moment, surely: bool) -> bool;
+}
+
+/// The idle connections to one server. The one used last is on top.
+///
+/// They are boxed, so that little moves when a request takes one and gives it back.
+#[derive(Debug)]
+pub(super) struct IdleConnections<C> {
+    idle: RefCell<Vec<Box<C>>>,
+    /// The addresses of the server's name.
+    pub(super) addresses: KnownAddresses,
+}
+
+impl<C> Default for IdleConnections<C> {
+    fn default() -> Self {
+        Self {
+            idle: RefCell::default(),
+            addresses: KnownAddresses::default(),
+        }
+    }
+}
+
+impl<C: Reusable> IdleConnections<C> {
+    /// Takes the connection used last that is still [usable](Reusable::is_usable).
+    pub(super) fn take(&self, now: Moment, surely: bool) -> Option<Box<C>> {
+        let mut idle = self.idle.borrow_mut();
+        loop {
+            let mut last = idle.pop()?;
+            if last.is_usable(now, surely) {
+                return Some(last);
+            }
+        }
+    }
+
+    /// Keeps a connection, unless there are `most` already, or a request needs its descriptor.
+    pub(super) fn keep(&self, connection: Box<C>, most: usize) {
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() < most && !shortage::is_short() {
+            idle.push(connection);
+        }
+    }
+
+    /// Closes the connections that are not usable any more or not `wanted`, and all if a request
+    /// needs a descriptor.
+    pub(super) fn sweep(&self, now: Moment, mut wanted: impl FnMut(&mut C) -> bool) {
+        let is_short = shortage::is_short();
+        let mut idle = self.idle.borrow_mut();
+        idle.retain_mut(|it| !is_short && wanted(it) && it.is_usable(now, false));
+    }
+}
+
+/// The idle connections of one client, at most one to each server. They end with the client's own.
+#[derive(Debug, Default)]
+pub struct TiedConnections(RefCell<Vec<Tied>>);
+
+#[derive(Debug)]
+struct Tied {
+    server: Arc<Server>,
+    connection: Box<Http1Connection>,
+}
+
+impl TiedConnections {
+    /// Takes the connection to `server`, if there is one that is [usable](Reusable::is_usable).
+    pub(super) fn take(
+        &self,
+        server: &Arc<Server>,
+        now: Moment,
+        surely: bool,
+    ) -> Option<Box<Http1Connection>> {
+        let mut tied = self.0.borrow_mut();
+        let at = tied.iter().position(|it| Arc::ptr_eq(&it.server, server))?;
+        let mut connection = tied.swap_remove(at).connection;
+        connection.is_usable(now, surely).then_some(connection)
+    }
+
+    /// Keeps a connection, unless a request needs its descriptor. An older one to the server closes.
+    pub(super) fn keep(&self, server: &Arc<Server>, connection: Box<Http1Connection>) {
+        let mut tied = self.0.borrow_mut();
+        tied.retain(|it| !Arc::ptr_eq(&it.server, server) && !it.server.is_retired());
+        if !shortage::is_short() && !server.is_retired() {
+            tied.push(Tied {
+                server: Arc::clone(server),
+                connection,
+            });
         }
     }
 }

@@ -25,7 +25,6 @@ const MAX_PAUSE: Duration = Duration::from_millis(500);
 ///
 /// There is one of it for each outage of an origin, however many requests wait. When it is
 /// dropped, the outage is over: the next request finds out for itself.
-#[derive(Debug)]
 pub(super) struct Recovery {
     /// The name of the origin.
     pub(super) origin: String,

@@ -22,7 +22,6 @@ use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
 /// The servers of an origin and their state, shared by all workers and kept across reloads.
-#[derive(Debug)]
 pub struct Origin {
     settings: config::Origin,
     servers: Vec<Arc<Server>>,
@@ -43,7 +42,6 @@ pub struct Origin {
 }
 
 /// The state of a server.
-#[derive(Debug)]
 pub struct ServerState<'o> {
     /// The URL as in the file.
     pub url: &'o ServerUrl,

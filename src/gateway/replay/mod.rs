@@ -2,7 +2,6 @@
 
 #[cfg(test)]
 mod access_log;
-mod key;
 mod line;
 mod lines;
 mod outcome;
@@ -13,9 +12,9 @@ mod timeline;
 mod trace;
 mod zone_keys;
 
-pub use key::add as add_to_key;
 pub use line::{Form, Line, LineError, Recorded, UnknownForm};
 pub use outcome::{AtGate, Outcome};
+pub use request_keys::add as add_to_key;
 pub use simulator::{ReplayAdmission, Simulator};
 pub use spread::Spread;
 pub use timeline::{Join, Timeline};

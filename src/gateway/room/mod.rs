@@ -18,7 +18,6 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use config;
 use limit::{
     LotteryKeys, Moment, Rate, RoomCounts, RoomLimits, RoomMirror, RoomState, WaitingRoom,
 };
@@ -35,7 +34,6 @@ use ticket::Signer;
 pub use ticket::{Signed, Ticket};
 
 /// The waiting room of an origin, shared by all workers. It stays through reloads.
-#[derive(Debug)]
 pub struct OriginRoom {
     /// The name of the origin.
     origin: String,

@@ -56,7 +56,6 @@ pub(super) struct PendingOp {
 }
 
 /// The way to the task.
-#[derive(Debug)]
 pub(super) struct Asking {
     store: Arc<StoreHealth>,
     send: mpsc::Sender<PendingOp>,

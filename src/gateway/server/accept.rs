@@ -16,9 +16,9 @@ use tokio::time::timeout;
 use super::acceptor::{Accepted, Acceptor};
 use super::descriptors;
 use super::full;
-use super::kernel_queue::KernelQueue;
+use super::full::KernelQueue;
 use super::listeners::{AcceptedSocket, Listener};
-use super::proxy_protocol::tell_no_header;
+use super::tls::tell_no_header;
 use super::tls::{tell_failed, tls_servers};
 use crate::http::downstream::{
     self, Peek, Peer, PeerFacts, Socket, Timeouts, TlsServer, read_proxy_header,

@@ -37,7 +37,6 @@ pub(super) struct Accepted {
 }
 
 /// The thread that accepts client connections.
-#[derive(Debug)]
 pub(super) struct Acceptor {
     pub(super) thread: ArbiterHandle,
     /// Dropped to close the listening sockets and to stop the thread.

@@ -2,7 +2,6 @@
 
 use std::{fs, io};
 
-use config;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors that a start opens: for signals, the watch of the file, and the threads that do not

@@ -9,8 +9,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use super::accept::Accepting;
-use super::logs;
 use super::reload::Reloader;
+use super::signals;
 use super::signals::{SignalRequest, Signals};
 use super::state::{StateFile, WRITING_IN_HASTE};
 use crate::http::gateway::Gateway;
@@ -127,10 +127,10 @@ async fn asked_again(signals: &mut Signals, gateway: &Weak<Gateway>) {
             SignalRequest::Stop => break,
             SignalRequest::Reload | SignalRequest::ReopenLogs => {
                 if let Some(gateway) = gateway.upgrade() {
-                    logs::reopen(&gateway);
+                    signals::reopen(&gateway);
                 }
             }
-            SignalRequest::Ignored => logs::ignored_signal(),
+            SignalRequest::Ignored => signals::ignored_signal(),
         }
     }
     tracing::info!("second signal to stop: ending at once");

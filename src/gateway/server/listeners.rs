@@ -17,7 +17,6 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 pub(super) const BACKLOG: i32 = 2048;
 
 /// A listening socket for clients. Never blocks.
-#[derive(Debug)]
 pub(super) struct Listener {
     socket: OwnedFd,
     is_tcp: bool,
@@ -27,7 +26,6 @@ pub(super) struct Listener {
 }
 
 /// A client connection as it was accepted. Never blocks.
-#[derive(Debug)]
 pub(super) enum AcceptedSocket {
     Tcp(TcpStream),
     Unix(UnixStream),

@@ -12,7 +12,6 @@ use crate::http::gateway::{Addresses, Gateway};
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Looks up the names of the gateway in force.
-#[derive(Debug)]
 pub(super) struct NameWatch {
     gateways: watch::Receiver<Option<Arc<Gateway>>>,
     /// Whether the names of the gateway in force were looked up.

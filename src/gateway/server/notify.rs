@@ -15,7 +15,6 @@ use crate::time::clock;
 /// The service manager that started this process.
 ///
 /// Without `NOTIFY_SOCKET` there is none, and what it is told goes nowhere.
-#[derive(Debug)]
 pub(super) struct ServiceManager {
     socket: Option<UnixDatagram>,
 }

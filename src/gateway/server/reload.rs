@@ -48,7 +48,6 @@ fn warn_of_lost_keys(keys: &LostKeys) {
 }
 
 /// Puts a changed file into force.
-#[derive(Debug)]
 pub(super) struct Reloader {
     file: PathBuf,
     workers: Vec<ArbiterHandle>,

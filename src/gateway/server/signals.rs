@@ -5,6 +5,8 @@ use std::io;
 use rustix::process;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::http::gateway::Gateway;
+
 /// A request that an operator sends to the process as a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalRequest {
@@ -19,7 +21,6 @@ pub enum SignalRequest {
 }
 
 /// The signals that the process handles.
-#[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -66,4 +67,23 @@ impl Signals {
             _ = self.user2.recv() => SignalRequest::Ignored,
         }
     }
+}
+
+/// Opens the access log of `gateway` again, so that a renamed file is followed by a new one.
+///
+/// If that fails, the lines go where they went before.
+pub(super) fn reopen(gateway: &Gateway) {
+    let Some(log) = gateway.access_log() else {
+        return;
+    };
+    match log.reopen(gateway.settings()) {
+        Ok(true) => tracing::info!("the access log is opened again"),
+        Ok(false) => {}
+        Err(error) => tracing::error!(%error, "the access log cannot be opened again"),
+    }
+}
+
+/// Says that a signal without a meaning came.
+pub(super) fn ignored_signal() {
+    tracing::info!("SIGUSR2 has no effect");
 }

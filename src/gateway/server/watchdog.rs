@@ -16,7 +16,6 @@ use super::notify::ServiceManager;
 ///
 /// Its methods are awaited by the main task beside its work, so they say nothing while that task is
 /// stuck.
-#[derive(Debug)]
 pub(super) struct Watchdog {
     /// Half of `WATCHDOG_USEC`, as `sd_watchdog_enabled(3)` advises; `None` without a watchdog.
     interval: Option<Duration>,

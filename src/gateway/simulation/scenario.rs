@@ -111,7 +111,6 @@ impl Scenario {
             || zones.iter().map(ZonePlan::rates).sum(),
             |hot| zones[hot].rate_of(zones[hot].keys[0]).per_second(),
         );
-        #[allow(clippy::cast_precision_loss)]
         let lasts = requests as f64 / (rates * load as f64 / 10.0);
         let lasts = Duration::from_secs_f64(lasts.clamp(0.2, 10.0));
         let pause = lasts * u32::try_from(gateways).unwrap_or(1)
@@ -152,14 +151,11 @@ impl Scenario {
             moods = [0; 4];
         }
         let rates: f64 = origins.iter().map(|it| it.rate.per_second()).sum();
-        #[allow(clippy::cast_precision_loss)]
         let crowd = Crowd::new(random, rates / gateways as f64, is_full);
         // So many requests, at so many times the rates together.
         let (requests, load) = (random.number(100..400), random.number(5..40));
-        #[allow(clippy::cast_precision_loss)]
         let lasts = requests as f64 / (rates * load as f64 / 10.0);
         let lasts = Duration::from_secs_f64(lasts.clamp(0.3, 1.5));
-        #[allow(clippy::cast_precision_loss)]
         let pause = gateways as f64 / (rates * load as f64 / 10.0);
         let pause = Duration::from_secs_f64(pause.max(0.001));
         let mut faults = Fault::plan_for_gates(random, clocks.len(), origins.len(), lasts);
@@ -200,7 +196,6 @@ impl Scenario {
         if random.chance(30) {
             faults.clear();
         }
-        #[allow(clippy::cast_precision_loss)]
         let pause = gateways as f64 / (plan.rate.per_second() * 0.9);
         Self {
             clocks,

@@ -74,7 +74,6 @@ pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::
 }
 
 /// What the store refuses a gate: what costs most first.
-#[expect(clippy::cast_precision_loss, reason = "a file has far fewer places")]
 pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<views::GateRefused> {
     let refused = |asks_for, part, why: Option<&StoreRefusal>| {
         let why = why.filter(|why| why.is_answer)?;

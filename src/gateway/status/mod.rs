@@ -26,7 +26,6 @@ pub(crate) mod headline;
 mod live;
 pub(crate) mod minute;
 pub(crate) mod overridden;
-mod recorder;
 pub(crate) mod rooms;
 pub(crate) mod sampler;
 pub(crate) mod shared;
@@ -34,7 +33,7 @@ pub(crate) mod timestamp;
 pub(crate) mod views;
 pub(crate) mod what_if;
 
-pub use recorder::Recorder;
+pub use exposition::Recorder;
 pub use views::{Plain, Problem};
 
 /// What is known of the last minutes. Its clones share it.

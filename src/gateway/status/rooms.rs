@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use config;
 use limit::{Rate, RoomCounts};
 
 use super::counts::Labelled;
@@ -31,7 +30,6 @@ pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) 
     let text = |rate: Rate| Plain::new(&rate.to_string());
     let pace = state.pace;
     let is_known = state.waiting > 0 && state.is_open && !limits.is_paused;
-    #[expect(clippy::cast_precision_loss, reason = "no line is that long")]
     let wait = (state.waiting + 1) as f64 / pace;
     views::Room {
         waiting: state.waiting,

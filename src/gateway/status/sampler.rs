@@ -1,8 +1,5 @@
 //! Takes a sample of the gateway each second.
 
-mod certificates;
-mod file;
-mod full_key;
 mod gate;
 mod growth;
 mod lately;
@@ -26,15 +23,15 @@ use limit::{Measure, Window};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use self::certificates::certificates;
-use self::full_key::full_key;
 use self::growth::Before;
 use self::lately::LatelyByZone;
 use self::lefts::Lefts;
 use self::login::is_login;
 use self::origins::Origins;
 use self::process::Process;
+use self::process::certificates;
 use self::routes::{Answers, Routes};
+use self::shared_key::full_key;
 use self::shared_key::untrusted_proxy;
 use self::store::Store;
 use super::RecentStatus;
@@ -158,7 +155,10 @@ impl Sampler {
         } = self.routes.sample(gateway);
         let state = self.file_state.borrow().clone();
         let now = clock::now();
-        let (change, lost_keys) = (file::change(&state, now), file::lost_keys(&state, now));
+        let (change, lost_keys) = (
+            process::change(&state, now),
+            process::lost_keys(&state, now),
+        );
         let needs_restart = state.needs_restart.iter();
         let needs_restart = needs_restart.map(|name| Plain::new(name)).collect();
         let origins = self.origins.sample(gateway);
@@ -322,7 +322,6 @@ async fn rejected_keys(zone: &Zone, window: Window) -> Option<HeavyKeys> {
     timeout(EVERY, found).await.ok()
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn heavy_keys(found: &HeavyKeys, zone: &config::Zone) -> Vec<HeavyKey> {
     let keys = found.keys.iter().map(|heavy| HeavyKey {
         key: Plain::new(&heavy.name.short(KeyNames::of(zone))),
@@ -336,7 +335,6 @@ fn heavy_keys(found: &HeavyKeys, zone: &config::Zone) -> Vec<HeavyKey> {
 }
 
 /// Seconds, rounded down to microseconds: more digits only make each sample larger.
-#[allow(clippy::cast_precision_loss)]
 fn seconds(span: Duration) -> f64 {
     span.as_micros() as f64 / 1e6
 }

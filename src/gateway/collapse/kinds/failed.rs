@@ -20,7 +20,6 @@ const RETRY_ALONE_AFTER: Duration = Duration::from_secs(2);
 const MAX_FAILED: usize = 8;
 
 /// When the origin is asked again after a failure, and by whom.
-#[derive(Debug)]
 pub(super) struct Retry {
     at: Moment,
     /// The clients of the leaders that have failed in a row, without duplicates; at most [`MAX_FAILED`].

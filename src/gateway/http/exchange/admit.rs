@@ -1,19 +1,19 @@
 //! A request waits for its turn: in its zones, for the answer of another one, at its origin's gate.
 
 use std::future::{Ready, ready};
+use std::time::Duration;
 
 use config::Route;
 use futures_util::future::Either;
 
 use super::arrive::{Arrival, Stop, behind_room};
-use super::destination::Destination;
 use super::gate::GateRequest;
 use super::limits::{self, Begun, Turns};
-use super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Onward};
-use super::pass_gate::pass_gate;
+use super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Destination, Onward};
 use super::record::RequestRecord;
 use super::reply::Reply;
 use super::{collapse, room};
+use crate::gate::{Admission, GateRejection, NoTurn};
 
 /// Decides about a request that has arrived.
 pub(super) fn admit<'w, 'a: 'w>(
@@ -99,4 +99,46 @@ fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a
     let decisive = outcome.decisive();
     let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
     Some(Reply::rejected(route, outcome.rejected?, retry_after))
+}
+
+/// Waits for the turn of a request at its origin's gate, once it has its turns in the zones.
+///
+/// `join`: how it joins the gate, given how long it has waited.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn keeps its arguments twice while it waits"
+)]
+pub(super) fn pass_gate<'w, 'a: 'w>(
+    to: Destination<'a>,
+    gate: Box<GateRequest<'a>>,
+    turns: Turns<'a>,
+    record: &'w mut RequestRecord<'a>,
+    join: impl FnOnce(&GateRequest<'a>, Duration) -> Result<Admission, GateRejection> + 'w,
+) -> impl Future<Output = Decision<'a>> + 'w {
+    async move {
+        let (worker, origin) = (record.worker, record.gateway.origin(to.origin));
+        let waited = record.waited();
+        let gate = gate.after(&turns, record.outcome());
+        // Nobody waits for an origin that cannot be asked, unless it has `hold`.
+        let any_in = origin.check_in(worker.pacer.now());
+        let passed = match any_in.or_else(|error| origin.begin_outage(error)) {
+            Ok(()) => gate.pass(worker, waited, &mut record.at_gate, join).await,
+            Err(error) => Err(NoTurn::Outage(error)),
+        };
+        match passed {
+            Ok(place) => {
+                let place = Some(Box::new(place));
+                Ok(Onward::Admitted(Admitted::new(to, place, turns)))
+            }
+            Err(NoTurn::Outage(error)) => {
+                let _used = turns.take(to.route);
+                origin.tell_unanswered(&error, worker.pacer.now());
+                Err(Reply::unanswered(&error))
+            }
+            Err(NoTurn::Rejected(rejection)) => {
+                turns.reject_elsewhere();
+                Err(Reply::rejected_at_gate(to.route, &rejection))
+            }
+        }
+    }
 }

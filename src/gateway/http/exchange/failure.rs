@@ -10,7 +10,6 @@ use crate::http::downstream::{Aborted, ClientError};
 use crate::origin::OriginError;
 
 /// Why a request got no response, or only a part of one.
-#[derive(Debug)]
 pub(super) enum Failure {
     /// The client caused it.
     Client(ClientError),

@@ -7,9 +7,9 @@ use std::time::Duration;
 use config::{Origin, Plans, Route};
 use limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 
-use super::destination::Destination;
 use super::key;
 use super::limits::{LimitOutcome, Turns};
+use super::onward::Destination;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::gate::{Admission, GateRejection, KeyAtGate, NoTurn, OriginGate, Place, Waiting};
@@ -21,7 +21,6 @@ use crate::time::clock;
 use crate::zone::{Key, NEW_KEYS};
 
 /// What became of a request at the gate of its origin.
-#[derive(Debug)]
 pub(super) enum AtGate {
     /// It waits there since this moment. If its client leaves, this is what remains.
     Waiting(Moment),

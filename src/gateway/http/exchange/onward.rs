@@ -2,8 +2,9 @@
 
 use std::pin::Pin;
 
+use config::Route;
+
 use super::cost::UsedTurns;
-use super::destination::Destination;
 use super::gate::GateRequest;
 use super::limits::{OccupiedPlaces, Turns};
 use super::reply::Reply;
@@ -60,4 +61,11 @@ impl<'a> Admitted<'a> {
             occupied,
         }
     }
+}
+
+/// The route of a request, and the index of the route's origin.
+#[derive(Clone, Copy)]
+pub(super) struct Destination<'a> {
+    pub(super) route: &'a Route,
+    pub(super) origin: usize,
 }

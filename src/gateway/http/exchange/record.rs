@@ -2,8 +2,6 @@
 
 mod gone;
 mod marks;
-mod settle;
-mod shared;
 
 use std::borrow::Cow;
 use std::net::IpAddr;

@@ -16,9 +16,9 @@ use super::page::{ChosenPage, PageBody, PageValues};
 use super::record::RequestRecord;
 use super::reply_body::ReplyBody;
 use super::request_info::UnfitRequest;
+use super::response_fields::RoomFields;
 use super::response_fields::{self, MadeBy};
 use super::retry_after::RetryAfter;
-use super::room_fields::RoomFields;
 use super::{cors, rewrite};
 use crate::gate::GateRejection;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
@@ -28,7 +28,6 @@ use crate::origin::OriginError;
 use shared::SharedReply;
 
 /// A response of the gateway's own: a short text in plain, or a page of the route.
-#[derive(Debug)]
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
     retry_after: Option<RetryAfter>,
@@ -37,7 +36,6 @@ pub(super) struct Reply<'a> {
 }
 
 /// What is sent if the route has no page for the status.
-#[derive(Debug)]
 pub(super) enum Body<'a> {
     Text(Cow<'a, str>),
     Json(String),
@@ -48,7 +46,6 @@ pub(super) enum Body<'a> {
 }
 
 /// The fields that only some responses have.
-#[derive(Debug)]
 enum MoreFields {
     None,
     /// `Allow`, with the methods that the gateway supports.

@@ -11,7 +11,6 @@ use crate::time::clock;
 const MAX_SIZE: usize = 128;
 
 /// The id of a request.
-#[derive(Debug)]
 pub(super) enum RequestId<'r> {
     /// A trusted peer sent it.
     Sent(&'r str),

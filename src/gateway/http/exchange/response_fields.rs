@@ -1,8 +1,7 @@
 //! The fields of a response: what the gateway adds to each, and what the route makes of them.
 
-use super::ratelimit_headers;
 use super::record::RequestRecord;
-use super::rewrite;
+use super::{ratelimit_headers, rewrite};
 use crate::http::message::Put;
 
 /// Who made a response.
@@ -44,5 +43,24 @@ pub(super) fn put(
 fn put_request_id(record: &RequestRecord<'_>, put: Put<'_>) {
     if let Some((name, id)) = record.request_id() {
         put(name.as_bytes(), id.as_bytes());
+    }
+}
+
+/// The fields of a response that has a new session or ticket.
+#[derive(Debug, Default)]
+pub(super) struct RoomFields {
+    pub(super) cookies: Vec<String>,
+    /// For programs, which may keep no cookies: the name of a field, and its value.
+    pub(super) own: Option<(&'static str, String)>,
+}
+
+impl RoomFields {
+    pub(super) fn put(&self, put: Put<'_>) {
+        for cookie in &self.cookies {
+            put(b"Set-Cookie", cookie.as_bytes());
+        }
+        if let Some((name, value)) = &self.own {
+            put(name.as_bytes(), value.as_bytes());
+        }
     }
 }

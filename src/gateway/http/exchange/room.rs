@@ -16,7 +16,7 @@ use super::page::{self, PageValues};
 use super::record::RequestRecord;
 use super::reply::{Body, Reply};
 use super::request_info::RequestInfo;
-use super::room_fields::RoomFields;
+use super::response_fields::RoomFields;
 use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
 use crate::observe::metrics::{Rejected, RoomRequest};

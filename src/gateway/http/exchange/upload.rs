@@ -13,7 +13,6 @@ use crate::origin::Connection;
 use crate::time::clock;
 
 /// The progress of a request's body on its way to the origin.
-#[derive(Debug)]
 pub(super) struct Upload {
     phase: Phase,
     /// Number of bytes that may still come; `None`: no limit.
@@ -25,7 +24,6 @@ pub(super) struct Upload {
     trailers: Option<Trailers>,
 }
 
-#[derive(Debug)]
 enum Phase {
     Reading,
     Sending(Buffer),

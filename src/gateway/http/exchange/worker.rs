@@ -11,7 +11,6 @@ use crate::origin::Pools;
 use crate::time::pacer::Pacer;
 
 /// The gateway in force, as one worker holds it.
-#[derive(Debug)]
 pub struct CurrentGateway {
     gateway: Arc<Gateway>,
     timeouts: Rc<Timeouts>,
@@ -40,7 +39,6 @@ impl Deref for CurrentGateway {
 }
 
 /// The state that one worker thread keeps for the requests that it serves.
-#[derive(Debug)]
 pub struct Worker {
     /// For tasks that outlive the request that starts them.
     own: Weak<Self>,

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use config;
-
 use super::Gateway;
 use crate::observe::metrics::{MAX_NAMED_ROUTES, OTHER_ROUTES, RouteMetrics};
 

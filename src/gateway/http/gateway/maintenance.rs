@@ -40,14 +40,6 @@ pub enum MaintenanceTarget {
 }
 
 impl Maintenances {
-    /// That of a target.
-    pub fn get(&self, target: &MaintenanceTarget) -> Option<&Maintenance> {
-        match target {
-            MaintenanceTarget::AllRoutes => self.all.as_ref(),
-            MaintenanceTarget::Route(name) => self.routes.get(name),
-        }
-    }
-
     /// Sets that of a target. Returns the one before.
     pub fn set(&mut self, target: MaintenanceTarget, new: Maintenance) -> Option<Maintenance> {
         match target {
@@ -226,6 +218,6 @@ mod tests {
         assert_eq!(all.keep_only(&routes()), ["/gone", "/no"]);
         assert_eq!(all.end(&route("/a")), Some(until(5)));
         assert_eq!(all.end(&route("/a")), None);
-        assert_eq!(all.get(&MaintenanceTarget::AllRoutes), Some(&until(3)));
+        assert_eq!(all.all.as_ref(), Some(&until(3)));
     }
 }

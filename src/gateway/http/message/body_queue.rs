@@ -60,7 +60,6 @@ impl BodyMemory {
 /// Pieces of one body, in order.
 ///
 /// They are copied into full blocks, so that small pieces take no more memory than large ones.
-#[derive(Debug)]
 pub struct BodyQueue {
     memory: Arc<BodyMemory>,
     pieces: VecDeque<Buffer>,

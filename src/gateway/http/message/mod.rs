@@ -14,7 +14,6 @@ pub mod error;
 pub mod field_name;
 pub mod fields;
 pub mod framing;
-pub mod lines;
 pub mod login;
 pub mod request;
 pub mod response;

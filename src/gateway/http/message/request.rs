@@ -7,8 +7,8 @@ use std::mem::MaybeUninit;
 use super::error::BadRequest;
 use super::field_name::FieldName;
 use super::fields::{self, Field, Fields, MAX_REQUEST_FIELDS, Span};
+use super::framing::first_line;
 use super::framing::{self, BodyLength};
-use super::lines::first_line;
 use super::version::Version;
 
 /// The content type of gRPC's messages. One of its kinds may follow, such as `+proto`.

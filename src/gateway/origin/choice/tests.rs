@@ -99,10 +99,6 @@ fn weights() -> impl Strategy<Value = Vec<u64>> {
 }
 
 /// How many of `requests` are for each server, in parts of what its weight says.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of a test are small numbers"
-)]
 fn shares(weights: &[u64], chosen: impl Iterator<Item = usize>, requests: usize) -> Vec<f64> {
     let mut counts = vec![0_u32; weights.len()];
     chosen.for_each(|nth| counts[nth] += 1);

@@ -25,7 +25,6 @@ impl Undelivered {
 ///
 /// The server gets no new window for them, so they never are more than [`STREAM_WINDOW`]. Frames as
 /// h2 keeps them would take far more memory than their bytes.
-#[derive(Debug)]
 pub(super) struct Ahead {
     bytes: VecDeque<u8>,
     all: Undelivered,

@@ -22,7 +22,6 @@ use crate::time::deadline::Deadline;
 const COALESCED: usize = 1000;
 
 /// One request on a stream of a shared connection. When dropped early, it resets the stream.
-#[derive(Debug)]
 pub struct Http2Exchange {
     /// Before `place`, so that the stream is gone before its place is free.
     request: Request,
@@ -51,7 +50,6 @@ pub struct Http2Exchange {
 }
 
 /// How far the request is.
-#[derive(Debug)]
 enum Request {
     None,
     Ready(Box<::http::Request<()>>),
@@ -60,7 +58,6 @@ enum Request {
 }
 
 /// How far the response is.
-#[derive(Debug)]
 enum Response {
     None,
     Awaited(ResponseFuture),

@@ -157,7 +157,6 @@ impl SharedConnection {
 }
 
 /// The place of one request on a connection, until this is dropped.
-#[derive(Debug)]
 struct StreamPlace {
     connection: Rc<SharedConnection>,
     is_reused: bool,

@@ -132,7 +132,6 @@ fn too_many(what: &str) -> io::Error {
 
 /// A connection that fails when its server sends more than the budget has, and that pauses after
 /// many small pieces of bodies.
-#[derive(Debug)]
 pub(super) struct Watched {
     stream: OriginStream,
     budget: Rc<Budget>,

@@ -32,7 +32,6 @@ enum Counter {
 }
 
 /// What a request was charged by a zone.
-#[derive(Debug)]
 pub(super) struct Charged {
     zone: usize,
     key: Rc<[u8]>,

@@ -46,7 +46,6 @@ fn header(length: u64, checksum: u32) -> String {
 }
 
 /// A new state file. It takes the place of the one before when it is complete.
-#[derive(Debug)]
 pub(super) struct Writer {
     /// Where it goes.
     path: PathBuf,

@@ -10,10 +10,8 @@ mod record;
 mod restore;
 mod rooms;
 mod save;
-mod stamp;
 #[cfg(test)]
 mod tests;
-mod to_come;
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::format::{Reader, Unusable, Writer};
 use super::lock::Lock;
+use super::record::Stamp;
 use super::record::{KeyRecord, Record};
-use super::stamp::Stamp;
 use crate::time::clock;
 use crate::zone::SavedKey;
 

@@ -44,7 +44,6 @@ impl Servers {
 }
 
 /// A number from 0 to 1, without 0.
-#[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
 pub(super) fn uniform(random: &mut Random) -> f64 {
     (random.number(0..1 << 53) + 1) as f64 / (1_u64 << 53) as f64
 }

@@ -105,10 +105,6 @@ pub(super) fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "simulated times are below a day"
-)]
 fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }

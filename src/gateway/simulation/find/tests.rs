@@ -1,5 +1,3 @@
-#![expect(clippy::cast_precision_loss, reason = "counts of runs are small")]
-
 use limit::find::{
     AbortReason, Experiment, FindSettings, Found, Level, Levels, Observed, Outcome, Target, Timing,
 };

@@ -192,7 +192,6 @@ impl Pace {
                     .max(1)
             }
         };
-        #[allow(clippy::cast_precision_loss)]
         let mut times = times as f64;
         if zone.has_mixed_costs() && !self.scenario.is_calm() {
             // The first who waits takes the first time, also that of one who costs less.

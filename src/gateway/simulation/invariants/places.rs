@@ -149,7 +149,6 @@ fn looked_for(lease: Duration) -> Duration {
     lease + (lease / 8).max(Duration::from_millis(1)) + Duration::from_millis(2)
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn take(taken: &mut BTreeMap<u64, Taken>, entry: &CallEntry, now: Duration) -> Checked {
     let behind = u64::from(entry.done) - entry.free.len() as u64;
     let end = entry.end..entry.end + behind * u64::from(entry.cost);

@@ -118,7 +118,6 @@ pub(super) fn run(seed: u64, faults: Faults, change: Change) -> Outcome {
     let failure = runtime.block_on(history.play());
     drop(guard);
     let (sum, looks) = history.used;
-    #[allow(clippy::cast_precision_loss)]
     let used = (looks > 500).then(|| sum as f64 / (looks as f64 * f64::from(most.get())));
     Outcome {
         started: history.started,

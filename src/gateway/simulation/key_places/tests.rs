@@ -29,7 +29,6 @@ fn places_are_used_while_somebody_waits() {
     let seeds = known_seeds(2, 0..2, 1000);
     let outcomes = all(&seeds, Faults::None);
     let used: Vec<f64> = outcomes.iter().filter_map(|it| it.used).collect();
-    #[allow(clippy::cast_precision_loss)]
     let mean = used.iter().sum::<f64>() / used.len().max(1) as f64;
     let least = used.iter().copied().fold(1.0, f64::min);
     println!(

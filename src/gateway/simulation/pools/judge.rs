@@ -26,7 +26,6 @@ pub(super) struct Use {
 
 impl Use {
     fn add(&mut self, used: usize, free: usize) {
-        #[allow(clippy::cast_precision_loss)]
         {
             self.used += used.min(free) as f64;
             self.free += free as f64;
@@ -86,7 +85,6 @@ impl Pool {
         } else {
             0.0
         };
-        #[allow(clippy::cast_precision_loss)]
         let takes = (self.plan.takes.0 + self.plan.takes.1) as f64 / 2.0;
         0.95 * takes / (takes + 1.0 + travels)
     }

@@ -106,13 +106,11 @@ pub(super) fn unpack(
 fn double(value: &Value) -> mlua::Result<f64> {
     match value {
         Value::Number(number) => Ok(*number),
-        #[allow(clippy::cast_precision_loss)]
         Value::Integer(number) => Ok(*number as f64),
         _ => Err(Error::RuntimeError("ERR number expected".to_owned())),
     }
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn number(whole: u64) -> Value {
     Value::Number(whole as f64)
 }

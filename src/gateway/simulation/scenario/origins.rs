@@ -92,7 +92,6 @@ impl OriginPlan {
             f64::from(all[nth].1) / f64::from(sum)
         };
         let part = part(self.keys, key) * part(self.classes, class);
-        #[allow(clippy::cast_precision_loss)]
         let many = self.rate.per_second().min(1000.0) * part / gateways as f64;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let many = many.ceil() as u64;

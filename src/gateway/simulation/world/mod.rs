@@ -120,7 +120,7 @@ impl World {
         let world = Rc::clone(self);
         self.hosts.spawn(host, async move {
             if let Err(panic) = AssertUnwindSafe(task).catch_unwind().await {
-                let cause = crate::observe::panics::message(&*panic);
+                let cause = crate::observe::log::message(&*panic);
                 world.fail(format_args!("a task of the simulation panicked: {cause}"));
             }
         });

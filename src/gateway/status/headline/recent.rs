@@ -73,7 +73,6 @@ impl<'a> Recent<'a> {
     }
 
     /// How many seconds the sums are about.
-    #[expect(clippy::cast_precision_loss, reason = "three at most")]
     pub(super) fn seconds(&self) -> f64 {
         self.counted().len().max(1) as f64
     }

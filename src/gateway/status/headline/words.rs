@@ -92,7 +92,6 @@ pub(crate) fn listed(words: &[String]) -> String {
 }
 
 /// A part of a whole; of an empty whole, the part itself.
-#[expect(clippy::cast_precision_loss, reason = "counts of ten seconds")]
 pub(crate) fn part(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }

@@ -60,7 +60,6 @@ impl Seconds {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "ten minutes at most")]
     fn add(&mut self, no_key: u64, all: u64) -> Lately {
         self.counts.push_back((no_key, all));
         self.sum = (self.sum.0 + no_key, self.sum.1 + all);

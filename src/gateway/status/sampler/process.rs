@@ -1,14 +1,22 @@
 //! Connections, descriptors, local ports and the access log in the last second.
 
+use std::time::Duration;
+
+use config::tls::{Validity, unix_now};
+use config::{FileState, LostKeys};
+use limit::Moment;
+
 use super::growth::Growing;
 use crate::observe::access;
+use crate::observe::certificates::{CertificateOf, known_certificates};
 use crate::observe::connections::{ClientConnections, ConnectionCounts};
 use crate::observe::metrics::{
     DESCRIPTOR_WAITS, DescriptorWait, HandshakeFailure, LOCAL_PORT_WAITS, LocalPortWait,
     handshake_failures, handshakes,
 };
 use crate::status::views::{
-    DescriptorSample, HandshakeSample, LocalPortSample, LogSample, Plain, Sample,
+    CertificateSample, ChangeSample, DescriptorSample, HandshakeSample, LocalPortSample, LogSample,
+    LostKeysSample, OriginSample, Plain, Sample,
 };
 
 /// What the process had one second ago.
@@ -70,4 +78,71 @@ fn counted(lost: u64) -> Counted {
         [handshakes(), failed, refused],
         lost,
     )
+}
+
+/// For how long after a reload a warning that begins says what it changed.
+const RECENT_CHANGE: Duration = Duration::from_secs(120);
+/// For how long it is said that a plan lost keys.
+const LOST_LATELY: Duration = Duration::from_secs(600);
+
+/// The last change in force, if it is recent.
+pub(super) fn change(state: &FileState, now: Moment) -> Option<ChangeSample> {
+    let change = state.last_change.as_ref()?;
+    let ago = now.since(change.at);
+    (ago <= RECENT_CHANGE).then(|| ChangeSample {
+        ago: ago.as_secs_f64(),
+        what: change.what.iter().map(|text| Plain::new(text)).collect(),
+    })
+}
+
+/// The plans that lost keys in the last change, if it is recent.
+pub(super) fn lost_keys(state: &FileState, now: Moment) -> Vec<LostKeysSample> {
+    let Some(change) = &state.last_change else {
+        return Vec::new();
+    };
+    let ago = now.since(change.at);
+    if ago > LOST_LATELY {
+        return Vec::new();
+    }
+    let sample = |keys: &LostKeys| LostKeysSample {
+        zone: Plain::new(&keys.zone),
+        plan: Plain::new(&keys.plan),
+        file: keys.file.as_deref().map(Plain::new),
+        lost: keys.lost as u64,
+        had: keys.had as u64,
+        ago: ago.as_secs_f64(),
+    };
+    change.lost_keys.iter().map(sample).collect()
+}
+
+/// Those that are not valid, expire soon or have a problem: mostly none.
+pub(super) fn certificates(origins: &[OriginSample]) -> Vec<CertificateSample> {
+    let unix = unix_now();
+    let known = known_certificates()
+        .into_iter()
+        .map(|it| CertificateSample {
+            of: it.of,
+            name: Plain::new(&it.name),
+            validity: it.validity,
+            problem: it.problem.as_deref().map(Plain::new),
+        });
+    let of_origins = origins.iter().flat_map(|origin| {
+        let shown = origin.certificate_expires;
+        let shown = shown.map(|to| Validity { from: 0, to });
+        let both = [
+            (CertificateOf::Origin, shown),
+            (CertificateOf::ClientCert, origin.client_cert),
+        ];
+        both.into_iter().filter_map(|(of, validity)| {
+            Some(CertificateSample {
+                of,
+                name: origin.name.clone(),
+                validity: validity?,
+                problem: None,
+            })
+        })
+    });
+    let is_doubtful =
+        |it: &CertificateSample| it.problem.is_some() || it.validity.doubt(unix).is_some();
+    known.chain(of_origins).filter(is_doubtful).collect()
 }

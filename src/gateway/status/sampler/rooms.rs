@@ -1,7 +1,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use config;
 use limit::{Moment, RoomCounts};
 
 use super::growth::Before;

@@ -1,10 +1,9 @@
-use config::tls::Validity;
-use serde::Serialize;
+use std::collections::BTreeMap;
 
-use super::{
-    Codes, Headline, KeySample, OriginSample, Plain, Problem, RouteSample, SharedAnswers,
-    StoreSample, ZoneSample,
-};
+use config::tls::Validity;
+use serde::{Deserialize, Serialize};
+
+use super::{Headline, KeySample, OriginSample, Plain, SharedAnswers, ZoneSample};
 use crate::observe::certificates::CertificateOf;
 use crate::observe::connections::ConnectionCounts;
 
@@ -155,4 +154,93 @@ pub struct HandshakeSample {
     pub failed: u64,
     /// Of those that failed: the client refused the certificate of the gateway.
     pub refused: u64,
+}
+
+/// The store of shared zones and origins in one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StoreSample {
+    pub up: bool,
+    /// How long it has been out, in seconds, and why.
+    pub out_for: Option<f64>,
+    pub reason: Option<Plain>,
+    /// While it is out: what zones and origins do without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meanwhile: Option<Plain>,
+    /// Of a round trip.
+    pub latency: Latency,
+    /// Operations by result; zeros are left out.
+    pub operations: BTreeMap<Plain, u64>,
+    /// Zones for which another gateway has another rate.
+    pub differs: Vec<Plain>,
+    /// What it refuses, although it is up; left out if nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refuses: Option<StoreRefuses>,
+}
+
+/// A store that is up refuses all that is asked for some zones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StoreRefuses {
+    pub zones: Vec<Plain>,
+    /// Why, and what helps.
+    pub reason: Plain,
+    pub remedy: Plain,
+}
+
+/// One error in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Problem {
+    /// The included file that it is in; `None`: the file itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<Plain>,
+    /// From 1; `None` if it is of no line.
+    pub line: Option<u64>,
+    /// From 1, in characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
+    /// What is wrong, and what would be right.
+    pub message: Plain,
+}
+
+impl From<config::Problem> for Problem {
+    fn from(problem: config::Problem) -> Self {
+        let file = problem.file.as_ref();
+        Self {
+            file: file.map(|file| Plain::new(&file.display().to_string())),
+            line: (problem.line > 0).then_some(problem.line as u64),
+            column: (problem.column > 0).then_some(problem.column as u64),
+            message: Plain::new(&problem.message),
+        }
+    }
+}
+
+impl Problem {
+    /// Where it is: `line 3`, or `conf.d/a.toml, line 3`; empty if it has no place.
+    pub fn place(&self) -> String {
+        let file = self.file.as_ref().map(ToString::to_string);
+        let line = self.line.map(|line| format!("line {line}"));
+        let parts: Vec<String> = file.into_iter().chain(line).collect();
+        parts.join(", ")
+    }
+}
+
+/// Numbers of answers, by class of their status: `2xx`; classes without any are left out.
+pub type Codes = BTreeMap<Plain, u64>;
+
+/// Quantiles of durations, in seconds; `None` without any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+}
+
+/// A route in one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RouteSample {
+    pub name: Plain,
+    /// Answers to clients, by class of their status.
+    pub codes: Codes,
+    /// From the request's head to the last byte of the answer.
+    pub latency: Latency,
 }

@@ -118,10 +118,6 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
 /// The least rate, in requests a second, that as good as all requests of these keys do not exceed.
 ///
 /// `None`: most keys have not come for long enough.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of arrivals that are kept"
-)]
 fn demand(mut keys: Vec<KeyDemand>, span: Duration, until: Moment) -> Option<f64> {
     // Of a busy zone, fewer seconds are kept.
     let known_after = KNOWN_AFTER.min(span * 4 / 5);

@@ -163,7 +163,6 @@ impl<'a> Side<'a> {
         )
     }
 
-    #[allow(clippy::cast_precision_loss)]
     pub(crate) fn finish(mut self, requests: u64) -> Replayed {
         let rejected = self.counts.rejected + self.counts.rejected_dry_run;
         let waits = (self.waits.count() > 0).then_some(&self.waits);

@@ -18,7 +18,6 @@ pub struct Alarm {
 /// The receiving end of an [`Alarm`]: a stream with an item each time the alarm rings.
 ///
 /// It ends when the alarm is dropped.
-#[derive(Debug)]
 pub struct Bell {
     setting: Rc<Setting>,
 }

@@ -78,7 +78,6 @@ impl World {
     }
 
     pub(super) fn below(&mut self, count: usize) -> usize {
-        #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
         let scaled = self.random.share() * count as f64;
         #[expect(
             clippy::cast_possible_truncation,

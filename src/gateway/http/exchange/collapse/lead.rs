@@ -2,10 +2,10 @@
 
 use std::pin::pin;
 
+use super::super::admit::pass_gate;
 use super::super::forward::Forward;
 use super::super::gate::GateRequest;
 use super::super::onward::{Admitted, Decision, Leading, Onward};
-use super::super::pass_gate::pass_gate;
 use super::super::record::RequestRecord;
 use super::super::reply::{Reply, send};
 use super::collector::Collector;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use limit::Moment;
 use tokio::time::timeout;
 
+use super::super::admit::pass_gate;
 use super::super::gate::GateRequest;
 use super::super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Leading, Onward};
-use super::super::pass_gate::pass_gate;
 use super::super::record::RequestRecord;
 use super::super::reply::Reply;
 use super::kind::{kind, preconditions};

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use limit::Moment;
+use config::Route;
+use limit::{Cost, Moment};
 
 use super::super::request_id::RequestId;
 use super::super::request_info::RequestInfo;
+use super::super::response_fields::RoomFields;
 use super::super::rewrite;
-use super::super::room_fields::RoomFields;
-use super::RequestRecord;
+use super::{Exception, RequestRecord};
+use crate::http::exchange::cost::UsedTurns;
 use crate::http::gateway::Gateway;
 use crate::http::message::Put;
+use crate::observe::metrics::SharedOutcome;
 use crate::observe::spans::Trace;
 
 /// What few requests have. The first two tie it to the records of other programs.
@@ -125,5 +128,70 @@ impl<'r> RequestRecord<'r> {
 
     pub(super) fn trace(&self) -> Option<&Trace> {
         self.marks.as_ref()?.trace.as_ref()
+    }
+}
+
+impl RequestRecord<'_> {
+    /// Counts the request at its origin, and notes where its answer comes from.
+    pub(in crate::http::exchange) fn count_shared(
+        &mut self,
+        outcome: SharedOutcome,
+        origin: usize,
+    ) {
+        self.shared = outcome;
+        if let Some(metrics) = self.gateway.collapse_metrics(origin) {
+            metrics.requests.add(outcome, 1);
+        }
+    }
+
+    /// Records that the answer of the origin is for this request alone.
+    pub(in crate::http::exchange) fn share_no_more(&mut self) {
+        if self.shared == SharedOutcome::Leader {
+            self.shared = SharedOutcome::Alone;
+        }
+    }
+}
+
+impl RequestRecord<'_> {
+    /// Settles what the request was charged in its zones, by the status of its answer and by what
+    /// the answer says that it costs.
+    ///
+    /// Returns that cost if it is another one than was charged.
+    pub(in crate::http::exchange) fn settle(
+        &mut self,
+        route: &Route,
+        status: u16,
+        billed: Option<Cost>,
+        used: &mut UsedTurns<'_>,
+    ) -> Option<Cost> {
+        let billed = billed.filter(|cost| *cost != self.cost);
+        if let Some(cost) = billed {
+            self.cost = cost;
+        }
+        if route.refund.iter().any(|it| it.has(status)) {
+            self.exception = Exception::Refunded;
+            used.refund();
+        } else if let Some(cost) = billed {
+            used.settle(cost);
+        }
+        billed
+    }
+
+    /// Settles what the request was charged in its zones by how long it took its origin.
+    ///
+    /// Returns whether it was charged something else.
+    pub(in crate::http::exchange) fn settle_work(
+        &mut self,
+        cost: Cost,
+        used: &mut UsedTurns<'_>,
+    ) -> bool {
+        if cost == self.cost {
+            return false;
+        }
+        self.cost = cost;
+        if self.exception != Exception::Refunded {
+            used.settle(cost);
+        }
+        true
     }
 }

@@ -15,7 +15,6 @@ use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::{BodyLength, Buffer, Put};
 
 /// An answer of the origin, and what of it a request gets.
-#[derive(Debug)]
 pub(in crate::http::exchange) struct SharedReply {
     answer: Arc<SharedAnswer>,
     presented: Presented,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use testing::{bytes, config, replay};
 
-use super::super::lines::{empty_lines, end_of_head};
+use super::super::framing::{empty_lines, end_of_head};
 use super::*;
 
 /// The result of a simple reader that reads a head line by line.

@@ -1,4 +1,4 @@
-use super::super::lines::end_of_head;
+use super::super::framing::end_of_head;
 use super::*;
 
 fn bytes(lines: &str) -> Vec<u8> {

@@ -111,7 +111,6 @@ impl Fairness {
         // Each has more than it can get until what waits is known, and some time longer.
         let rate = plan.rate.per_second();
         let mut waiting = origin.waiting.iter();
-        #[allow(clippy::cast_precision_loss)]
         let all_want = waiting.all(|(lane, many)| *many as f64 > parts[lane] * rate * 0.1 + 2.0);
         if !all_want {
             origin.window = None;
@@ -127,7 +126,6 @@ impl Fairness {
 }
 
 impl Window {
-    #[allow(clippy::cast_precision_loss)]
     fn check(&self, rate: f64) -> Checked {
         for (lane, part) in &self.parts {
             let left = self.left.get(lane).copied().unwrap_or(0) as f64;

@@ -193,7 +193,6 @@ impl State {
             // was granted before is of another time.
             self.granted = BTreeSet::from([call.now]);
         }
-        #[allow(clippy::cast_precision_loss)]
         let granted = call.slots.len() as f64;
         if granted > (call.wanted / f64::from(call.pieces)).ceil() {
             return Err(format!("{granted} slots for {} wanted", call.wanted));

@@ -245,7 +245,6 @@ impl Slots {
         };
         // What a request costs beyond the first slot its gateway may owe.
         let costly = departures.iter().map(|(_, cost)| cost - 1).max();
-        #[allow(clippy::cast_precision_loss)]
         let owed = self.scenario.clocks.len() as f64 * f64::from(costly.unwrap_or(0));
         let is_settled = self.scenario.moods[3] > 0;
         let (mut many, mut costs) = (0.0, 0.0);

@@ -34,7 +34,6 @@ struct Backing {
 }
 
 impl Turns {
-    #[allow(clippy::cast_precision_loss)]
     pub(super) fn claimed(&mut self, call: &ClaimCall) -> Checked {
         let before = self.rates.insert(call.origin, call.in_force);
         if before.is_some_and(|before| before != call.in_force) {

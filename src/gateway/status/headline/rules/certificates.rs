@@ -107,7 +107,6 @@ fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Fin
 }
 
 /// The nearest end is the heaviest.
-#[expect(clippy::cast_precision_loss, reason = "seconds of this age")]
 fn weight(left: i64) -> f64 {
     -(left as f64)
 }

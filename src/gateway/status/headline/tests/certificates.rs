@@ -10,7 +10,6 @@ use crate::status::views::{CertificateSample, HandshakeSample};
 const NOW: i64 = 1_795_910_400;
 
 /// A certificate that expires so many seconds from now.
-#[expect(clippy::cast_precision_loss, reason = "a time of this age")]
 fn expiring(it: &mut Sample, of: CertificateOf, name: &str, left: i64) {
     it.time = NOW as f64;
     it.certificates.push(CertificateSample {
