@@ -81,17 +81,12 @@ mod tests {
     fn names_of_cookies_and_arguments_are_compared_as_php_sees_them() {
         for name in [
             "my_key",
-            "MY_key",
             "my.key",
-            "my key",
             "my[key",
-            " my_key",
             "my_key ",
             "my_key\0x",
             "my_key[]",
-            "my_key[a][b]",
             "my.key[",
-            "\tmy_key",
         ] {
             assert!(is_same_variable("my_key", name.as_bytes()), "{name:?}");
         }

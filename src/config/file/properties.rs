@@ -99,23 +99,17 @@ fn edit() -> impl Strategy<Value = (u8, prop::sample::Index, prop::sample::Index
     let odd = prop::sample::select(vec![
         "99999999999999999999999999",
         "-1",
-        "1e400",
         "nan",
-        "true",
         "2001-01-01",
-        "[[[[]]]]",
-        "{}",
         "{ a = { b = [1] } }",
         "\"\\u0000\"",
         "\u{0}",
         "\"é\u{202e}\"",
-        "\"\"",
         "'",
         "\"\"\"",
         "[",
         "{",
         "]",
-        "# ",
         "",
     ]);
     (

@@ -78,17 +78,13 @@ mod tests {
     #[test]
     fn a_field_names_a_whole_number_from_one() {
         let max = Cost::new(20).unwrap();
-        let cases: [(&[u8], Option<u32>); 12] = [
+        let cases: [(&[u8], Option<u32>); 8] = [
             (b"1", Some(1)),
             (b" 5 ", Some(5)),
             (b"007", Some(7)),
-            (b"20", Some(20)),
             (b"21", Some(20)),
-            (b"65", Some(20)),
             (b"99999999999999999999999", Some(20)),
             (b"0", None),
-            (b"-1", None),
-            (b"1.5", None),
             (b"", None),
             (b"1, 2", None),
         ];

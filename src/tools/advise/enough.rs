@@ -32,19 +32,3 @@ fn told(count: u64, time: Duration) -> Option<String> {
          requests over an hour, better a day that has the busiest hour.\n"
     ))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_log_of_an_hour_is_enough_though_its_last_request_came_earlier() {
-        let is_enough = |count, seconds| told(count, Duration::from_secs(seconds)).is_none();
-        assert!(is_enough(51_273, 3599) && is_enough(1000, 3540));
-        assert!(!is_enough(999, 3600) && !is_enough(51_273, 3539));
-        let short = told(51_273, Duration::from_secs(1800)).unwrap();
-        assert!(short.contains("1800 s of traffic are too short"), "{short}");
-        let few = told(40, Duration::from_secs(9)).unwrap();
-        assert!(few.contains("40 requests in 9 s are too few"), "{few}");
-    }
-}

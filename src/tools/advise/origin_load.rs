@@ -179,15 +179,6 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_at_the_origin_is_two_entries() {
-        let mut load = load(&[line(5000.5, 3600.0)]);
-        assert_eq!(load.open.len(), 3);
-        load.end();
-        assert_eq!(load.at_once().count(), 3601);
-        assert_eq!(load.at_once().peak(), 1_000_000);
-    }
-
-    #[test]
     fn what_comes_too_late_counts_in_the_first_second_that_is_open() {
         let mut load = load(&[line(1000.0, 0.25)]);
         load.pass(Duration::from_secs(2000).as_nanos().try_into().unwrap());

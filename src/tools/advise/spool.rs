@@ -95,32 +95,3 @@ fn told(error: &io::Error) -> io::Error {
     let message = format!("a temporary file in {}: {error}", folder.display());
     io::Error::new(error.kind(), message)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_put_comes_out_each_time() {
-        let mut spool = Spool::new().unwrap();
-        let event = |number: u32| Event {
-            time: u64::MAX - u64::from(number),
-            slot: u32::MAX - number,
-            is_first: number.is_multiple_of(3),
-        };
-        for number in 0..100_000 {
-            spool.put(event(number)).unwrap();
-        }
-        spool.end(1).unwrap();
-        for _ in 0..2 {
-            let mut number = 0;
-            spool
-                .each(|read| {
-                    assert_eq!(read, event(number));
-                    number += 1;
-                })
-                .unwrap();
-            assert_eq!(u64::from(number), spool.len());
-        }
-    }
-}

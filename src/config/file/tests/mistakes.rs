@@ -101,16 +101,10 @@ fn each_mistake_of_a_value_is_named() {
          &["interactive: expected a whole number from 1 to 1000; found 0", "batch: expected a whole number from 1 to 1000; found 1001"][..]),
         ("[zones.z]\nkey = \"$remote_adr:$hots:$\"",
          &["$remote_adr is not a variable", "$hots is not a variable", "a $ begins a variable"][..]),
-        ("[[routes]]\nresponse_headers = { \"a b\" = \"x\", c = 1 }",
-         &["a b: the name of a header", "c: expected a text"][..]),
-        ("[[routes]]\nmethods = [\"get\", \"po st\"]", &["\"GET\"", "a method is a word"][..]),
         ("[redis]\nprefix = \"${DRIP_UNSET_A}${DRIP_UNSET_B}${\"",
          &["DRIP_UNSET_A is not set", "DRIP_UNSET_B is not set", "${ begins a variable"][..]),
         ("[[routes]]\ncost = { heder = \"a\", max = 256, default = 0 }",
          &["none or several", "max: expected", "default: expected"][..]),
-        ("[[server.listen]]\naddress = 1\ntls = true\nredirect = \"https\"",
-         &["address: expected", "cannot redirect"][..]),
-        ("[[routes]]\npath = \"/\"\norigin = \"nope\"\nclass = 1", &["class: expected the name"][..]),
     ] {
         let found = problems(text);
         for part in expected {
@@ -142,12 +136,9 @@ fn a_forgotten_end_is_one_problem() {
     let rest = "\nadmin = 1\n\n[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n\n[[routes]]\npath = \"/\"\norigin = \"ap\"\n";
     for (begin, expected) in [
         ("[server", "1:8: unclosed table"),
-        ("[[server.listen]", "1:17: unclosed array table"),
-        ("[server]]", "1:9: unexpected key or value"),
         ("[server]\nlisten = [\"127.0.0.1:8080\"", "3:1: missing comma"),
         ("[server]\nlisten = [{ tls = false ]", "2:25: invalid inline table"),
         ("[server]\nlisten = [\"127.0.0.1:8080]", "2:27: invalid basic string"),
-        ("[server]\nname = 'edge", "2:13: invalid literal string"),
     ] {
         let found = problems(&format!("{begin}{rest}"));
         let found = found.replace("/etc/drip/gateway.toml:", "");

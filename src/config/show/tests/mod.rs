@@ -18,18 +18,6 @@ fn what_is_shown_reads_back_as_the_same_settings() {
 }
 
 #[test]
-fn one_certificate_is_shown_without_a_list() {
-    let text = include_str!("../../../../gateway.toml");
-    let text = format!("{text}\n[server.tls]\ncert = [\"a.pem\"]\nkey = \"a.key\"\n");
-    let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), true).unwrap();
-    let shown = show(&settings);
-    let tls = "[server.tls]\ncert = \"/etc/drip/a.pem\"\nkey = \"/etc/drip/a.key\"\n";
-    assert!(shown.contains(tls), "{shown}");
-    let again = parse(&shown, Path::new("/elsewhere/gateway.toml"), true);
-    assert_eq!(again, Ok(settings));
-}
-
-#[test]
 fn routes_are_named_and_matched_byte_by_byte() {
     let settings = parse(SHOWN, Path::new("gateway.toml"), true).unwrap();
     let names = settings.routes.iter().map(Route::name).collect::<Vec<_>>();

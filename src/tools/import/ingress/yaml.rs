@@ -194,13 +194,6 @@ mod tests {
     }
 
     #[test]
-    fn json_is_yaml() {
-        let found = documents("{\"a\": [1, {\"b\": null}],\n\t\"c\": \"\\u0041\"}").unwrap();
-        assert_eq!(found[0].text_of("c"), Some("A"));
-        assert_eq!(found[0].items_of("a")[1].text_of("b"), None);
-    }
-
-    #[test]
     fn what_is_wrong_has_its_line() {
         for (text, line, message) in [
             ("a: 1\nb: [", 3, "not YAML"),

@@ -74,12 +74,6 @@ fn routes_of(annotations: &[(&str, &str)], path: &str) -> (String, Vec<String>) 
     (routes.unwrap_or_default(), notes)
 }
 
-fn whole(annotations: &[(&str, &str)]) -> String {
-    let spec = format!("  rules:\n{}", rule("a.test", "/", "Prefix", "app"));
-    let import = imported(&ingress("web", annotations, &spec));
-    import.settings.unwrap_or_default()
-}
-
 #[test]
 fn a_limit_that_is_wrong_is_lost_and_told_first() {
     let spec = format!("  rules:\n{}", rule("a.test", "/x", "Prefix", "app"));
@@ -112,22 +106,6 @@ fn networks_are_those_that_nginx_lets_in() {
     // nginx denies what is in a network of both, and drip decides by the smallest.
     let fields = "allow = [\"10.0.0.0/8\"]\ndeny = [\"10.9.0.0/16\", \"192.0.0.0/16\"]\n";
     assert!(routes.contains(fields), "{routes}");
-}
-
-#[test]
-fn origins_are_services() {
-    let settings = whole(&[
-        ("backend-protocol", "GRPC"),
-        ("proxy-connect-timeout", "7"),
-        ("proxy-read-timeout", "3600"),
-        ("upstream-vhost", "app.internal"),
-        ("proxy-body-size", "8m"),
-    ]);
-    let origin = "[origins.app]\nservers = [\"h2c://app.shop.svc.cluster.local:80\"]\n\
-        connect_timeout = \"7s\"\nresponse_timeout = \"1h\"\nbody_timeout = \"1h\"\n\
-        tunnel_timeout = \"1h\"\nhost = \"app.internal\"\n";
-    assert!(settings.contains(origin), "{settings}");
-    assert!(settings.contains("max_body_size = \"8MB\""), "{settings}");
 }
 
 #[test]
@@ -203,22 +181,6 @@ fn other_kinds_canaries_and_old_versions_are_skipped() {
             import.notes
         );
     }
-    let list = "{\"kind\": \"List\", \"items\": [".to_owned()
-        + "{\"kind\": \"Ingress\", \"apiVersion\": \"networking.k8s.io/v1\", \"metadata\": {\"name\": \"x\"}, \"spec\": {\"defaultBackend\": {\"service\": {\"name\": \"app\", \"port\": {\"number\": 80}}}}}]}";
-    let import = import_json(&list);
-    assert_eq!(
-        found(&parsed(&import), "a.test", "/").as_deref(),
-        Some("app")
-    );
-    assert!(
-        import.notes[0].contains("has no namespace"),
-        "{:?}",
-        import.notes
-    );
-}
-
-fn import_json(text: &str) -> Import {
-    import(Path::new("a.json"), text.as_bytes(), &NoFiles)
 }
 
 #[test]
