@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{drip, told, written};
+use super::{check_golden, drip, told, written};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/ingress")
@@ -13,11 +13,7 @@ fn corpus() -> PathBuf {
 fn a_whole_manifest_comes_out_as_it_should() {
     let (code, settings, notes) = told(&drip(&corpus(), &["import", "shop.yaml"]));
     assert_eq!(code, Some(0), "{notes:#?}");
-    let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import/ingress-shop.toml");
-    if std::env::var_os("DRIP_UPDATE_GOLDENS").is_some() {
-        fs::write(&expected, &settings).unwrap();
-    }
-    assert_eq!(settings, fs::read_to_string(expected).unwrap());
+    check_golden("ingress-shop.toml", &settings);
     assert_eq!(notes.last().unwrap(), "9 things need a look");
 }
 

@@ -207,21 +207,6 @@ fn a_rewrite_that_may_lead_to_a_protected_location_is_refused() {
 }
 
 #[test]
-fn a_location_that_falls_back_to_a_protected_one_is_refused() {
-    for protection in ["deny all;", "auth_basic x;"] {
-        let (settings, notes) = imported(&format!(
-            "server {{ listen 8080; location / {{ APP }}
-             location /a/ {{ try_files $uri @app; }}
-             location @app {{ {protection} APP }} }}\n"
-        ));
-        let refused = "path = \"/a/\"\nrefuse = 403\n";
-        assert!(settings.contains(refused), "{protection}\n{settings}");
-        let is_told = |note: &String| note.contains("protects location @app");
-        assert!(notes.iter().any(is_told), "{notes:?}");
-    }
-}
-
-#[test]
 fn a_condition_that_answers_is_refused_unless_it_redirects_to_https() {
     let redirect = "return 301 https://$host$request_uri;";
     for (condition, then, status) in [
@@ -255,47 +240,6 @@ fn a_condition_that_answers_is_refused_unless_it_redirects_to_https() {
         answers(&location, &[("/a/b", status), ("/", 200)]);
         answers(&inside, &[("/a/b", status)]);
     }
-}
-
-#[test]
-fn what_nginx_answers_itself_gets_404_and_no_other_location() {
-    answers(
-        "location /ok/ { return 200 fine; } location /moved/ { return 301 /x; }
-         location /code/ { return $code; } location /files/ { root /srv; }
-         location = /tried { try_files $uri =404; } location ~ \\.png$ { expires 30d; }",
-        &[
-            ("/ok/a", 404),
-            ("/moved/a", 404),
-            ("/code/a", 404),
-            ("/files/a", 404),
-            ("/tried", 404),
-            ("/a.png", 404),
-            ("/a", 200),
-        ],
-    );
-    // The server that only redirects leaves its name to the other.
-    let (settings, _) = imported(
-        "server { listen 80; server_name a.example; return 301 https://$host$request_uri; }
-         server { listen 8080; server_name a.example; location / { APP } }",
-    );
-    assert!(
-        settings.contains("host = \"a.example\"\norigin = "),
-        "{settings}"
-    );
-}
-
-#[test]
-fn the_path_without_its_slash_is_refused_with_a_protected_one() {
-    answers(
-        "location = /a/ { deny all; APP } location /b/ { limit_except GET { deny all; } APP }",
-        &[
-            ("/a/", 403),
-            ("/a", 403),
-            ("/b/", 403),
-            ("/b", 403),
-            ("/c", 200),
-        ],
-    );
 }
 
 #[test]
