@@ -16,10 +16,9 @@
 //! | `top` | what operators see in a terminal |
 //! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
 //! | `goldens` | whether the program prints and serves the same names and values as before |
-//! | `readme`, `pages` | what the documents promise |
+//! | `pages` | what the documents promise; names of types |
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
 //! | `programs` | whether a test starts a program outside its group |
-//! | `recipes`, `words` | the recipes of `CONTRIBUTING.md`; names of types |
 //! | `plot` | the charts of the benches |
 //! | `budget` | how the budget of a request is read, and what is above it |
 //!
@@ -46,8 +45,6 @@ mod peers;
 mod plot;
 mod profiles;
 mod programs;
-mod readme;
-mod recipes;
 mod room;
 mod simulate;
 #[allow(
@@ -58,4 +55,3 @@ mod simulate;
 mod support;
 mod tls;
 mod top;
-mod words;

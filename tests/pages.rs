@@ -1,31 +1,32 @@
-//! Checks that the pictures, commands and files that the pages name exist.
+//! Checks that the pictures, commands, files, metrics and names that the pages promise exist, and names of types.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+use regex::Regex;
+
+use crate::support::files_below;
+use crate::support::page::root;
+
+fn read(file: impl AsRef<Path>) -> String {
+    fs::read_to_string(root().join(file)).expect("a file")
 }
 
-/// The pages of benches/.
-fn pages() -> Vec<PathBuf> {
-    pages_in("benches")
-}
-
-/// The pages of benches/, of docs/ and its examples, and at the root.
-fn all_pages() -> Vec<PathBuf> {
-    ["benches", "docs", "docs/examples", ""]
-        .into_iter()
-        .flat_map(pages_in)
-        .collect()
+fn is_a(file: &Path, ending: &str) -> bool {
+    file.extension().is_some_and(|it| it == ending)
 }
 
 fn pages_in(folder: &str) -> Vec<PathBuf> {
     let files = fs::read_dir(root().join(folder)).expect("a folder");
     let files = files.map(|file| file.expect("a file").path());
-    files
-        .filter(|file| file.extension().is_some_and(|end| end == "md"))
-        .collect()
+    files.filter(|file| is_a(file, "md")).collect()
+}
+
+/// The pages of benches/, of docs/ and its examples, and at the root.
+fn all_pages() -> Vec<PathBuf> {
+    let folders = ["benches", "docs", "docs/examples", ""];
+    folders.into_iter().flat_map(pages_in).collect()
 }
 
 /// The link targets: the text between `](` and `)`.
@@ -35,60 +36,131 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn each_picture_and_file_that_a_page_names_is_there() {
-    let mut pictures = 0;
+fn each_picture_and_file_that_a_page_names_is_there_and_each_picture_is_shown() {
+    let mut shown = String::new();
     for page in all_pages() {
-        let text = fs::read_to_string(&page).expect("a page");
+        let text = read(&page);
         let local = links(&text).filter(|link| !link.starts_with("http") && !link.starts_with('#'));
         for link in local {
             let file = link.split('#').next().unwrap_or(link);
             let file = page.parent().expect("a folder").join(file);
             assert!(file.is_file(), "{} names {link}", page.display());
-            if file.extension().is_some_and(|end| end == "svg") {
-                let picture = fs::read_to_string(&file).expect("a picture");
-                assert!(picture.starts_with("<svg"), "{} is none", file.display());
-                pictures += 1;
+            if is_a(&file, "svg") {
+                assert!(read(&file).starts_with("<svg"), "{}", file.display());
+                shown += link;
             }
         }
     }
-    assert!(pictures >= 8, "only {pictures} pictures");
-}
-
-#[test]
-fn each_picture_there_is_shown_on_a_page() {
-    let texts: String = all_pages()
-        .into_iter()
-        .map(|page| fs::read_to_string(page).expect("a page"))
-        .collect();
-    for file in fs::read_dir(root().join("benches/plots")).expect("a folder") {
+    let plots = fs::read_dir(root().join("benches/plots")).expect("a folder");
+    for file in plots {
         let name = file.expect("a file").file_name();
-        let name = name.to_string_lossy();
-        assert!(texts.contains(&format!("plots/{name})")), "{name}");
+        assert!(shown.contains(&*name.to_string_lossy()), "{name:?}");
     }
 }
 
 #[test]
 fn each_page_names_the_command_that_makes_it_and_no_command_that_there_is_not() {
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
-    for page in pages() {
-        let text = fs::read_to_string(&page).expect("a page");
-        let commands = text
-            .split("cargo bench --bench ")
-            .skip(1)
-            .filter_map(|rest| {
-                rest.split(|letter: char| letter != '_' && !letter.is_alphanumeric())
-                    .next()
-            });
+    let manifest = read("Cargo.toml");
+    for page in pages_in("benches") {
+        let text = read(&page);
+        let commands = text.split("cargo bench --bench ").skip(1);
         let mut named = 0;
-        for bench in commands {
+        for rest in commands {
+            let bench = rest.split(|letter: char| letter != '_' && !letter.is_alphanumeric());
+            let bench = bench.take(1).collect::<String>();
             let there = format!("[[bench]]\nname = \"{bench}\"");
-            assert!(
-                manifest.contains(&there),
-                "{} names {bench}",
-                page.display()
-            );
+            assert!(manifest.contains(&there), "{}: {bench}", page.display());
             named += 1;
         }
         assert!(named > 0, "{} names no command", page.display());
+    }
+}
+
+/// The tests of tests/checklist have the numbers of the page, and each number has a test.
+#[test]
+fn the_lines_of_the_checklist_are_those_that_are_tested() {
+    let list = read("docs/proxy-checklist.md");
+    let lines: BTreeSet<u32> = list
+        .lines()
+        .filter_map(|line| line.split_once(". ")?.0.parse().ok())
+        .collect();
+    let mut tested = BTreeSet::new();
+    for file in files_below(&root().join("tests/checklist")) {
+        let code = read(file);
+        let names = code.split("fn line_").skip(1);
+        tested.extend(names.filter_map(|name| name.split('_').next()?.parse::<u32>().ok()));
+    }
+    assert_eq!(lines, tested);
+}
+
+#[test]
+fn each_metric_in_the_code_is_among_the_operations() {
+    let operations = read("docs/operations.md");
+    let families = read("src/gateway/status/exposition/families.txt");
+    let names = families.lines().filter_map(|line| line.split(' ').next());
+    let mut told = 0;
+    for name in names.filter(|name| name.starts_with("drip_")) {
+        assert!(operations.contains(&format!("`{name}`")), "{name}");
+        told += 1;
+    }
+    assert!(told > 30, "only {told} metrics");
+}
+
+/// The items of all recipes: the bullets below the headings of CONTRIBUTING.md that begin with "A new".
+fn recipe_items() -> Vec<String> {
+    let text = read("CONTRIBUTING.md");
+    let recipes = text.split("\n### ");
+    let items = recipes
+        .filter(|part| part.starts_with("A new "))
+        .flat_map(|part| {
+            let part = part.split("\n## ").next().unwrap_or_default();
+            let bullets = part.split("\n- ").skip(1);
+            bullets.map(|item| item.split("\n\n").next().unwrap_or_default().to_owned())
+        });
+    items.collect()
+}
+
+/// Whether a quoted word is a file or a folder of the repository.
+fn is_path(word: &str) -> bool {
+    let first = word.split('/').next().unwrap_or_default();
+    let is_folder = ["src", "tests", "docs", "benches", "grafana", "packaging"].contains(&first);
+    word.contains('/') && is_folder || is_a(Path::new(word), "md")
+}
+
+#[test]
+fn the_files_of_each_recipe_exist_and_have_what_it_names() {
+    let items = recipe_items();
+    assert!(items.len() > 20, "only {} items", items.len());
+    for item in &items {
+        let mut within: Option<&str> = None;
+        for word in item.split('`').skip(1).step_by(2) {
+            if is_path(word) {
+                assert!(root().join(word).exists(), "{word}: {item}");
+                within = Some(word);
+                continue;
+            }
+            // A name of the code stands behind the file that it is in.
+            let is_name = word.chars().all(|c| c.is_alphanumeric() || c == '_');
+            if let Some(path) = within.filter(|path| is_a(Path::new(path), "rs") && is_name) {
+                assert!(read(path).contains(word), "{path} has no {word}: {item}");
+            }
+        }
+    }
+}
+
+/// Bounds begin with `MAX_` and `MIN_`, and a type says what it is.
+#[test]
+fn names_say_what_they_are() {
+    let types = "(struct|enum|type|trait) (Told|Asked|Wanted|Judged|Course|Patience|Condition)\\b";
+    let bounds = "const (MOST|LONGEST|LEAST|FEWEST|SHORTEST)(_|\\b)";
+    let wrong = Regex::new(&format!(
+        "(?m-u)^ *(pub(\\([a-z]+\\))? )?({types}|{bounds})"
+    ));
+    let wrong = wrong.expect("an expression");
+    let files = files_below(&root().join("src"));
+    for file in files.iter().filter(|file| is_a(file, "rs")) {
+        let text = read(file);
+        let found = wrong.find(&text).map(|found| found.as_str());
+        assert_eq!(found, None, "{}", file.display());
     }
 }

@@ -16,20 +16,6 @@ fn profile(name: &str) -> Table {
 }
 
 #[test]
-fn a_release_has_neither_symbols_nor_line_tables() {
-    let release = profile("release");
-    assert_eq!(release["strip"].as_bool(), Some(true));
-    assert!(!release.contains_key("debug"));
-}
-
-#[test]
-fn an_installer_waits_for_no_fat_lto() {
-    let release = profile("release");
-    assert_eq!(release.get("lto"), None);
-    assert_eq!(release.get("codegen-units"), None);
-}
-
-#[test]
 fn packages_and_benches_are_built_alike() {
     let [dist, bench] = ["dist", "bench"].map(profile);
     assert_eq!(dist["inherits"].as_str(), Some("release"));
@@ -37,15 +23,6 @@ fn packages_and_benches_are_built_alike() {
         assert_eq!(profile["lto"].as_str(), Some("fat"));
         assert_eq!(profile["codegen-units"].as_integer(), Some(1));
     }
-}
-
-#[test]
-fn profiling_is_dist_with_symbols_and_line_tables() {
-    let profiling = profile("profiling");
-    assert_eq!(profiling["inherits"].as_str(), Some("dist"));
-    assert_eq!(profiling["strip"].as_bool(), Some(false));
-    assert_eq!(profiling["debug"].as_str(), Some("line-tables-only"));
-    assert_eq!(profiling.len(), 3, "anything else would be another build");
 }
 
 /// It takes the place of libc's functions, so nothing but the linker knows.
