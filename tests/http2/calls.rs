@@ -1,13 +1,7 @@
-//! Requests that say that they are calls of gRPC, before servers over either version of HTTP.
+//! Requests that say that they are calls of gRPC, before a server over HTTP/1.
 
-use std::thread;
-use std::time::Duration;
-
-use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head, ok};
-use crate::support::{FrameOrigin, Gateway, Origin, eventually, fetch};
-
-/// How long a body may stand still, unless it is that of a call.
-const BODY_TIMEOUT: Duration = Duration::from_secs(1);
+use crate::support::frames::{Frames, head};
+use crate::support::{Gateway, Origin, eventually, fetch};
 
 fn gateway(server: &str) -> Gateway {
     Gateway::start(&format!(
@@ -33,8 +27,9 @@ fn silent_call(gateway: &Gateway) -> Frames {
     client
 }
 
+/// Before a server over HTTP/2 it may: `a_call_may_be_silent_for_longer_than_a_body` of `tests/counterparts/languages`.
 #[test]
-fn a_call_pauses_only_before_a_server_over_http_2() {
+fn a_call_does_not_pause_before_a_server_over_http_1() {
     let origin = Origin::answering(|exchange| {
         exchange.body()?;
         exchange.reply(b"ok")
@@ -46,18 +41,4 @@ fn a_call_pauses_only_before_a_server_over_http_2() {
     eventually("others are served", || {
         fetch(before_http1.address(), "/").status == 200
     });
-
-    let origin = FrameOrigin::start();
-    let before_http2 = gateway(&format!("h2c://{}", origin.address));
-    origin.next(|to, stream| {
-        while !to.next()?.ends_stream() {}
-        to.send(ok(stream))
-    });
-    let mut client = silent_call(&before_http2);
-    eventually("it is at the origin", || origin.requests() == 1);
-    thread::sleep(BODY_TIMEOUT * 3);
-    client
-        .send(frame(DATA, END_STREAM, 1, b"\0\0\0\0\0"))
-        .expect("the gateway reads");
-    assert!(matches!(client.outcome(1), Outcome::Status(200)));
 }

@@ -232,19 +232,3 @@ fn a_response_before_the_whole_request_is_passed() {
         to.send(reset(stream, 2))
     });
 }
-
-#[test]
-fn empty_pieces_now_and_then_end_no_connection() {
-    let origin = FrameOrigin::start();
-    let gateway = drip(&origin, "", "");
-    for _ in 0..30 {
-        origin.next(|to, stream| {
-            let empty = frame(DATA, 0, stream, []).repeat(10);
-            let first = head(stream, 0, &[(":status", "200"), ("content-length", "2")]);
-            to.send([first, empty.clone(), frame(DATA, 0, stream, "o")].concat())?;
-            to.send([empty, frame(DATA, END_STREAM, stream, "k")].concat())
-        });
-        check_fine(&gateway, "empty pieces");
-    }
-    assert_eq!(origin.connections(), 1);
-}

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::http2::{GET, ask, check_fine, check_refused, drip};
+use crate::http2::{Does, GET, ask, check_fine, check_refused, drip};
 use crate::support::frames::{
     CONTINUATION, DATA, Frames, HEADERS, PING, PUSH_PROMISE, block, field, frame, head, ok, reset,
     settings, window_update,
@@ -62,34 +62,37 @@ fn check_flood(
 
 #[test]
 fn frames_without_end_in_place_of_a_head() {
-    check_flood("settings", &[502, 504], |to, _| {
-        flood(to, &settings(&[(4, 65_535)]))
-    });
-    check_flood("pings", &[502, 504], |to, _| {
-        flood(to, &frame(PING, 0, 0, [0; 8]))
-    });
-    check_flood("window updates", &[502, 504], |to, _| {
-        flood(to, &window_update(0, 1))
-    });
-    check_flood("priorities", &[502, 504], |to, stream| {
-        flood(to, &frame(2, 0, stream, [0, 0, 0, 0, 1]))
-    });
-    check_flood("unknown frames", &[502, 504], |to, stream| {
-        flood(to, &frame(0xbe, 0, stream, [0; 8]))
-    });
-    check_flood(
-        "resets of streams that nobody opened",
-        &[502],
-        |to, stream| flood(to, &reset(stream + 2, 8)),
-    );
-    check_flood("continuations", &[502], |to, stream| {
-        to.send(frame(HEADERS, 0, stream, field(":status", "200")))?;
-        flood(to, &frame(CONTINUATION, 0, stream, field("x", "y")))
-    });
-    check_flood("empty continuations", &[502], |to, stream| {
-        to.send(frame(HEADERS, 0, stream, field(":status", "200")))?;
-        flood(to, &frame(CONTINUATION, 0, stream, []))
-    });
+    let floods: [(&str, &[u16], Does); 8] = [
+        ("settings", &[502, 504], |to, _| {
+            flood(to, &settings(&[(4, 65_535)]))
+        }),
+        ("pings", &[502, 504], |to, _| {
+            flood(to, &frame(PING, 0, 0, [0; 8]))
+        }),
+        ("window updates", &[502, 504], |to, _| {
+            flood(to, &window_update(0, 1))
+        }),
+        ("priorities", &[502, 504], |to, stream| {
+            flood(to, &frame(2, 0, stream, [0, 0, 0, 0, 1]))
+        }),
+        ("unknown frames", &[502, 504], |to, stream| {
+            flood(to, &frame(0xbe, 0, stream, [0; 8]))
+        }),
+        ("resets of unopened streams", &[502], |to, stream| {
+            flood(to, &reset(stream + 2, 8))
+        }),
+        ("continuations", &[502], |to, stream| {
+            to.send(frame(HEADERS, 0, stream, field(":status", "200")))?;
+            flood(to, &frame(CONTINUATION, 0, stream, field("x", "y")))
+        }),
+        ("empty continuations", &[502], |to, stream| {
+            to.send(frame(HEADERS, 0, stream, field(":status", "200")))?;
+            flood(to, &frame(CONTINUATION, 0, stream, []))
+        }),
+    ];
+    for (name, statuses, flood) in floods {
+        check_flood(name, statuses, flood);
+    }
 }
 
 #[test]
@@ -148,44 +151,44 @@ fn empty_pieces_of_a_body_without_end() {
 fn what_breaks_flow_control_or_pushes_is_a_502() {
     let origin = FrameOrigin::start();
     let gateway = drip(&origin, "", "");
-    check_refused(&gateway, &origin, "a push", |to, stream| {
-        let fields = [
-            (":method", "GET"),
-            (":scheme", "http"),
-            (":authority", "a"),
-            (":path", "/"),
-        ];
-        let promised = [2_u32.to_be_bytes().to_vec(), block(&fields)].concat();
-        to.send(frame(PUSH_PROMISE, 4, stream, promised))?;
-        to.send(head(2, 0, &[(":status", "200")]))
-    });
-    check_refused(&gateway, &origin, "too large a window", |to, _| {
-        to.send(window_update(0, 0x7fff_ffff))
-    });
-    check_refused(&gateway, &origin, "a window of nothing more", |to, _| {
-        to.send(window_update(0, 0))
-    });
-    check_refused(&gateway, &origin, "too large a frame", |to, stream| {
-        to.send(frame(DATA, 0, stream, vec![0; 20_000]))
-    });
-    check_refused(&gateway, &origin, "settings that are none", |to, _| {
-        to.send(settings(&[(4, 0x8000_0000)]))
-    });
-    check_refused(&gateway, &origin, "settings of a stream", |to, stream| {
-        to.send(frame(4, 0, stream, []))
-    });
-    check_refused(&gateway, &origin, "a short ping", |to, _| {
-        to.send(frame(PING, 0, 0, [0; 7]))
-    });
-    check_refused(
-        &gateway,
-        &origin,
-        "a stream of the server's own",
-        |to, _| to.send(head(4, 0, &[(":status", "200")])),
-    );
-    check_refused(&gateway, &origin, "a short reset", |to, stream| {
-        to.send(frame(3, 0, stream, [0; 3]))
-    });
+    let cases: [(&str, Does); 9] = [
+        ("a push", |to, stream| {
+            let fields = [
+                (":method", "GET"),
+                (":scheme", "http"),
+                (":authority", "a"),
+                (":path", "/"),
+            ];
+            let promised = [2_u32.to_be_bytes().to_vec(), block(&fields)].concat();
+            to.send(frame(PUSH_PROMISE, 4, stream, promised))?;
+            to.send(head(2, 0, &[(":status", "200")]))
+        }),
+        ("too large a window", |to, _| {
+            to.send(window_update(0, 0x7fff_ffff))
+        }),
+        ("a window of nothing more", |to, _| {
+            to.send(window_update(0, 0))
+        }),
+        ("too large a frame", |to, stream| {
+            to.send(frame(DATA, 0, stream, vec![0; 20_000]))
+        }),
+        ("settings that are none", |to, _| {
+            to.send(settings(&[(4, 0x8000_0000)]))
+        }),
+        ("settings of a stream", |to, stream| {
+            to.send(frame(4, 0, stream, []))
+        }),
+        ("a short ping", |to, _| to.send(frame(PING, 0, 0, [0; 7]))),
+        ("a stream of the server's own", |to, _| {
+            to.send(head(4, 0, &[(":status", "200")]))
+        }),
+        ("a short reset", |to, stream| {
+            to.send(frame(3, 0, stream, [0; 3]))
+        }),
+    ];
+    for (name, does) in cases {
+        check_refused(&gateway, &origin, name, does);
+    }
     // What was on the way when the client left is no error.
     for _ in 0..3 {
         origin.next(|to, stream| {

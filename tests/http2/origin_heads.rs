@@ -1,6 +1,6 @@
 //! Heads that an origin must not send: none of them reaches a client over HTTP/1.
 
-use crate::http2::{check_fine, check_refused, drip};
+use crate::http2::{Does, check_fine, check_refused, drip};
 use crate::support::FrameOrigin;
 use crate::support::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, block, field, frame, head,
@@ -121,126 +121,76 @@ fn lengths_that_differ_or_are_none_are_a_502() {
     );
 }
 
+const STATUS: [(&str, &str); 1] = [(":status", "200")];
+
 #[test]
 fn what_is_no_response_is_a_502() {
     let origin = FrameOrigin::start();
     let gateway = drip(&origin, "", "");
-    check_refused(&gateway, &origin, "a body first", |to, stream| {
-        to.send(frame(DATA, END_STREAM, stream, "evil"))
-    });
-    check_refused(&gateway, &origin, "a request", |to, stream| {
-        let fields = [(":method", "GET"), (":path", "/"), (":scheme", "http")];
-        to.send(head(stream, END_STREAM, &fields))
-    });
-    check_refused(
-        &gateway,
-        &origin,
-        "an interim response as the last",
-        |to, stream| to.send(head(stream, END_STREAM, &[(":status", "100")])),
-    );
-    check_refused(&gateway, &origin, "an empty head", |to, stream| {
-        to.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, []))
-    });
-    check_refused(&gateway, &origin, "no HPACK", |to, stream| {
-        to.send(frame(HEADERS, END_HEADERS, stream, [0xff; 40]))
-    });
-    check_refused(
-        &gateway,
-        &origin,
-        "an index that is not in the table",
-        |to, stream| to.send(frame(HEADERS, END_HEADERS, stream, [0xc6])),
-    );
-    check_refused(
-        &gateway,
-        &origin,
-        "another frame in the middle of a head",
-        |to, stream| {
+    let cases: [(&str, Does); 8] = [
+        ("a body first", |to, stream| {
+            to.send(frame(DATA, END_STREAM, stream, "evil"))
+        }),
+        ("a request", |to, stream| {
+            let fields = [(":method", "GET"), (":path", "/"), (":scheme", "http")];
+            to.send(head(stream, END_STREAM, &fields))
+        }),
+        ("an interim response as the last", |to, stream| {
+            to.send(head(stream, END_STREAM, &[(":status", "100")]))
+        }),
+        ("an empty head", |to, stream| {
+            to.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, []))
+        }),
+        ("no HPACK", |to, stream| {
+            to.send(frame(HEADERS, END_HEADERS, stream, [0xff; 40]))
+        }),
+        ("another frame in the middle of a head", |to, stream| {
             to.send(frame(HEADERS, 0, stream, field(":status", "200")))?;
             to.send(frame(DATA, END_STREAM, stream, "evil"))
-        },
-    );
-    check_refused(
-        &gateway,
-        &origin,
-        "the head of another stream in between",
-        |to, stream| {
-            to.send(frame(HEADERS, 0, stream, field(":status", "200")))?;
-            to.send(frame(
-                CONTINUATION,
-                END_HEADERS,
-                stream + 2,
-                field("a", "b"),
-            ))
-        },
-    );
-    check_refused(
-        &gateway,
-        &origin,
-        "the rest of a head that was not begun",
-        |to, stream| {
-            to.send(frame(
-                CONTINUATION,
-                END_HEADERS,
-                stream,
-                block(&[(":status", "200")]),
-            ))
-        },
-    );
-    check_refused(
-        &gateway,
-        &origin,
-        "a head on a stream that nobody opened",
-        |to, stream| to.send(head(stream + 100, END_STREAM, &[(":status", "200")])),
-    );
-    check_refused(
-        &gateway,
-        &origin,
-        "a head on the connection itself",
-        |to, _| to.send(head(0, END_STREAM, &[(":status", "200")])),
-    );
+        }),
+        ("the rest of a head that was not begun", |to, stream| {
+            to.send(frame(CONTINUATION, END_HEADERS, stream, block(&STATUS)))
+        }),
+        ("a head on a stream that nobody opened", |to, stream| {
+            to.send(head(stream + 100, END_STREAM, &STATUS))
+        }),
+    ];
+    for (name, does) in cases {
+        check_refused(&gateway, &origin, name, does);
+    }
 }
 
 #[test]
 fn a_head_that_is_too_large_is_a_502() {
     let origin = FrameOrigin::start();
     let gateway = drip(&origin, "", "max_header_size = \"8KB\"");
-    check_refused(&gateway, &origin, "one large value", |to, stream| {
-        let large = "x".repeat(9000);
-        to.send(head(
-            stream,
-            END_STREAM,
-            &[(":status", "200"), ("x", &large)],
-        ))
-    });
-    check_refused(&gateway, &origin, "many fields", |to, stream| {
-        let mut fields = vec![(":status", "200")];
-        fields.resize(300, ("x", "y"));
-        to.send(head(stream, END_STREAM, &fields))
-    });
-    check_refused(
-        &gateway,
-        &origin,
-        "a small one that unpacks to a large one",
-        |to, stream| {
-            let large = "x".repeat(4000);
+    let cases: [(&str, Does); 4] = [
+        ("one large value", |to, stream| {
+            let large = "x".repeat(9000);
+            to.send(head(stream, END_STREAM, &[STATUS[0], ("x", &large)]))
+        }),
+        ("many fields", |to, stream| {
+            let mut fields = STATUS.to_vec();
+            fields.resize(300, ("x", "y"));
+            to.send(head(stream, END_STREAM, &fields))
+        }),
+        ("a small one that unpacks to a large one", |to, stream| {
             let mut bytes = field(":status", "200");
             // A literal that goes into the table, where it is the first, and then is repeated.
-            let mut literal = field("x", large);
+            let mut literal = field("x", "x".repeat(4000));
             literal[0] = 0x40;
             bytes.extend(literal);
             bytes.extend([0xbe; 3000]);
             to.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, bytes))
-        },
-    );
-    check_refused(
-        &gateway,
-        &origin,
-        "more fields than are kept",
-        |to, stream| {
-            let mut fields = vec![(":status", "200")];
+        }),
+        ("more fields than are kept", |to, stream| {
+            let mut fields = STATUS.to_vec();
             fields.resize(600, ("x", ""));
             to.send(head(stream, END_STREAM, &fields))
-        },
-    );
+        }),
+    ];
+    for (name, does) in cases {
+        check_refused(&gateway, &origin, name, does);
+    }
     check_fine(&gateway, "at the end");
 }

@@ -4,24 +4,17 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rcgen::{CertifiedKey, generate_simple_self_signed};
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
-
-use crate::http2::{GET, POST, ask, check_fine, check_refused, drip};
+use crate::http2::{Does, GET, POST, ask, check_fine, check_refused, drip};
 use crate::support::frames::{
     DATA, END_STREAM, Frames, frame, go_away, head, ok, reset, window_update,
 };
 use crate::support::noise;
-use crate::support::{FrameOrigin, Gateway, Raw, Site, eventually, one_h2c_origin};
+use crate::support::{FrameOrigin, Gateway, Raw, eventually, one_h2c_origin};
 
 const NO_ERROR: u32 = 0;
 const INTERNAL_ERROR: u32 = 2;
 const REFUSED_STREAM: u32 = 7;
 const ENHANCE_YOUR_CALM: u32 = 11;
-
-/// What an origin does with a request on a stream.
-type Does = fn(&mut Frames, u32) -> io::Result<()>;
 
 fn close() -> io::Result<()> {
     Err(io::ErrorKind::ConnectionAborted.into())
@@ -338,44 +331,4 @@ fn who_speaks_no_http_2_is_a_502() {
             assert_eq!(ask(&gateway, request).status(), 502, "{name:?}");
         }
     }
-}
-
-#[test]
-fn a_server_that_chooses_http_2_and_speaks_http_1_is_a_502_and_may_come_to_its_senses() {
-    let pair = generate_simple_self_signed(vec!["localhost".to_owned()]);
-    let CertifiedKey { cert, signing_key } = pair.expect("a certificate");
-    let key = signing_key.serialize_der().try_into().expect("a key");
-    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let mut config = builder
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(vec![cert.der().clone()], key)
-        .expect("a pair");
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let config = Arc::new(config);
-    let wrap = move |tcp| {
-        let tls = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
-        Ok(Frames::over(StreamOwned::new(tls, tcp)))
-    };
-    let origin = FrameOrigin::wrapping(crate::support::frames::settings(&[]), wrap);
-    let site = Site::new();
-    let root = site.folder().join("root.pem");
-    std::fs::write(&root, cert.pem()).expect("a file");
-    site.write(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"https://localhost:{}\"]\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address.port()
-    ));
-    let mut command = crate::support::drip();
-    command
-        .env("SSL_CERT_FILE", &root)
-        .arg("-c")
-        .arg(site.file());
-    let gateway = Gateway::run_as(site, command);
-    gateway.wait_until_ready();
-    check_refused(&gateway, &origin, "HTTP/1 inside of HTTP/2", |to, _| {
-        to.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-    });
-    check_fine(&gateway, "over HTTP/2");
 }

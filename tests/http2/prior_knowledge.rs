@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use crate::http2::recording::RecordingOrigin;
 use crate::support::frames::{END_STREAM, Frames, Outcome, PREFACE, head, settings};
 use crate::support::secure;
-use crate::support::{Gateway, Origin, Raw, http2, one_h2c_origin, one_origin};
+use crate::support::{Gateway, Origin, Raw, one_origin};
 
 fn drip(origin: &Origin, server: &str) -> Gateway {
     Gateway::start(&file(origin, server))
@@ -129,20 +128,4 @@ async fn over_tls_only_alpn_chooses_http_2() {
         assert!(came.starts_with(b"HTTP/1.1 400 "), "{came:?}");
     }
     assert_eq!(origin.arrivals().len(), 0);
-}
-
-#[test]
-fn http_2_on_both_sides_needs_no_http_1() {
-    let origin = RecordingOrigin::start();
-    let gateway = Gateway::start(&one_h2c_origin(origin.address, "", ""));
-    let told = http2::fetch(gateway.address(), "POST", "/up?a=b", &[], b"hello").answer;
-    assert_eq!((told.status, told.text()), (200, "ok".to_owned()));
-    let [seen] = &origin.take()[..] else {
-        panic!("not one request")
-    };
-    assert_eq!(
-        (&*seen.method, &*seen.target, &*seen.body),
-        ("POST", "/up?a=b", &b"hello"[..])
-    );
-    assert_eq!(seen.authority, Some(gateway.address().to_string()));
 }

@@ -2,20 +2,18 @@
 //! memory, and the other requests on the connection to the origin go on.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use crate::http2::{GET, ask};
 use crate::support::frames::{
-    DATA, END_STREAM, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS,
-    Outcome, RST_STREAM, frame, get, head, reset, settings, window_update, without_window,
+    DATA, END_STREAM, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, get,
+    reset, settings, window_update, without_window,
 };
 use crate::support::night::{day_or_night, some_of};
 use crate::support::others::Others;
 use crate::support::stream_origin::{STREAM_WINDOW, StreamOrigin, content};
-use crate::support::{FrameOrigin, Gateway, PATIENCE, Raw, SOON, eventually, one_h2c_origin};
+use crate::support::{Gateway, PATIENCE, Raw, one_h2c_origin};
 
 const MB: u64 = 1 << 20;
 /// No client takes so many bytes by the buffers of its kernel alone.
@@ -79,21 +77,6 @@ fn clients_that_take_nothing_hold_up_no_others() {
     others.check();
     drop((over_http_1, over_http_2));
     check_others(&gateway, &origin, "afterwards");
-}
-
-#[test]
-fn a_client_that_takes_a_byte_now_and_then_holds_up_no_others() {
-    let origin = StreamOrigin::start();
-    let gateway = drip(&origin);
-    let mut client = without_window(&gateway, "/16384/1000", 10);
-    origin.wait_until_stuck(10 * STREAM_WINDOW);
-    for _ in 0..3 {
-        for nth in 0..10 {
-            let one = window_update(2 * nth + 1, 1);
-            client.send(one).expect("the gateway reads");
-        }
-        check_others(&gateway, &origin, "byte by byte");
-    }
 }
 
 /// Small events that nobody reads end no connection, and whoever reads them later gets them all.
@@ -203,25 +186,6 @@ fn small_events_in_great_number_reach_a_client_that_reads() {
 }
 
 #[test]
-fn small_pieces_that_come_all_at_once_reach_a_client_that_reads() {
-    let origin = FrameOrigin::start();
-    let gateway = crate::http2::drip(&origin, "", "");
-    let count = STREAM_WINDOW - 1;
-    origin.next(move |to, stream| {
-        let first = head(stream, 0, &[(":status", "200")]);
-        let pieces = frame(DATA, 0, stream, "x").repeat(count);
-        to.send([first, pieces, frame(DATA, END_STREAM, stream, "y")].concat())
-    });
-    let mut client = Raw::connect(gateway.address());
-    client.send(GET);
-    let answer = client.try_answer_to("GET", PATIENCE).expect("an answer");
-    let (last, pieces) = answer.body.split_last().expect("a body");
-    assert_eq!((*last, pieces.len()), (b'y', count));
-    assert_eq!(ask(&gateway, GET).body, b"ok");
-    assert_eq!(origin.connections(), 1);
-}
-
-#[test]
 fn a_congested_connection_gets_no_more_requests_until_its_clients_have_taken_some() {
     let origin = StreamOrigin::start();
     let gateway = drip(&origin);
@@ -282,133 +246,8 @@ fn check_cancelled(path: &str) {
     assert_eq!(origin.connections(), 1, "{path}");
 }
 
-#[test]
-fn requests_that_clients_cancel_end_no_connection() {
-    check_cancelled("/300/100000");
-}
-
 /// h2 counts small pieces, also those of requests that are over.
 #[test]
 fn small_events_of_requests_that_clients_cancel_end_no_connection() {
     check_cancelled("/50/100000");
-}
-
-/// What a server may still send by the window of a request that was cancelled, in pieces of a byte.
-#[test]
-fn late_pieces_of_cancelled_requests_end_no_connection() {
-    let origin = FrameOrigin::start();
-    let gateway = crate::http2::drip(&origin, "", "");
-    for _ in 0..day_or_night(1, 3) {
-        let (tell, told) = std::sync::mpsc::channel();
-        origin.next(move |to, stream| {
-            to.send(head(stream, 0, &[(":status", "200")]))?;
-            while to.next()?.kind != RST_STREAM {}
-            to.send(frame(DATA, 0, stream, "x").repeat(STREAM_WINDOW))?;
-            tell.send(()).expect("the test waits");
-            Ok(())
-        });
-        let mut client = Raw::connect(gateway.address());
-        client.send(GET);
-        assert_eq!(client.head_within(SOON).status(), 200);
-        drop(client);
-        told.recv().expect("the origin has sent all");
-        assert_eq!(ask(&gateway, GET).body, b"ok");
-    }
-    assert_eq!(origin.connections(), 1);
-}
-
-/// An empty piece with padding takes nothing of the windows of others.
-#[test]
-fn ends_with_padding_take_nothing_of_the_window_of_others() {
-    const OTHERS: usize = 20;
-    let origin = FrameOrigin::start();
-    let gateway = crate::http2::drip(&origin, "", "");
-    let ok = [(":status", "200")];
-    let (tell, told) = std::sync::mpsc::channel();
-    origin.next(move |to, waiting| {
-        to.send(head(waiting, 0, &ok))?;
-        for _ in 0..OTHERS {
-            let stream = next_request(to)?;
-            to.send(head(stream, 0, &ok))?;
-            // The length of the padding, and the padding.
-            to.send(frame(DATA, 8 | END_STREAM, stream, [1, 0]))?;
-        }
-        let piece = frame(DATA, 0, waiting, [b'x'; 16_384]);
-        to.send(piece.repeat(STREAM_WINDOW / 16_384))?;
-        to.send(frame(DATA, END_STREAM, waiting, []))?;
-        tell.send(()).expect("the test waits");
-        Ok(())
-    });
-    let mut slow = without_window(&gateway, "/", 1);
-    assert_eq!(slow.outcome(1), Outcome::Status(200));
-    for _ in 0..OTHERS {
-        assert_eq!(ask(&gateway, GET).status(), 200);
-    }
-    // The gateway reads it while no other request is under way, whose window would hide a mistake.
-    told.recv().expect("the origin has sent all");
-    thread::sleep(Duration::from_millis(200));
-    assert_eq!(ask(&gateway, GET).body, b"ok");
-    let windows = [window_update(1, 1 << 20), window_update(0, 1 << 20)];
-    slow.send(windows.concat()).expect("the gateway reads");
-    let body = slow.body(1).expect("a whole body");
-    assert_eq!(body.len(), STREAM_WINDOW);
-    assert_eq!(origin.connections(), 1);
-}
-
-fn next_request(from: &mut Frames) -> std::io::Result<u32> {
-    loop {
-        let next = from.next()?;
-        if next.kind == HEADERS {
-            return Ok(next.stream);
-        }
-    }
-}
-
-/// Its server reads the resets late, and answers them all.
-#[test]
-fn late_answers_to_many_cancelled_requests_end_no_connection() {
-    const ROUNDS: usize = 8;
-    const EACH: usize = 100;
-    let most = settings(&[(MAX_CONCURRENT_STREAMS, 1000)]);
-    let origin = FrameOrigin::beginning_with(most);
-    let gateway = crate::http2::drip(&origin, "", "");
-    assert_eq!(ask(&gateway, GET).body, b"ok");
-    let [seen, left] = [(); 2].map(|()| Arc::<AtomicUsize>::default());
-    let (counted, cancelled) = (Arc::clone(&seen), Arc::clone(&left));
-    origin.next(move |to, first| {
-        let mut streams = vec![first];
-        counted.fetch_add(1, Ordering::SeqCst);
-        while cancelled.load(Ordering::SeqCst) < ROUNDS * EACH {
-            let next = to.next()?;
-            match next.kind {
-                HEADERS => {
-                    streams.push(next.stream);
-                    counted.fetch_add(1, Ordering::SeqCst);
-                }
-                RST_STREAM => {
-                    cancelled.fetch_add(1, Ordering::SeqCst);
-                }
-                _ => {}
-            }
-        }
-        let ok = [(":status", "200")];
-        let heads = streams.iter().map(|stream| {
-            let end = frame(DATA, END_STREAM, *stream, []);
-            [head(*stream, 0, &ok), end].concat()
-        });
-        to.send(heads.collect::<Vec<_>>().concat())
-    });
-    for round in 1..=ROUNDS {
-        let client = without_window(&gateway, "/", u32::try_from(EACH).expect("few"));
-        eventually("the origin has them all", || {
-            seen.load(Ordering::SeqCst) >= round * EACH
-        });
-        drop(client);
-    }
-    // A request before that would be one of those that get such a head.
-    eventually("all are cancelled", || {
-        left.load(Ordering::SeqCst) == ROUNDS * EACH
-    });
-    assert_eq!(ask(&gateway, GET).body, b"ok");
-    assert_eq!(origin.connections(), 1);
 }

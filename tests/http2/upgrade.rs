@@ -2,7 +2,6 @@
 
 use crate::checklist::smuggling::corpus;
 use crate::http2::recording::{RecordingOrigin, Seen};
-use crate::support::night::some_of;
 use crate::support::{Gateway, Raw, one_h2c_origin};
 
 fn start() -> (RecordingOrigin, Gateway) {
@@ -17,35 +16,6 @@ fn start() -> (RecordingOrigin, Gateway) {
 
 fn has(seen: &Seen, name: &str) -> bool {
     seen.fields.contains_key(name)
-}
-
-#[test]
-fn chunks_that_could_be_two_requests_never_reach_an_origin_over_http_2() {
-    let (origin, gateway) = start();
-    let corpus = corpus();
-    // The others are refused before any origin is chosen.
-    let chunks = { corpus.iter() }.filter(|(name, fine, _)| !fine && name.starts_with("chunk-"));
-    for (name, _, bytes) in some_of(chunks, 2) {
-        for at_once in [true, false] {
-            let mut client = Raw::connect(gateway.address());
-            if at_once {
-                // The gateway may refuse the first half already.
-                let _sent = client.try_send(bytes);
-            } else {
-                client.send_byte_by_byte(bytes);
-            }
-            let status = client.answer().status();
-            assert!((400..500).contains(&status), "{name}: {status}");
-            let (rest, _) = client.end();
-            assert_eq!(rest, b"", "{name}: one answer, then the end");
-        }
-        let seen = origin.take();
-        assert!(seen.is_empty(), "{name}: {seen:?}");
-    }
-    let mut client = Raw::connect(gateway.address());
-    client.send("GET /next HTTP/1.1\r\nHost: test\r\n\r\n");
-    assert_eq!(client.answer().body, b"ok");
-    assert_eq!(origin.take().len(), 1);
 }
 
 #[test]

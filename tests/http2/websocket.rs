@@ -10,7 +10,7 @@ use crate::support::frames::{
     settings, window_update,
 };
 use crate::support::noise;
-use crate::support::{Gateway, Raw, RawOrigin, SOON, eventually, fetch, now, one_origin};
+use crate::support::{Gateway, Raw, RawOrigin, SOON, eventually, fetch, one_origin};
 
 const CANCEL: u32 = 8;
 const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\
@@ -149,25 +149,6 @@ fn a_client_that_resets_its_stream_or_leaves_closes_the_connection_to_the_origin
     at_origin.reset();
     let last = client.next().expect("an end");
     assert!(last.kind == RST_STREAM || last.ends_stream(), "{last:?}");
-    eventually("the place is free", || in_flight(&gateway) == 0);
-}
-
-#[test]
-fn silence_ends_it_after_tunnel_timeout() {
-    let (origin, gateway) = drip("tunnel_timeout = \"1s\"");
-    let (mut client, mut at_origin) = opened(&origin, &gateway);
-    let since = now();
-    for _ in 0..3 {
-        thread::sleep(Duration::from_millis(500));
-        client.send(frame(DATA, 0, 1, "x")).expect("it reads");
-    }
-    assert_eq!(at_origin.exactly(3), b"xxx");
-    at_origin.end();
-    assert!(
-        since.elapsed() > Duration::from_millis(2400),
-        "{:?}",
-        since.elapsed()
-    );
     eventually("the place is free", || in_flight(&gateway) == 0);
 }
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::CertificateDer;
@@ -75,71 +77,39 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
     fs::write(site.folder().join("empty"), "").expect("a file");
     let garbage = "-----BEGIN CERTIFICATE-----\nMAAB\n-----END CERTIFICATE-----\n";
     fs::write(site.folder().join("garbage"), garbage).expect("a file");
+    make_fifo(site.folder().join("fifo"));
+    fs::write(site.folder().join("large"), vec![b'x'; (1 << 20) + 1]).expect("a file");
     let zone = one_zone(&origin, "1r/s", "burst = 1");
+    let [no_key, no_certificate] = ["no private key in PEM: ", "no certificate in PEM: "];
     for (cert, key, wrong) in [
-        (
-            "a.pem",
-            "b.key",
-            "6:7: key: @/b.key is not the key of @/a.pem: ",
-        ),
-        ("a.pem", "none.key", "6:7: key: @/none.key: No such file"),
-        (
-            "a.pem",
-            "empty",
-            "6:7: key: @/empty: no private key in PEM: ",
-        ),
-        ("none", "none", "5:8: cert: @/none: No such file"),
-        (
-            "empty",
-            "a.key",
-            "5:8: cert: @/empty: no certificate in PEM: ",
-        ),
-        (
-            "a.key",
-            "a.key",
-            "5:8: cert: @/a.key: no certificate in PEM: ",
-        ),
+        ("a.pem", "b.key", "@/b.key is not the key of @/a.pem: "),
+        ("a.pem", "none.key", "@/none.key: No such file"),
+        ("a.pem", "empty", &format!("@/empty: {no_key}")),
+        ("a.pem", "a.pem", &format!("@/a.pem: {no_key}")),
+        ("none", "none", "@/none: No such file"),
+        ("empty", "a.key", &format!("@/empty: {no_certificate}")),
+        ("a.key", "a.key", &format!("@/a.key: {no_certificate}")),
         (
             "garbage",
             "a.key",
-            "5:8: cert: @/garbage: the certificate cannot be read: ",
+            "@/garbage: the certificate cannot be read: ",
         ),
-        (
-            "a.pem",
-            "a.pem",
-            "6:7: key: @/a.pem: no private key in PEM: ",
-        ),
+        // What never ends, or waits until somebody writes.
+        ("fifo", "a.key", "@/fifo: it is not a regular file"),
+        ("a.pem", "fifo", "@/fifo: it is not a regular file"),
+        ("large", "a.key", "@/large: it is larger than 1M"),
+        ("/dev/zero", "a.key", "/dev/zero: it is not a regular file"),
     ] {
         site.write(&format!(
             "[server.tls]\ncert = {cert:?}\nkey = {key:?}\n{zone}"
         ));
-        check_told(&site, &[wrong]);
+        let place = if cert == "a.pem" {
+            "6:7: key"
+        } else {
+            "5:8: cert"
+        };
+        check_told(&site, &[&format!("{place}: {wrong}")]);
     }
-    // What never ends, or waits until somebody writes.
-    let fifo = site.folder().join("fifo");
-    make_fifo(&fifo);
-    fs::write(site.folder().join("large"), vec![b'x'; (1 << 20) + 1]).expect("a file");
-    for (cert, key, wrong) in [
-        (
-            "fifo",
-            "a.key",
-            "5:8: cert: @/fifo: it is not a regular file",
-        ),
-        (
-            "a.pem",
-            "fifo",
-            "6:7: key: @/fifo: it is not a regular file",
-        ),
-        ("large", "a.key", "5:8: cert: @/large: it is larger than 1M"),
-    ] {
-        site.write(&format!(
-            "[server.tls]\ncert = {cert:?}\nkey = {key:?}\n{zone}"
-        ));
-        check_told(&site, &[wrong]);
-    }
-    let zero = "[server.tls]\ncert = \"/dev/zero\"\nkey = \"a.key\"\n";
-    site.write(&format!("{zero}{zone}"));
-    check_told(&site, &["5:8: cert: /dev/zero: it is not a regular file"]);
     // With several certificates, each for its own name.
     site.write(&format!(
         "tls.cert = [\"a.pem\",\n  \"none.pem\", \"b.pem\"]\n\
@@ -224,7 +194,7 @@ fn a_certificate_that_clients_refuse_is_told() {
         let length = u16::from_be_bytes([der[at], der[at + 1]]) - 5;
         der[at..at + 2].copy_from_slice(&length.to_be_bytes());
     }
-    let body = base64(&der);
+    let body = STANDARD.encode(&der);
     write(
         "a.pem",
         format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n"),
@@ -250,26 +220,6 @@ fn a_certificate_that_clients_refuse_is_told() {
         let line = format!("6:15: client_cert: @/{cert}: {wrong}");
         check_told(&site, &[&line]);
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let all = chunk
-            .iter()
-            .fold(0, |all, byte| all << 8 | u32::from(*byte));
-        let all = all << (8 * (3 - chunk.len()));
-        for nth in 0..4 {
-            let letter = LETTERS[(all >> (18 - 6 * nth)) as usize & 63];
-            text.push(if nth > chunk.len() {
-                '='
-            } else {
-                letter.into()
-            });
-        }
-    }
-    text
 }
 
 /// Fails unless `drip check` and a start report exactly these problems for the file of `site`; `@` is its folder.

@@ -12,6 +12,7 @@ use ring::digest::{SHA256, digest};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
+use super::key;
 use crate::support::client_certificates::*;
 use crate::support::secure::started;
 use crate::support::{Site, drip, eventually, free_address};
@@ -145,7 +146,7 @@ fn a_self_signed_certificate_in_client_ca_is_accepted_and_no_other_one_of_its_ke
     ];
     let mut names = Vec::new();
     for (name, is_ca) in kinds {
-        let key = KeyPair::generate().expect("a key");
+        let key = key();
         let mut params = named(name);
         params.is_ca = is_ca;
         clients += &self_signed(&folder, name, &key, &params);
@@ -178,7 +179,7 @@ fn the_log_says_why_a_certificate_is_refused_and_what_to_do() {
     let (site, ca) = site();
     let origin = telling();
     let folder = site.folder().to_owned();
-    let key = KeyPair::generate().expect("a key");
+    let key = key();
     let mut expired = named("expired");
     expired.not_after = date_time_ymd(2020, 1, 2);
     let mut early = named("early");

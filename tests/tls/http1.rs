@@ -85,33 +85,6 @@ async fn until(tls: &mut TlsStream<TcpStream>, mark: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn interim_answers_expectations_and_trailers_pass_as_without_tls() {
-    let (_gateway, mut tls, origins) = bed("").await;
-    let head = "POST / HTTP/1.1\r\nHost: a.test\r\nConnection: TE\r\nTE: trailers\r\n\
-                Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n";
-    tls.write_all(head.as_bytes()).await.expect("it reads");
-    let mut origin = origins.accept();
-    let head = origin.head();
-    assert_eq!(head.field("expect"), Some("100-continue"));
-    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
-    origin.send(hints);
-    let told = until(&mut tls, "\r\n\r\n").await.to_lowercase();
-    assert_eq!(told, hints.to_lowercase());
-    origin.send("HTTP/1.1 100 Continue\r\n\r\n");
-    let told = until(&mut tls, "\r\n\r\n").await;
-    assert_eq!(told, "HTTP/1.1 100 Continue\r\n\r\n");
-    let body = b"5\r\nhello\r\n0\r\nX-Sum: 1\r\nHost: other\r\n\r\n";
-    tls.write_all(body).await.expect("it reads");
-    let seen = origin.with_body(head);
-    assert_eq!(seen.body, b"hello");
-    assert_eq!(seen.trailers, [("x-sum".to_owned(), "1".to_owned())]);
-    origin.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 2\r\nTE: x\r\n\r\n");
-    let told = until(&mut tls, ": 2\r\n\r\n").await.to_lowercase();
-    assert!(told.starts_with("http/1.1 200 ok\r\n"), "{told}");
-    assert!(told.ends_with("2\r\nok\r\n0\r\nx-sum: 2\r\n\r\n"), "{told}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_tunnel_passes_bytes_both_ways_and_ends_in_silence() {
     let (_gateway, mut tls, origins) = bed("tunnel_timeout = \"1s\"").await;
     let head =
@@ -138,31 +111,4 @@ async fn a_tunnel_passes_bytes_both_ways_and_ends_in_silence() {
     assert_eq!(origin.end().0, b"");
     let took = began.elapsed();
     assert!((900..4000).contains(&took.as_millis()), "{took:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn pipelined_requests_that_come_in_one_record_or_in_many_are_answered_in_order() {
-    let origin = Origin::answering(|exchange| {
-        let target = exchange.target().to_owned();
-        exchange.reply(target.as_bytes())
-    });
-    let gateway = gateway("", &one_zone(&origin, "1000r/s", "burst = 99"));
-    let requests: Vec<_> = (0..10)
-        .map(|nth| format!("GET /{nth}! HTTP/1.1\r\nHost: a.test\r\n\r\n"))
-        .collect();
-    let requests = requests.concat();
-    for size in [requests.len(), 1, 7, 100] {
-        let (mut tls, _) = connect(&gateway, "a.test", &["http/1.1"]).await;
-        for piece in requests.as_bytes().chunks(size) {
-            tls.write_all(piece).await.expect("it reads");
-            tls.flush().await.expect("it reads");
-        }
-        let told = until(&mut tls, "/9!").await;
-        let mut rest = told.as_str();
-        for nth in 0..10 {
-            let body = format!("\r\n\r\n/{nth}!");
-            let at = rest.find(&body).unwrap_or_else(|| panic!("{nth}: {told}"));
-            rest = &rest[at + body.len()..];
-        }
-    }
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_rustls::client::TlsStream;
 
 use crate::support::secure::{connect, gateway};
-use crate::support::{Gateway, Origin, check_pace, eventually, now, one_zone};
+use crate::support::{Gateway, Origin, check_pace, now, one_zone};
 
 /// Pieces of a body; the rest is sent with the end.
 #[derive(Default)]
@@ -122,46 +122,6 @@ async fn a_request_reaches_the_origin_as_one_of_http_1_1() {
             ("x-own", "mine"),
         ]
     );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_fields_of_a_trace_pass_unchanged_both_ways() {
-    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    const STATES: [&str; 2] = ["rojo=00f067aa0ba902b7", "congo=t61rcWkgMzE"];
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let to_see = Arc::clone(&seen);
-    let origin = Origin::answering(move |exchange| {
-        let mut fields = exchange.head.fields.clone();
-        fields.retain(|(name, _)| name.starts_with("trace"));
-        *to_see.lock().expect("no panic") = fields;
-        let fields = format!("traceresponse: {PARENT}\r\ntracestate: origin=1");
-        exchange
-            .send(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n\r\n").as_bytes())
-    });
-    let gateway = gateway("", &one_zone(&origin, "1000r/s", "burst = 9"));
-    let (mut sender, _ended) = open(&gateway).await;
-    let request = Request::get("https://a.test/")
-        .header("traceparent", PARENT)
-        .header("tracestate", STATES[0])
-        .header("tracestate", STATES[1])
-        .body(Pieces::default())
-        .expect("a request");
-    let response = sender.send_request(request).await.expect("an answer");
-    assert_eq!(response.headers()["traceresponse"], PARENT);
-    assert_eq!(response.headers()["tracestate"], "origin=1");
-    let seen = seen.lock().expect("no panic");
-    let mut seen: Vec<_> = seen
-        .iter()
-        .map(|(name, value)| (&**name, &**value))
-        .collect();
-    // Of one name the order counts.
-    seen.sort_by_key(|(name, _)| *name);
-    let expected = [
-        ("traceparent", PARENT),
-        ("tracestate", STATES[0]),
-        ("tracestate", STATES[1]),
-    ];
-    assert_eq!(seen, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,68 +232,6 @@ async fn an_idle_connection_ends_after_keep_alive_and_one_in_use_does_not() {
         "{:?}",
         since.elapsed()
     );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_taken_no_further_is_given_up_and_its_connection_goes_on() {
-    let origin = Origin::answering(|exchange| {
-        if exchange.target().contains("slow") {
-            std::thread::sleep(Duration::from_secs(3));
-            return exchange.reply(b"late");
-        }
-        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")?;
-        (0..1526).try_for_each(|_| exchange.send(&vec![b'x'; 65536]))
-    });
-    let server = "body_timeout = \"1s\"";
-    let gateway = gateway(server, &one_zone(&origin, "1000r/s", "burst = 5"));
-    let (mut sender, _ended) = open(&gateway).await;
-    let unread = sender.send_request(get("/")).await.expect("an answer");
-    let late = sender.send_request(get("/slow"));
-    let in_flight = || gateway.metrics().count("drip_origin_in_flight", &[]);
-    assert!(in_flight() >= 1);
-    // Other requests on the same connection get their responses.
-    let late = late.await.expect("an answer");
-    assert_eq!(text(late).await, b"late");
-    eventually("the origin is free", || in_flight() == 0);
-    let mut body = unread.into_body();
-    let broken = loop {
-        match std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-            Some(Ok(_)) => {}
-            Some(Err(error)) => break error,
-            None => panic!("a part was taken for the whole"),
-        }
-    };
-    assert!(!broken.is_closed(), "{broken}");
-    assert_eq!(
-        sender
-            .send_request(get("/slow"))
-            .await
-            .expect("an answer")
-            .status(),
-        200
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_length_that_is_told_twice_goes_on_once_and_two_lengths_are_refused() {
-    let origin = Origin::answering(|exchange| {
-        let fields = exchange.head.fields.iter();
-        let lengths = fields.filter(|(name, _)| name == "content-length").count();
-        exchange.body()?;
-        exchange.reply(lengths.to_string().as_bytes())
-    });
-    let gateway = gateway("", &one_zone(&origin, "1000r/s", "burst = 5"));
-    let (mut sender, _ended) = open(&gateway).await;
-    let mut post = async |lengths: [&str; 2]| {
-        let mut request = Request::post("https://a.test/");
-        for length in lengths {
-            request = request.header("content-length", length);
-        }
-        let request = request.body(Pieces(vec!["abc".into()])).expect("a request");
-        sender.send_request(request).await.expect("an answer")
-    };
-    assert_eq!(text(post(["3", "3"]).await).await, b"1");
-    assert_eq!(post(["3", "03"]).await.status(), 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]

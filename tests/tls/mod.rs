@@ -8,3 +8,23 @@ mod names;
 mod origins;
 mod redis;
 mod streams;
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
+
+fn key() -> KeyPair {
+    KeyPair::generate().expect("a key")
+}
+
+fn params(name: &str, is_ca: IsCa) -> CertificateParams {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+    params.is_ca = is_ca;
+    params
+}
+
+/// An authority with a name of its own.
+fn authority() -> CertificateParams {
+    let mut params = params("root", IsCa::Ca(BasicConstraints::Unconstrained));
+    let name = &mut params.distinguished_name;
+    name.push(DnType::CommonName, "an authority");
+    params
+}

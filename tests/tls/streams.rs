@@ -139,21 +139,6 @@ async fn interim_answers_arrive_before_the_final_one_and_are_not_held_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fields_of_one_hop_stay_out_of_interim_answers() {
-    let bed = Bed::start("").await;
-    let (mut answer, mut origin) = bed.get().await;
-    origin.send(
-        "HTTP/1.1 103 Early Hints\r\nConnection: keep-alive, X-One\r\nX-One: 1\r\nKeep-Alive: timeout=5\r\n\
-         Proxy-Connection: close\r\nTE: trailers\r\nUpgrade: h2c\r\nTransfer-Encoding: chunked\r\nLink: </a>\r\n\
-         Link: </b>\r\n\r\n",
-    );
-    origin.send(OK);
-    let told = interim(&mut answer).await.expect("an interim answer");
-    assert_eq!(pairs(told.headers()), [("link", "</a>"), ("link", "</b>")]);
-    assert_eq!(answer.await.expect("an answer").status(), 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_100_arrives_only_where_it_is_expected_and_once() {
     let bed = Bed::start("").await;
     let (mut answer, mut origin) = bed.get().await;
@@ -177,60 +162,6 @@ async fn a_100_arrives_only_where_it_is_expected_and_once() {
     assert_eq!(origin.exactly(5), b"hello");
     origin.send(OK);
     assert!(interim(&mut answer).await.is_none());
-    assert_eq!(whole(answer.await.expect("an answer")).await.0, b"ok");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_origin_says_to_an_expectation_decides() {
-    let bed = Bed::start("").await;
-    for status in ["417 Expectation Failed", "401 Unauthorized"] {
-        let (mut answer, _body) = bed.ask(post(&[("expect", "100-continue")]), false).await;
-        let mut origin = bed.origin.accept();
-        assert_eq!(origin.head().field("expect"), Some("100-continue"));
-        check_quiet(&mut answer, 50 * MS).await;
-        origin.send(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nno"));
-        assert!(interim(&mut answer).await.is_none(), "{status}");
-        let told = answer.await.expect("an answer");
-        assert!(status.starts_with(told.status().as_str()), "{told:?}");
-        assert_eq!(whole(told).await.0, b"no");
-        // A body that never comes ends the connection: it carries nothing else.
-        let (more, _) = origin.end();
-        assert_eq!(more, b"", "{status}");
-        bed.check_goes_on().await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_comes_unasked_is_served() {
-    let bed = Bed::start("").await;
-    let request = post(&[("expect", "100-continue"), ("content-length", "5")]);
-    let (mut answer, mut body) = bed.ask(request, false).await;
-    let mut origin = bed.origin.accept();
-    assert_eq!(origin.head().field("expect"), Some("100-continue"));
-    check_quiet(&mut answer, 200 * MS).await;
-    body.send_data("hello".into(), true).expect("a stream");
-    assert_eq!(origin.exactly(5), b"hello");
-    origin.send(OK);
-    assert_eq!(whole(answer.await.expect("an answer")).await.0, b"ok");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_body_is_asked_for_once_and_late_if_the_origin_says_nothing_to_an_expectation() {
-    let bed = Bed::start("").await;
-    let since = now();
-    let request = post(&[("expect", "100-continue"), ("content-length", "5")]);
-    let (mut answer, mut body) = bed.ask(request, false).await;
-    let mut origin = bed.origin.accept();
-    assert_eq!(origin.head().field("expect"), Some("100-continue"));
-    let told = interim(&mut answer).await.expect("an interim answer");
-    assert_eq!(told.status(), 100);
-    let took = now() - since;
-    assert!(took > 900 * MS, "the origin had only {took:?}");
-    origin.send(CONTINUE);
-    body.send_data("hello".into(), true).expect("a stream");
-    assert_eq!(origin.exactly(5), b"hello");
-    origin.send(OK);
-    assert!(interim(&mut answer).await.is_none(), "no second one");
     assert_eq!(whole(answer.await.expect("an answer")).await.0, b"ok");
 }
 
@@ -306,64 +237,6 @@ async fn broken_trailers_of_an_answer_break_the_stream_alone() {
         }
     };
     assert!(broken.is_reset(), "{broken:?}");
-    bed.check_goes_on().await;
-}
-
-/// Sends much more of a body, until it is taken or the client learns that it is not needed (RFC 9113,
-/// section 8.1).
-async fn send_rest(body: &mut SendStream<Bytes>) {
-    let mut left: usize = 16 << 20;
-    while left > 0 {
-        body.reserve_capacity(left.min(64 << 10));
-        let Some(Ok(room)) = poll_fn(|cx| body.poll_capacity(cx)).await else {
-            let reason = poll_fn(|cx| body.poll_reset(cx)).await;
-            assert_eq!(reason.expect("a reset"), Reason::NO_ERROR);
-            return;
-        };
-        let piece = vec![b'x'; room.min(left)];
-        left -= piece.len();
-        if body.send_data(piece.into(), left == 0).is_err() {
-            return;
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_final_answer_amid_the_body_arrives_and_the_connection_goes_on() {
-    let bed = Bed::start("").await;
-    let (answer, mut body) = bed.ask(post(&[]), false).await;
-    body.send_data("first".into(), false).expect("a stream");
-    let mut origin = bed.origin.accept();
-    origin.head();
-    origin.wait_for("first");
-    origin.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbig\n");
-    let told = answer.await.expect("an answer");
-    assert_eq!(told.status(), 413);
-    assert_eq!(whole(told).await.0, b"big\n");
-    let rest = tokio::time::timeout(Duration::from_secs(5), send_rest(&mut body)).await;
-    rest.expect("the rest is taken, or not wanted");
-    bed.check_goes_on().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_answer_whose_body_pauses_for_too_long_breaks_off_alone() {
-    let bed = Bed::start("body_timeout = \"500ms\"").await;
-    let (answer, mut origin) = bed.get().await;
-    let began = now();
-    origin.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart");
-    let mut stream = answer.await.expect("an answer").into_body();
-    let mut got = Vec::new();
-    let broken = loop {
-        match stream.data().await {
-            Some(Ok(piece)) => got.extend_from_slice(&piece),
-            Some(Err(error)) => break error,
-            None => panic!("a part was taken for the whole"),
-        }
-    };
-    assert!(broken.is_reset(), "{broken:?}");
-    assert_eq!(got, b"part");
-    let took = began.elapsed();
-    assert!((400..3000).contains(&took.as_millis()), "{took:?}");
     bed.check_goes_on().await;
 }
 

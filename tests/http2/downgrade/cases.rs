@@ -177,6 +177,24 @@ pub fn pseudo_fields() -> Vec<Case> {
     ]
 }
 
+/// Lengths that are none, or not those of the body. nginx is not asked about them.
+pub fn lengths() -> Vec<Case> {
+    let smuggled = "helloGET /smuggled HTTP/1.1\r\nHost: evil\r\n\r\n";
+    [
+        ("shorter", "5", "hell"),
+        ("nothing", "5", ""),
+        ("longer", "5", smuggled),
+        ("none told", "0", smuggled),
+        ("a list", "5, 5", "hello"),
+        ("a sign", "+5", "hello"),
+        ("negative", "-5", "hello"),
+        ("hexadecimal", "0x5", "hello"),
+        ("empty", "", "hello"),
+    ]
+    .map(|(name, length, body)| with(name, &[("content-length", length)], body))
+    .into()
+}
+
 /// Whether a proxy serves the case, which must leave it fit for others.
 pub fn serves(proxy: SocketAddr, case: &Case) -> bool {
     let mut client = Frames::connect(proxy);
