@@ -101,18 +101,3 @@ fn max_wait_bounds_the_wait_for_the_answer_of_another_one() {
     let in_time = |it: &Duration| (300 * MS..2500 * MS).contains(it);
     assert!(waited.iter().all(in_time), "{waited:?}");
 }
-
-#[test]
-fn who_follows_an_answer_that_comes_late_goes_to_the_origin_too() {
-    let (origin, hold) = endless();
-    let collapse = "follow_timeout = \"300ms\"";
-    let gateway = Gateway::start(&file_with(origin.address, "", "", collapse));
-    let mut clients: Vec<_> = (0..3)
-        .map(|_| ask(gateway.address(), "/late", ""))
-        .collect();
-    origin.wait_for(3);
-    hold.open();
-    for client in &mut clients {
-        assert_eq!(client.answer().text(), "late!");
-    }
-}

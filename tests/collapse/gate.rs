@@ -8,9 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Hold, ask, file, how, wait_until_passed};
-use crate::support::{
-    Client, Exchange, Gateway, HoldingOrigin, Origin, eventually, half_alone, now,
-};
+use crate::support::{Client, Exchange, Gateway, HoldingOrigin, Origin, half_alone};
 
 /// The file, with these fields of the origin.
 fn gated(origin: SocketAddr, fields: &str, collapse: &str) -> String {
@@ -87,53 +85,6 @@ fn after_a_private_answer_all_go_on_side_by_side_in_the_order_in_which_they_came
     assert!(order.is_sorted(), "{order:?}");
 }
 
-#[test]
-fn those_who_followed_stand_at_the_gate_before_requests_that_came_after_them() {
-    let (leader, held) = (Hold::default(), Hold::default());
-    let (of_leader, of_others) = (leader.clone(), held.clone());
-    let order = Arc::<Mutex<Vec<String>>>::default();
-    let seen = Arc::clone(&order);
-    let origin = Origin::answering(move |exchange| {
-        let target = exchange.target().to_owned();
-        seen.lock().expect("no panic").push(target.clone());
-        match &*target {
-            "/page" if nth(exchange) < 2 => of_leader.wait(),
-            _ => of_others.wait(),
-        }
-        exchange.send(b"HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Length: 2\r\n\r\nok")
-    });
-    let fields = "max_in_flight = 2\nqueue = 100\nqueue_timeout = \"20s\"";
-    let gateway = Gateway::start(&gated(origin.address, fields, ""));
-    let mut all = ask_in_order(&gateway, "/page", 0, 4);
-    origin.wait_for(1);
-    all.extend(ask_in_order(&gateway, "/busy", 4, 1));
-    origin.wait_for(2);
-    // They come to the gate before those who follow, who came before them.
-    for nth in 0..3 {
-        all.extend(ask_in_order(&gateway, &format!("/later/{nth}"), 5 + nth, 1));
-    }
-    leader.open();
-    // One has the place of the two that lead, and all others are at the gate before any of them leaves it.
-    origin.wait_for(4);
-    eventually("all wait at the gate", || {
-        let labels = [("origin", "app")];
-        gateway.metrics().value("drip_origin_queue_depth", &labels) == Some(4.0)
-    });
-    held.open();
-    for mut client in all {
-        assert_eq!(client.answer().status, 200);
-    }
-    let order = order.lock().expect("no panic");
-    // The place of the leader may be free a moment before they are told, and two that leave together
-    // may arrive in another order.
-    let later = |until: usize| order[2..until].iter().filter(|it| *it != "/page").count();
-    let followed: Vec<usize> = (2..8).filter(|at| order[*at] == "/page").collect();
-    assert!(
-        later(followed[0]) <= 1 && later(followed[2]) <= 2,
-        "{order:?}"
-    );
-}
-
 /// An origin that fails the first request for `/page`, once it is released, and answers the others.
 fn failing(fail: fn(&mut Exchange) -> io::Result<()>) -> (Origin, Hold) {
     let (hold, has_failed) = (Hold::default(), AtomicBool::new(false));
@@ -205,41 +156,31 @@ fn a_broken_answer_is_broken_for_the_leader_alone() {
 #[test]
 fn an_answer_that_is_too_large_is_whole_for_the_leader_and_shared_with_nobody() {
     const SIZE: usize = 3_000_000;
-    for head in [
-        format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n"),
-        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_owned(),
-    ] {
-        let hold = Hold::default();
-        let of_origin = hold.clone();
-        let origin = Origin::answering(move |exchange| {
-            of_origin.wait();
-            exchange.send(head.as_bytes())?;
-            for part in 0..SIZE / 10_000 {
-                exchange.send(&[b'a' + u8::try_from(part % 26).expect("a letter"); 10_000])?;
-            }
-            if head.contains("close") {
-                Exchange::close()
-            } else {
-                Ok(())
-            }
-        });
-        let gateway = Gateway::start(&file(origin.address, ""));
-        let clients = ask_in_order(&gateway, "/page", 0, 4);
-        origin.wait_for(1);
-        hold.open();
-        for mut client in clients {
-            let answer = client.answer();
-            let parts = answer.body.chunks(10_000).enumerate();
-            let is_right = |(nth, part): (usize, &[u8])| {
-                let letter = b'a' + u8::try_from(nth % 26).expect("a letter");
-                part.iter().all(|byte| *byte == letter)
-            };
-            assert_eq!(answer.body.len(), SIZE);
-            let mut parts = parts;
-            assert!(parts.all(is_right), "the bytes are in order");
+    let letter = |part: usize| b'a' + u8::try_from(part % 26).expect("a letter");
+    let hold = Hold::default();
+    let of_origin = hold.clone();
+    // No field says how large it is.
+    let origin = Origin::answering(move |exchange| {
+        of_origin.wait();
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+        for part in 0..SIZE / 10_000 {
+            let chunk = [&b"2710\r\n"[..], &[letter(part); 10_000], b"\r\n"];
+            exchange.send(&chunk.concat())?;
         }
-        assert_eq!(origin.arrivals().len(), 4);
+        exchange.send(b"0\r\n\r\n")
+    });
+    let gateway = Gateway::start(&file(origin.address, ""));
+    let clients = ask_in_order(&gateway, "/page", 0, 4);
+    origin.wait_for(1);
+    hold.open();
+    for mut client in clients {
+        let answer = client.answer();
+        assert_eq!(answer.body.len(), SIZE);
+        let mut parts = answer.body.chunks(10_000).enumerate();
+        let is_right = |(nth, part): (usize, &[u8])| part == [letter(nth); 10_000];
+        assert!(parts.all(is_right), "the bytes are in order");
     }
+    assert_eq!(origin.arrivals().len(), 4);
 }
 
 #[test]
@@ -266,21 +207,6 @@ fn a_leader_that_leaves_at_the_gate_keeps_its_place_for_those_who_follow() {
     }
     assert_eq!(other[0].answer().status, 200);
     assert_eq!(origin.targets(), ["/busy", "/page", "/other"]);
-}
-
-#[test]
-fn a_leader_that_leaves_while_the_origin_works_wastes_nothing() {
-    let origin = HoldingOrigin::start();
-    let gateway = Gateway::start(&file(origin.origin.address, ""));
-    let mut pages = ask_in_order(&gateway, "/page", 0, 3);
-    origin.origin.wait_for(1);
-    drop(pages.remove(0));
-    thread::sleep(Duration::from_millis(300));
-    origin.release("/page");
-    for mut page in pages {
-        assert_eq!(how(&page.answer()), "follower");
-    }
-    assert_eq!(origin.targets(), ["/page"]);
 }
 
 #[test]
@@ -321,25 +247,4 @@ fn a_slow_leader_holds_nobody() {
     }
     assert_eq!(slow.answer().body.len(), SIZE);
     assert_eq!(origin.arrivals().len(), 1);
-}
-
-#[test]
-fn a_follower_gives_up_after_queue_timeout_unless_its_leader_has_departed() {
-    let origin = HoldingOrigin::start();
-    let fields = "max_in_flight = 1\nqueue = 1000\nqueue_timeout = \"1s\"";
-    let gateway = Gateway::start(&gated(origin.origin.address, fields, ""));
-    let mut busy = ask(gateway.address(), "/busy", "");
-    origin.origin.wait_for(1);
-    // It departed, so those who follow it wait on.
-    let mut with_busy = ask(gateway.address(), "/busy", "");
-    let mut pages = ask_in_order(&gateway, "/page", 2, 3);
-    let began = now();
-    for page in &mut pages {
-        assert_eq!(page.answer().status, 503);
-    }
-    assert!(began.elapsed() < Duration::from_secs(15));
-    origin.release("/busy");
-    assert_eq!(busy.answer().status, 200);
-    assert_eq!(how(&with_busy.answer()), "follower");
-    assert_eq!(origin.targets(), ["/busy"]);
 }

@@ -1,38 +1,32 @@
 //! What a request gets of a kept answer: all, a part, its head, or 304, with its age.
 
 use std::net::SocketAddr;
-use std::thread;
-use std::time::Duration;
 
 use super::{ask, file, how, request, wait_until_passed};
-use crate::support::{Answer, Exchange, Gateway, HoldingOrigin, Origin, Raw, now};
+use crate::support::{Answer, Exchange, Gateway, HoldingOrigin, Origin, Raw};
 
 const BODY: &str = "0123456789";
 const MODIFIED: &str = "Tue, 06 Jan 2026 10:00:00 GMT";
 
-/// The status, the fields and the body of what each path has.
-fn answer(path: &str) -> (u16, String, &'static str) {
+/// The status and the fields of what each path has.
+fn answer(path: &str) -> (u16, String) {
     let fields = match path {
-        "/weak" => "ETag: W/\"a\"\r\n".to_owned(),
         "/dated" => format!("Last-Modified: {MODIFIED}\r\n"),
-        "/none" | "/empty" => String::new(),
-        "/aged" => "Age: 100\r\n".to_owned(),
         _ => format!(
             "ETag: \"a\"\r\nLast-Modified: {MODIFIED}\r\nContent-Type: text/x\r\nCache-Control: max-age=3600\r\n\
              Content-Language: en\r\nVary: Accept-Encoding\r\nConnection: x-hop\r\nX-Hop: 1\r\nX-Own: 2\r\n"
         ),
     };
     let status = if path == "/gone" { 404 } else { 200 };
-    (status, fields, if path == "/empty" { "" } else { BODY })
+    (status, fields)
 }
 
 /// A gateway that keeps what the origin has.
 fn keeping() -> (Origin, Gateway) {
     let origin = Origin::answering(|exchange: &mut Exchange| {
-        let (status, fields, body) = answer(exchange.target());
-        let length = body.len();
-        let head = format!("HTTP/1.1 {status} Fine\r\n{fields}Content-Length: {length}\r\n\r\n");
-        exchange.send(format!("{head}{body}").as_bytes())
+        let (status, fields) = answer(exchange.target());
+        let head = format!("HTTP/1.1 {status} Fine\r\n{fields}Content-Length: 10\r\n\r\n");
+        exchange.send(format!("{head}{BODY}").as_bytes())
     });
     let gateway = Gateway::start(&file(origin.address, "keep = \"1h\""));
     (origin, gateway)
@@ -51,24 +45,13 @@ fn a_condition_that_fits_gets_304_with_the_fields_that_it_needs() {
     let at = gateway.address();
     // Which conditions fit: `present/tests` has all of them.
     let cases = [
-        ("/tag", "If-None-Match: \"x\", W/\"a\"", 304),
-        ("/tag", "If-None-Match: \"b\"", 200),
-        ("/weak", "If-None-Match: \"a\"", 304),
-        ("/none", "If-None-Match: *", 304),
-        (
-            "/dated",
-            "If-Modified-Since: Tue, 06 Jan 2026 10:00:00 GMT",
-            304,
-        ),
-        (
-            "/dated",
-            "If-Modified-Since: Tue, 06 Jan 2026 09:59:59 GMT",
-            200,
-        ),
+        ("/tag", "If-None-Match: \"x\", W/\"a\"".to_owned(), 304),
+        ("/tag", "If-None-Match: \"b\"".to_owned(), 200),
+        ("/dated", format!("If-Modified-Since: {MODIFIED}"), 304),
         // Only a success is not modified.
-        ("/gone", "If-None-Match: \"a\"", 404),
+        ("/gone", "If-None-Match: \"a\"".to_owned(), 404),
     ];
-    for path in ["/tag", "/weak", "/none", "/dated", "/gone"] {
+    for path in ["/tag", "/dated", "/gone"] {
         assert_eq!(how(&ask(at, path, "").answer()), "leader");
     }
     for (path, fields, status) in cases {
@@ -88,7 +71,7 @@ fn a_condition_that_fits_gets_304_with_the_fields_that_it_needs() {
     assert!(answer.field("date").is_some(), "{answer:?}");
     assert_eq!(answer.field("transfer-encoding"), None);
     assert!(matches!(answer.field("content-length"), None | Some("10")));
-    assert_eq!(origin.arrivals().len(), 5);
+    assert_eq!(origin.arrivals().len(), 3);
 }
 
 /// A path, the fields of a request, and what it gets: the status, the body, and `Content-Range`.
@@ -98,16 +81,10 @@ type RangeCase = (&'static str, &'static str, u16, &'static str, &'static str);
 #[rustfmt::skip]
 const RANGES: &[RangeCase] = &[
     ("/tag", "Range: bytes=0-3", 206, "0123", "bytes 0-3/10"),
-    ("/tag", "Range: bytes=5-99", 206, "56789", "bytes 5-9/10"),
-    ("/tag", "Range: bytes=-3", 206, "789", "bytes 7-9/10"),
     ("/tag", "Range: bytes=10-", 416, "", "bytes */10"),
-    ("/empty", "Range: bytes=0-3", 416, "", "bytes */0"),
     ("/tag", "Range: bytes=0-1,3-4", 200, BODY, ""),
-    ("/gone", "Range: bytes=0-3", 404, BODY, ""),
     // What is not this answer is sent whole.
-    ("/tag", "Range: bytes=0-3\r\nIf-Range: \"a\"", 206, "0123", "bytes 0-3/10"),
     ("/tag", "Range: bytes=99-\r\nIf-Range: \"b\"", 200, BODY, ""),
-    ("/dated", "Range: bytes=0-3\r\nIf-Range: Tue, 06 Jan 2026 10:00:00 GMT", 206, "0123", "bytes 0-3/10"),
     // The condition comes first.
     ("/tag", "Range: bytes=0-3\r\nIf-None-Match: \"a\"", 304, "", ""),
 ];
@@ -116,9 +93,7 @@ const RANGES: &[RangeCase] = &[
 fn one_range_is_cut_from_what_is_kept_and_several_get_the_whole() {
     let (origin, gateway) = keeping();
     let at = gateway.address();
-    for path in ["/tag", "/dated", "/empty", "/gone"] {
-        assert_eq!(how(&ask(at, path, "").answer()), "leader");
-    }
+    assert_eq!(how(&ask(at, "/tag", "").answer()), "leader");
     for &(path, fields, status, body, range) in RANGES {
         let answer = kept(at, path, &format!("{fields}\r\n"));
         let said = answer.field("content-range").unwrap_or_default();
@@ -133,7 +108,7 @@ fn one_range_is_cut_from_what_is_kept_and_several_get_the_whole() {
     let part = kept(at, "/tag", "Range: bytes=0-3\r\n");
     assert_eq!(part.field("etag"), Some("\"a\""));
     assert_eq!(part.field("content-type"), Some("text/x"));
-    assert_eq!(origin.arrivals().len(), 4);
+    assert_eq!(origin.arrivals().len(), 1);
 }
 
 /// Those who wait for an answer get their parts of it, as from a kept one.
@@ -188,31 +163,4 @@ fn head_gets_the_head_of_what_is_kept_on_a_connection_that_stays() {
     );
     assert!(!answer.has("x-hop"), "{answer:?}");
     assert_eq!(origin.arrivals().len(), 1);
-}
-
-#[test]
-fn age_counts_on_from_what_the_origin_says_and_date_stays() {
-    let (origin, gateway) = keeping();
-    let at = gateway.address();
-    let began = now();
-    let first = ask(at, "/aged", "").answer();
-    assert_eq!((how(&first), first.number("age")), ("leader", 100));
-    let fresh = ask(at, "/none", "").answer();
-    assert_eq!(how(&fresh), "leader");
-    assert_eq!(kept(at, "/aged", "").number("age") / 100, 1);
-    thread::sleep(Duration::from_secs(2));
-    for (path, before, date) in [("/aged", 100, &first), ("/none", 0, &fresh)] {
-        let later = kept(at, path, "");
-        let most = began.elapsed().as_secs() + 1;
-        let age = later.number("age");
-        assert!((before + 2..=before + most).contains(&age), "{later:?}");
-        assert_eq!(later.field("date"), date.field("date"));
-        let ages = later.head.fields.iter().filter(|(name, _)| name == "age");
-        assert_eq!(ages.count(), 1, "{later:?}");
-        // 304 and a part are as old.
-        for fields in ["If-None-Match: *\r\n", "Range: bytes=0-1\r\n"] {
-            assert!(kept(at, path, fields).number("age") >= before + 2);
-        }
-    }
-    assert_eq!(origin.arrivals().len(), 2);
 }

@@ -179,14 +179,9 @@ fn what_a_trusted_proxy_says_of_its_clients_request_is_part_of_the_key() {
         ("X-Forwarded-Host: c", ""),
         ("X-Forwarded-Proto: http", "X-Forwarded-Proto: https"),
         ("X-Forwarded-User: alice", "X-Forwarded-User: bob"),
-        ("X-Forwarded-User: alice", ""),
         (
             "Forwarded: for=192.0.2.1;host=a",
             "Forwarded: for=192.0.2.1;host=b",
-        ),
-        (
-            "Forwarded: for=192.0.2.1;proto=http",
-            "Forwarded: for=192.0.2.1;proto=https",
         ),
         (
             "Forwarded: Host=\"a\";for=192.0.2.1",
@@ -195,10 +190,6 @@ fn what_a_trusted_proxy_says_of_its_clients_request_is_part_of_the_key() {
         (
             "Forwarded: for=192.0.2.1, for=192.0.2.2;host=a",
             "Forwarded: for=192.0.2.1, for=192.0.2.2;host=b",
-        ),
-        (
-            "X-Forwarded-Client-Cert: Subject=\"CN=alice\"",
-            "X-Forwarded-Client-Cert: Subject=\"CN=bob\"",
         ),
         ("X-Forwarded-Client-Cert: Subject=\"CN=alice\"", ""),
     ]
@@ -219,7 +210,6 @@ fn what_a_trusted_proxy_says_of_its_clients_request_is_part_of_the_key() {
     // Who the client is says nothing of the page.
     for (nth, (one, other)) in [
         ("X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.2"),
-        ("X-Real-IP: 192.0.2.1", "X-Real-IP: 192.0.2.2"),
         (
             "Forwarded: for=192.0.2.1;host=a",
             "Forwarded: host=a; FOR=\"[2001:db8::1]:80\";by=x",

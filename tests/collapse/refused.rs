@@ -38,16 +38,7 @@ fn ask_as(gateway: &Gateway, before: i64, clients: &[&str], fields: &str) -> Vec
 
 #[test]
 fn what_one_client_is_refused_is_no_matter_of_the_others() {
-    for status in [
-        "400 No",
-        "401 No",
-        "403 No",
-        "302 No",
-        "431 No",
-        "200 OK",
-        "200 OK\r\nVary: Origin",
-        "200 OK\r\nSet-Cookie: a=b",
-    ] {
+    for status in ["403 No", "302 No", "200 OK\r\nSet-Cookie: a=b"] {
         let (origin, hold) = origin(status);
         let gateway = start(&origin);
         // The second one would lead next if it were of another client.

@@ -108,24 +108,3 @@ fn without_collapse_newcomers_go_for_themselves_and_those_who_wait_get_their_ans
         assert_eq!((answer.status, how(&answer)), (200, ""));
     }
 }
-
-#[test]
-fn another_key_or_field_of_vary_begins_new_kinds() {
-    let origin = HoldingOrigin::of("held");
-    let with = |more: &str| file(origin.origin.address, &format!("keep = \"1h\"\n{more}"));
-    let gateway = Gateway::start(&with(""));
-    let at = gateway.address();
-    let mut told = Vec::new();
-    for more in [
-        "",
-        "vary = [\"x-tenant\"]",
-        "key = \"$host$uri\"",
-        "cookies = []",
-        "",
-    ] {
-        reload(&gateway, &with(&format!("{more}\n# {}", told.len())));
-        told.push(how(&fetch_with(at, "/a", "")).to_owned());
-    }
-    // The last file asks as the first one did.
-    assert_eq!(told, ["leader", "leader", "leader", "leader", "kept"]);
-}

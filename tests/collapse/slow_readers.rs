@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Hold, ask, file_with, how, wait_until_passed};
+use super::{ask, file_with, how};
 use crate::support::frames::{Frames, INITIAL_WINDOW_SIZE, Outcome, get, settings, window_update};
-use crate::support::{Client, Gateway, Origin, eventually};
+use crate::support::{Gateway, Origin, eventually};
 
 const MB: usize = 1 << 20;
 const CHUNK: usize = 16 << 10;
@@ -116,38 +116,5 @@ fn one_connection_that_takes_nothing_holds_its_part_alone_and_others_have_what_i
                 count(&gateway, "drip_shared_answers_bytes") < MB
             });
         }
-    }
-}
-
-#[test]
-fn all_readers_of_an_answer_that_is_cut_off_see_that_it_is_incomplete() {
-    const SIZE: usize = 20 << 20;
-    let hold = Hold::default();
-    let of_origin = hold.clone();
-    let origin = Origin::answering(move |exchange| {
-        if exchange.target() == "/slow" {
-            of_origin.wait();
-        }
-        exchange.reply(&vec![b'x'; SIZE])
-    });
-    // There is room for one, and not for one beside it.
-    let gateway = start(&origin, "40MB", "max_size = \"24MB\"");
-    let slow: Vec<Client> = (0..3)
-        .map(|_| ask(gateway.address(), "/slow", ""))
-        .collect();
-    wait_until_passed(&gateway, 3);
-    hold.open();
-    eventually("the slow ones alone hold it", || {
-        gateway.metrics().count("drip_shared_requests_total", &[]) == 3
-            && count(&gateway, "drip_shared_answers_bytes") >= SIZE
-            && count(&gateway, "drip_shared_waiting") == 0
-    });
-    // It needs the memory.
-    let other = ask(gateway.address(), "/other", "").answer();
-    assert_eq!((other.body.len(), how(&other)), (SIZE, "leader"));
-    assert_eq!(count(&gateway, "drip_shared_evictions_total"), 1);
-    for mut client in slow {
-        let broken = client.try_answer();
-        assert!(broken.is_err(), "{broken:?}");
     }
 }

@@ -5,10 +5,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use super::{ask, file_with, how, shared, wait_until_passed};
-use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, fetch, free_address, now};
+use crate::support::{Exchange, Gateway, MS, Origin, eventually, fetch, now};
 
 fn gateway(origin: SocketAddr, of_origin: &str, collapse: &str) -> Gateway {
     Gateway::start(&file_with(origin, of_origin, "", collapse))
@@ -25,16 +24,11 @@ fn without_end(exchange: &mut Exchange) -> io::Result<()> {
 #[test]
 fn what_followed_is_timed_from_its_own_departure() {
     let origin = Origin::answering(|exchange| {
-        thread::sleep(
-            if exchange.target() == "/slow" {
-                1200
-            } else {
-                200
-            } * MS,
-        );
+        let is_slow = exchange.target() == "/slow";
+        thread::sleep(if is_slow { 600 } else { 100 } * MS);
         exchange.send(b"HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Length: 2\r\n\r\nok")
     });
-    let gateway = gateway(origin.address, "response_timeout = \"2s\"", "");
+    let gateway = gateway(origin.address, "response_timeout = \"1s\"", "");
     let at = gateway.address();
     // Connections that are used again: their time began with the request of before.
     let warm: Vec<_> = (0..8)
@@ -45,11 +39,8 @@ fn what_followed_is_timed_from_its_own_departure() {
     }
     let slow: Vec<_> = (0..6).map(|_| ask(at, "/slow", "")).collect();
     for mut client in slow {
-        assert_eq!(
-            client.answer().status,
-            200,
-            "up to 3.6 s since it came, 1.2 s since it left"
-        );
+        // Up to 3.6 s since it came, 0.6 s since it left.
+        assert_eq!(client.answer().status, 200);
     }
 }
 
@@ -78,44 +69,6 @@ fn a_failing_answer_without_an_end_holds_neither_its_leader_nor_a_place() {
     eventually("no place is taken", || {
         gateway.metrics().count("drip_origin_in_flight", &[]) == 0
     });
-}
-
-#[test]
-fn a_stream_of_events_is_for_each_client_alone() {
-    let origin = Origin::answering(|exchange| {
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\n";
-        exchange.send(head.as_bytes())?;
-        exchange.send(b"Transfer-Encoding: chunked\r\n\r\n")?;
-        without_end(exchange)
-    });
-    let gateway = gateway(origin.address, "", "");
-    let mut clients: Vec<Client> = (0..3)
-        .map(|_| ask(gateway.address(), "/events", ""))
-        .collect();
-    for client in &mut clients {
-        client.head();
-        client.read_exact(&mut [0; 10]);
-    }
-    assert_eq!(origin.arrivals().len(), 3);
-}
-
-#[test]
-fn nobody_is_held_longer_than_hold_behind_another_one() {
-    let nobody = free_address();
-    let fields = "hold = \"2s\"\nrate = \"100r/s\"\nqueue = 100\nqueue_timeout = \"1s\"";
-    let gateway = gateway(nobody, fields, "");
-    let began = now();
-    let clients: Vec<_> = (0..5)
-        .map(|_| ask(gateway.address(), "/page", ""))
-        .collect();
-    for mut client in clients {
-        assert_eq!(client.answer().status, 502);
-    }
-    let took = began.elapsed();
-    assert!(
-        took < Duration::from_millis(3800),
-        "{took:?}: it was waited for twice"
-    );
 }
 
 /// The origin answers the leader with what others must not have, and is gone then.

@@ -39,45 +39,18 @@ fn what_the_room_did_not_sign_is_never_let_in() {
         );
         foreign.push(Visitor::draw(other.address()).ticket.expect("a ticket"));
     }
-    let mut texts: Vec<(String, Vec<u8>)> = Vec::new();
-    let mut put = |name: &str, text: &[u8]| texts.push((name.to_owned(), text.to_vec()));
-    for text in &foreign {
-        put("foreign", text.as_bytes());
-    }
-    put("none", b"");
-    put("a word", b"let me in");
-    put("no UTF-8", b"\xff\xfe\x80");
-    put("long", &[b'A'; 6000]);
-    put("all zero", "A".repeat(session.len()).as_bytes());
-    for (name, text) in [("session", &session), ("ticket", &ticket)] {
-        put(name, format!("{text}A").as_bytes());
-        put(name, format!("{text}=").as_bytes());
-        put(name, format!("{text},{text}").as_bytes());
-        put(name, format!("\"{text}").as_bytes());
-        put(name, text.to_ascii_lowercase().as_bytes());
-        for length in [1, 8, 11, 12, 31, text.len() - 1] {
-            put(name, &text.as_bytes()[..length]);
-            put(name, &text.as_bytes()[text.len() - length..]);
-        }
-        for nth in (0..text.len()).step_by(3) {
-            let mut edited = text.clone().into_bytes();
-            edited[nth] = if edited[nth] == b'A' { b'B' } else { b'A' };
-            put(name, &edited);
-        }
-    }
-    for (name, text) in &texts {
+    // What is edited or cut: `room::ticket`.
+    let mut texts: Vec<&[u8]> = foreign.iter().map(String::as_bytes).collect();
+    texts.extend([&b""[..], b"let me in", b"\xff\xfe\x80", &[b'A'; 6000]]);
+    for text in texts {
         for field in [
             "Drip-Session: ",
             "Drip-Ticket: ",
             "Cookie: drip_room_shop=",
             "Cookie: drip_ticket_shop=",
         ] {
-            check_outside(
-                &gateway,
-                &origin,
-                &format!("{name} {field}"),
-                &[field.as_bytes(), text, b"\r\n"].concat(),
-            );
+            let fields = [field.as_bytes(), text, b"\r\n"].concat();
+            check_outside(&gateway, &origin, field, &fields);
         }
     }
     // Each in the other's place.
@@ -95,7 +68,7 @@ fn what_the_room_did_not_sign_is_never_let_in() {
         check_outside(&gateway, &origin, &fields, fields.as_bytes());
     }
     assert_eq!(counted(&gateway, "session"), 0);
-    eventually("all are counted", || counted(&gateway, "foreign") > 200);
+    eventually("all are counted", || counted(&gateway, "foreign") > 10);
     let mut inside = inside;
     assert!(inside.is_inside(at), "it is still inside");
     assert!(!gateway.log().contains("panic"), "{}", gateway.log());
@@ -132,24 +105,21 @@ fn a_garbled_field_leaves_the_good_cookie_in_force_and_is_not_sent_back() {
 #[test]
 fn one_ticket_on_many_connections_at_once_begins_one_session() {
     let origin = Origin::start();
-    let room = format!("{SECRET}sessions = 1\nidle = \"2s\"\nclaim = \"30s\"");
+    let room = format!("{SECRET}sessions = 1\nidle = \"1s\"\nclaim = \"30s\"");
     let gateway = Gateway::start(&shop(origin.address, &room));
     let at = gateway.address();
     Visitor::walk_in(at);
-    let waiting: Vec<Visitor> = (0..3).map(|_| Visitor::draw(at)).collect();
-    for visitor in waiting {
-        wait_until_called(&gateway);
-        let inside = AtomicUsize::new(0);
-        thread::scope(|scope| {
-            for _ in 0..16 {
-                scope.spawn(|| {
-                    let fields = visitor.ticket.as_ref().expect("a ticket");
-                    let answer = fetch_with(at, "/", &format!("Drip-Ticket: {fields}\r\n"));
-                    inside.fetch_add(usize::from(answer.status == 200), Ordering::SeqCst);
-                });
-            }
-        });
-        assert_eq!(inside.into_inner(), 1);
-        assert!(visitors(&gateway, "inside") <= 1);
-    }
+    let ticket = Visitor::draw(at).ticket.expect("a ticket");
+    wait_until_called(&gateway);
+    let inside = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let answer = fetch_with(at, "/", &format!("Drip-Ticket: {ticket}\r\n"));
+                inside.fetch_add(usize::from(answer.status == 200), Ordering::SeqCst);
+            });
+        }
+    });
+    assert_eq!(inside.into_inner(), 1);
+    assert!(visitors(&gateway, "inside") <= 1);
 }

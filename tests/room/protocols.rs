@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{Visitor, full_shop, number};
+use super::{Visitor, counted, full_shop, number};
 use crate::support::secure;
 use crate::support::{Client, Gateway, Origin, Raw, RawOrigin, http2};
 
@@ -39,6 +39,13 @@ fn over_http_2_it_is_the_same() {
         ticket: None,
     };
     assert!(visitor.is_inside(at));
+    assert_eq!(counted(&gateway, "walked_in"), 1);
+    // A client of HTTP/1.0 waits as well.
+    let mut client = Client::connect(at);
+    client.send(b"GET / HTTP/1.0\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!(answer.status, 429);
+    assert!(answer.field("drip-ticket").is_some());
 }
 
 #[test]
@@ -104,19 +111,6 @@ fn a_websocket_needs_a_place_too() {
     assert_eq!(waits.answer().status(), 429, "the connection goes on");
     let head = begin(open(&format!("Cookie: drip_room_shop={session}\r\n")));
     assert!(!head.has("set-cookie"), "{head:?}");
-}
-
-#[test]
-fn a_client_of_http_1_0_waits_as_well() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&full_shop(origin.address, ""));
-    let at = gateway.address();
-    Visitor::walk_in(at);
-    let mut client = Client::connect(at);
-    client.send(b"GET / HTTP/1.0\r\n\r\n");
-    let answer = client.answer();
-    assert_eq!(answer.status, 429);
-    assert!(answer.field("drip-ticket").is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
