@@ -189,17 +189,3 @@ fn a_flood_delays_all_without_share_and_only_itself_with_it() {
     assert!(answered > 50 && rejected == 0, "{all}");
     assert!(median < 500 && worst < 2000, "{all}");
 }
-
-#[test]
-fn the_scene_of_a_flood_ends_when_it_is_interrupted() {
-    let mut demo = Demo::start(&["--scene", "fair"]);
-    let mut lines = Vec::new();
-    while !lines.iter().any(|line: &String| line.starts_with("   1s ")) {
-        lines.push(demo.lines.recv_timeout(PATIENCE).unwrap());
-    }
-    assert!(interrupt(&mut demo.process.0).success());
-    lines.extend(demo.lines.iter());
-    assert!(light(&lines, "without share:").is_some(), "{lines:?}");
-    assert!(light(&lines, "with share:").is_none(), "{lines:?}");
-    assert!(!file_of(&lines).exists());
-}

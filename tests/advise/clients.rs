@@ -74,65 +74,28 @@ fn a_log_that_is_too_short_for_a_window_has_no_column_for_it() {
     }
 }
 
-/// Three requests of one client within a second and one of another a second later, as each program logs them.
-fn logs() -> [(&'static str, String); 6] {
+/// Three requests of one client within a second and one of another a second later, in logs of two forms.
+///
+/// What is read of each form: `src/gateway/replay/line`.
+fn logs() -> [(&'static str, String); 2] {
     let requests = [(7, 47, 100), (7, 47, 200), (7, 47, 300), (8, 48, 300)];
     let log = |line: &dyn Fn(u32, u32, u32) -> String| -> String {
-        requests
+        let lines = requests
             .iter()
-            .map(|(client, second, millis)| line(*client, *second, *millis) + "\n")
-            .collect()
+            .map(|(client, second, millis)| line(*client, *second, *millis));
+        lines.map(|line| line + "\n").collect()
     };
-    [
-        (
-            "haproxy",
-            log(&|client, second, millis| {
-                format!(
-                    "Nov 21 03:33:{second} lb haproxy[1]: 192.0.2.{client}:5000 [21/Nov/2026:03:33:{second}.{millis}] in app/srv1 0/0/1/20/50 200 66 - - ---- 1/1/1/1/0 0/0 \"GET /a HTTP/1.1\""
-                )
-            }),
-        ),
-        (
-            "caddy",
-            log(&|client, second, millis| {
-                format!(
-                    "{{\"level\":\"info\",\"ts\":\"2026-11-21T03:33:{second}.{millis}Z\",\"msg\":\"handled request\",\"request\":{{\"client_ip\":\"192.0.2.{client}\",\"method\":\"GET\",\"uri\":\"/a\"}},\"duration\":0.05,\"status\":200}}"
-                )
-            }),
-        ),
-        (
-            "traefik",
-            log(&|client, second, millis| {
-                format!(
-                    "{{\"ClientHost\":\"192.0.2.{client}\",\"Duration\":50000000,\"OriginDuration\":50000000,\"RequestMethod\":\"GET\",\"RequestPath\":\"/a\",\"StartUTC\":\"2026-11-21T03:33:{second}.{millis}Z\"}}"
-                )
-            }),
-        ),
-        (
-            "traefik",
-            log(&|client, second, _| {
-                format!(
-                    "192.0.2.{client} - - [21/Nov/2026:03:33:{second} +0000] \"GET /a HTTP/1.1\" 200 66 \"-\" \"-\" 1 \"app@file\" \"http://198.51.100.1:80\" 50ms"
-                )
-            }),
-        ),
-        (
-            "combined",
-            log(&|client, second, _| {
-                format!(
-                    "192.0.2.{client} - - [21/Nov/2026:03:33:{second} +0000] \"GET /a?q=\\\"b\\\" HTTP/1.1\" 200 66 \"-\" \"an \\\"agent\\\"\""
-                )
-            }),
-        ),
-        (
-            "alb",
-            log(&|client, second, millis| {
-                format!(
-                    "http 2026-11-21T03:33:{second}.{millis}000Z app/edge/1 192.0.2.{client}:5000 198.51.100.1:80 0.000 0.050 0.000 200 200 34 66 \"GET http://www.example:80/a HTTP/1.1\" \"curl/8\" - - arn:1 \"Root=1\" \"-\" \"-\" 0 2026-11-21T03:33:{second}.{millis}000Z \"forward\" \"-\" \"-\" \"-\" \"-\" \"-\" \"-\""
-                )
-            }),
-        ),
-    ]
+    let haproxy = log(&|client, second, millis| {
+        format!(
+            "Nov 21 03:33:{second} lb haproxy[1]: 192.0.2.{client}:5000 [21/Nov/2026:03:33:{second}.{millis}] in app/srv1 0/0/1/20/50 200 66 - - ---- 1/1/1/1/0 0/0 \"GET /a HTTP/1.1\""
+        )
+    });
+    let combined = log(&|client, second, _| {
+        format!(
+            "192.0.2.{client} - - [21/Nov/2026:03:33:{second} +0000] \"GET /a?q=\\\"b\\\" HTTP/1.1\" 200 66 \"-\" \"an \\\"agent\\\"\""
+        )
+    });
+    [("haproxy", haproxy), ("combined", combined)]
 }
 
 #[test]
@@ -177,38 +140,32 @@ fn logs_of_other_programs_are_known_by_their_lines() {
 }
 
 #[test]
-fn a_format_that_is_named_holds_and_an_unknown_one_is_refused_with_those_there_are() {
+fn what_does_not_fit_the_log_is_refused_with_its_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    let (_, combined) = &logs()[4];
+    let [_, (_, combined)] = logs();
     write(folder, "access.log", combined);
-    let wrong = run(folder, &["advise", "--format", "haproxy", "access.log"]);
-    assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
-    let complaint = String::from_utf8(wrong.stderr).expect("text");
-    assert!(
-        complaint.contains("this is not HAProxy's HTTP log"),
-        "{complaint}"
-    );
-    for command in ["advise", "simulate"] {
-        let unknown = run(folder, &[command, "--format", "iis", "access.log"]);
-        assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
-        let complaint = String::from_utf8(unknown.stderr).expect("text");
-        assert!(
-            complaint.contains("haproxy, caddy, traefik, alb"),
-            "{complaint}"
-        );
+    write(folder, "log.csv", "1,a\n1,a\n");
+    for (args, code, reason) in [
+        (
+            &["advise", "--format", "haproxy", "access.log"][..],
+            1,
+            "this is not HAProxy's HTTP log",
+        ),
+        (
+            &["simulate", "--format", "iis", "access.log"],
+            2,
+            "haproxy, caddy, traefik, alb",
+        ),
+        (
+            &["advise", "--zone", "z", "log.csv"],
+            1,
+            "--zone is for drip's own log",
+        ),
+    ] {
+        let refused = run(folder, args);
+        assert_eq!(refused.status.code(), Some(code), "{refused:?}");
+        let complaint = String::from_utf8(refused.stderr).expect("text");
+        assert!(complaint.contains(reason), "{complaint}");
     }
-}
-
-#[test]
-fn a_zone_does_not_apply_to_lines_that_name_their_keys() {
-    let folder = tempfile::tempdir().expect("a folder");
-    write(folder.path(), "log.csv", "1,a\n1,a\n");
-    let refused = run(folder.path(), &["advise", "--zone", "z", "log.csv"]);
-    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-    let complaint = String::from_utf8(refused.stderr).expect("text");
-    assert!(
-        complaint.contains("--zone is for drip's own log"),
-        "{complaint}"
-    );
 }

@@ -1,6 +1,6 @@
 //! The advice for the gate in front of the origin.
 
-use super::logs::{Request, combined, csv, json, shared, steady};
+use super::logs::{Request, csv, json, shared, steady};
 use super::{advise, pasted, run, toml, write};
 
 /// The lines for the origin's table.
@@ -28,20 +28,6 @@ fn the_rate_is_a_quarter_above_the_seconds_and_the_places_twice_those_in_use() {
         max_in_flight = 3\n\
         share = \"per_client\"";
     assert_eq!(gate(&report), expected);
-}
-
-#[test]
-fn without_durations_there_is_only_the_rate() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    for (name, log) in [("log.csv", csv(&steady())), ("log", combined(&steady()))] {
-        write(folder, name, log);
-        let report = advise(folder, &[name]);
-        assert_eq!(field(&report, "rate"), Some("\"64r/s\""), "{report}");
-        assert_eq!(field(&report, "max_in_flight"), None, "{report}");
-    }
-    let all = advise(folder, &["--key", "all", "log"]);
-    assert_eq!(field(&all, "share"), None, "there is nothing to share");
 }
 
 #[test]

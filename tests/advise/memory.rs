@@ -88,36 +88,3 @@ fn a_million_long_keys_and_paths_and_an_endless_line_take_less_than_700_mb() {
     assert_eq!(told.contains(&forgotten), keys > KNOWN, "{told}");
     assert!(peak < most, "{} MB", peak / MB);
 }
-
-/// Such lines have neither a key nor a target, and each is in a second of its own.
-#[test]
-#[ignore = "loads both cores: tests/run.sh long"]
-fn lines_of_which_nothing_is_counted_take_no_memory() {
-    let (told, peak) = on_log(&["advise", "-"], |log| {
-        (0..600_000).try_for_each(|second| writeln!(log, "{{\"msec\":{second}}}"))
-    });
-    println!("{} MB", peak / MB);
-    assert!(told.contains("no request has a key"), "{told}");
-    assert!(peak < 64 * MB, "{} MB", peak / MB);
-}
-
-/// A zone of `simulate` keeps what tells long keys apart.
-#[test]
-#[ignore = "loads both cores: tests/run.sh long"]
-fn a_replay_takes_no_memory_for_the_length_of_keys() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("gateway.toml");
-    let text = "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n\
-                [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\" }]\n";
-    std::fs::write(&file, text).expect("a file");
-    let file = file.to_str().expect("a name");
-    let (told, peak) = on_log(&["simulate", "-c", file, "--summary", "-"], |log| {
-        let long = "x".repeat(100_000);
-        (0..1500).try_for_each(|nth| writeln!(log, "{nth},{nth:04}{long}"))?;
-        // One comes twice.
-        writeln!(log, "1499,1499{long}")
-    });
-    println!("{} MB", peak / MB);
-    assert!(told.contains("1 of 1500 keys are limited"), "{told}");
-    assert!(peak < 100 * MB, "{} MB", peak / MB);
-}

@@ -2,32 +2,20 @@
 
 use super::logs::{combined, csv, json, packed, steady};
 use super::{advise, fit, run, write};
-use crate::support::drip;
 
+/// How lines are put into order: `tools::advise::order`.
 #[test]
-fn lines_that_are_out_of_order_are_put_into_order_up_to_a_minute() {
+fn lines_that_cannot_be_put_into_order_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut requests = steady();
-    write(folder, "straight", csv(&requests));
-    let straight = advise(folder, &["straight"]);
-    for chunk in requests.chunks_mut(1500) {
-        // Half a minute, in reverse order.
-        chunk.reverse();
-    }
-    write(folder, "astray", csv(&requests));
-    assert_eq!(advise(folder, &["astray"]), straight);
     // A hundred seconds too late.
     requests.push((10_000, "192.0.2.1".to_owned()));
     write(folder, "late", csv(&requests));
     let report = advise(folder, &["late"]);
-    assert!(
-        report.contains("\n1 requests stood more than 60 s"),
-        "{report}"
-    );
-    assert_eq!(report.lines().count(), straight.lines().count() + 1);
+    let told = "\n1 requests stood more than 60 s";
+    assert!(report.contains(told), "{report}");
     // Newest first: the report warns that its numbers cannot be right.
-    let mut requests = steady();
     requests.reverse();
     write(folder, "reversed", csv(&requests));
     let report = advise(folder, &["reversed"]);
@@ -98,15 +86,6 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
     write(folder, "nonsense", "nonsense\n".repeat(50));
     write(folder, "empty", "");
     write(folder, "zeros.gz", [0x1f, 0x8b, 0, 0, 0, 0, 0, 0]);
-    let mut nowhere = drip();
-    let nowhere = nowhere.current_dir(folder).env("TMPDIR", "/no/such/folder");
-    let output = nowhere.args(["advise", "good.csv"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        said.contains("a temporary file in /no/such/folder: "),
-        "{said}"
-    );
     for log in ["nonsense", "empty", "no such log", "zeros.gz", "."] {
         let output = run(folder, &["advise", log]);
         assert_eq!(output.status.code(), Some(1), "{log}");
@@ -145,17 +124,4 @@ fn a_first_line_that_was_cut_off_is_one_bad_line() {
         );
         assert_eq!(String::from_utf8(output.stdout).unwrap(), whole, "{name}");
     }
-}
-
-#[test]
-fn a_log_of_the_last_century_has_dates() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    let old = combined(&steady()).replace("/2026:", "/1999:");
-    write(folder, "access.log", old);
-    let report = advise(folder, &["access.log"]);
-    assert!(
-        report.contains(", 1999-11-01 10:00:00 to 1999-11-01 10:01:59"),
-        "{report}"
-    );
 }

@@ -1,6 +1,5 @@
 //! `drip simulate` with a gate in front of the origin: the worked examples of the gate.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Bench, said};
@@ -8,7 +7,6 @@ use super::{Bench, said};
 /// A row of the output.
 #[derive(Debug)]
 struct Row {
-    key: String,
     verdict: String,
     departure: Option<f64>,
     delay: Option<f64>,
@@ -38,7 +36,6 @@ fn row(line: &str) -> Row {
     let cells: Vec<&str> = line.split(',').collect();
     let number = |cell: usize| cells[cell].parse().ok();
     Row {
-        key: cells[1].to_owned(),
         verdict: cells[2].to_owned(),
         departure: number(3),
         delay: number(4),
@@ -47,46 +44,10 @@ fn row(line: &str) -> Row {
     }
 }
 
-/// The keys in the order in which they leave, each with its time.
-fn departures(rows: &[Row]) -> Vec<(f64, &str)> {
-    let left = |row: &'_ Row| row.departure;
-    let mut all: Vec<_> = rows
-        .iter()
-        .filter_map(|row| Some((left(row)?, row.key.as_str())))
-        .collect();
-    all.sort_by(|one, other| one.0.total_cmp(&other.0));
-    all
-}
-
-fn order(rows: &[Row]) -> String {
-    departures(rows).iter().map(|(_, key)| *key).collect()
-}
-
 /// Lines at one moment, a letter each.
 fn at(time: &str, keys: &str) -> String {
     keys.chars().fold(String::new(), |mut text, key| {
         writeln!(text, "{time},{key}").unwrap();
-        text
-    })
-}
-
-/// Steady streams of requests a second, one for each key, for so many seconds.
-fn streams(demands: &[u32], seconds: u32) -> String {
-    let mut all = Vec::new();
-    for (key, demand) in demands.iter().enumerate() {
-        let step = 1_000_000 / demand;
-        let of_key = |nth| (u64::from(nth) * u64::from(step) + key as u64, key);
-        all.extend((0..demand * seconds).map(of_key));
-    }
-    all.sort_unstable();
-    all.iter().fold(String::new(), |mut text, (micros, key)| {
-        writeln!(
-            text,
-            "{}.{:06},k{key}",
-            micros / 1_000_000,
-            micros % 1_000_000
-        )
-        .unwrap();
         text
     })
 }
@@ -102,73 +63,6 @@ fn a_row_tells_how_long_a_request_waits_at_the_gate_and_why_it_is_rejected_there
         1.560000000,d,delayed,1.600000000,0.040000000,0.000000000,0.040000000,\n";
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
-}
-
-#[test]
-fn keys_of_one_instant_leave_as_the_worked_example_says() {
-    let bench = Bench::new(
-        "rate = \"10r/s\"\nshare = \"key\"\n\
-         [zones.key]\nkey = \"$remote_addr\"\nrate = \"1000000r/s\"\n\
-         [zones.key.plans.gold]\nkeys = [\"a\"]\nweight = 3\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-    );
-    // Much later, nothing of the first is left.
-    let trace = at("0", "aaaaaaaaabbbccc") + &at("60", "abcaa");
-    let found = order(&rows(&bench, &trace));
-    assert_eq!(found, "abcaabcaaabcaaa".to_owned() + "abcaa");
-    // Without a share the first that comes is the first that leaves.
-    let bench = gate("rate = \"10r/s\"");
-    assert_eq!(order(&rows(&bench, &at("0", "xaaabcabbb"))), "xaaabcabbb");
-}
-
-#[test]
-fn a_flood_alone_takes_half_the_queue_and_leaves_room_for_others() {
-    let bench = gate(
-        "rate = \"1r/h\"\nshare = \"key\"\nqueue = 1000\nmax_queue = 1000\nqueue_timeout = \"2000h\"",
-    );
-    let waiting = |keys: &str, queue_of_nine: bool| -> Vec<usize> {
-        let bench = if queue_of_nine {
-            &gate(
-                "rate = \"1r/h\"\nshare = \"key\"\nqueue = 100\nmax_queue = 1000\nqueue_timeout = \"2000h\"",
-            )
-        } else {
-            &bench
-        };
-        let rows = rows(bench, &(at("0", "x") + &at("0", &keys.repeat(1500))));
-        let mut counts = BTreeMap::new();
-        for row in rows.iter().skip(1) {
-            let waits = row.at_gate > Some(0.0);
-            assert!(waits || row.rejected == "queue" || row.rejected == "max_queue");
-            *counts.entry(&row.key).or_default() += usize::from(waits);
-        }
-        counts.into_values().collect()
-    };
-    assert_eq!(waiting("a", false), [500]);
-    assert_eq!(waiting("ab", false), [334, 333]);
-    assert_eq!(waiting("abcdefghi", false), [100; 9]);
-    assert_eq!(waiting("abcdefghi", true), [100; 9]);
-}
-
-#[test]
-fn the_predicted_wait_at_the_gate_counts_for_max_wait() {
-    let bench = |max_wait: &str| {
-        Bench::new(&format!(
-            "rate = \"10r/s\"\nshare = \"key\"\n\
-             [zones.key]\nkey = \"$remote_addr\"\nrate = \"1000000r/s\"\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\n\
-             [[routes]]\npath = \"/short\"\norigin = \"app\"\nmax_wait = \"{max_wait}\"\n"
-        ))
-    };
-    // The next slot is due in 0.1 s. Of five of `a` and two of `b`, two leave before `c`.
-    let trace = at("0", "xaaaaabb") + "0,c,/short\n";
-    let last = |max_wait: &str, key: &str| {
-        let trace = trace.replace(",c,", &format!(",{key},"));
-        rows(&bench(max_wait), &trace).pop().unwrap()
-    };
-    assert_eq!(last("300ms", "c").delay, Some(0.3));
-    assert_eq!(last("299ms", "c").rejected, "max_wait");
-    assert_eq!(last("800ms", "a").delay, Some(0.8));
-    assert_eq!(last("799ms", "a").rejected, "max_wait");
 }
 
 #[test]
@@ -216,15 +110,6 @@ fn the_zones_give_back_what_the_gate_rejects_and_those_behind_move_up() {
         (Some(0.3), None, ""),
     ];
     assert_eq!(told, expected);
-}
-
-#[test]
-fn a_hopeless_request_is_charged_nowhere() {
-    let limit = "limits = [{ zone = \"key\", burst = 5 }]";
-    let bench = zone_and_gate("rate = \"1r/s\"\nmax_queue = 1", limit);
-    let rows = rows(&bench, &(at("0", "xy") + &at("0", "aaa") + "0,a,/free\n"));
-    assert!(rows[2..5].iter().all(|row| row.rejected == "max_queue"));
-    assert_eq!(rows[5].verdict, "passed");
 }
 
 #[test]
@@ -276,29 +161,6 @@ fn a_place_is_held_for_the_time_at_the_origin_that_the_log_tells() {
 }
 
 #[test]
-fn a_request_that_waits_in_one_zone_holds_no_place_in_another() {
-    let bench = Bench::new(
-        "[zones.all]\nkey = \"$request_method\"\nrate = \"none\"\n\
-         [zones.client]\nkey = \"$remote_addr\"\nrate = \"none\"\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n\
-         limits = [{ zone = \"all\", burst = 9, in_flight = 2 }, \
-         { zone = \"client\", burst = 9, in_flight = 1 }]\n",
-    );
-    // All come at 1000 s, and run for a quarter of a second.
-    let line = |key: u32| {
-        format!(
-            "{{\"msec\":1000.250,\"remote_addr\":\"192.0.2.{key}\",\
-             \"request_method\":\"GET\",\"request_time\":0.25}}\n"
-        )
-    };
-    let output = bench.simulate([line(1), line(1), line(1), line(2)].concat());
-    let text = String::from_utf8(output.stdout).unwrap();
-    let delay = |line: &str| line.split(',').nth(4)?.parse::<f64>().ok();
-    let delays: Vec<_> = text.lines().skip(1).map(delay).collect();
-    assert_eq!(delays, [0.0, 0.25, 0.5, 0.0].map(Some));
-}
-
-#[test]
 fn running_requests_of_a_key_hold_its_places_for_the_time_that_the_log_tells() {
     let bench = Bench::new(
         "[zones.key]\nkey = \"$remote_addr\"\nrate = \"none\"\n[[routes]]\npath = \"/\"\n\
@@ -333,16 +195,6 @@ fn running_requests_of_a_key_hold_its_places_for_the_time_that_the_log_tells() {
         ("passed", "0.000000000"),
     ];
     assert_eq!(told, expected);
-}
-
-#[test]
-fn rows_stay_in_the_order_of_the_lines() {
-    let bench = gate("rate = \"100r/s\"\nshare = \"key\"");
-    let trace = streams(&[300, 7, 40], 3);
-    let rows = rows(&bench, &trace);
-    let keys = rows.iter().map(|row| row.key.as_str());
-    let lines = trace.lines().map(|line| line.split_once(',').unwrap().1);
-    assert!(keys.eq(lines));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod fake;
 mod piped;
-mod pty;
+pub mod pty;
 mod real;
 mod screen;
 mod watched;

@@ -2,13 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
@@ -40,19 +39,7 @@ impl Drop for Pty {
 impl Pty {
     /// `drip top ADDRESS` in a terminal of this many columns and lines.
     pub fn top(address: &str, size: (u16, u16)) -> Self {
-        let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_bytes();
-        let name = std::ffi::OsString::from_vec(name);
-        // Without O_NOCTTY this would be the controlling terminal of a session that has none.
-        let terminal: File = rustix::fs::open(
-            &name,
-            rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY,
-            rustix::fs::Mode::empty(),
-        )
-        .unwrap()
-        .into();
+        let (keyboard, terminal) = terminal();
         resize(&terminal, size);
         let before = tcgetattr(&terminal).unwrap();
         let input = || terminal.try_clone().unwrap();
@@ -64,7 +51,6 @@ impl Pty {
             .stderr(input())
             .spawn()
             .unwrap();
-        let keyboard = File::from(master);
         let shown = Arc::new(Mutex::new(Vec::new()));
         let (mut reader, seen) = (keyboard.try_clone().unwrap(), Arc::clone(&shown));
         thread::spawn(move || {
@@ -141,6 +127,18 @@ impl Pty {
         assert!(there, "{:?}", String::from_utf8_lossy(&self.raw()));
         status
     }
+}
+
+/// A new terminal: its keyboard and screen, and what the program in it has.
+pub fn terminal() -> (File, File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    // Without O_NOCTTY this would be the controlling terminal of a session that has none.
+    let flags = OFlags::RDWR | OFlags::NOCTTY;
+    let terminal = rustix::fs::open(&name, flags, Mode::empty()).unwrap();
+    (master.into(), terminal.into())
 }
 
 fn resize(terminal: &File, (columns, lines): (u16, u16)) {

@@ -54,17 +54,6 @@ fn keys_and_messages_do_nothing_to_the_terminal() {
 }
 
 #[test]
-fn a_file_that_breaks_is_seen_at_the_next_second() {
-    let fake = Fake::start();
-    let mut pty = Pty::top(&fake.address.to_string(), SMALL);
-    pty.wait_for(&["gateway.toml: ok"]);
-    fake.break_file("rate");
-    pty.wait_for(&["gateway.toml: broken since 2026-11-21"]);
-    pty.press("q");
-    assert!(pty.ended().success());
-}
-
-#[test]
 fn a_gateway_that_is_gone_is_waited_for() {
     let mut fake = Fake::start();
     let address = fake.address;
