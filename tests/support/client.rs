@@ -2,12 +2,9 @@ use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 
+use super::PATIENCE;
 use super::wire::{Answer, Head};
-
-/// Longer than any queue in these tests.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client's connection. Dropped, it is closed.
 ///

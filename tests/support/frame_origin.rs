@@ -33,29 +33,20 @@ impl FrameOrigin {
 
     /// Begins each connection with these bytes.
     pub fn beginning_with(first: Vec<u8>) -> Self {
-        Self::wrapping(first, |tcp| Ok(Frames::over(tcp)))
-    }
-
-    /// The same over what `wrap` makes of a connection.
-    pub fn wrapping(
-        first: Vec<u8>,
-        wrap: impl Fn(TcpStream) -> io::Result<Frames> + Send + Sync + 'static,
-    ) -> Self {
         let listener = listen("127.0.0.1:0");
         let address = listener.local_addr().expect("an address");
         let scripts = Arc::<Mutex<VecDeque<Script>>>::default();
         let counts = Arc::<Counts>::default();
         let of_origin = (Arc::clone(&scripts), Arc::clone(&counts));
-        let wrap = Arc::new(wrap);
         thread::spawn(move || {
             for tcp in listener.incoming().map_while(Result::ok) {
                 let (scripts, counts) = (Arc::clone(&of_origin.0), Arc::clone(&of_origin.1));
-                let (first, wrap) = (first.clone(), Arc::clone(&wrap));
+                let first = first.clone();
                 counts.connections.fetch_add(1, Ordering::SeqCst);
                 counts.open.fetch_add(1, Ordering::SeqCst);
                 thread::spawn(move || {
                     // The gateway may close it at any time.
-                    let _ended = serve(tcp, &first, &scripts, &counts, wrap.as_ref());
+                    let _ended = serve(tcp, &first, &scripts, &counts);
                     counts.open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
@@ -98,10 +89,9 @@ fn serve(
     first: &[u8],
     scripts: &Mutex<VecDeque<Script>>,
     counts: &Counts,
-    wrap: &(impl Fn(TcpStream) -> io::Result<Frames> + ?Sized),
 ) -> io::Result<()> {
     tcp.set_nodelay(true)?;
-    let mut frames = wrap(tcp)?;
+    let mut frames = Frames::over(tcp);
     frames.expect_client()?;
     frames.send(first)?;
     loop {

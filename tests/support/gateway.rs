@@ -16,6 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::metrics::Metrics;
+use super::process::Process;
 use super::{Answer, PATIENCE, eventually, fetch, now, whole_lines};
 
 /// The program, without the environment variables that it reads.
@@ -343,16 +344,8 @@ impl Gateway {
 
     /// The peak resident memory of the process so far, in bytes.
     pub fn peak_memory(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).expect("a process");
-        let peak = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))
-            .expect("its memory");
-        peak.trim()
-            .trim_end_matches(" kB")
-            .parse::<u64>()
-            .expect("a number")
-            * 1024
+        let peak = Process::of(self.id()).peak_memory();
+        peak.expect("a running process")
     }
 }
 

@@ -1,7 +1,6 @@
 //! Requests over HTTP/2 by a library, which checks what comes back.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::handshake;
@@ -10,11 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::Answer;
 use super::wire::Head;
-
-/// Longer than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::{Answer, PATIENCE};
 
 /// A response and its trailers.
 #[derive(Debug)]

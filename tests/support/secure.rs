@@ -25,7 +25,7 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme,
 };
 
-use crate::support::{Answer, Gateway, Site, eventually, http2};
+use crate::support::{Answer, Gateway, Site, http2};
 
 /// Writes `NAME.pem` and `NAME.key` for `names` into `folder`, and returns the certificate.
 pub fn write_pair(folder: &Path, name: &str, names: &[&str]) -> CertificateDer<'static> {
@@ -64,11 +64,7 @@ pub fn gateway(server: &str, rest: &str) -> Gateway {
 
 pub fn started(site: Site) -> Gateway {
     let gateway = Gateway::run(site);
-    eventually("the gateway is ready", || {
-        gateway
-            .admin("/readyz")
-            .is_some_and(|answer| answer.status == 200)
-    });
+    gateway.wait_until_ready();
     gateway
 }
 
