@@ -1,58 +1,60 @@
+//! Cuts of a back-off, and the reasons for lowered limits.
+
 use std::time::Duration;
 
 use crate::{Moment, Percent};
 
-/// What was cut since the last [update](super::Backoff::update).
+/// Limits that were cut since the last [update](super::Backoff::update).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cuts {
-    /// The rate, for trouble.
+    /// Whether the rate was cut, because of trouble.
     pub trouble: bool,
-    /// The number in flight, for slow answers.
+    /// Whether the number in flight was cut, because of slow answers.
     pub slow: bool,
-    /// All departures, for Retry-After.
+    /// Whether all departures were paused, because of Retry-After.
     pub retry_after: bool,
 }
 
-/// Why something is lower than in the file.
+/// Reason why a limit is lower than configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// When it was last cut.
+    /// Instant of the last cut.
     pub at: Moment,
-    /// The answers that were counted then, with the outstanding ones that were past `slow`.
+    /// Number of answers that were counted then, plus outstanding requests that were past `slow`.
     pub answers: u64,
-    /// Those of them that were trouble, or slow.
+    /// Number of those that were trouble, or slow.
     pub bad: u64,
-    /// It does not grow before. Only a cut of the rate keeps it there, and not each one.
+    /// Instant until which the limit does not grow. Only some cuts of the rate set it.
     pub steady_until: Option<Moment>,
-    /// Whether another gateway has found it, by its own answers.
+    /// Whether another gateway made the cut, from its own answers.
     pub is_elsewhere: bool,
 }
 
-/// Why the number in flight is not cut, although answers are slow.
+/// Reason why the number in flight is not cut although answers are slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Since when fewer at once are known not to make answers faster.
+    /// Instant since which fewer requests in flight are known not to make answers faster.
     pub since: Moment,
-    /// It is not cut before.
+    /// Instant until which the number is not cut.
     pub until: Moment,
 }
 
-/// What is lower than in the file, and why.
+/// Limits that are lower than configured, and why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lowered {
-    /// The rate, with its present share of the file's.
+    /// The rate: its effective share of the configured rate, and the cut.
     pub rate: Option<(Percent, Cut)>,
-    /// The number in flight.
+    /// The number in flight: its last cut.
     pub max_in_flight: Option<Cut>,
-    /// No departures before.
+    /// End of the pause.
     pub paused_until: Option<Moment>,
-    /// Whether another gateway was asked for that pause.
+    /// Whether another gateway received the Retry-After of the pause.
     pub is_paused_elsewhere: bool,
-    /// The number in flight was lower, without making answers faster, and they are still slow.
+    /// Set if a lower number in flight did not make answers faster, and they are still slow.
     pub kept: Option<Kept>,
-    /// The number in flight is lower, and grows, because answers come in time.
+    /// Whether the lowered number in flight grows, because answers come in time.
     pub grows: bool,
-    /// How long answers took on average before, if any of this is so.
+    /// Mean duration of answers before. Set only if any limit is lowered.
     pub usual: Option<Duration>,
 }
 

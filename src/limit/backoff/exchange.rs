@@ -1,64 +1,70 @@
-//! When a gateway tells the others what it has learned of an origin, and asks what they have.
+//! Exchange of back-off state between gateways, through the store.
+//!
+//! [`Learned`] is the state. This module decides when to query the store, and when to send the
+//! state.
 
 use std::time::Duration;
 
 use super::{Backoff, Cuts, Learned, Moment};
 use crate::{Percent, to_float};
 
-/// Time between two questions while requests run: a cut at one gateway is known to all so soon.
+/// Interval of queries while requests are in flight. All gateways know a cut after this time.
 const ASKS: Duration = Duration::from_millis(250);
-/// The same while nothing runs: the next request must not leave as before a cut, and people must not
-/// read other numbers here than elsewhere.
+/// Interval of queries while no request is in flight.
+///
+/// The next request must not be sent at the rate before a cut, and the numbers shown by all
+/// gateways must be the same.
 const ASKS_IDLE: Duration = Duration::from_millis(800);
-/// Least time between two questions.
+/// Lower bound of the time between two queries.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
-/// How long it takes until answers count for little when a gateway's part is computed.
+/// Time constant, in seconds, of the decay of counted answers when a gateway's share is computed.
 const REMEMBERED: f64 = 3.0;
-/// From so many answers of all on, a gateway's part of them is known.
+/// Number of answers of all gateways from which a gateway's share is computed.
 const ENOUGH: f64 = 10.0;
-/// No part is smaller: 1024 gateways share an origin at most.
+/// Lower bound of a gateway's share: at most 1024 gateways share an origin.
 const MIN_PART: f64 = 1.0 / 1024.0;
-/// A store's clock that is so far back was set back: what it has is no more of use.
+/// A store's clock that is back by this much was set back. The stored state is unusable then.
 const SET_BACK: Duration = Duration::from_secs(1);
-/// Two estimates of a moment that are further apart mean that a clock was set.
+/// If two estimates of an instant differ by more than this, a clock was set.
 const CLOCK_SET: Duration = Duration::from_millis(500);
 
-/// Names what the store has. Zeros: nothing.
+/// Identifier of the stored state. Zeros: nothing is stored.
 pub type Token = [u8; 12];
 
-/// A question to the store, and what it is told.
+/// A query to the store, with the state to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// What the gateway knows: with another one, nothing is stored.
+    /// Identifier of the state that the gateway knows. If the store has another one, it stores
+    /// nothing.
     pub known: Token,
-    /// What is stored, and its name.
+    /// The state to store, and its new identifier.
     pub tell: Option<(Token, Learned)>,
-    /// The cost of the answers of the origin here since the last question.
+    /// Total charge of the origin's answers at this gateway since the last query.
     pub answers: u64,
 }
 
-/// The store's answer to an [`Ask`].
+/// Reply of the store to an [`Ask`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnedReply {
-    /// What the store has by now.
+    /// Identifier of the state that the store has after the query.
     pub token: Token,
-    /// Its content; `None`: as known, or nothing.
+    /// The stored state. `None`: the gateway knows it, or nothing is stored.
     pub learned: Option<Learned>,
-    /// How long ago it was stored; `None`: later than now, as the store's clock was set back.
+    /// Time since it was stored. `None`: stored in the future, as the store's clock was set back.
     pub ago: Option<Duration>,
-    /// When the script ran, on the store's clock.
+    /// Instant at which the script ran, on the store's clock.
     pub now: Moment,
-    /// The answers of all gateways, as they are remembered.
+    /// Number of answers of all gateways, with the decay applied.
     pub answers: f64,
-    /// Since when they are counted, on the store's clock.
+    /// Instant since which answers are counted, on the store's clock.
     pub counted_since: Moment,
 }
 
-/// A gateway's way to what all have learned of an origin.
+/// One gateway's part in the exchange of an origin's back-off state.
 ///
-/// The store is a meeting point: it keeps what is lowest, when that was stored, and a name for it.
-/// Whoever knows something lower replaces it, if it knows what it replaces. One question is under
-/// way at a time.
+/// The store keeps the lowest state, the instant at which it was stored, and its identifier. A
+/// gateway with a lower state replaces it, if it knows the state that it replaces. Only one query
+/// is in flight at a time.
 #[derive(Debug, Default)]
 pub struct BackoffExchange {
     author: u64,
@@ -66,9 +72,9 @@ pub struct BackoffExchange {
     known: Option<Known>,
     is_under_way: bool,
     last: Option<Moment>,
-    /// Whether others must know more at once.
+    /// Whether other gateways must receive a newer state at once.
     is_urgent: bool,
-    /// Answers that the store was not told of, and those that it is being told of.
+    /// Answers not yet sent to the store. `sent` are those of the query in flight.
     answers: u64,
     sent: u64,
     counted: Counted,
@@ -77,13 +83,13 @@ pub struct BackoffExchange {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     token: Token,
-    /// `None`: of no use.
+    /// `None`: unusable.
     learned: Option<Learned>,
-    /// When it was stored, on the gateway's clock.
+    /// Instant at which it was stored, on this gateway's clock.
     at: Moment,
 }
 
-/// The answers here, as the store remembers those of all.
+/// Answers of this gateway, with the decay that the store applies to those of all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     answers: f64,
@@ -92,7 +98,7 @@ struct Counted {
 }
 
 impl BackoffExchange {
-    /// For a gateway that is called so, among those that share the origin.
+    /// Creates the exchange of the gateway that `author` identifies.
     pub fn new(author: u64) -> Self {
         Self {
             author,
@@ -100,12 +106,12 @@ impl BackoffExchange {
         }
     }
 
-    /// Counts the cost of an answer of the origin.
+    /// Counts the charge of an answer of the origin.
     pub fn count(&mut self, cost: u32) {
         self.answers = self.answers.saturating_add(cost.into());
     }
 
-    /// When the next question is due; `None`: not before the one that is under way is answered.
+    /// Returns when the next query is due. `None`: a query is in flight.
     pub fn due(&self, backoff: &Backoff, now: Moment) -> Option<Moment> {
         if self.is_under_way {
             return None;
@@ -117,7 +123,7 @@ impl BackoffExchange {
         after(if backoff.is_busy() { ASKS } else { ASKS_IDLE })
     }
 
-    /// The next question, which is sent now.
+    /// Returns the next query, which the caller sends now.
     pub fn ask(&mut self, backoff: &Backoff, now: Moment) -> Ask {
         (self.is_under_way, self.last) = (true, Some(now));
         self.sent = std::mem::take(&mut self.answers);
@@ -135,7 +141,7 @@ impl BackoffExchange {
         }
     }
 
-    /// The store has answered: what it has lower counts here, too. Returns what that cut.
+    /// Applies the store's reply: adopts its state where it is lower. Returns the cuts.
     pub fn answered(
         &mut self,
         backoff: &mut Backoff,
@@ -152,7 +158,7 @@ impl BackoffExchange {
             .or(told.learned)
             .or(before.and_then(|known| known.learned));
         let at = told.ago.map_or(now, |ago| now.before(ago));
-        // The shortest way back tells best.
+        // The query with the shortest delay gives the best estimate.
         let is_same = |known: &Known| known.at.since(at).max(at.since(known.at)) < CLOCK_SET;
         let at = before.filter(is_same).map_or(at, |known| known.at.min(at));
         self.known = (told.token != Token::default()).then_some(Known {
@@ -166,7 +172,8 @@ impl BackoffExchange {
             cuts = backoff.adopt(&learned, at, now);
         }
         if backoff.exceeds(self.learned(), now) {
-            // Another one told something in between: those who do so often must not keep it from the others.
+            // Another gateway has stored its state first. Retry at once: frequent writers must not
+            // block this one.
             let is_refused = asked.tell.is_some() && own.is_none();
             self.is_urgent = backoff.is_pending() || self.known.is_none() || is_refused;
         } else {
@@ -175,13 +182,13 @@ impl BackoffExchange {
         cuts
     }
 
-    /// The store has not answered.
+    /// Records that a query failed.
     pub fn failed(&mut self) {
         self.is_under_way = false;
         self.answers = self.answers.saturating_add(self.sent);
     }
 
-    /// How long ago the store's time is, read as a part of [`LearnedReply`].
+    /// Returns the time since `stored`, for the field of [`LearnedReply`].
     pub fn ago(stored: Moment, now: Moment) -> Option<Duration> {
         (stored <= now + SET_BACK).then(|| now.since(stored))
     }
@@ -191,11 +198,11 @@ impl BackoffExchange {
         Some((known.learned.as_ref()?, known.at))
     }
 
-    /// Computes which part of the origin's answers come by this gateway.
+    /// Computes the share of the origin's answers that arrive at this gateway.
     fn count_part(&mut self, backoff: &mut Backoff, told: &LearnedReply) {
         let counted = &mut self.counted;
         if counted.since != told.counted_since {
-            // The store has forgotten, or it has just begun.
+            // The store has lost its count, or has just begun to count.
             *counted = Counted {
                 answers: 0.0,
                 at: told.now,

@@ -1,3 +1,5 @@
+//! The limit of requests in flight, which slow answers lower.
+
 use std::time::Duration;
 
 use super::saved::SavedPlaces;
@@ -7,25 +9,25 @@ use super::window::Closed;
 use super::{Cut, GivenBack, Kept, LearnedPlaces, Moment};
 use crate::Percent;
 
-/// One place, in the unit of a limit.
+/// One permit, in the unit of a limit.
 const ONE: u64 = 1_000_000;
 
-/// A cut leaves at least so many places.
+/// Lower bound of the permits that a cut leaves.
 const MIN_PLACES: u64 = 2;
 
-/// How long the limit is not cut again if fewer at once did not make answers faster. Each time it
-/// is twice as long.
+/// Time without cuts after fewer requests in flight did not make answers faster. Doubles each time
+/// up to [`MAX_KEEP`].
 const MIN_KEEP: Duration = Duration::from_secs(30);
 const MAX_KEEP: Duration = Duration::from_secs(300);
 
-/// A moment that is later by less is the same one, as another gateway has estimated it.
+/// Tolerance of an instant that another gateway estimated: closer instants are the same.
 const SAME: Duration = Duration::from_millis(300);
 
-/// How many requests may be at the origin at once.
+/// Limit of the number of requests in flight.
 #[derive(Debug)]
 pub(super) struct InFlightLimit {
     file: Option<u64>,
-    /// The part of `file` that a cut leaves at least.
+    /// Lower bound of the limit after a cut, as a share of `file`.
     floor: Percent,
     lowered: Option<LoweredLimit>,
     trial: Trial,
@@ -35,11 +37,12 @@ pub(super) struct InFlightLimit {
     may_grow: bool,
 }
 
-/// A time in which the limit is not cut.
+/// Span of time in which the limit is not cut.
 #[derive(Debug)]
 struct Keeping {
     kept: Kept,
-    /// How long answers took with fewer at once. If they take twice as long, more at once did harm.
+    /// Mean duration of answers with fewer requests in flight. If it doubles, more requests did
+    /// harm.
     mean: Duration,
     /// Whether answers are still slow.
     is_slow: bool,
@@ -57,17 +60,17 @@ impl Keeping {
 
 #[derive(Debug)]
 struct LoweredLimit {
-    /// In millionths of a place.
+    /// Current limit, in millionths of a permit.
     limit: u64,
-    /// When it has grown to so many places, it ends.
+    /// Number of permits at which the limit has grown back and is no longer lowered.
     until: u64,
     last_cut: Cut,
 }
 
 impl LoweredLimit {
-    /// The part of what it grows up to.
+    /// Returns the current share of `until`.
     fn share(&self) -> Percent {
-        // A limit is in millionths of a place.
+        // A limit is in millionths of a permit.
         Percent::nearest(self.limit / self.until.max(1))
     }
 }
@@ -95,23 +98,23 @@ impl InFlightLimit {
         self.lowered.as_ref().map(|lowered| lowered.last_cut)
     }
 
-    /// Whether it is lower than in the file, and grows because answers come in time.
+    /// Returns whether the limit is lowered, and grows because answers come in time.
     pub fn grows(&self) -> bool {
         self.lowered.is_some() && self.may_grow
     }
 
-    /// Whether it is not cut although answers are slow.
+    /// Returns why the limit is not cut although answers are slow.
     pub fn kept(&self) -> Option<Kept> {
         let keeping = self.keeping.as_ref().filter(|keeping| keeping.is_slow);
         keeping.map(|keeping| keeping.kept)
     }
 
-    /// A request was answered without trouble that was at the origin at an earlier cut.
+    /// Records an answer without trouble to a request that was in flight at an earlier cut.
     pub fn answered(&mut self, generation: u64, took: Duration) {
         self.trial.answered(generation, took);
     }
 
-    /// What the next process continues from, if it is lower than in the file.
+    /// Returns the state to save for the next process, if the limit is lowered.
     pub fn save(&self) -> Option<SavedPlaces> {
         let lowered = self.lowered.as_ref()?;
         Some(SavedPlaces {
@@ -122,7 +125,7 @@ impl InFlightLimit {
         })
     }
 
-    /// Continues from what was saved at `at`, as its part of what the file says now.
+    /// Restores what was saved at `at`, as a share of the configured limit.
     pub fn restore(&mut self, saved: &SavedPlaces, at: Moment) {
         let until = saved.of.clamp(1, u32::MAX.into());
         let limit = saved
@@ -133,22 +136,22 @@ impl InFlightLimit {
             until,
             last_cut: Cut::of(saved.bad, saved.answers, at),
         });
-        // Nothing has been sent that could be slow.
+        // No request has been sent that could be slow.
         self.may_grow = true;
         self.keep_part();
     }
 
-    /// Changes what the file says. A lowered limit keeps its part of it.
+    /// Changes the configured limit. A lowered limit keeps its share of it.
     pub fn set_file(&mut self, file: Option<usize>, floor: Percent) {
         if file.map(places) != self.file {
-            // What was measured was measured with other limits.
+            // The measurements were made with other limits.
             self.trial = Trial::default();
         }
         (self.file, self.floor) = (file.map(places), floor);
         self.keep_part();
     }
 
-    /// Gives a lowered limit the part of what the file says that it had before.
+    /// Scales a lowered limit to the new configured limit.
     fn keep_part(&mut self) {
         let (Some(lowered), Some(file)) = (&mut self.lowered, self.file) else {
             return self.end_growth();
@@ -160,13 +163,13 @@ impl InFlightLimit {
         self.end_growth();
     }
 
-    /// Ends a limit that the file gave no reason for any more.
+    /// Removes a lowered limit, because `slow` is no longer configured.
     pub fn reset(&mut self) {
         self.lowered = None;
         (self.trial, self.keeping) = (Trial::default(), None);
     }
 
-    /// What others have to know of it at `now`: parts of the file's number.
+    /// Returns the state to send to other gateways at `now`, in shares of the configured limit.
     pub fn learned(&self, now: Moment) -> LearnedPlaces {
         if self.file.is_none() {
             return LearnedPlaces::ALL;
@@ -191,17 +194,17 @@ impl InFlightLimit {
         }
     }
 
-    /// A part after one more tick.
+    /// Returns a share after one more tick of growth.
     pub fn grown(part: Percent) -> Percent {
         let part = part.millionths();
         Percent::from_millionths(part.saturating_add(part / 100)).min(Percent::ALL)
     }
 
-    /// Takes over what others have learned, where that is lower. `present`: the generation that ends
-    /// here with it, and its requests that have no answer. `is_untroubled`: whether nothing can be in trouble
-    /// here.
+    /// Adopts the limit of other gateways where it is lower.
     ///
-    /// Places that they gave back come back here, too, if they were not cut since.
+    /// `present` is the generation that ends with it, and its number of requests without an answer.
+    /// `is_untroubled`: no request can be in trouble at this gateway. Permits that other gateways
+    /// gave back are given back here, too, if no cut was made since.
     pub fn adopt(
         &mut self,
         learned: &LearnedPlaces,
@@ -260,8 +263,8 @@ impl InFlightLimit {
 
     /// Judges a window. Returns whether it is a cut, even if the limit cannot be lower.
     ///
-    /// `part`: which part of the origin's answers come by this gateway. A limit in the file is one
-    /// of all gateways, so what is counted here stands for that much more.
+    /// `part` is the share of the origin's answers that arrive at this gateway. A configured limit
+    /// applies to all gateways, so the counts of this gateway are divided by `part`.
     pub fn judge(&mut self, closed: &Closed, part: Percent, slow: Duration) -> bool {
         let window = &closed.window;
         let bad = window.slow + closed.overdue;
@@ -296,7 +299,7 @@ impl InFlightLimit {
             is_lowest: before <= fewest + answering,
             at: closed.at,
         });
-        // Those that are being answered keep their places: the rest is for the others.
+        // Requests whose answer has begun keep their permits. The cut applies to the rest.
         let after = lower(before.saturating_sub(answering), closed, part, slow);
         let after = after.max(fewest);
         let after = after.saturating_add(answering).min(before);
@@ -310,14 +313,14 @@ impl InFlightLimit {
         true
     }
 
-    /// Whether it is kept in spite of the slow answers of a window.
+    /// Returns whether the limit is kept in spite of the slow answers of a window.
     fn keeps(&mut self, closed: &Closed) -> bool {
         let Some(keeping) = &self.keeping else {
             return false;
         };
         let mean = closed.window.mean();
         if mean.is_some_and(|mean| mean > keeping.mean * 2) {
-            // More at once made answers slower after all.
+            // More requests in flight did make answers slower.
             (self.keeping, self.keep) = (None, MIN_KEEP);
             return false;
         }
@@ -338,7 +341,7 @@ impl InFlightLimit {
         }
     }
 
-    /// Sets it to what it was before the cuts that made no answer faster.
+    /// Sets the limit to its value before the cuts that made no answer faster.
     fn give_back(&mut self, limit: u64, mean: Duration, at: Moment) {
         if let Some(lowered) = &mut self.lowered {
             lowered.limit = lowered.limit.max(limit);
@@ -350,7 +353,7 @@ impl InFlightLimit {
         self.keep = (self.keep * 2).min(MAX_KEEP);
     }
 
-    /// Grows by 1 % for a tick. Returns whether the limit has changed.
+    /// Grows the limit by 1 % for a tick. Returns whether the limit has changed.
     pub fn grow(&mut self) -> bool {
         let before = self.now();
         if let Some(lowered) = self.lowered.as_mut().filter(|_| self.may_grow) {
@@ -369,7 +372,7 @@ impl InFlightLimit {
     }
 }
 
-/// What a cut leaves of a limit: at least half, and as many as good answers need.
+/// Returns the limit after a cut: at least half, and enough for the good answers.
 fn lower(limit: u64, closed: &Closed, part: Percent, slow: Duration) -> u64 {
     let (window, span) = (&closed.window, closed.span());
     let busy = of_all(window.good_nanos, part, span);
@@ -379,13 +382,13 @@ fn lower(limit: u64, closed: &Closed, part: Percent, slow: Duration) -> u64 {
     lower.max(limit.div_ceil(2)).max(busy)
 }
 
-/// How many places a cut leaves at least, of those in the file.
+/// Returns the lower bound of the permits that a cut leaves, for a configured limit of `file`.
 fn fewest(file: u64, floor: Percent) -> u64 {
     let part = u128::from(file) * u128::from(floor.millionths());
     round_up(part, u128::from(Percent::ALL.millionths())).max(MIN_PLACES)
 }
 
-/// What `number` / `by` is over all gateways if this part of it is counted here, rounded up.
+/// Returns `number` / `by` of all gateways, if `part` of it is counted here. Rounds up.
 fn of_all(number: u128, part: Percent, by: u128) -> u64 {
     let all = number.saturating_mul(Percent::ALL.millionths().into());
     let by = by.saturating_mul(part.millionths().max(1).into());

@@ -1,4 +1,6 @@
-//! What gateways that share an origin tell each other of its back-off.
+//! Back-off state that gateways with a common origin send each other.
+//!
+//! [`exchange`](super::exchange) decides when it is sent. This module compares and merges it.
 
 use std::time::Duration;
 
@@ -8,92 +10,92 @@ use super::tick::{TICK, tick_after};
 use super::{Backoff, Cuts, MAX_TICKS, Moment};
 use crate::Percent;
 
-/// How long a cut takes until all gateways know it: what is sent before is not judged.
+/// Time from a cut until all gateways know it. Requests sent before then are not judged.
 const KNOWN_AFTER: Duration = Duration::from_millis(300);
-/// A moment that is later by less is the same one, estimated twice.
+/// Tolerance of an estimated instant: two estimates closer than this are the same instant.
 const SAME: Duration = Duration::from_millis(300);
-/// Gateways that grow alike may be so far apart, as each has ticks of its own.
+/// Tolerance of a share, in millionths. Gateways grow alike, but each at its own ticks.
 const RATE_APART: u64 = 10_000;
 const PLACES_APART: u64 = 30_000;
 
-/// What is learned of an origin, at one moment.
+/// Back-off state of an origin at one instant.
 ///
-/// Spans count from that moment, back or on.
+/// Durations count from that instant, backward (`ago`) or forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Learned {
-    /// Which cut was the last one; 0: none.
+    /// Identifier of the last cut. 0: there was none.
     pub cut: u64,
-    /// How long ago it was.
+    /// Time since the last cut.
     pub cut_ago: Duration,
-    /// How much longer nothing leaves.
+    /// Rest of the pause.
     pub paused: Duration,
-    /// Of the rate.
+    /// State of the rate.
     pub rate: LearnedRate,
-    /// Of the number in flight.
+    /// State of the number in flight.
     pub places: LearnedPlaces,
 }
 
-/// What is learned of the rate that an origin can take.
+/// Back-off state of the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LearnedRate {
-    /// The part of the file's rate that is in force.
+    /// Share of the configured rate that is in force.
     pub share: Percent,
-    /// How much longer it does not grow.
+    /// Time until the rate may grow again.
     pub steady: Duration,
-    /// How long it did not grow after the last cut: the next time, perhaps, twice as long.
+    /// Total time without growth after the last cut. The next one may be twice as long.
     pub steady_time: Duration,
-    /// The part that the origin answered well when it was last in trouble.
+    /// Share of the rate that the origin answered well when it was last in trouble.
     pub trouble_at: Option<Percent>,
-    /// Answers in the window of the last cut.
+    /// Number of answers in the window of the last cut.
     pub answers: u64,
-    /// Those of them that were trouble.
+    /// Number of those answers that were trouble.
     pub bad: u64,
 }
 
-/// What is learned of the number in flight that an origin can take.
+/// Back-off state of the number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LearnedPlaces {
-    /// The part of the file's number that is in force.
+    /// Share of the configured number that is in force.
     pub share: Percent,
-    /// How long ago it was cut.
+    /// Time since the last cut.
     pub cut_ago: Duration,
-    /// Answers in the window of the last cut.
+    /// Number of answers in the window of the last cut.
     pub answers: u64,
-    /// Those of them that were slow.
+    /// Number of those answers that were slow.
     pub bad: u64,
-    /// Fewer at once did not make the origin faster.
+    /// Set after the cuts were undone, because fewer requests in flight were not faster.
     pub given_back: Option<GivenBack>,
 }
 
-/// Places that were given back, because fewer at once did not help.
+/// Permits that were given back: fewer requests in flight did not make the origin faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenBack {
-    /// How long ago.
+    /// Time since they were given back.
     pub ago: Duration,
-    /// How much longer the number is not cut.
+    /// Time until the number may be cut again.
     pub kept: Duration,
-    /// How long answers took with fewer at once.
+    /// Mean duration of answers with fewer requests in flight.
     pub mean: Duration,
 }
 
-/// A back-off's part in what all gateways know.
+/// Part of a back-off that is shared with other gateways.
 #[derive(Debug)]
 pub(super) struct SharedCuts {
-    /// Of which the names of its cuts are made.
+    /// Identifier of this gateway, from which the identifiers of its cuts are made.
     author: u64,
     count: u64,
-    /// The last cut that it knows, and when it was.
+    /// Identifier of the last known cut; `cut_at` is its instant.
     cut: u64,
     cut_at: Moment,
-    /// Whether this cut is its own, and the others do not know it yet.
+    /// Whether this gateway made the cut and other gateways do not know it yet.
     is_pending: bool,
-    /// When all know the last cut.
+    /// Instant from which all gateways know the last cut.
     known_at: Option<Moment>,
-    /// Which part of the origin's answers come by this gateway.
+    /// Share of the origin's answers that arrive at this gateway.
     part: Percent,
 }
 
-/// What was learned, at a later moment: it has grown meanwhile.
+/// State of [`Learned`] at a later instant, with the growth in between.
 struct Grown {
     rate: RateShare,
     places: Percent,
@@ -101,7 +103,7 @@ struct Grown {
 }
 
 impl Grown {
-    /// What was learned at `at`, by the growth that all have, at `now`.
+    /// Applies the growth between `at` and `now`, by the rules that all gateways follow.
     fn of(learned: &Learned, at: Moment, now: Moment) -> Self {
         let at = at.min(now);
         let mut rate = RateShare::learned_at(&learned.rate, at);
@@ -126,13 +128,13 @@ impl Grown {
 impl SharedCuts {
     pub fn note_cut(&mut self, now: Moment) {
         self.count += 1;
-        // Zero is no cut.
+        // Zero means that there was no cut.
         self.cut = self.author.wrapping_add(self.count).max(1);
         (self.cut_at, self.is_pending) = (now, true);
         self.known_at = Some(now + KNOWN_AFTER);
     }
 
-    /// Whether all know the last cut from this tick on.
+    /// Returns whether `tick` is the first one at which all gateways know the last cut.
     pub fn is_known_by(&mut self, tick: Moment) -> bool {
         self.known_at.take_if(|at| *at <= tick).is_some()
     }
@@ -143,8 +145,8 @@ impl SharedCuts {
 }
 
 impl Backoff {
-    /// Shares what it learns with other gateways from now on. `author` tells this one from others;
-    /// `None`: it does not share it any more.
+    /// Shares the state with other gateways from now on. `author` identifies this gateway. `None`:
+    /// ends the sharing.
     pub fn share_as(&mut self, author: Option<u64>) {
         self.shared_cuts = author.map(|author| {
             Box::new(SharedCuts {
@@ -159,15 +161,16 @@ impl Backoff {
         });
     }
 
-    /// Sets which part of the origin's answers come by this gateway: what all get is that much more
-    /// than what is counted here.
+    /// Sets the share of the origin's answers that arrive at this gateway.
+    ///
+    /// The counts of this gateway are divided by it to estimate the counts of all gateways.
     pub fn set_part(&mut self, part: Percent) {
         if let Some(told) = &mut self.shared_cuts {
             told.part = part;
         }
     }
 
-    /// What others have to know at `now`.
+    /// Returns the state to send to other gateways at `now`.
     pub fn learned(&self, now: Moment) -> Learned {
         let (cut, cut_at) = self
             .shared_cuts
@@ -183,8 +186,10 @@ impl Backoff {
         }
     }
 
-    /// Whether others have to know more than `known`, which was learned at `at`. `None`: they know
-    /// nothing.
+    /// Returns whether this gateway is lower than `known`, the state that other gateways had at
+    /// `at`.
+    ///
+    /// `None`: other gateways know nothing.
     pub fn exceeds(&self, known: Option<(&Learned, Moment)>, now: Moment) -> bool {
         let nothing = Learned::NOTHING;
         let (known, at) = known.unwrap_or((&nothing, now));
@@ -207,29 +212,29 @@ impl Backoff {
                 .is_some_and(|own| known_places.is_before(own, now.since(at)))
     }
 
-    /// Whether others do not know yet of a cut that was made here.
+    /// Returns whether other gateways do not know the last cut of this gateway yet.
     pub fn is_pending(&self) -> bool {
         self.shared_cuts
             .as_ref()
             .is_some_and(|told| told.is_pending)
     }
 
-    /// Whether requests run, or answers are counted.
+    /// Returns whether requests are in flight or answers are counted.
     pub fn is_busy(&self) -> bool {
         !self.traffic.is_idle()
     }
 
-    /// Others know what was learned here.
+    /// Records that other gateways know the state of this one.
     pub fn note_told(&mut self) {
         if let Some(told) = &mut self.shared_cuts {
             told.is_pending = false;
         }
     }
 
-    /// Takes over what gateways have learned at `at`, where it is lower. Returns what that cut.
+    /// Adopts the state that other gateways had at `at`, where it is lower. Returns the cuts.
     ///
-    /// Requests that were sent before a cut are not judged, as at the gateway that made it. What
-    /// was learned has grown since by the rules of one gateway, so all compute the same.
+    /// Requests sent before the cut are not judged, as at the gateway that made it. The state has
+    /// grown since then by the same rules, so all gateways compute the same.
     pub fn adopt(&mut self, learned: &Learned, at: Moment, now: Moment) -> Cuts {
         self.advance(now);
         let is_new = self
@@ -237,7 +242,7 @@ impl Backoff {
             .as_ref()
             .is_some_and(|told| learned.cut != 0 && learned.cut != told.cut);
         let grown = Grown::of(learned, at, now);
-        // Answers that came before this cut are not judged any more.
+        // Answers that came before this cut are no longer judged.
         let is_untroubled = if is_new {
             self.traffic.at_origin().1 == 0
         } else {
@@ -260,7 +265,8 @@ impl Backoff {
             lowered.slow = after < before;
             self.changed |= after != before;
         }
-        // Counted from when all were told, so that it does not begin anew each time that this is read.
+        // The bound counts from the instant of the cut. Else each read of the state would restart
+        // it.
         let began = at.min(now).before(learned.cut_ago);
         let until = grown.paused_until.min(began + self.limits.max_pause);
         let known = self.paused_until.max(self.ended_pause);
@@ -279,7 +285,7 @@ impl Backoff {
             self.traffic.begin_generation(self.limits.slow, now);
             return lowered;
         }
-        // It only has not grown so far.
+        // Without a new cut, the other gateways have only grown less than this one.
         Cuts::default()
     }
 }
@@ -302,7 +308,7 @@ impl Learned {
 }
 
 impl LearnedPlaces {
-    /// All of them.
+    /// Nothing is lowered.
     pub(super) const ALL: Self = Self {
         share: Percent::ALL,
         cut_ago: Duration::ZERO,
@@ -311,7 +317,7 @@ impl LearnedPlaces {
         given_back: None,
     };
 
-    /// The same after a span of time, with another share.
+    /// Returns this state after a time of `age`, with another share.
     fn later(self, age: Duration, share: Percent) -> Self {
         let given_back = self.given_back.map(|it| GivenBack {
             ago: it.ago + age,
@@ -326,7 +332,7 @@ impl LearnedPlaces {
         }
     }
 
-    /// Whether this was learned before places were given back. `age`: how long ago it was.
+    /// Returns whether this state, which is `age` old, is older than `given_back`.
     fn is_before(&self, given_back: GivenBack, age: Duration) -> bool {
         let known = self.given_back;
         known.is_none_or(|known| known.ago + age > given_back.ago + SAME)

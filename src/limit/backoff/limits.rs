@@ -1,16 +1,19 @@
+//! The configured limits of a back-off.
+
 use std::time::Duration;
 
 use crate::Percent;
 
-/// What the file says about backing off.
+/// Configured limits of a back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackoffLimits {
-    /// An answer is slow whose head comes later after the origin had the whole request. `None`: the number in flight is never cut.
+    /// Threshold of a slow answer: time from the origin having the whole request to the answer's
+    /// head. `None`: the number in flight is never cut.
     pub slow: Option<Duration>,
-    /// The share of trouble in a window that cuts the rate.
+    /// Share of trouble in a window from which the rate is cut.
     pub trip: Percent,
-    /// The rate is never below this share of the file's.
+    /// Lower bound of the rate, as a share of the configured rate.
     pub floor: Percent,
-    /// The longest Retry-After that is obeyed.
+    /// Upper bound of a pause. A longer Retry-After is shortened to it.
     pub max_pause: Duration,
 }

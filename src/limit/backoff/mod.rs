@@ -1,22 +1,27 @@
-//! Backs off in front of an origin that is in trouble: lower rate, pauses, fewer requests at once.
+//! Back-off: lowers the load on an origin in trouble (rate, pauses, number of requests in flight).
 //!
-//! It only ever lowers what the file says, and grows back to it. Answers are counted in windows of
-//! 1 to 10 seconds. The operator says what is slow: nothing is learned from latency by itself.
+//! A back-off only lowers the configured limits, and grows back to them. Answers are counted in
+//! windows of 1 to 10 seconds. The operator configures which answers are slow (`slow`): no latency
+//! threshold is learned.
 //!
-//! - Trouble in a window cuts the rate, down to what the origin did answer.
-//! - Retry-After in half of the answers stops all departures for a time. Where the operator says so, the
-//!   first one does ([`Backoff::obey`]).
-//! - Slow answers cut the number of requests at the origin at once. If fewer at once do not make
-//!   answers faster, it is given back, and not cut again for a time.
+//! - Trouble in a window cuts the rate, down to the rate that the origin did answer.
+//! - Retry-After in half of the answers stops all departures for a time. If the operator asks for
+//!   it, the first Retry-After does so ([`Backoff::obey`]).
+//! - Slow answers cut the number of requests in flight. If fewer requests in flight do not make
+//!   answers faster, the cut is undone and not repeated for a time.
 //!
-//! Where keys share the gate, trouble, Retry-After and slow answers count by key ([`tally`]), so that
-//! what one key alone provokes slows nobody else down.
+//! If keys share the gate, trouble, Retry-After and slow answers are counted by key ([`tally`]).
+//! Trouble that one key alone causes does not slow down the other keys.
 //!
-//! Gateways that share an origin tell each other what they have learned ([`Learned`]): each judges its
-//! own answers, the lowest counts, and it grows by the same rules at all from the same moment on.
+//! Gateways that share an origin send each other their state ([`Learned`]). Each gateway judges its
+//! own answers. The lowest limits apply at all gateways and grow by the same rules from the same
+//! instant.
 //!
-//! All rules are applied at *ticks*, ten a second. A call applies the ticks up to its moment
-//! first, so the outcome does not depend on how often [`Backoff::update`] is called.
+//! All rules are applied at *ticks*, ten a second. A call applies all ticks up to its instant
+//! first. The result does not depend on how often [`Backoff::update`] is called.
+//!
+//! `traffic` and `window` count answers. `rate_share` and `in_flight_limit` hold the two limits.
+//! `learned` and `exchange` are the part of a cluster.
 
 mod cut;
 mod exchange;
@@ -55,12 +60,13 @@ pub use limits::BackoffLimits;
 pub use saved::{SavedBackoff, SavedPlaces};
 pub use traffic::{Answer, Sent};
 
-/// A caller that was silent for longer skips the ticks before. The rate has grown back by then.
+/// Upper bound of the ticks that one call applies. After a longer silence, older ticks are skipped:
+/// the rate has grown back by then.
 const MAX_TICKS: u32 = 1000;
 
-/// What an origin can take now, learned from its answers.
+/// State of the back-off of one origin: the limits in force, learned from the origin's answers.
 ///
-/// All times that it is told must not go back.
+/// All instants passed to it must not decrease.
 #[derive(Debug)]
 pub struct Backoff {
     limits: BackoffLimits,
@@ -69,24 +75,27 @@ pub struct Backoff {
     rate_share: RateShare,
     in_flight_limit: InFlightLimit,
     paused_until: Option<Moment>,
-    /// The end of the last pause that was [ended](Self::end_pause): other gateways may still report it.
+    /// End of the last pause that [`end_pause`](Self::end_pause) ended. Other gateways may still
+    /// report this pause.
     ended_pause: Option<Moment>,
-    /// Whether another gateway was asked for the pause.
+    /// Whether another gateway received the Retry-After of the pause.
     is_paused_elsewhere: bool,
-    /// The only key that was asked for it: it ends when another one has a request. `None`: it is for all.
+    /// The only key that received Retry-After. A request of another key ends the pause. `None`: the
+    /// pause applies to all keys.
     paused_key: Option<u64>,
-    /// What other gateways know of it; `None`: it is not shared.
+    /// State shared with other gateways. `None`: this back-off is not shared.
     shared_cuts: Option<Box<SharedCuts>>,
     traffic: Traffic,
     next_tick: Moment,
     changed: bool,
     cuts: Cuts,
-    /// How long answers took on average while nothing was lower than in the file.
+    /// Mean duration of answers while no limit was lowered.
     usual: Option<Duration>,
 }
 
 impl Backoff {
-    /// Nothing is lower than in the file, which says `rate` and `max_in_flight`.
+    /// Creates a back-off with nothing lowered. `rate` and `max_in_flight` are the configured
+    /// limits.
     pub fn new(
         limits: BackoffLimits,
         rate: Option<Rate>,
@@ -112,18 +121,19 @@ impl Backoff {
         }
     }
 
-    /// A request leaves to the origin. `in_flight` are there now, this one included.
+    /// Records a request sent to the origin. `in_flight` requests are there now, including this
+    /// one.
     pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
         self.advance(now);
         self.traffic.sent(in_flight, now)
     }
 
-    /// Names the key by which a request shares the gate: a hash of it.
+    /// Sets the key by which a request shares the gate: a hash of it.
     pub fn set_key(&mut self, sent: &mut Sent, key: u64) {
         self.traffic.set_key(sent, key);
     }
 
-    /// The head of an answer came, or the attempt failed.
+    /// Records the head of an answer, or a failed attempt.
     #[allow(clippy::needless_pass_by_value, reason = "no request ends twice")]
     pub fn answered(&mut self, sent: Sent, answer: Answer, now: Moment) {
         self.advance(now);
@@ -133,9 +143,10 @@ impl Backoff {
         }
     }
 
-    /// Pauses for all keys, as the origin orders: for `pause`, at most for `max_pause`.
+    /// Pauses all keys for `pause`, at most for `max_pause`, because the origin ordered it.
     ///
-    /// A longer pause stays. Answers to requests sent before are not judged.
+    /// A longer pause that is already in force stays. Answers to requests sent before the pause are
+    /// not judged.
     pub fn obey(&mut self, pause: Duration, now: Moment) {
         self.advance(now);
         let until = now + pause.min(self.limits.max_pause);
@@ -163,8 +174,10 @@ impl Backoff {
         }
     }
 
-    /// The client of a request still has to send a part of it (`awaits`), or has sent all that the
-    /// origin waited for. Nothing of the time between is the origin's.
+    /// Stops or restarts the origin's clock for a request.
+    ///
+    /// With `awaits`, the client still has to send a part of the request. Without it, the client
+    /// has sent all that the origin waited for. The time between does not count as the origin's.
     pub fn await_client(&mut self, sent: &mut Sent, awaits: bool, now: Moment) {
         self.advance(now);
         if awaits {
@@ -174,16 +187,17 @@ impl Backoff {
         }
     }
 
-    /// The client left before an answer came: it counts for nothing.
+    /// Removes a request whose client disconnected before an answer. It counts as neither good nor
+    /// bad.
     #[allow(clippy::needless_pass_by_value, reason = "no request ends twice")]
     pub fn abandoned(&mut self, sent: Sent, now: Moment) {
         self.advance(now);
         self.traffic.forget(&sent);
     }
 
-    /// A request of `key` waits. This ends a pause that the only key was asked for, if it is another one.
+    /// Records that a request of `key` waits. Ends a pause that applies to one other key only.
     ///
-    /// Returns whether it has ended one.
+    /// Returns whether a pause has ended.
     pub fn waits(&mut self, key: u64, now: Moment) -> bool {
         let ends =
             self.paused_key.is_some_and(|paused| paused != key) && self.paused_until.is_some();
@@ -195,43 +209,43 @@ impl Backoff {
         ends
     }
 
-    /// Until when nothing leaves, whoever asks.
+    /// End of the pause that applies to all keys.
     pub fn paused_for_all(&self) -> Option<Moment> {
         self.paused_until.filter(|_| self.paused_key.is_none())
     }
 
-    /// Returns what was cut since the last call; `None` if nothing has changed.
+    /// Returns the cuts since the last call. `None`: nothing has changed.
     ///
     /// After a change the caller sets the gate to [`rate`](Self::rate),
-    /// [`max_in_flight`](Self::max_in_flight) and [`paused_until`](Self::paused_until). It calls
-    /// this at answers, and every 100 ms while anything [may change](Self::may_change).
+    /// [`max_in_flight`](Self::max_in_flight) and [`paused_until`](Self::paused_until). The caller
+    /// calls this after answers, and every 100 ms while anything [may change](Self::may_change).
     pub fn update(&mut self, now: Moment) -> Option<Cuts> {
         self.advance(now);
         let cuts = std::mem::take(&mut self.cuts);
         std::mem::take(&mut self.changed).then_some(cuts)
     }
 
-    /// Whether anything may change without another call.
+    /// Returns whether anything may change without another call.
     pub fn may_change(&self) -> bool {
         self.lowered() != Lowered::default() || !self.traffic.is_idle()
     }
 
-    /// The rate now in force: at most the file's, at least `floor` of it.
+    /// Effective rate: at most the configured rate, at least `floor` of it.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }
 
-    /// The requests that may be at the origin at once now: at most as the file says.
+    /// Effective number of requests in flight: at most the configured number.
     pub fn max_in_flight(&self) -> Option<usize> {
         self.in_flight_limit.now()
     }
 
-    /// No request may leave before this moment. Over when it has passed.
+    /// Instant before which no request may be sent. The pause is over when it has passed.
     pub fn paused_until(&self) -> Option<Moment> {
         self.paused_until
     }
 
-    /// What is lower than in the file, and why.
+    /// Returns the limits that are lower than configured, and why.
     pub fn lowered(&self) -> Lowered {
         let cut = self.rate_share.last_cut();
         let lowered = Lowered {
@@ -247,7 +261,7 @@ impl Backoff {
         Lowered { usual, ..lowered }
     }
 
-    /// The file has changed. What is lowered stays at its share of what the file says.
+    /// Applies new configured limits. A lowered limit keeps its share of the configured one.
     pub fn set_limits(
         &mut self,
         limits: BackoffLimits,
@@ -308,7 +322,7 @@ impl Backoff {
         if let Some(told) = &mut self.shared_cuts
             && told.is_known_by(now)
         {
-            // Others have sent as before up to now.
+            // Other gateways did not know the cut before now, and sent at the old rate.
             self.traffic.begin_generation(self.limits.slow, now);
         }
         if let Some(closed) = self.traffic.close(now) {
@@ -336,7 +350,7 @@ impl Backoff {
             let before = self.in_flight_limit.now();
             is_cut |= self.in_flight_limit.judge(closed, part, slow);
             let after = self.in_flight_limit.now();
-            // It is higher where fewer at once did not help. No limit is above all others.
+            // The limit may have risen, because the cuts did not help. No limit is above any limit.
             let is_lower = after.is_some_and(|after| before.is_none_or(|before| after < before));
             self.cuts.slow |= is_lower;
             self.changed |= after != before;
@@ -351,7 +365,7 @@ impl Backoff {
         }
     }
 
-    /// Obeys Retry-After if half of the answers are trouble with it, by key.
+    /// Starts a pause if half of the answers are trouble with Retry-After, by key.
     fn pause(&mut self, closed: &Closed, now: Moment) -> bool {
         let window = &closed.window;
         let pause = window.retry_after.min(self.limits.max_pause);

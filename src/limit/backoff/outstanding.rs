@@ -1,29 +1,31 @@
+//! Requests without an answer, in the order in which they were sent.
+
 use std::time::Duration;
 
 use crate::Moment;
 use crate::chain::{Chain, Nodes};
 
-/// The requests without an answer, in the order in which they were sent.
+/// Requests without an answer, in the order in which they were sent.
 ///
-/// Memory is bounded by the most requests that were ever outstanding at once.
+/// The memory is bounded by the largest number of requests that were outstanding at once.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     sent: Nodes<Sent>,
     in_time: Chain,
-    /// Those that are no longer in time.
+    /// Requests that are past `slow`.
     overdue: Chain,
 }
 
 #[derive(Debug)]
 struct Sent {
     at: Moment,
-    /// The key by which it shares the gate; `None`: it has none.
+    /// Key by which the request shares the gate. `None`: it has no key.
     key: Option<u64>,
     is_overdue: bool,
 }
 
 impl Outstanding {
-    /// Adds a request sent at `at`, which is not before any other. Returns its slot.
+    /// Adds a request sent at `at`, which must not be before any other. Returns its slot.
     pub fn add(&mut self, at: Moment, key: Option<u64>) -> u32 {
         let slot = self.sent.add(Sent {
             at,
@@ -34,14 +36,14 @@ impl Outstanding {
         slot
     }
 
-    /// Names the key of the request of a slot, which must have been added and not removed yet.
+    /// Sets the key of the request of a slot. The slot must be in use.
     pub fn set_key(&mut self, slot: u32, key: u64) {
         if let Some(sent) = self.sent.get_mut(slot) {
             sent.key = Some(key);
         }
     }
 
-    /// Removes the request of a slot, which must have been added and not removed yet.
+    /// Removes the request of a slot. The slot must be in use.
     pub fn remove(&mut self, slot: u32) {
         let Some(sent) = self.sent.get(slot) else {
             return;
@@ -55,7 +57,7 @@ impl Outstanding {
         self.sent.remove(slot);
     }
 
-    /// Number of requests that were sent more than `slow` before `now`.
+    /// Returns the number of requests that were sent more than `slow` before `now`.
     pub fn overdue(&mut self, slow: Duration, now: Moment) -> u64 {
         while let Some(first) = self.in_time.first()
             && now.since(self.sent[first].at) > slow
@@ -67,14 +69,15 @@ impl Outstanding {
         self.overdue.len().into()
     }
 
-    /// The keys of the requests that were overdue when this was last asked.
+    /// Returns the keys of the requests that were overdue at the last call of
+    /// [`overdue`](Self::overdue).
     pub fn overdue_keys(&self) -> impl Iterator<Item = Option<u64>> {
         let last = self.overdue.last();
         let slots = std::iter::successors(last, |slot| Chain::before(&self.sent, *slot));
         slots.map(|slot| self.sent[slot].key)
     }
 
-    /// Forgets all requests. Their slots must not be removed any more.
+    /// Removes all requests. Their slots must not be used any more.
     pub fn clear(&mut self) {
         self.sent.clear();
         (self.in_time, self.overdue) = (Chain::default(), Chain::default());

@@ -1,6 +1,6 @@
-//! Counts of an origin's answers, by the keys that share its gate.
+//! Counts the answers of an origin by the keys that share its gate.
 //!
-//! Trouble that only one of several keys provokes is that key's, not the origin's.
+//! Trouble that only one of several keys causes is a fault of that key, not of the origin.
 
 use std::collections::HashMap;
 
@@ -111,9 +111,9 @@ mod tests {
             let it = tally.of(Some(key));
             (it.answers, it.trouble) = (it.answers + 1, it.trouble + 1);
         }
-        // A fifth of the keys.
+        // A fifth of the keys are in trouble.
         assert_eq!(tally.share(|it| (it.trouble, it.answers)) * 100 / WHOLE, 20);
-        // One that is told apart stays so.
+        // A key that is counted separately stays separate.
         tally.of(Some(0)).answers += 1;
         assert_eq!(tally.of(Some(0)).answers, 501);
     }

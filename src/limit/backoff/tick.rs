@@ -1,13 +1,15 @@
+//! Ticks: the instants, ten a second, at which a back-off applies its rules.
+
 use std::time::Duration;
 
 use crate::Moment;
 
 const NANOS: u64 = 100_000_000;
 
-/// The time between two ticks, at which all rules are applied.
+/// Time between two ticks.
 pub(super) const TICK: Duration = Duration::from_nanos(NANOS);
 
-/// The first tick after `now`.
+/// Returns the first tick after `now`.
 ///
 /// Ticks are at multiples of their length since the Unix epoch.
 pub(super) fn tick_after(now: Moment) -> Moment {

@@ -1,3 +1,5 @@
+//! Counts the requests sent to an origin and its answers, in windows.
+
 use std::time::Duration;
 
 use super::outstanding::Outstanding;
@@ -10,47 +12,49 @@ use crate::{Moment, OriginTime};
 pub struct Sent {
     pub(super) at: Moment,
     generation: u64,
-    /// Among the outstanding ones, if `slow` was set.
+    /// Slot in [`Outstanding`], if `slow` is configured.
     slot: u32,
-    /// The key by which it shares the gate; `None`: no keys do.
+    /// Key by which the request shares the gate. `None`: no keys share the gate.
     key: Option<u64>,
-    /// Whether its client still has to send a part of it, so it is not outstanding.
+    /// Whether the client still has to send a part of the request. It is not outstanding then.
     awaits_client: bool,
 }
 
-/// What came back for a request.
+/// Result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Whether it counts as trouble.
     pub trouble: bool,
-    /// Its Retry-After.
+    /// Its Retry-After, if it has one.
     pub retry_after: Option<Duration>,
-    /// What the gate charged for the request.
+    /// Charge of the request at the gate.
     pub cost: u32,
-    /// How much of the time since it was sent was its client's.
+    /// Time that counts as the origin's: without the time in which the client had to send.
     pub time: OriginTime,
 }
 
-/// What was sent to an origin and what came back, counted in windows.
+/// Requests sent to an origin and its answers, counted in windows.
 #[derive(Debug)]
 pub(super) struct Traffic {
     slow: Option<Duration>,
     window: Window,
-    /// Grows with each cut: requests sent before the last one are not judged.
+    /// Number of the current generation: grows with each cut. Requests of an earlier generation are
+    /// not judged.
     generation: u64,
-    /// The generation at the start. Requests of an earlier back-off have a smaller one.
+    /// First generation of this back-off. Requests of an earlier back-off have a smaller one.
     first_generation: u64,
-    /// Those sent after the last cut, if `slow` is set.
+    /// Requests sent after the last cut and not answered, if `slow` is configured.
     outstanding: Outstanding,
-    /// All requests without an answer that the origin has as far as they have come.
+    /// Number of requests without an answer whose bytes, as far as received, are at the origin.
     unanswered: u64,
-    /// Other requests at the origin when the last one was sent.
+    /// Number of other requests at the origin when the last one was sent.
     answering: u64,
 }
 
 impl Traffic {
     pub fn new(slow: Option<Duration>, now: Moment) -> Self {
-        // Cuts are rarer than nanoseconds, so an earlier back-off has not come so far.
+        // An earlier back-off made fewer cuts than nanoseconds have passed, so its numbers are
+        // smaller.
         let generation = now.as_nanos();
         Self {
             slow,
@@ -63,13 +67,14 @@ impl Traffic {
         }
     }
 
-    /// Whether nothing is at the origin and nothing was counted.
+    /// Returns whether no request is at the origin and no answer was counted.
     pub fn is_idle(&self) -> bool {
         self.unanswered == 0 && self.window.is_empty()
     }
 
-    /// Whether nothing is at the origin, and no answer is counted to a request that was sent after the
-    /// last cut: so none can be trouble.
+    /// Returns whether no request sent after the last cut can be in trouble.
+    ///
+    /// No request is at the origin then, and no answer is counted.
     pub fn is_untroubled(&self) -> bool {
         self.unanswered == 0 && self.window.answers == 0
     }
@@ -88,7 +93,7 @@ impl Traffic {
         }
     }
 
-    /// Names the key by which the request shares the gate.
+    /// Sets the key by which the request shares the gate.
     pub fn set_key(&mut self, sent: &mut Sent, key: u64) {
         sent.key = Some(key);
         if self.is_outstanding(sent) {
@@ -96,7 +101,8 @@ impl Traffic {
         }
     }
 
-    /// Returns the generation of the request, if it has ended, and how long the answer took.
+    /// Records an answer. For a request of an earlier generation, returns that and the answer's
+    /// duration.
     pub fn answered(
         &mut self,
         sent: &Sent,
@@ -118,13 +124,14 @@ impl Traffic {
         (!is_present).then_some((sent.generation, took))
     }
 
-    /// The request is not outstanding while its client still has to send a part of it.
+    /// Removes the request from the outstanding ones while its client still has to send a part of
+    /// it.
     pub fn await_client(&mut self, sent: &mut Sent) {
         self.forget(sent);
         sent.awaits_client = true;
     }
 
-    /// The request is outstanding again: the origin has all that has come of it.
+    /// Adds the request to the outstanding ones again: the origin has all received bytes of it.
     pub fn resume(&mut self, sent: &mut Sent, now: Moment) {
         if !std::mem::take(&mut sent.awaits_client) || self.is_foreign(sent) {
             return;
@@ -135,16 +142,16 @@ impl Traffic {
         }
     }
 
-    /// One more request has no answer.
+    /// Counts one more request without an answer.
     fn begin(&mut self, now: Moment) {
         if self.is_idle() {
-            // Time in which nothing could be answered does not count.
+            // Time without a request at the origin does not count.
             self.window.since = now;
         }
         self.unanswered += 1;
     }
 
-    /// The request is outstanding no more.
+    /// Removes the request from the outstanding ones.
     pub fn forget(&mut self, sent: &Sent) {
         if self.is_foreign(sent) || sent.awaits_client {
             return;
@@ -155,20 +162,20 @@ impl Traffic {
         }
     }
 
-    /// Whether the request has a slot among the outstanding ones.
+    /// Returns whether the request has a slot among the outstanding ones.
     fn is_outstanding(&self, sent: &Sent) -> bool {
         let is_present = sent.generation == self.generation;
         self.slow.is_some() && is_present && !sent.awaits_client
     }
 
-    /// Whether the request left under an earlier back-off, which the file has ended since.
+    /// Returns whether the request was sent under an earlier back-off, which a reload has ended.
     ///
-    /// Its slot may be that of another request here.
+    /// Its slot may belong to another request here.
     fn is_foreign(&self, sent: &Sent) -> bool {
         sent.generation < self.first_generation
     }
 
-    /// Closes the window and opens another one, if it is time.
+    /// Closes the window and opens another one, if the window is over.
     pub fn close(&mut self, now: Moment) -> Option<Closed> {
         let overdue = self.slow.map(|slow| self.outstanding.overdue(slow, now));
         let overdue = overdue.unwrap_or_default();
@@ -190,12 +197,12 @@ impl Traffic {
         })
     }
 
-    /// The present generation, and how many requests have no answer.
+    /// Returns the current generation and the number of requests without an answer.
     pub fn at_origin(&self) -> (u64, u64) {
         (self.generation, self.unanswered)
     }
 
-    /// Judges only what is sent from now on.
+    /// Starts a generation: only requests sent from now on are judged.
     pub fn begin_generation(&mut self, slow: Option<Duration>, now: Moment) {
         self.slow = slow;
         self.generation += 1;

@@ -1,3 +1,5 @@
+//! Windows: counts of an origin's answers in 1 to 10 seconds.
+
 use std::time::Duration;
 
 use super::Answer;
@@ -7,51 +9,53 @@ use crate::Moment;
 const MIN_SPAN: Duration = Duration::from_secs(1);
 const MAX_SPAN: Duration = Duration::from_secs(10);
 
-/// A window shorter than [`MAX_SPAN`] has at least so many answers.
+/// Lower bound of the answers in a window shorter than [`MAX_SPAN`].
 const ENOUGH: u64 = 10;
 
-/// What an origin answered in a span of time.
+/// Counts of an origin's answers in a span of time.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     pub since: Moment,
-    /// Answers to requests sent after the last cut. So are the next six.
+    /// Answers to requests sent after the last cut. The next six fields count the same requests.
     pub answers: u64,
-    /// Those that are trouble.
+    /// Number of answers that are trouble.
     pub trouble: u64,
-    /// The answers by the keys of their requests.
+    /// Answers by the keys of their requests.
     pub by_key: Tally,
-    /// Those that are slow.
+    /// Number of answers that are slow.
     pub slow: u64,
-    /// The nanoseconds that the answers took which are neither.
+    /// Total duration, in nanoseconds, of answers that are neither trouble nor slow.
     pub good_nanos: u128,
-    /// The nanoseconds that all answers without trouble took.
+    /// Total duration, in nanoseconds, of all answers without trouble.
     pub nanos: u128,
-    /// The smallest Retry-After of troubled answers.
+    /// Smallest Retry-After of answers that are trouble.
     pub retry_after: Duration,
-    /// Answers without trouble, also to requests sent before the last cut.
+    /// Number of answers without trouble, including those to requests sent before the last cut.
     pub completions: u64,
-    /// What these cost.
+    /// Total charge of these answers.
     pub cost: u64,
 }
 
-/// A window that has closed, and what is at the origin then.
+/// A closed window, with the requests at the origin at its end.
 #[derive(Debug)]
 pub(super) struct Closed {
     pub window: Window,
     pub at: Moment,
-    /// Requests sent after the last cut that are past `slow` and have no answer.
+    /// Number of requests sent after the last cut that are past `slow` without an answer.
     pub overdue: u64,
-    /// All requests without an answer that the origin has as far as they have come.
+    /// Number of requests without an answer whose bytes, as far as received, are at the origin.
     pub unanswered: u64,
-    /// Requests whose answer has begun and not ended, that became a WebSocket, or whose client still
-    /// has to send a part of them.
+    /// Number of other requests at the origin.
+    ///
+    /// Their answer has begun and not ended, they became a WebSocket, or their client still has to
+    /// send a part of them.
     pub answering: u64,
-    /// The generation of the requests sent after the last cut.
+    /// Generation of the requests sent after the last cut.
     pub generation: u64,
 }
 
 impl Closed {
-    /// How long it was open, in nanoseconds.
+    /// Returns the duration of the window, in nanoseconds, at least 1.
     pub fn span(&self) -> u128 {
         self.at.since(self.window.since).as_nanos().max(1)
     }
@@ -70,22 +74,20 @@ impl Window {
         self.answers == 0 && self.completions == 0
     }
 
-    /// How long the answers without trouble took, on average; `None` without any.
+    /// Returns the mean duration of answers without trouble. `None`: there were none.
     pub fn mean(&self) -> Option<Duration> {
         let answers = u128::from(self.answers - self.trouble);
         let mean = self.nanos.checked_div(answers)?;
         u64::try_from(mean).ok().map(Duration::from_nanos)
     }
 
-    /// Counts an answer without trouble, whenever its request was sent.
+    /// Counts an answer without trouble, even if its request was sent before the last cut.
     pub fn complete(&mut self, answer: &Answer) {
         self.completions += 1;
         self.cost += u64::from(answer.cost);
     }
 
-    /// Counts the answer to a request sent after the last cut.
-    ///
-    /// `key`: that of its request.
+    /// Counts the answer to a request sent after the last cut. `key` is the key of the request.
     pub fn add(
         &mut self,
         key: Option<u64>,
@@ -115,7 +117,8 @@ impl Window {
         }
     }
 
-    /// Whether it closes at `now`, with so many requests past `slow` that have no answer yet.
+    /// Returns whether the window closes at `now`, with `overdue` requests past `slow` without an
+    /// answer.
     pub fn is_over(&self, overdue: u64, now: Moment) -> bool {
         let age = now.since(self.since);
         age >= MAX_SPAN || (age >= MIN_SPAN && self.answers + overdue >= ENOUGH)
