@@ -1,3 +1,5 @@
+//! Property tests of the back-off.
+
 use proptest::prelude::*;
 use proptest::sample::Index;
 use testing::config;
@@ -74,7 +76,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is in force, and why.
+/// Limits in force, and the reasons.
 type State = (Option<Rate>, Option<usize>, Option<Moment>, Lowered);
 
 fn state(backoff: &Backoff) -> State {
@@ -159,8 +161,9 @@ fn play(mut file: File, steps: &[(Step, u64)], every: u64) -> Result<State, Test
 proptest! {
     #![proptest_config(config())]
 
-    /// Whatever happens: what is in force is within the bounds of the file, each change is told,
-    /// and the outcome does not depend on how often it is updated.
+    /// Checks any trace: the limits stay within the configured bounds, and each change is reported.
+    ///
+    /// The result does not depend on how often `update` is called.
     #[test]
     fn any_trace_keeps_the_bounds(
         file in file(),

@@ -1,3 +1,5 @@
+//! The share of the configured rate that a back-off allows.
+
 use std::time::Duration;
 
 use super::tally::WHOLE;
@@ -6,36 +8,36 @@ use super::window::Closed;
 use super::{BackoffLimits, Cut, LearnedRate, SavedBackoff};
 use crate::{Moment, Percent, Rate};
 
-/// All of the file's rate, in millionths.
+/// The whole configured rate, in millionths.
 const ALL: u64 = Percent::ALL.millionths() as u64;
 
-/// How long the rate does not grow after a cut.
+/// Time without growth after a cut of the rate.
 const MIN_STEADY: Duration = Duration::from_secs(5);
 const MAX_STEADY: Duration = Duration::from_secs(30);
 
-/// Growth in a tick: 5 % of the file's rate a second, and 1 % near the point of trouble.
+/// Growth in a tick: 5 % of the configured rate a second, and 1 % near the point of trouble.
 const GROWTH: u64 = ALL / 20 / 10;
 const CAREFUL_GROWTH: u64 = ALL / 100 / 10;
 
-/// The part of the file's rate that the origin can take.
+/// Share of the configured rate that the origin can take.
 ///
-/// All parts are in millionths of the file's rate, so that a reload of the file keeps them.
+/// All shares are in millionths of the configured rate, so that a reload keeps them.
 #[derive(Debug)]
 pub(super) struct RateShare {
     now: u64,
-    /// What the origin answered without trouble, a second, when it was last in trouble.
+    /// Share of the rate that the origin answered without trouble when it was last in trouble.
     ///
-    /// `None`: unknown, or long ago.
+    /// `None`: unknown, or too long ago.
     trouble_at: Option<u64>,
     steady: Duration,
     steady_until: Moment,
-    /// Whether it has grown since the last cut that keeps it steady.
+    /// Whether the rate has grown since the last cut.
     has_grown: bool,
     /// Whether the last window had nearly enough trouble for a cut.
     was_near_trip: bool,
     /// Whether the last window allows growth.
     may_grow: bool,
-    /// When it was last below the whole of the file's rate.
+    /// Instant at which the rate was last below the configured rate.
     below_all_at: Moment,
     last_cut: Option<Cut>,
 }
@@ -59,7 +61,7 @@ impl RateShare {
         Percent::nearest(self.now)
     }
 
-    /// The last cut, while the rate is lower than the file's.
+    /// Returns the last cut, while the rate is below the configured rate.
     pub fn last_cut(&self) -> Option<Cut> {
         let cut = self.last_cut.filter(|_| self.now < ALL)?;
         let steady_until = Some(self.steady_until).filter(|until| *until > cut.at);
@@ -69,22 +71,22 @@ impl RateShare {
         })
     }
 
-    /// Applies a new floor.
+    /// Raises the rate to a new floor.
     pub fn raise_to(&mut self, floor: Percent) {
         self.now = self.now.max(floor.millionths().into());
     }
 
-    /// Continues from a cut that was saved at `at`.
+    /// Restores a cut that was saved at `at`.
     pub fn restore(&mut self, saved: &SavedBackoff, at: Moment, now: Moment) {
         self.now = saved.share.millionths().into();
         self.steady_until = at + saved.steady.min(MAX_STEADY);
         self.below_all_at = now;
-        // Nothing has been sent that could be in trouble.
+        // No request has been sent that could be in trouble.
         self.may_grow = true;
         self.last_cut = Some(Cut::of(saved.bad, saved.answers, at));
     }
 
-    /// What others have to know of it at `now`.
+    /// Returns the state to send to other gateways at `now`.
     pub fn learned(&self, now: Moment) -> LearnedRate {
         let cut = self.last_cut();
         LearnedRate {
@@ -97,7 +99,7 @@ impl RateShare {
         }
     }
 
-    /// One as it was learned at `at`, which grows.
+    /// Creates the share from the state that other gateways had at `at`.
     pub fn learned_at(learned: &LearnedRate, at: Moment) -> Self {
         let cut = Cut {
             is_elsewhere: true,
@@ -107,7 +109,7 @@ impl RateShare {
             now: u64::from(learned.share.millionths()).min(ALL),
             trouble_at: learned.trouble_at.map(|at| at.millionths().into()),
             steady: learned.steady_time.clamp(MIN_STEADY, MAX_STEADY),
-            // A pause may come before it.
+            // A pause may delay growth further.
             steady_until: at + learned.steady,
             may_grow: true,
             last_cut: Some(cut),
@@ -115,15 +117,15 @@ impl RateShare {
         }
     }
 
-    /// When it grows.
+    /// Returns the instant from which the rate may grow.
     pub fn steady_until(&self) -> Moment {
         self.steady_until
     }
 
-    /// Takes over what another one has learned, where that is lower. Returns whether it is.
+    /// Adopts the share of other gateways, where it is lower. Returns whether it is.
     ///
-    /// `is_cut`: whether it has been cut there; else it only has not grown so far. `is_untroubled`:
-    /// whether nothing can be in trouble here.
+    /// `is_cut`: the other gateways made a new cut. Else they have only grown less.
+    /// `is_untroubled`: no request can be in trouble at this gateway.
     pub fn adopt(&mut self, learned: &Self, is_cut: bool, is_untroubled: bool) -> bool {
         if is_cut && learned.now < ALL {
             (self.trouble_at, self.steady) = (learned.trouble_at, learned.steady);
@@ -145,8 +147,9 @@ impl RateShare {
 
     /// Judges a window. Returns whether it is a cut, even if the rate cannot be lower.
     ///
-    /// `rate`: that of the file, and which part of the origin's answers come by this gateway.
-    /// `resumes` is when departures go on: later than the window's end in a pause.
+    /// `rate` is the configured rate. `part` is the share of the origin's answers that arrive at
+    /// this gateway. `resumes` is the instant at which departures resume: in a pause, later than
+    /// the window's end.
     pub fn judge(
         &mut self,
         closed: &Closed,
@@ -183,10 +186,9 @@ impl RateShare {
         true
     }
 
-    /// Holds the rate after a cut, longer each time it meets the same trouble after growing.
+    /// Stops growth after a cut. The time doubles each time growth meets the same trouble.
     ///
-    /// Without any good answer this is an outage, which says nothing about what the origin can
-    /// take.
+    /// A window without a good answer is an outage. It does not show what the origin can take.
     fn stay_steady(&mut self, good: u64, resumes: Moment) {
         let good = good.min(self.now);
         if good == 0 {
@@ -204,7 +206,7 @@ impl RateShare {
         self.steady_until = resumes + self.steady;
     }
 
-    /// A pause has ended early: the rate is held no longer than after a cut without one.
+    /// Shortens the time without growth after a pause has ended early.
     pub fn resume(&mut self, now: Moment) {
         self.steady_until = self.steady_until.min(now + self.steady);
     }
@@ -229,9 +231,9 @@ impl RateShare {
     }
 }
 
-/// The cost a second of answers without trouble, in millionths of the rate, but at most all.
+/// Returns the charge a second of answers without trouble, in millionths of the rate, at most all.
 ///
-/// Only a part of them is counted here.
+/// `part` of the answers arrive at this gateway: the count is divided by it.
 fn good(closed: &Closed, rate: Rate, part: Percent) -> u64 {
     let at_rate = rate.time_for(closed.window.cost).as_nanos();
     let good = at_rate * u128::from(ALL) / closed.span();
@@ -239,7 +241,7 @@ fn good(closed: &Closed, rate: Rate, part: Percent) -> u64 {
     u64::try_from(good).unwrap_or(ALL).min(ALL)
 }
 
-/// Whether a share is within 15 % of a point.
+/// Returns whether a share is within 15 % of a point.
 fn is_near(share: u64, point: u64) -> bool {
     share.abs_diff(point) * 100 <= point * 15
 }

@@ -1,48 +1,50 @@
+//! The part of a back-off that is saved for the next process.
+
 use std::time::Duration;
 
 use super::{Backoff, Moment};
 use crate::Percent;
 
-/// What of a back-off outlives its process, relative to the moment at which it was saved.
+/// State of a back-off that is saved for the next process. Durations count from the time of saving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedBackoff {
-    /// The part of the file's rate that is in force.
+    /// Share of the configured rate that is in force.
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::millionths"))]
     pub share: Percent,
-    /// Answers in the window of the last cut.
+    /// Number of answers in the window of the last cut.
     pub answers: u64,
-    /// Those of them that were trouble.
+    /// Number of those answers that were trouble.
     pub bad: u64,
-    /// How much longer the rate does not grow.
+    /// Time until the rate may grow again.
     #[cfg_attr(
         feature = "serde",
         serde(rename = "held", with = "crate::whole_numbers::nanos")
     )]
     pub steady: Duration,
-    /// How much longer nothing leaves.
+    /// Rest of the pause.
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub paused: Duration,
-    /// The number in flight, if it is lower than in the file.
+    /// The number in flight, if it is lower than configured.
     pub places: Option<SavedPlaces>,
 }
 
-/// A lowered number in flight, as it outlives its process.
+/// Saved state of a lowered number in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedPlaces {
-    /// How many may be at the origin at once, in millionths.
+    /// Current limit, in millionths of a permit.
     pub limit: u64,
-    /// The number without trouble, up to which it grows.
+    /// Number up to which the limit grows back.
     pub of: u64,
-    /// Answers in the window of the last cut.
+    /// Number of answers in the window of the last cut.
     pub answers: u64,
-    /// Those of them that were slow.
+    /// Number of those answers that were slow.
     pub bad: u64,
 }
 
 impl Backoff {
-    /// What has to be kept of it at `at`; `None` if it is as at the start.
+    /// Returns the state to save at `at`. `None`: nothing is lowered.
     pub fn save(&self, at: Moment) -> Option<SavedBackoff> {
         let paused = self
             .paused_for_all()
@@ -62,7 +64,7 @@ impl Backoff {
         })
     }
 
-    /// Continues what was saved at `at`, within the limits of the file now.
+    /// Restores the state that was saved at `at`, within the configured limits.
     pub fn restore(&mut self, saved: &SavedBackoff, at: Moment, now: Moment) {
         if self.file_rate.is_some() {
             self.rate_share.restore(saved, at, now);
@@ -178,7 +180,7 @@ mod tests {
             assert_eq!(next.max_in_flight(), then, "of {most:?}");
             assert_eq!(next.save(START + Duration::from_secs(60)), None);
         }
-        // The file no longer says what is slow.
+        // `slow` is no longer configured.
         let mut next = with_slow(None, Some(40));
         next.restore(&saved, START, START);
         assert_eq!(next.max_in_flight(), Some(40));

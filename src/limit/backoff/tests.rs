@@ -1,3 +1,5 @@
+//! Tests of the back-off, and the helpers that they share.
+
 use std::time::Duration;
 
 use super::*;
@@ -46,7 +48,7 @@ fn slow(millis: u64) -> BackoffLimits {
     }
 }
 
-/// A back-off with the time.
+/// A back-off with its virtual time.
 struct Origin {
     backoff: Backoff,
     millis: u64,
@@ -60,7 +62,7 @@ impl Origin {
         }
     }
 
-    /// Answers of requests that take `took` milliseconds, all at once.
+    /// Sends `count` requests at once and answers them after `took` milliseconds.
     fn answers(&mut self, count: usize, answer: Answer, took: u64) {
         if count == 0 {
             return;
@@ -78,7 +80,7 @@ impl Origin {
         self.backoff.update(at(self.millis))
     }
 
-    /// A window of one second. Returns what was cut at its end.
+    /// Plays a window of one second. Returns the cuts at its end.
     fn second(&mut self, good: usize, bad: usize) -> Cuts {
         let begins = self.millis;
         self.answers(good, GOOD, 10);
@@ -86,7 +88,7 @@ impl Origin {
         self.wait(begins + 1000 - self.millis).unwrap_or_default()
     }
 
-    /// Lets it grow for seconds without trouble.
+    /// Plays seconds without trouble, in which the rate may grow.
     fn clean(&mut self, seconds: u64) {
         for _ in 0..seconds {
             self.second(20, 0);
@@ -137,7 +139,7 @@ fn a_request_of_an_earlier_back_off_counts_for_nothing() {
     assert!(backoff.may_change(), "its own request is at the origin");
     backoff.abandoned(own, at(1002));
     let two = [1003, 1004].map(|millis| backoff.sent(1, at(millis)));
-    // If both had the same slot, counting those past `slow` would not end.
+    // If both had the same slot, the loop that counts overdue requests would not end.
     backoff.update(at(1500));
     for sent in two {
         backoff.abandoned(sent, at(1600));

@@ -1,18 +1,20 @@
+//! Measures whether fewer requests in flight make the answers of an origin faster.
+
 use std::time::Duration;
 
 use super::Moment;
 
-/// Fewer times than this tell nothing.
+/// Lower bound of the measured answers.
 const ENOUGH: u64 = 10;
 
-/// What was measured longer ago may be of another state of the origin.
+/// Age from which a measurement is not used: the origin may have changed since.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// Compares how long answers take with many requests at the origin, and with fewer.
+/// Compares the duration of answers with many requests in flight, and with fewer.
 ///
-/// Measured are the requests that are at the origin at a cut: while it is loaded as before the cut.
-/// Each cut ends a generation of requests, so they are those whose generation has ended when their
-/// answer comes.
+/// Requests that are in flight at a cut are measured, because the origin was under the load before
+/// the cut. Each cut ends a generation. So a measured request has an ended generation when it is
+/// answered.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     many: Option<Times>,
@@ -23,21 +25,21 @@ pub(super) struct Trial {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub generation: u64,
-    /// Its requests without an answer.
+    /// Number of requests of the generation without an answer.
     pub in_flight: u64,
-    /// The limit before the cut, in millionths of a place.
+    /// Limit before the cut, in millionths of a permit.
     pub limit: u64,
-    /// Whether the cut cannot lower it.
+    /// Whether the limit cannot be lowered further.
     pub is_lowest: bool,
     pub at: Moment,
 }
 
-/// How long the answers took to the requests of some generations.
+/// Durations of the answers to the requests of consecutive generations.
 #[derive(Debug)]
 struct Times {
-    /// The first cut, with the most requests of any.
+    /// First cut, with the largest number in flight of any of the cuts.
     cut: Ended,
-    /// The last generation.
+    /// Last generation.
     last: u64,
     answers: u64,
     nanos: u128,
@@ -59,7 +61,7 @@ impl Times {
 }
 
 impl Trial {
-    /// Notes a cut.
+    /// Records a cut.
     pub fn ended(&mut self, ended: &Ended) {
         let known = self.many.as_mut();
         let has_few = self.few.is_some();
@@ -92,13 +94,16 @@ impl Trial {
         }
     }
 
-    /// Compares. Where fewer at once made answers faster, it goes on from there.
+    /// Returns whether fewer requests in flight did not help; if they helped, compares from there
+    /// on.
     ///
-    /// Without any effect, answers take as long as before; where all that matters is the number at
-    /// once, they take that part of it. In the quarter that is nearest to the first, fewer did not
-    /// help; in the third that is nearest to the second, they did. Between, more answers will tell.
+    /// If the number has no effect, answers take as long as before. If only the number matters,
+    /// their duration falls in proportion to it. In the quarter of that range next to "no effect",
+    /// fewer did not help. In the third next to "proportional", they did. Between the two, more
+    /// answers are needed.
     ///
-    /// If fewer did not help: the limit before the first cut, and how long answers took with fewer.
+    /// The result has the limit before the first cut, and the mean duration of answers with fewer
+    /// requests.
     pub fn no_faster(&mut self) -> Option<(u64, Duration)> {
         let (many, few) = (self.many.as_ref()?, self.few.as_ref()?);
         let enough = many.answers >= ENOUGH.min(many.cut.in_flight.div_ceil(2));
@@ -109,13 +114,13 @@ impl Trial {
             u128::from(many.cut.in_flight),
             u128::from(few.cut.in_flight),
         );
-        // In parts of what answers would take if fewer at once made no difference.
+        // Unit: 1/(12 * all) of the duration that answers take if the number has no effect.
         let took = few.mean().saturating_mul(12 * all) / many.mean().max(1);
         if took > 9 * all + 3 * part {
             let mean = u64::try_from(few.mean()).unwrap_or(u64::MAX);
             return Some((many.cut.limit, Duration::from_nanos(mean)));
         }
-        // At the lowest limit there is nothing fewer to compare with.
+        // At the lowest limit a further comparison with fewer is impossible.
         if took < 4 * all + 8 * part && !few.cut.is_lowest {
             self.many = self.few.take();
         }
@@ -137,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Cuts with so many requests at the origin, whose answers take so many milliseconds.
+    /// Plays cuts, each with a number in flight and the milliseconds that their answers take.
     fn after(cuts: &[(u64, u64)]) -> Option<(u64, Duration)> {
         let mut trial = Trial::default();
         let mut verdict = None;
@@ -159,15 +164,15 @@ mod tests {
     fn fewer_at_once_help_or_do_not() {
         for (cuts, verdict) in [
             (&[(40, 3000), (20, 3000)][..], no_faster(40, 3000)),
-            // Without effect 3 s, with all effect 1.5 s.
+            // Without effect 3 s, in full proportion 1.5 s.
             (&[(40, 3000), (20, 2640)], no_faster(40, 2640)),
             (&[(40, 3000), (20, 2620)], None),
             (&[(40, 3000), (20, 2010), (10, 1500)], None),
             (&[(40, 3000), (20, 1990), (10, 1800)], no_faster(20, 1800)),
-            // Not yet half of it.
+            // 27 is more than half of 40.
             (&[(40, 3000), (27, 3000)], None),
             (&[(40, 3000), (27, 3000), (18, 3000)], no_faster(40, 3000)),
-            // Ten serve at once: more wait, and fewer are no faster than ten.
+            // Ten are served at once: more requests wait, and fewer are no faster than ten.
             (&[(40, 12_000), (20, 6000), (10, 3000)], None),
             (
                 &[(40, 12_000), (20, 6000), (10, 3000), (5, 3000), (5, 3000)],

@@ -1,8 +1,9 @@
-//! Origins whose delay does not depend on how many requests run, beside some where it does.
+//! Scenarios of origins whose delay does not depend on the number in flight, and of some where it
+//! does.
 
 use super::*;
 
-/// From 5 to 125 s an origin with a worker for each request takes 3 s for all of them.
+/// An origin with a worker for each request. Requests 100 to 1799 take 3 s each, the others 50 ms.
 fn delayed(seed: Option<u64>) -> Scenario {
     Scenario {
         seconds: 200,
@@ -33,7 +34,7 @@ fn limits(it: &Record) -> Vec<(u64, Option<usize>)> {
 fn places_that_make_no_answer_faster_are_given_back() {
     for seed in some_of(&SEEDS, 1) {
         let it = run(delayed(seed));
-        // 40 places are 13.3 a second.
+        // 40 permits allow 13.3 requests a second.
         let good = it.good(10, 90);
         println!("{seed:?}: {good:.1}/s, {:?}", limits(&it));
         assert!(good >= 0.8 * 13.3, "{good}");
@@ -80,14 +81,14 @@ fn irregular_answers_that_do_not_depend_on_load_are_known_too() {
         });
         let good = it.good(10, 300);
         println!("{seed:?}: {good:.1}/s, {:?}", limits(&it));
-        // The four places that cuts leave are 1.3 a second.
+        // The four permits that cuts leave allow 1.3 requests a second.
         assert!(good >= 2.0 * 1.33, "{good}");
     }
 }
 
 #[test]
 fn as_many_are_given_back_as_run_at_once_without_waiting_for_each_other() {
-    // Ten workers, 3 s each: 40 at once take 12 s. Fewer than ten would waste workers.
+    // Ten workers, 3 s each: 40 in flight take 12 s. Fewer than ten would leave workers idle.
     let it = run(Scenario {
         seconds: 400,
         workers: 10,

@@ -1,7 +1,7 @@
-//! A gate that backs off, before a synthetic origin, on virtual time.
+//! Scenarios on virtual time: a gate with back-off in front of a synthetic origin.
 //!
-//! The origin has ten workers, 50 ms for each request, and is offered 150 requests a second. It
-//! falls to three workers at 20 s, which is 60 requests a second, and comes back at 60 s.
+//! The origin has ten workers, takes 50 ms for a request, and is offered 150 requests a second. It
+//! falls to three workers (60 requests a second) at 20 s, and recovers at 60 s.
 
 mod in_vain;
 mod origin;
@@ -19,10 +19,10 @@ use simulation::run;
 
 use super::BackoffLimits;
 
-/// Even arrivals, then random ones.
+/// Arrivals: even ones, then random ones by seed.
 const SEEDS: [Option<u64>; 4] = [None, Some(1), Some(2), Some(3)];
 
-/// When the origin falls: windows begin at another point each time.
+/// Second at which the origin falls. Each value is another point in a window.
 const FALLS: [f64; 4] = [20.0, 20.3, 20.5, 20.85];
 
 fn ms(millis: u64) -> Duration {
@@ -36,9 +36,10 @@ fn slow(millis: u64) -> BackoffLimits {
     }
 }
 
-/// Runs a scenario with kinds of arrivals and moments of the fall: one in everyday runs, all in long ones.
+/// Runs a scenario with several arrivals and times of the fall: with one in short runs, with all in
+/// long runs.
 fn each(scenario: impl Fn() -> Scenario, check: impl Fn(&Record)) {
-    // Neighbours differ in both.
+    // Neighbours in the list differ in both.
     let both = |nth: usize| (SEEDS[nth % 4], FALLS[(nth + nth / 4) % 4]);
     let all: Vec<_> = (0..16).map(both).collect();
     for (seed, fall) in some_of(&all, 1) {
@@ -52,7 +53,7 @@ fn each(scenario: impl Fn() -> Scenario, check: impl Fn(&Record)) {
     }
 }
 
-/// How long a request takes, exponential with this mean in seconds.
+/// Returns the duration of a request: exponential, with `mean` in seconds.
 fn irregular(number: usize, mean: f64) -> Duration {
     let mut mixed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -133,7 +134,7 @@ fn two_kinds_of_requests_on_a_healthy_origin_are_never_cut() {
     }
 }
 
-/// From 20 to 50 s each request is refused at once.
+/// An origin that refuses all requests from 20 to 50 s.
 fn refuses() -> Scenario {
     Scenario {
         changes: vec![(20.0, 0), (50.0, 10)],
@@ -142,7 +143,7 @@ fn refuses() -> Scenario {
     }
 }
 
-/// From 20 to 50 s nothing is answered.
+/// An origin that answers no request from 20 to 50 s.
 fn hangs() -> Scenario {
     Scenario {
         room: usize::MAX,
@@ -185,7 +186,7 @@ fn a_hanging_origin_is_noticed_by_slow_before_any_timeout() {
 
 #[test]
 fn an_origin_at_the_edge_loses_little() {
-    // 160 a second: above what is offered. 140: just below.
+    // Eight workers serve 160 a second, above the offered load. Seven serve 140, just below.
     for (workers, capacity) in [(8, 150.0), (7, 140.0), (6, 120.0)] {
         let scenario = || Scenario {
             changes: vec![(20.0, workers), (60.0, 10)],

@@ -1,3 +1,5 @@
+//! A synthetic origin with workers and a queue.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -14,13 +16,13 @@ pub(super) struct Job {
 #[derive(Debug)]
 pub(super) struct Origin {
     pub workers: usize,
-    /// Requests that may wait for a worker; the rest is shed.
+    /// Upper bound of the requests that wait for a worker. More are shed.
     pub room: usize,
     busy: usize,
     waiting: VecDeque<Job>,
 }
 
-/// What becomes of a request that comes to the origin, or of the next one in its queue.
+/// Result of a request that arrives at the origin.
 pub(super) enum Outcome {
     Done { number: usize, at: Moment },
     Waits,
@@ -53,12 +55,12 @@ impl Origin {
         Outcome::Waits
     }
 
-    /// A worker has served a request.
+    /// Frees the worker of a served request.
     pub fn finish(&mut self) {
         self.busy -= 1;
     }
 
-    /// The next request that a free worker begins with.
+    /// Returns the next request that a free worker begins.
     pub fn next(&mut self, now: Moment) -> Option<(usize, Moment)> {
         let job = (self.busy < self.workers).then(|| self.waiting.pop_front())??;
         self.busy += 1;

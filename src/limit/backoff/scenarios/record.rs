@@ -1,3 +1,5 @@
+//! The record of a simulated scenario.
+
 use std::time::Duration;
 
 use super::super::Cuts;
@@ -10,16 +12,16 @@ pub(super) struct Seen {
     pub good: bool,
 }
 
-/// What happened.
+/// Events of a simulation.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub answers: Vec<Seen>,
-    /// All departures.
+    /// Instants of all departures.
     pub sent: Vec<Duration>,
-    /// At each update: when, the rate a second, the number in flight.
+    /// One row for each update: instant, rate a second, limit of the number in flight.
     pub states: Vec<(Duration, f64, Option<usize>)>,
     pub cuts: Vec<(Duration, Cuts)>,
-    /// Each steady time of the rate, with the moment of its cut.
+    /// Time without growth after each cut of the rate, with the instant of the cut.
     pub steady_times: Vec<(Duration, Duration)>,
     pub pauses: Vec<(Duration, Duration)>,
 }
@@ -32,19 +34,19 @@ impl Record {
         answers.filter(move |seen| seen.at >= from && seen.at < to)
     }
 
-    /// Good answers a second between two seconds.
+    /// Returns the number of good answers a second between two seconds.
     pub fn good(&self, from: u64, to: u64) -> f64 {
         let good = self.between(from, to).filter(|seen| seen.good).count();
         good as f64 / (to - from) as f64
     }
 
-    /// The share of trouble in the answers between two seconds.
+    /// Returns the share of trouble in the answers between two seconds.
     pub fn errors(&self, from: u64, to: u64) -> f64 {
         let bad = self.between(from, to).filter(|seen| !seen.good).count();
         bad as f64 / self.between(from, to).count().max(1) as f64
     }
 
-    /// The time at the origin that so many of 100 answers do not exceed.
+    /// Returns a percentile (`of_100`) of the duration of answers.
     pub fn percentile(&self, of_100: usize, from: u64, to: u64) -> Duration {
         let mut took: Vec<_> = self
             .between(from, to)
@@ -54,7 +56,7 @@ impl Record {
         took[(took.len() * of_100).div_ceil(100) - 1]
     }
 
-    /// When the rate first is in a range, from a second on.
+    /// Returns when the rate is first in a range, from a second on.
     pub fn first(&self, from: u64, is_there: impl Fn(f64) -> bool) -> Option<Duration> {
         let after = |at: &Duration| *at >= Duration::from_secs(from);
         let mut states = self.states.iter().filter(|(at, ..)| after(at));

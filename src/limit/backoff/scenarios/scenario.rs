@@ -1,26 +1,28 @@
+//! The parameters of a simulated scenario.
+
 use std::time::Duration;
 
 use crate::{BackoffLimits, Percent};
 
-/// What is simulated.
+/// Parameters of a simulation.
 pub(super) struct Scenario {
     pub seconds: u64,
     pub offered: f64,
-    /// Random arrivals of this seed; `None`: even ones.
+    /// Seed of random arrivals. `None`: even arrivals.
     pub seed: Option<u64>,
     pub rate: Option<&'static str>,
     pub max_in_flight: Option<usize>,
     pub limits: BackoffLimits,
     pub workers: usize,
-    /// Requests that may wait at the origin.
+    /// Upper bound of the requests that wait at the origin.
     pub room: usize,
-    /// From a second on, so many workers.
+    /// Changes of the number of workers: second and number.
     pub changes: Vec<(f64, usize)>,
-    /// How long a request is served, by its number.
+    /// Returns the service time of a request, by its number.
     pub takes: fn(usize) -> Duration,
-    /// A request without an answer after this time is trouble.
+    /// Time after which a request without an answer is trouble.
     pub timeout: Duration,
-    /// What shed requests are told.
+    /// Retry-After of shed requests.
     pub retry_after: Option<Duration>,
 }
 

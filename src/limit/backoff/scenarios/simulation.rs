@@ -1,3 +1,5 @@
+//! The simulation of a scenario: events on virtual time.
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
@@ -8,7 +10,7 @@ use super::record::{Record, Seen};
 use super::scenario::Scenario;
 use crate::{Admission, Cost, Gate, GateLimits, OriginTime, Share};
 
-/// When a simulation begins.
+/// Instant at which a simulation begins.
 const START: Moment = Moment::from_nanos(1_000_000_000_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +74,7 @@ impl Simulation {
                 .gate
                 .due()
                 .filter(|due| next.is_none_or(|next| *due < next));
-            // A slot that is due before what happens next.
+            // A slot may be due before the next event.
             now = due.or(next).unwrap_or(end).max(now);
             self.release(now);
             if due.is_none()
@@ -199,7 +201,7 @@ impl Simulation {
         }
     }
 
-    /// The time to the next arrival.
+    /// Returns the time to the next arrival.
     fn gap(&mut self) -> Duration {
         let mean = 1.0 / self.scenario.offered;
         if self.scenario.seed.is_none() {
@@ -213,7 +215,7 @@ impl Simulation {
     }
 }
 
-/// Random bits as an exponential time, `mean` seconds on average.
+/// Turns random bits into an exponential duration with a mean of `mean` seconds.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn exponential(bits: u64, mean: f64) -> Duration {
     let uniform = ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;

@@ -1,4 +1,4 @@
-//! Gateways that share an origin: what one learns counts at all.
+//! Tests of gateways that share an origin: a cut at one gateway applies at all of them.
 
 mod fleet;
 mod histories;
@@ -7,7 +7,7 @@ mod late;
 use super::*;
 use fleet::{Fleet, Gateway};
 
-/// One gateway's answers are trouble for so long that it is cut once. Returns what is left.
+/// Lets one gateway receive trouble until it is cut. Returns its share after the cut.
 fn cut_one(fleet: &mut Fleet) -> f64 {
     fleet.gateways[0].trouble = 100;
     while fleet.gateways[0].share() > 0.99 {
@@ -33,12 +33,12 @@ fn a_cut_at_one_gateway_is_one_at_all_within_a_second() {
     assert_eq!(elsewhere, [false, true, true]);
 }
 
-/// Ten gateways do not grow ten times as fast as one, and not more slowly either.
+/// Ten gateways grow as fast as one, neither faster nor more slowly.
 #[test]
 fn all_grow_as_one_alone() {
     let back = |count: u64| {
         let mut fleet = Fleet::of(count);
-        // Without any good answer, no point of trouble is known that growth is careful at.
+        // Without any good answer no point of trouble is known, so growth is not slowed near it.
         fleet.gateways[0].trouble = 100;
         while fleet.gateways[0].share() > 0.1 {
             fleet.run(1);
@@ -68,14 +68,14 @@ fn all_grow_as_one_alone() {
     }
 }
 
-/// All see the trouble of one moment, up to the moment at which the last one knows of the cut.
+/// All gateways see the same trouble, until all know of the cut.
 #[test]
 fn trouble_that_all_see_cuts_once() {
     let mut fleet = Fleet::of(5);
     for gateway in &mut fleet.gateways {
         (gateway.every, gateway.takes) = (0, 150);
     }
-    // Their windows begin at different moments.
+    // Windows begin at different instants at each gateway.
     for nth in 0..5 {
         fleet.gateways[nth].every = 20;
         fleet.run(290);
@@ -89,7 +89,7 @@ fn trouble_that_all_see_cuts_once() {
     }
     let left = fleet.shares().into_iter().fold(1.0, f64::min);
     assert_eq!(fleet.shares(), [left; 5]);
-    // What is under way is answered with trouble yet; what is sent later is not.
+    // Requests in flight are still answered with trouble. Later requests are not.
     fleet.run(150);
     for gateway in &mut fleet.gateways {
         gateway.trouble = 0;
@@ -110,7 +110,7 @@ fn a_cut_of_places_is_one_at_all_and_grows_at_all() {
     assert_eq!(fleet.places(), [40; 3]);
 }
 
-/// Where one still finds nearly too much trouble to grow, nobody grows.
+/// If one gateway has nearly too much trouble to grow, no gateway grows.
 #[test]
 fn the_lowest_counts() {
     let mut fleet = Fleet::of(2);
@@ -118,7 +118,7 @@ fn the_lowest_counts() {
     cut_one(&mut fleet);
     fleet.gateways[1].every = 5;
     fleet.run(7000);
-    // Between a half of `trip` and all of it, once: it does not grow, and is not cut.
+    // Trouble is between half of `trip` and `trip`, once: the rate does not grow, and is not cut.
     let before = fleet.shares();
     fleet.gateways[1].trouble = 100;
     fleet.run(2500);
@@ -127,7 +127,7 @@ fn the_lowest_counts() {
     assert!(is_lower, "{before:?} {after:?}");
 }
 
-/// A gateway whose news were refused, as another one was first, tells them again at once.
+/// A gateway sends its state again at once if the store refused it, because another one was first.
 #[test]
 fn what_was_refused_is_told_again_at_once() {
     let mut fleet = Fleet::of(1);
@@ -152,7 +152,7 @@ fn what_was_refused_is_told_again_at_once() {
     assert!((share - left).abs() < 0.001, "{share}");
 }
 
-/// One gateway's answers are slow until its places are cut from the 40 of the file.
+/// Makes the answers of one gateway slow, until its limit is cut from the configured 40.
 fn cut_places_by_one(fleet: &mut Fleet) {
     fleet.gateways[0].takes = 150;
     while fleet.places()[0] == 40 {
@@ -166,7 +166,7 @@ fn cut_places_by_one(fleet: &mut Fleet) {
 #[test]
 fn one_part_of_the_answers_stands_for_all() {
     let mut fleet = Fleet::of(4);
-    // 50 a second each: 200 good ones in all, of which half are trouble then.
+    // 50 good answers a second at each gateway, 200 in all. Then 30 % of them are trouble.
     fleet.run(6000);
     for gateway in &mut fleet.gateways {
         gateway.trouble = 30;
@@ -174,7 +174,8 @@ fn one_part_of_the_answers_stands_for_all() {
     while fleet.shares().iter().all(|share| *share > 0.99) {
         fleet.run(1);
     }
-    // 0.95 of 140 good ones, of 200; a quarter of them would have been cut by half.
+    // 0.95 of 140 good answers, of 200. Without the correction, a quarter of them would cut the
+    // rate to half.
     let share = fleet.shares().into_iter().fold(1.0, f64::min);
     assert!((0.6..0.75).contains(&share), "{share}");
 }
@@ -214,7 +215,7 @@ fn an_order_to_one_gateway_pauses_all_and_a_longer_one_lengthens_the_pause() {
     }
 }
 
-/// One is asked to wait for longer than another one's file allows.
+/// One gateway gets a Retry-After that is longer than the `max_pause` of the other one.
 #[test]
 fn a_pause_that_another_one_was_asked_for_lasts_as_long_as_the_own_file_allows_and_once() {
     let mut fleet = Fleet::of(2);

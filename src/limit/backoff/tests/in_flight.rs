@@ -1,4 +1,4 @@
-//! How the number in flight is cut and grows.
+//! Tests of the limit of requests in flight: cuts and growth.
 
 use super::*;
 
@@ -16,11 +16,11 @@ fn a_cut_follows_its_formula() {
         (12, 0, 0, 60, 11),
         // ceil(0.8 * 0.25 * 33) = 7: half is 7 too.
         (13, 0, 0, 33, 7),
-        // Good answers take 90 * 0.2 = 18 places.
+        // Good answers need 90 * 0.2 = 18 permits.
         (20, 90, 200, 20, 19),
         (36, 90, 200, 20, 22),
         (24, 100, 200, 20, 23),
-        // Two at least, and the file's if that is lower.
+        // At least two, and at most the configured number.
         (3, 0, 0, 10, 2),
         (2, 0, 0, 10, 2),
         (1, 0, 0, 10, 1),
@@ -34,7 +34,7 @@ fn a_cut_follows_its_formula() {
     }
 }
 
-/// A gateway that has a part of the answers cuts as one that has them all.
+/// A gateway with a part of the answers cuts the limit as a gateway with all answers does.
 #[test]
 fn a_part_of_the_answers_cuts_as_all_of_them_do() {
     for (parts, file, good, slow_ones, after) in [
@@ -65,7 +65,7 @@ fn an_answer_is_slow_only_above_the_limit_and_ten_percent_of_them_cut() {
     origin.answers(90, GOOD, 250);
     origin.answers(10, GOOD, 251);
     assert_eq!(origin.wait(499), Some(SLOW));
-    // 90 good answers of 0.25 s are 22.5 places; ceil(0.8 * 0.25 * 100) and half of 40 are 20.
+    // 90 good answers of 0.25 s need 22.5 permits. ceil(0.8 * 0.25 * 100) and half of 40 are 20.
     assert_eq!(limit(&origin), Some(23));
     let cut = origin.backoff.lowered().max_in_flight.unwrap();
     assert_eq!((cut.at, cut.answers, cut.bad), (at(2000), 100, 10));
@@ -79,7 +79,7 @@ fn requests_without_an_answer_count_once_they_are_past_slow() {
     assert_eq!(origin.wait(1000), Some(SLOW));
     assert_eq!(limit(&origin), Some(25));
     assert_eq!(origin.rate(), "200r/s");
-    // A stall does not spiral: they are not judged again, and nothing grows meanwhile.
+    // A stall does not cause further cuts: old requests are not judged again, and nothing grows.
     assert_eq!(origin.wait(60_000), None);
     for sent in sent {
         origin.backoff.answered(sent, GOOD, at(origin.millis));
@@ -152,7 +152,7 @@ fn who_still_sends_is_not_slow_and_keeps_its_place() {
         assert_eq!(origin.wait(990), None);
     }
     assert_eq!(limit(&origin), Some(50));
-    // Half of them have sent all: those that are answered in time are not slow, however old.
+    // Half of the clients have sent all. Answers in time are not slow, even if the request is old.
     let (whole, mut part) = {
         let part = uploads.split_off(15);
         (uploads, part)
@@ -166,7 +166,7 @@ fn who_still_sends_is_not_slow_and_keeps_its_place() {
         origin.backoff.answered(upload, answer, at(ended + 250));
     }
     assert_eq!(origin.wait(1000), None);
-    // The others have sent all, too, and are not answered.
+    // The other clients have sent all, too, and get no answer.
     let ended = origin.millis;
     for upload in &mut part {
         origin.backoff.await_client(upload, false, at(ended));
@@ -186,7 +186,7 @@ fn uploads_keep_their_places_when_the_others_are_cut() {
     }
     let sent: Vec<_> = (31..=50).map(|it| origin.backoff.sent(it, at(0))).collect();
     assert_eq!(origin.wait(1000), Some(SLOW));
-    // Half of the twenty places that are not held by uploads.
+    // Half of the twenty permits that uploads do not hold.
     assert_eq!(limit(&origin), Some(40));
     for upload in uploads.into_iter().chain(sent) {
         origin.backoff.abandoned(upload, at(1000));

@@ -1,4 +1,4 @@
-//! What one key alone provokes lowers nothing.
+//! Tests of trouble by key: trouble that one key alone causes lowers nothing.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const ASKS: Answer = Answer {
     ..BAD
 };
 
-/// A window of one second: each key with its answers. Returns what was cut at its end.
+/// Plays a window of one second with the answers of each key. Returns the cuts at its end.
 fn second(origin: &mut Origin, keys: &[(u64, usize, Answer)]) -> Cuts {
     let begins = origin.millis;
     for (key, count, answer) in keys {
@@ -20,7 +20,7 @@ fn second(origin: &mut Origin, keys: &[(u64, usize, Answer)]) -> Cuts {
     origin.wait(1000).unwrap_or_default()
 }
 
-/// Ten keys with few good answers.
+/// Returns the answers of `key`, and few good answers of ten other keys.
 fn with_others(key: u64, count: usize, answer: Answer) -> Vec<(u64, usize, Answer)> {
     let mut keys: Vec<_> = (1..=10).map(|key| (key, 4, GOOD)).collect();
     keys.push((key, count, answer));
@@ -36,7 +36,7 @@ fn trouble_of_one_key_is_not_the_origins() {
     }
     assert_eq!(origin.rate(), "200r/s");
     assert_eq!(origin.backoff.paused_until(), None);
-    // One other client, which asks for little, tells it apart as well.
+    // One other client with a single request is enough to separate the two keys.
     assert_eq!(second(&mut origin, &[(1, 1, GOOD), (99, 400, ASKS)]), NONE);
 }
 
@@ -53,7 +53,9 @@ fn trouble_of_the_only_key_and_of_several_is_the_origins() {
     assert_eq!(second(&mut origin, &keys), both);
 }
 
-/// Two of eleven keys are 18 %, whatever the number of their answers; half of them may ask for a pause.
+/// Two of eleven keys are 18 %, independent of the number of their answers.
+///
+/// A pause needs Retry-After at half of the keys.
 #[test]
 fn keys_count_alike() {
     let mut keys = with_others(99, 400, ASKS);
@@ -76,7 +78,7 @@ fn a_pause_for_the_only_key_ends_when_another_one_comes() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     second(&mut origin, &[(99, 20, ASKS)]);
     assert_eq!(origin.backoff.paused_until(), Some(at(31_000)));
-    // Neither other gateways nor the next process pause for it.
+    // The pause applies neither to other gateways nor to the next process.
     assert_eq!(origin.backoff.learned(at(1100)).paused, Duration::ZERO);
     let saved = origin.backoff.save(at(1100)).unwrap();
     assert_eq!(saved.paused, Duration::ZERO);
@@ -92,7 +94,8 @@ fn a_pause_for_the_only_key_ends_when_another_one_comes() {
     assert_eq!(origin.backoff.paused_until(), Some(at(31_000)));
 }
 
-/// A second in which ten keys get good answers, and each of `slow_keys` slow ones, and none to some requests.
+/// Plays a second with good answers to ten keys. `slow_keys` get slow answers, and some of their
+/// requests none.
 fn second_with_slow(origin: &mut Origin, slow_keys: &[u64]) -> (Cuts, Vec<Sent>) {
     let begins = origin.millis;
     let mut send = |key, answered: Option<u64>| {
@@ -137,7 +140,7 @@ fn what_is_slow_for_one_key_lowers_no_places() {
             origin.backoff.answered(sent, GOOD, at(origin.millis));
         }
     }
-    // With nobody else there, it is the origin's, whether it is answered or not.
+    // Without other keys, the trouble counts as the origin's, with or without an answer.
     let mut origin = Origin::new(slow(250), "none", Some(50));
     let mut sent: Vec<_> = (1..=20).map(|it| origin.backoff.sent(it, at(0))).collect();
     for sent in &mut sent {

@@ -1,4 +1,4 @@
-//! A Retry-After that the operator has taken for an order.
+//! Tests of a Retry-After that the operator has configured as an order (`Backoff::obey`).
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn an_order_pauses_at_once_for_all_keys_and_counts_once() {
     assert!(!origin.backoff.waits(1, at(10)), "it is for all keys");
     assert_eq!(paused(&origin), Some(secs(20)));
 
-    // A shorter one changes nothing, a longer one lengthens the same pause.
+    // A shorter pause changes nothing, a longer one extends the current pause.
     origin.backoff.obey(secs(5), at(10));
     assert_eq!(origin.backoff.update(at(10)), None);
     origin.backoff.obey(secs(25), at(10));

@@ -1,4 +1,4 @@
-//! How the rate is cut, stays and grows.
+//! Tests of the rate: cuts, time without growth, and growth.
 
 use super::*;
 
@@ -7,9 +7,9 @@ fn a_cut_leaves_95_percent_of_the_good_answers_between_half_and_nine_tenths() {
     for (good, bad, after) in [
         (150, 20, "142.5r/s"),
         (180, 20, "171r/s"),
-        // At most 0.9 of the rate before.
+        // At most 0.9 of the rate before the cut.
         (198, 22, "180r/s"),
-        // At least half of it.
+        // At least half of the rate before the cut.
         (60, 90, "100r/s"),
         (0, 10, "100r/s"),
     ] {
@@ -127,7 +127,7 @@ fn an_idle_origin_grows_and_one_that_does_not_answer_does_not() {
     assert_eq!(silent.rate(), "100r/s");
 }
 
-/// Lets it grow to 70 r/s and cuts it to 57 r/s.
+/// Lets the rate grow to 69 r/s, then cuts it to 57 r/s.
 fn cut_again(origin: &mut Origin) {
     for _ in 0..60 {
         if origin.rate() != "69r/s" {
@@ -147,10 +147,10 @@ fn the_steady_time_doubles_when_the_same_point_is_met_again() {
         cut_again(&mut origin);
         assert_eq!(origin.steady(), Some(secs(steady)));
     }
-    // Without having grown: the steady time begins again, and is no longer.
+    // Trouble without growth in between: the time starts again, and is not doubled.
     origin.second(57, 10);
     assert_eq!(origin.steady(), Some(secs(30)));
-    // At another point it is short again.
+    // At another point of trouble the time is short again.
     origin.second(40, 10);
     assert_eq!(origin.steady(), Some(secs(5)));
 }

@@ -1,4 +1,4 @@
-//! When windows close, what they count, pauses and reloads.
+//! Tests of windows (when they close, what they count), of pauses and of reloads.
 
 use super::*;
 

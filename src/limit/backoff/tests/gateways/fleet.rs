@@ -1,9 +1,9 @@
-//! Gateways on a virtual time, with a store between them.
+//! A simulated cluster: gateways on virtual time, with a store between them.
 
 use super::super::*;
 use crate::{Ask, BackoffExchange, Learned, LearnedReply, Token};
 
-/// The store: it has what was told it last by one who knew what was there. Times are real ones.
+/// Simulated store. A write succeeds if the writer knows what is stored. Its times are true times.
 #[derive(Clone, Default)]
 pub struct Store {
     pub stored: Option<(Token, Learned, u64)>,
@@ -11,7 +11,7 @@ pub struct Store {
     pub answers: f64,
     pub counted: u64,
     pub since: u64,
-    /// How far its clock is ahead, in milliseconds.
+    /// Offset of the store's clock, in milliseconds. Positive: ahead.
     pub ahead: i64,
 }
 
@@ -49,16 +49,16 @@ impl Store {
 pub struct Gateway {
     pub backoff: Backoff,
     pub exchange: BackoffExchange,
-    /// The question that is under way, and when the store gets it.
+    /// The query in flight, and the millisecond at which it arrives at the store.
     pub asked: Option<(Ask, u64)>,
     pub told: Option<(Ask, Option<LearnedReply>, u64)>,
     pub sent: Vec<(Sent, u64)>,
     pub is_cut_off: bool,
-    /// Of a hundred answers, so many are trouble.
+    /// Percentage of answers that are trouble.
     pub trouble: u64,
-    /// Between two requests, in milliseconds; 0: none come.
+    /// Interval of requests, in milliseconds. 0: no requests.
     pub every: u64,
-    /// How long an answer takes, in milliseconds.
+    /// Duration of an answer, in milliseconds.
     pub takes: u64,
     pub adopted: u64,
     pub cuts: u64,
@@ -93,7 +93,7 @@ impl Gateway {
     }
 }
 
-/// Some gateways and a store, with a message every few milliseconds.
+/// Several gateways and a store. A message takes a few milliseconds.
 pub struct Fleet {
     pub gateways: Vec<Gateway>,
     pub store: Store,

@@ -1,3 +1,5 @@
+//! Property tests of gateways that share an origin: any history keeps the rules.
+
 use proptest::prelude::*;
 use testing::cases;
 
@@ -33,25 +35,27 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Whether two gateways can have what the other has by now.
+/// Returns whether a gateway exchanges its state with the store.
 fn talk(fleet: &Fleet, nth: usize) -> bool {
     let gateway = &fleet.gateways[nth];
     !gateway.is_cut_off && gateway.every > 0 && gateway.every <= 20
 }
 
 proptest! {
-    // Each case is minutes of several gateways.
+    // Each case simulates minutes of several gateways.
     #![proptest_config(cases(1, 256))]
 
-    /// Whatever happens: those that reach the store are at most as far apart as a second of growth; nobody
-    /// grows faster than the rule; and in the end nobody is cut.
+    /// Checks any history against three rules.
+    ///
+    /// Gateways that reach the store differ by at most a second of growth. No gateway grows faster
+    /// than the rule. In the end no gateway is cut.
     #[test]
     fn any_history_keeps_the_rules(
         events in prop::collection::vec((event(), 1..2500_u64), 1..25),
     ) {
         let mut fleet = Fleet::with(4, slow(100));
         let mut kept = Store::default();
-        // When all was as it is now.
+        // Instant of the last event.
         let mut since = 0;
         for (event, millis) in events {
             since = fleet.millis;
@@ -91,7 +95,7 @@ proptest! {
                     let shares: Vec<_> = talking.iter().map(|nth| fleet.gateways[*nth].share()).collect();
                     let least = shares.iter().copied().fold(1.0, f64::min);
                     let most = shares.iter().copied().fold(0.0, f64::max);
-                    // A cut of the last quarter of a second may not be known yet.
+                    // Other gateways may not know a recent cut yet.
                     let is_fresh = fleet.gateways.iter().any(|it| {
                         it.backoff.lowered().rate.is_some_and(|(_, cut)| at(fleet.millis).since(cut.at) < ms(700))
                     });

@@ -1,10 +1,10 @@
-//! Gateways that learn late what the others have: it is as if they had been there.
+//! Tests of gateways that start late: they get the same state as the gateways that ran before.
 
 use super::super::*;
 use super::fleet::{Fleet, Gateway};
 use super::{cut_one, cut_places_by_one};
 
-/// Nobody has told the store anything for 10 s. One that starts does not grow in its first window.
+/// The store has received nothing for 10 s, and a new gateway does not grow in its first window.
 #[test]
 fn a_gateway_that_starts_late_has_what_has_grown_meanwhile() {
     let mut fleet = Fleet::of(2);
@@ -22,7 +22,8 @@ fn a_gateway_that_starts_late_has_what_has_grown_meanwhile() {
     assert!((shares[0] - shares[1]).abs() < 0.06, "{shares:?}");
 }
 
-/// Its only request is answered before the store, or after it: then nothing can be in trouble here.
+/// The only request is answered before or after the reply of the store. No request can be in
+/// trouble then.
 #[test]
 fn a_gateway_that_starts_and_has_no_more_requests_grows_with_the_others_and_holds_none_back() {
     for takes in [0, 1, 10, 100] {
@@ -48,7 +49,7 @@ fn a_gateway_that_starts_and_has_no_more_requests_grows_with_the_others_and_hold
     }
 }
 
-/// Nothing grows in a pause, whether a gateway was there or not.
+/// Nothing grows in a pause, whether a gateway ran then or starts in it.
 #[test]
 fn a_gateway_that_starts_in_a_pause_finds_places_as_they_were_before_it() {
     let mut fleet = Fleet::with(2, slow(100));
@@ -63,7 +64,7 @@ fn a_gateway_that_starts_in_a_pause_finds_places_as_they_were_before_it() {
     fleet.gateways[0].trouble = 0;
     fleet.retry_after = None;
     fleet.run(300);
-    // Nobody tells the store anything more.
+    // The store receives nothing from here on.
     fleet.gateways[0].is_cut_off = true;
     fleet.gateways[1].every = 0;
     let before = fleet.places()[0];
@@ -77,7 +78,7 @@ fn a_gateway_that_starts_in_a_pause_finds_places_as_they_were_before_it() {
     assert!(places[0].abs_diff(places[1]) <= 1, "{places:?}");
 }
 
-/// A gateway goes on from its state file: how long the rate is steady counts at all.
+/// A gateway restores its state file: the time without growth applies at all gateways.
 #[test]
 fn what_a_gateway_has_saved_is_steady_at_all() {
     let mut fleet = Fleet::of(2);
