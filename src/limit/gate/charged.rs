@@ -1,5 +1,4 @@
-//! Each departure is charged to its key, at once or later: the worked examples, the gate beside a
-//! plain model, and what a key could try.
+//! Tests of the charge of each departure to its key: examples, a plain model, and attacks of a key.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -28,7 +27,7 @@ fn share(key: char, weight: u32) -> Share<char> {
     }
 }
 
-/// Joins with so many requests of each key and weight, and tells the order in which all leave.
+/// Joins requests of each key and weight. Returns the keys in the order in which they leave.
 fn order(gate: &mut Gate<char, u32>, millis: u64, keys: &[(char, u32, u32)]) -> String {
     let mut left = String::new();
     for (key, weight, many) in keys {
@@ -50,7 +49,7 @@ fn keys_of_one_instant_leave_as_the_worked_example_says() {
     for gate in [limits(Some("10r/s"), None), limits(None, Some(1))] {
         let mut gate = Gate::new(gate);
         assert_eq!(order(&mut gate, 0, &keys), "abcaabcaaabcaaa");
-        // After a time in which nobody came, the same.
+        // After a time without requests, the order is the same.
         assert_eq!(order(&mut gate, 900_000, &keys), "abcaabcaaabcaaa");
     }
 }
@@ -60,7 +59,7 @@ fn idle_time_pays_what_a_key_has_had() {
     let mut gate = Gate::new(limits(Some("10r/s"), None));
     let costly = Cost::new(64).expect("a cost");
     gate.join(&share('a', 1), costly, at(0), || 0);
-    // A pause is no reason to remember what was long ago.
+    // A pause does not keep old charges.
     gate.pause(at(8_000));
     assert_eq!(order(&mut gate, 7_000, &[('a', 1, 2), ('b', 1, 2)]), "abab");
 }
@@ -89,17 +88,17 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A gate as plainly as it can be written. Its interval is 100 ms, if it has a pace.
+/// A gate in its plainest form. Its interval is 100 ms, if it has a rate.
 struct Plain {
     model: Model,
     weights: Vec<u32>,
     has_pace: bool,
     places: Option<usize>,
     in_flight: usize,
-    /// When the next slot comes, and when a place last came free.
+    /// Instant of the next slot. `opens`: instant at which a permit last became free.
     next: u64,
     opens: u64,
-    /// Number, cost, and when it came.
+    /// Number, cost and instant of arrival of each waiter.
     waiting: Vec<(u64, u32, u64)>,
 }
 
@@ -117,7 +116,7 @@ impl Plain {
         };
     }
 
-    /// Key, number and time of the next one that leaves by then.
+    /// Removes the next request that leaves by `until`. Returns its key, number and instant.
     fn take(&mut self, until: u64) -> Option<(u8, u64, u64)> {
         let due = self.next.max(self.opens);
         if self.waiting.is_empty() || !self.has_place() || due > until {
@@ -131,7 +130,7 @@ impl Plain {
         Some((key, number, due))
     }
 
-    /// Whether it leaves at once.
+    /// Joins the gate. Returns whether the request leaves at once.
     fn join(&mut self, key: u8, cost: u32, number: u64, now: u64) -> bool {
         let weight = self.weights[usize::from(key)];
         if self.waiting.is_empty() && self.has_place() && self.next <= now {
@@ -149,7 +148,7 @@ impl Plain {
 proptest! {
     #![proptest_config(config())]
 
-    /// Who leaves when is as in a model of fractions that looks through everything.
+    /// Compares departures with a model that uses fractions and searches all waiters.
     #[test]
     fn any_trace_leaves_as_in_the_model(
         weights in prop::collection::vec(1..=64_u32, 5),
@@ -209,8 +208,9 @@ proptest! {
         }
     }
 
-    /// Beside one that always waits, no key gets more than its own, whatever it does: comes and
-    /// goes, sends what costs much, leaves and joins again.
+    /// Checks that no key gets more than a key that always waits.
+    ///
+    /// The other keys may arrive at any time, send requests of high cost, leave and join again.
     #[test]
     fn no_key_gains_on_one_that_waits(
         before in prop::collection::vec((0..3_u8, 1..=64_u32, 0..20_000_u64), 0..6),
@@ -269,7 +269,7 @@ fn at_a_gate_that_shares_its_slots_they_are_charged_too() {
     let mut gate = Gate::<char, u32>::new(limits(Some("10r/s"), None));
     gate.share_grid();
     let keys = [('a', 3, 5), ('b', 1, 2), ('c', 1, 2)];
-    // It holds a slot for the first; more come as they are claimed.
+    // The gate holds a slot for the first request. More slots are claimed later.
     let slots = |from: u64| {
         (0..12)
             .map(move |nth| at(from + 100 * nth))
@@ -286,7 +286,7 @@ fn at_a_gate_that_shares_its_slots_they_are_charged_too() {
     gate.grant(&slots(0)[1..], at(1200), 1.0, at(0));
     left.extend(std::iter::from_fn(|| gate.take(at(1150)).map(|it| it.key)));
     assert_eq!(left, "abcaabcaa");
-    // Much later nothing of that counts, also while its next slot is still being claimed.
+    // Much later no old charge counts, even while the next slot is being claimed.
     let long = at(600_000);
     for (key, weight) in [('c', 1), ('a', 3)] {
         gate.join(&share(key, weight), Cost::ONE, long, || 0);

@@ -1,4 +1,6 @@
-//! When a gate claims slots of the grid that it shares, and what it does while nobody answers.
+//! Claims of slots of a shared grid: when a gate claims, and its behavior without an answer.
+//!
+//! [`shared`](super::shared) uses the slots. The gateway sends the claims to the store.
 
 #[cfg(test)]
 mod tests;
@@ -9,95 +11,100 @@ use std::time::Duration;
 
 use super::{Gate, KeyNews, Moment, Rate};
 
-/// Longest time between two claims while requests wait. Others count a gate that is silent for
-/// several times as long as gone.
-const WAITING: Duration = Duration::from_millis(25);
-/// Time between two claims of a gate that cannot get all it wants. What others leave is granted
-/// 15 ms ahead, so nothing is lost between them.
-const CLAIM_INTERVAL_BUSY: Duration = Duration::from_millis(10);
-/// Least time between two claims.
-const MIN_INTERVAL: Duration = Duration::from_millis(2);
-/// Time between two claims while nothing waits, so that others know how many share the grid.
-const IDLE: Duration = Duration::from_secs(1);
-/// How long a gate goes on asking a store that does not answer.
+/// Longest time between two claims while requests wait.
 ///
-/// A gate that goes on alone sends its part on top of what others send that reach the store. So one
-/// late answer is no reason to.
+/// Other gateways remove a gate that is silent for several times as long.
+const WAITING: Duration = Duration::from_millis(25);
+/// Time between two claims of a gate that gets fewer slots than it requests.
+///
+/// Unclaimed slots are granted 15 ms ahead, so no slot is lost in between.
+const CLAIM_INTERVAL_BUSY: Duration = Duration::from_millis(10);
+/// Shortest time between two claims.
+const MIN_INTERVAL: Duration = Duration::from_millis(2);
+/// Time between two claims without waiters. Other gateways learn the number of gateways from them.
+const IDLE: Duration = Duration::from_secs(1);
+/// Time for which a gate retries at a store that does not answer.
+///
+/// A gate that stands alone adds its part of the rate to that of the gateways that reach the store.
+/// So one late answer is no reason to do so.
 const STANDALONE_AFTER: Duration = Duration::from_millis(150);
-/// How long a gate that is back waits until the others are back, too.
+/// Time for which a gate that reaches the store again waits for the other gateways to do so.
 const REJOIN_AFTER: Duration = Duration::from_secs(1);
-/// The part that a gate takes alone if nobody has told how many share the rate: a tenth.
+/// Divisor of the rate for a gate alone that knows no number of gateways: it takes a tenth.
 const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
-/// The answer to a claim, with times on the gateway's clock.
+/// Answer to a claim, with instants on the gateway's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridAnswer {
-    /// Gateways that share the grid, with this one.
+    /// Number of gateways that share the grid, including this one.
     pub gateways: NonZeroU32,
     /// This gateway's part of the rate, above 0 and at most 1.
     pub part: f64,
-    /// The rate in force: that of the newest file.
+    /// Effective rate: that of the newest configuration.
     pub rate: Rate,
-    /// The first slot that nobody has.
+    /// First free slot.
     pub free: Moment,
-    /// When another claim would be granted more.
+    /// Instant from which another claim would be granted more slots.
     pub again: Moment,
-    /// Which part of each of its classes waits here, by the [class](super::ClassDemand)'s hash.
+    /// Part of each class that waits here, by the hash of the [class](super::ClassDemand).
     pub classes: Vec<(u32, f64)>,
-    /// What it tells of the keys that wait here.
+    /// News of the keys that wait here.
     pub keys: KeyNews,
-    /// The slots that were granted.
+    /// Granted slots.
     pub slots: Vec<Moment>,
 }
 
-/// How a gate that shares its rate gets slots.
+/// Source of the slots of a gate that shares its rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// From the shared grid.
+    /// The shared grid.
     Grid,
-    /// From a schedule of its own, at an equal part of the rate.
+    /// A schedule of its own, at an equal part of the rate: the rate divided by this number.
     Alone(NonZeroU32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// It takes slots of the grid.
+    /// The gate takes slots of the grid.
     Grid,
-    /// It cannot reach the store.
+    /// The store is unreachable. The gate has a schedule of its own.
     Out(NonZeroU32),
-    /// It reaches the store again, and waits until the others do.
+    /// The store is reachable again. The gate waits for the other gateways since this instant.
     Settling(NonZeroU32, Moment),
 }
 
-/// When a gate claims slots of the shared grid.
+/// Decides when a gate claims slots of the shared grid.
 ///
-/// One claim is under way at a time. A gate without waiters claims nothing, and tells once a
-/// second that it is there.
+/// At most one claim is in flight. A gate without waiters sends an empty claim once a second, to be
+/// counted.
 #[derive(Debug)]
 pub struct Claims {
     mode: Mode,
-    /// How many share the grid, as last told.
+    /// Number of gateways that share the grid, as last reported by the store.
     told: Option<NonZeroU32>,
-    /// The same, as the file says.
+    /// Number of gateways that share the grid, as configured.
     expected: Option<NonZeroU32>,
     part: f64,
     is_under_way: bool,
-    /// Since when the store has not answered.
+    /// Instant of the first claim that the store did not answer.
     silent: Option<Moment>,
-    /// When the last claim was sent.
+    /// Instant at which the last claim was sent.
     last: Moment,
-    /// When another one is granted more.
+    /// Instant from which another claim is granted more slots.
     again: Moment,
-    /// Whether something waited at the last claim, and how many slots it was for.
+    /// Whether requests waited at the last claim. `wanted` is the number of slots that it
+    /// requested.
     waited: bool,
     wanted: u64,
-    /// Whether it was granted all of them.
+    /// Whether all requested slots were granted.
     is_satisfied: bool,
 }
 
 impl Claims {
-    /// For a gate that has just begun to share its rate. `expected`: how many gateways share it,
-    /// until the store has told.
+    /// Creates the claims of a gate that begins to share its rate.
+    ///
+    /// `expected` is the configured number of gateways. It applies until the store reports the
+    /// number.
     pub fn new(expected: Option<NonZeroU32>) -> Self {
         Self {
             mode: Mode::Grid,
@@ -114,12 +121,12 @@ impl Claims {
         }
     }
 
-    /// Changes how many gateways share the rate, until the store has told.
+    /// Changes the configured number of gateways. It applies until the store reports the number.
     pub fn expect(&mut self, expected: Option<NonZeroU32>) {
         self.expected = expected;
     }
 
-    /// How the gate gets its slots now.
+    /// Returns the current source of slots.
     pub fn sharing(&self) -> Sharing {
         match self.mode {
             Mode::Grid => Sharing::Grid,
@@ -127,12 +134,12 @@ impl Claims {
         }
     }
 
-    /// How many gateways share the rate, as far as is known.
+    /// Returns the number of gateways that share the rate, if it is known.
     pub fn gateways(&self) -> Option<NonZeroU32> {
         self.told.or(self.expected)
     }
 
-    /// The gate's part of the rate now, above 0 and at most 1.
+    /// Returns the gate's current part of the rate, above 0 and at most 1.
     pub fn part(&self) -> f64 {
         match self.sharing() {
             Sharing::Grid => self.part,
@@ -140,7 +147,7 @@ impl Claims {
         }
     }
 
-    /// When the next claim is due; `None` while one is under way, or the store cannot be reached.
+    /// Returns when the next claim is due. `None`: one is in flight, or the store is unreachable.
     pub fn due<K: Hash + Eq + Clone, W>(&self, gate: &Gate<K, W>, now: Moment) -> Option<Moment> {
         if self.is_under_way {
             return None;
@@ -161,21 +168,19 @@ impl Claims {
             (Duration::ZERO, MIN_INTERVAL)
         };
         if self.is_satisfied {
-            // Who came since then; the first one does not wait for others.
+            // New waiters came since the last claim. The first one does not wait for further ones.
             return after(soon);
         }
         Some(self.again.clamp(self.last + least, self.last + WAITING))
     }
 
-    /// Notes that a claim is sent for so many slots.
-    ///
-    /// `waits`: whether it tells that something waits.
+    /// Records that a claim for `wanted` slots is sent. `waits`: it reports waiters.
     pub fn sent(&mut self, wanted: u64, waits: bool, now: Moment) {
         (self.is_under_way, self.last) = (true, now);
         (self.wanted, self.waited) = (wanted, waits);
     }
 
-    /// The store answered: the gate gets its slots, or joins the grid again.
+    /// Applies the store's answer: the gate gets its slots, or joins the grid again.
     pub fn answered<K: Hash + Eq + Clone, W>(
         &mut self,
         gate: &mut Gate<K, W>,
@@ -187,7 +192,8 @@ impl Claims {
         (self.part, self.again) = (answer.part, answer.again);
         match self.mode {
             Mode::Out(parts) => self.mode = Mode::Settling(parts, now),
-            // So that nobody takes the whole rate while others still send alone.
+            // Else one gateway would take the whole rate while others still have their own
+            // schedules.
             Mode::Settling(parts, since) => {
                 if answer.gateways >= parts || now.since(since) >= REJOIN_AFTER {
                     self.mode = Mode::Grid;
@@ -204,7 +210,7 @@ impl Claims {
         self.is_satisfied = answer.slots.len() as u64 >= self.wanted;
     }
 
-    /// The store did not answer a claim: the gate tries again, and then goes on alone.
+    /// Records that a claim failed: the gate tries again, and later stands alone.
     pub fn failed<K: Hash + Eq + Clone, W>(&mut self, gate: &mut Gate<K, W>, now: Moment) {
         self.is_under_way = false;
         let since = *self.silent.get_or_insert(self.last);
@@ -222,7 +228,7 @@ impl Claims {
         gate.stand_alone(parts, now);
     }
 
-    /// The store can be reached again, as a probe has found: the next claim is due at once.
+    /// Records that a probe reached the store again: the next claim is due at once.
     pub fn found(&mut self, now: Moment) {
         if let Mode::Out(parts) = self.mode {
             self.mode = Mode::Settling(parts, now);

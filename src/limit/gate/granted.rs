@@ -1,4 +1,4 @@
-//! Slots of a grid that several gates share: those that this gate was granted.
+//! The granted slots of a gate that shares a grid.
 
 #[cfg(test)]
 mod tests;
@@ -9,48 +9,49 @@ use std::time::Duration;
 use super::Moment;
 use super::telling::Telling;
 
-/// How late a granted slot may still be used.
+/// Time for which a granted slot may still be used after its instant.
 ///
-/// It is for answers that arrive late. A slot that nobody could use in time is lost.
+/// For answers of the store that arrive late. A slot that is not used by then is lost.
 pub(super) const LATE: Duration = Duration::from_millis(5);
-/// Most slots that are kept. More are never granted ahead: the fastest rate has 50,000 in 50 ms.
+/// Upper bound of the kept slots. No rate needs more: the fastest has 50,000 slots in 50 ms.
 const MAX_SLOTS: usize = 65_536;
 
-/// The slots that a gate holds, and what it owes.
+/// Slots that a gate holds, and the costs that it owes.
 #[derive(Debug, Default)]
 pub(super) struct Granted {
-    /// In order of time. Empty while anything is owed.
+    /// Slots in order of time. Empty while the gate owes costs.
     slots: VecDeque<Moment>,
-    /// What has left beyond the slots that it has used.
+    /// Costs of departures for which no slot was used yet.
     debt: u64,
-    /// Slots before this are of no use.
+    /// Instant before which slots are unusable.
     from: Moment,
-    /// The slot in which something left last. It may be to come.
+    /// Slot of the last departure. It may be in the future.
     last: Moment,
-    /// The last slot that was used.
+    /// Last slot that was used.
     paid: Moment,
-    /// The first free slot of the grid, as last told.
+    /// First free slot of the grid, as last reported.
     free: Moment,
-    /// The time between two slots of this gate, as its part was last told.
+    /// Time between two slots of this gate, by its last reported part of the rate.
     interval: Duration,
     counts: SlotCounts,
-    /// What the store knows of the keys that wait; `None` while it is not told of them.
+    /// Keys that the store knows. `None`: they are not reported.
     pub(super) telling: Option<Telling>,
 }
 
-/// What became of the slots that a gate was granted.
+/// Counts of granted slots by their use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotCounts {
-    /// Slots in which something left, or that paid for what had left.
+    /// Number of slots that a departure used, or that paid for an earlier departure.
     pub used: u64,
-    /// Slots whose time passed while nobody could use them.
+    /// Number of slots that expired unused.
     pub lapsed: u64,
 }
 
 impl Granted {
-    /// With the counts of an earlier time. Slots before `from` are of no use.
+    /// Creates a gate's grants, with the counts of an earlier time. Slots before `from` are
+    /// unusable.
     ///
-    /// `interval`: the time between two of its slots, until its part is told.
+    /// `interval` is the time between two of its slots, until its part of the rate is reported.
     pub(super) fn new(counts: SlotCounts, from: Moment, interval: Duration) -> Self {
         Self {
             counts,
@@ -65,29 +66,30 @@ impl Granted {
         self.counts
     }
 
-    /// Slots before this are of no use.
+    /// Returns the instant before which slots are unusable.
     pub(super) fn from(&self) -> Moment {
         self.from
     }
 
-    /// Whether it has a slot by `now` for whatever comes, by its part of the rate.
+    /// Returns whether a request that comes now has a slot by `now`, by the gate's part of the
+    /// rate.
     pub(super) fn is_idle(&self, now: Moment) -> bool {
         let has_slot = || self.first(now).is_some_and(|slot| slot <= now);
         self.debt == 0 && (self.paid + self.interval <= now || has_slot())
     }
 
-    /// How many slots of its part are in such a span.
+    /// Returns the number of this gate's slots in a span.
     pub(super) fn slots_in(&self, span: Duration) -> u64 {
         let slots = span.as_nanos() / self.interval.as_nanos().max(1);
         u64::try_from(slots).unwrap_or(u64::MAX)
     }
 
-    /// The slots that it holds.
+    /// Returns the number of slots that it holds.
     pub(super) fn all(&self) -> u64 {
         self.slots.len() as u64
     }
 
-    /// The slots that it holds and that what is ready at `ready` could use.
+    /// Returns the number of slots that it holds and that a request ready at `ready` could use.
     pub(super) fn count(&self, ready: Moment) -> u64 {
         let passed = self.slots.iter().take_while(|slot| **slot + LATE < ready);
         (self.slots.len() - passed.count()) as u64
@@ -97,11 +99,11 @@ impl Granted {
         self.debt
     }
 
-    /// Adds slots that were granted, and what was told with them.
+    /// Adds granted slots, with the first free slot and the interval of the same answer.
     pub fn add(&mut self, slots: &[Moment], free: Moment, interval: Duration, now: Moment) {
         (self.free, self.interval) = (free, interval);
         let room = MAX_SLOTS.saturating_sub(self.slots.len());
-        // What has its turn and waits for its slot must not be overtaken.
+        // A request with an assigned slot must not be overtaken.
         let last = Some(self.last).filter(|last| *last > now);
         let from = self.from.max(last.unwrap_or_default());
         let in_time = slots
@@ -116,14 +118,14 @@ impl Granted {
         self.pay();
     }
 
-    /// When a request leaves that is ready at `ready`; `None` without a slot for it.
+    /// Returns when a request that is ready at `ready` leaves. `None`: there is no slot for it.
     pub(super) fn first(&self, ready: Moment) -> Option<Moment> {
         let mut slots = self.slots.iter();
         let slot = slots.find(|slot| **slot + LATE >= ready)?;
         Some(ready.max(*slot))
     }
 
-    /// Drops the slots that came too early for a request that is ready at `ready`.
+    /// Drops the slots that are too early for a request that is ready at `ready`.
     pub(super) fn lapse(&mut self, ready: Moment) {
         while self.slots.front().is_some_and(|slot| *slot + LATE < ready) {
             self.slots.pop_front();
@@ -131,9 +133,9 @@ impl Granted {
         }
     }
 
-    /// A request of this cost leaves, which was ready at `ready`. Returns when it was due.
+    /// Records that a request leaves, which was ready at `ready`. Returns when it was due.
     ///
-    /// Slots that came too early must have [lapsed](Self::lapse) before.
+    /// Slots that are too early must have [expired](Self::lapse) before.
     pub(super) fn depart(&mut self, ready: Moment, cost: u64) -> Moment {
         let due = self.slots.front().map_or(ready, |slot| ready.max(*slot));
         self.last = due;
@@ -142,13 +144,13 @@ impl Granted {
         due
     }
 
-    /// Charges more for what has left.
+    /// Adds a charge for requests that have left.
     pub(super) fn bill(&mut self, extra: u64) {
         self.debt += extra;
         self.pay();
     }
 
-    /// Charges less for what has left. Slots that are used up stay so.
+    /// Removes a charge for requests that have left. Used slots stay used.
     pub(super) fn credit(&mut self, less: u64) {
         self.debt = self.debt.saturating_sub(less);
     }
@@ -163,9 +165,9 @@ impl Granted {
         }
     }
 
-    /// When one leaves that is ready at `ready` and has so many costs ahead.
+    /// Predicts when a request leaves that is ready at `ready` and has `ahead` costs before it.
     ///
-    /// Behind the slots that are held, more come at the pace of this gate's part.
+    /// After the held slots, more are expected at this gate's part of the rate.
     pub(super) fn predict(&self, ready: Moment, ahead: u64) -> Moment {
         let usable = self.slots.iter().filter(|slot| **slot + LATE >= ready);
         let ahead = ahead.saturating_add(self.debt);

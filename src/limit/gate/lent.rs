@@ -1,4 +1,4 @@
-//! Places at the origin that are lent to this gateway, and how they go together with slots.
+//! Permits that a pool lends to this gateway, and their use together with slots.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -7,23 +7,24 @@ use super::granted::LATE;
 use super::{Gate, Moment};
 use crate::{LentPlaces, PlaceNeeds};
 
-/// How far apart the slots of a gate are, if all gateways have as many, that gets a slot first,
-/// and a place for it then.
+/// Interval of slots from which a gate gets a slot first and then a permit for it.
 ///
-/// Below, a place and the way to the next gateway take longer than a slot: who has a place then
-/// claims slots for it, as long as it has it.
+/// The interval is that of a gate if all gateways have equal parts. With a shorter interval, a
+/// permit and its way to the next gateway take longer than a slot: a gate with a permit claims
+/// slots for it while it has it.
 const SLOT_FIRST: Duration = Duration::from_millis(10);
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// Sets which places of a pool it has; `None`: it shares none.
+    /// Sets the permits that it has from a pool. `None`: it has no pool.
     pub fn set_lent(&mut self, lent: Option<LentPlaces>, now: Moment) {
         let was_full = !self.has_place();
         self.lent = lent;
         self.note_free_place(was_full, now);
     }
 
-    /// What it has to do with places of a pool. `ahead`: how long before it is used a place has to
-    /// be asked for.
+    /// Returns the gate's needs of permits of a pool.
+    ///
+    /// `ahead` is the time before its use at which a permit must be requested.
     pub fn place_needs(&self, now: Moment, ahead: Duration) -> PlaceNeeds {
         let most = self.most_places().unwrap_or(usize::MAX);
         let in_use = self.in_flight;
@@ -38,13 +39,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             let near = slot.filter(|slot| *slot <= now + ahead);
             looks = match near {
                 None => slot.map(|slot| slot.before(ahead)),
-                // Then it was too late.
+                // After this instant the permit comes too late for the slot.
                 Some(near) => Some(near + LATE),
             };
             slot = near;
             usize::from(near.is_some())
         } else if depth > 0 && self.lent.is_some_and(|lent| in_use >= lent.places) {
-            // At a pace, only a part of those who wait can use a place soon.
+            // With a rate, only a part of the waiters can use a permit soon.
             depth.min((in_use / 2).max(1))
         } else {
             0
@@ -68,7 +69,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// How many places it can use within this span for slots of the grid that it shares.
+    /// Returns the number of permits that it can use within `span`, for slots of the shared grid.
     pub(super) fn places_within(&self, span: Duration, now: Moment) -> u64 {
         let lent = self.lent.map(|lent| lent.places);
         let most = [self.limits.max_in_flight, lent];
@@ -84,7 +85,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return places;
         };
         match lent.until {
-            // A slot after its turn on the place is of no use.
+            // A slot after the end of the permit is unusable.
             Some(until) => {
                 let turn = until.since(now);
                 let in_turn = granted.slots_in(turn).max(u64::from(!turn.is_zero()));
@@ -95,17 +96,17 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// Whether requests wait and need no place yet, as none of its slots is near.
+    /// Returns whether requests wait and need no permit yet, because no slot is near.
     pub fn is_between_slots(&self, now: Moment) -> bool {
         self.takes_slot_first() && self.first_slot(now).is_none_or(|slot| slot > now)
     }
 
-    /// Whether it gets a slot first, and borrows its only place for it then.
+    /// Returns whether it gets a slot first, and then borrows its only permit for it.
     fn takes_slot_first(&self) -> bool {
         self.is_slot_first() && self.lent.is_some_and(|lent| lent.places <= 1)
     }
 
-    /// Whether places go round, and slots are so far apart that places can be borrowed for them.
+    /// Returns whether permits rotate, with slots far enough apart to borrow a permit for each.
     fn is_slot_first(&self) -> bool {
         let rate = self.limits.rate.filter(|_| self.shares_grid());
         let among = self.lent.and_then(|lent| lent.among);
@@ -140,7 +141,7 @@ mod tests {
         }
     }
 
-    /// A gate of a shared rate where three wait, and nothing is lent.
+    /// Creates a gate with a shared rate, three waiters and no permits.
     fn waiting(rate: &str, go_round: bool) -> Gate<u8, u32> {
         let mut gate = Gate::new(GateLimits {
             rate: rate.parse().ok(),
@@ -155,7 +156,7 @@ mod tests {
         gate
     }
 
-    /// How many places it could use, whether only for slots, and when that changes.
+    /// Returns the number of permits it could use, whether slots come first, and the next change.
     fn needs(gate: &Gate<u8, u32>, now: u64) -> (usize, bool, Option<Moment>) {
         let needs = gate.place_needs(at(now), AHEAD);
         (needs.waiting, needs.is_slot_first, needs.looks)
@@ -170,12 +171,12 @@ mod tests {
         assert_eq!(gate.wanted_slots(at(0)), 0);
         assert_eq!(needs(&gate, 33), (0, true, Some(at(34))));
         assert_eq!(needs(&gate, 34), (1, true, Some(at(45))));
-        // A place that is there is for the slot, too: it is kept until then.
+        // A permit that it already has is kept for the slot.
         gate.set_lent(Some(lent(1, None, true)), at(35));
         assert_eq!(needs(&gate, 35), (1, true, Some(at(45))));
         assert!(gate.take(at(39)).is_none());
         assert!(gate.take(at(40)).is_some());
-        // The only place is taken: it claims no slot for another one.
+        // The only permit is taken, so the gate claims no further slot.
         assert_eq!(gate.wanted_slots(at(40)), 0);
         assert_eq!(needs(&gate, 40), (0, true, None));
     }
@@ -207,7 +208,7 @@ mod tests {
         let mut gate = waiting("1000r/s", true);
         assert_eq!(gate.wanted_slots(at(0)), 0);
         assert_eq!(needs(&gate, 0), (1, false, None));
-        // Its part is a half: a slot each 2 ms. Two are left of the turn.
+        // Its part is a half: a slot each 2 ms. Two slots are left until the permit ends.
         gate.grant(&[], at(1), 0.5, at(0));
         gate.set_lent(Some(lent(1, Some(at(5)), true)), at(0));
         let free_again = |gate: &mut Gate<u8, u32>, now| {

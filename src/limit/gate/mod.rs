@@ -1,13 +1,17 @@
-//! What stands in front of an origin: when a request may leave, and whose turn it is.
+//! The gate of an origin: decides when a request may leave for the origin, and in which order.
 //!
-//! A request leaves when its slot in time has come and a place is free. It is due at the latest of
-//! three moments: the next slot, the moment at which it became ready, and the moment at which a
-//! place came free. The next slot is then one interval later for each whole cost. Time in which
-//! nobody was ready, or no place was free, is lost: no burst makes it up. A pause is a time in
-//! which no place is free. An [outage](Gate::begin_outage) is a pause of unknown end.
+//! A request leaves when its slot has come and a permit is free. A request is due at the latest of
+//! three instants: the next slot, the instant at which it became ready, and the instant at which a
+//! permit became free. The slot after it is one interval later for each unit of cost.
 //!
-//! Gates of several gateways can [share](Gate::share_grid) one grid of slots: then the slots are
-//! those that this gate was granted.
+//! Time in which no request was ready, or no permit was free, is lost: no burst makes up for it. In
+//! a pause no permit is free. An [outage](Gate::begin_outage) is a pause of unknown end.
+//!
+//! The gates of several gateways can [share](Gate::share_grid) one grid of slots. Requests then
+//! leave in the slots that this gate was granted.
+//!
+//! Own schedule: `slots`. Shared grid: `shared`, `granted`, `claims`. Permits of a pool: `lent`.
+//! Limits of waiting: `room`, `wait_timeout`.
 
 #[cfg(test)]
 mod charged;
@@ -46,16 +50,16 @@ pub use telling::{KeyNews, KeyReport};
 use turnover::Turnover;
 pub use wait_timeout::{GivesUp, WaitLimits, WaitTimeout};
 
-/// What a gate lets through and how many may wait.
+/// Limits of a gate: its rate, its permits, and its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateLimits {
-    /// The pace of all departures together; `None`: no pace.
+    /// Rate of all departures together. `None`: no limit.
     pub rate: Option<Rate>,
-    /// Requests at the origin at once; `None`: no limit.
+    /// Upper bound of the requests at the origin. `None`: no limit.
     pub max_in_flight: Option<usize>,
-    /// Requests of one key that may wait; `None`: only `max_queue` counts.
+    /// Upper bound of the waiters of one key. `None`: only `max_queue` applies.
     pub queue: Option<usize>,
-    /// Requests of all keys that may wait.
+    /// Upper bound of the waiters of all keys.
     pub max_queue: usize,
 }
 
@@ -69,41 +73,42 @@ impl GateLimits {
     };
 }
 
-/// The schedule of an origin and the requests that wait for it.
+/// Schedule of an origin, with the requests that wait for it.
 ///
-/// All times that it is told must not go back.
+/// All instants passed to it must not decrease.
 #[derive(Debug)]
 pub struct Gate<K, W> {
     limits: GateLimits,
-    /// The pace of this gate's own schedule: the rate, or an equal part of it.
+    /// Rate of this gate's own schedule: the configured rate, or an equal part of it.
     rate: Option<Rate>,
-    /// How many gates share the rate while this one stands alone.
+    /// Number of gates that share the rate while this one has its own schedule.
     parts: NonZeroU32,
-    /// The slots that it was granted; `None`: it has a schedule of its own.
+    /// Slots that it was granted. `None`: the gate has a schedule of its own.
     granted: Option<Box<Granted>>,
-    /// What became of slots that it was granted before.
+    /// Counts of the slots that it was granted before it left the grid.
     slot_counts: SlotCounts,
     waiting: ClassQueue<K, Ready<W>>,
-    /// What a key hashes to, for other gateways.
+    /// Hash of a key, as a name of the key for other gateways.
     key_name: Option<fn(&K) -> u64>,
     in_flight: usize,
-    /// Requests that the servers of the origin take at once now; `None`: no limit.
+    /// Number of requests that the servers of the origin accept now. `None`: no limit.
     room: Option<usize>,
-    /// What it has borrowed from a pool; `None`: it borrows nothing.
+    /// Permits borrowed from a pool. `None`: the gate has no pool.
     lent: Option<LentPlaces>,
-    /// The last departure with a pace.
+    /// Last departure with a rate.
     last: Option<Paced>,
-    /// The number of the last departure, and what `last` was before it; `None` if something else
-    /// has changed `last` since.
+    /// Number of the last departure, and the value of `last` before it.
+    ///
+    /// `None`: something else has changed `last` since.
     before: Option<(u64, Option<Paced>)>,
-    /// How many requests have left, each counted once.
+    /// Number of departures. A request that leaves again is not counted again.
     departures: u64,
     outage: Outage<K, Ready<W>>,
-    /// Slots of the process before.
+    /// Slots that the previous process reserved.
     reserved: Reserved,
-    /// When it last opened: a place came free after all were taken, or a pause ended or will end.
+    /// Instant of the last opening: a permit became free after all were taken, or a pause ends.
     opens: Moment,
-    /// How often places come free while requests wait for one.
+    /// How often permits become free while requests wait.
     turnover: Turnover,
 }
 
@@ -113,43 +118,43 @@ struct Ready<W> {
     waiter: W,
 }
 
-/// What becomes of a request at the gate.
+/// Result of a request's [join](Gate::join).
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It leaves now, and has a place at the origin.
+    /// The request leaves now, and has a permit.
     Passed,
-    /// It waits here.
+    /// The request waits here.
     Waiting(GatePosition),
-    /// It may not wait.
+    /// The request may not wait.
     Rejected(Full),
 }
 
-/// The position of a request that waits at a gate.
+/// Position of a waiter at a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatePosition {
     /// In the queue.
     InQueue(ClassPosition),
-    /// Ahead of the queue, by the number of its departure: sending failed, so it is queued again.
+    /// Ahead of the queue, by its number of departure: sending failed, so it waits again.
     AtHead(u64),
 }
 
-/// A request that leaves the gate. It has a place at the origin.
+/// A request that leaves the gate, with a permit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Release<K, W> {
-    /// When it is due: its slot, or later if it was not ready or no place was free.
+    /// Instant at which it is due: its slot, or later if it was not ready or no permit was free.
     pub due: Moment,
-    /// Its key.
+    /// Key of the request.
     pub key: K,
-    /// What it costs.
+    /// Cost of the request.
     pub cost: u32,
-    /// The number of its departure: if it has to leave again, that of the first one.
+    /// Number of its departure. A request that leaves again keeps its first number.
     pub number: u64,
-    /// The waiter itself.
+    /// The waiter.
     pub waiter: W,
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// A gate at which nothing waits.
+    /// Creates a gate without waiters.
     pub fn new(limits: GateLimits) -> Self {
         Self {
             limits,
@@ -172,19 +177,19 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// What it lets through.
+    /// Returns the limits.
     pub fn limits(&self) -> &GateLimits {
         &self.limits
     }
 
-    /// Changes what it lets through. All waiters stay and get new times.
+    /// Changes the limits. All waiters stay and get new slots.
     ///
-    /// The next slot is one new interval behind the last departure, or now if that is later. All
+    /// The next slot is one new interval after the last departure, or now if that is later. All
     /// requests that are due by `now` must have been [taken](Self::take) before.
     pub fn set_limits(&mut self, limits: GateLimits, now: Moment) {
         self.set_rate(limits.rate);
         self.limits = limits;
-        // Under the new limits more might have left before, but they did not.
+        // New limits do not apply to the past: no request leaves before `now` by them.
         self.opens = self.opens.max(now);
     }
 
@@ -198,38 +203,38 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.rate = rate;
     }
 
-    /// Shares the gate between these classes from now on: see [`ClassQueue::set_classes`].
+    /// Divides the gate between these classes from now on: see [`ClassQueue::set_classes`].
     pub fn set_classes(&mut self, classes: &[Class]) {
         self.stop_telling();
         self.waiting.set_classes(classes);
     }
 
-    /// The classes of the file, each with its number of waiters.
+    /// Returns the configured classes, each with its number of waiters.
     pub fn classes(&self) -> impl Iterator<Item = (&Class, usize)> {
         self.waiting.classes()
     }
 
-    /// Number of requests that wait.
+    /// Returns the number of waiters.
     pub fn depth(&self) -> usize {
         self.waiting.len() + self.outage.len()
     }
 
-    /// How many requests have left, each counted once: the number of the last new departure.
+    /// Returns the number of departures: the number of the last new departure.
     pub fn departures(&self) -> u64 {
         self.departures
     }
 
-    /// When it last opened, or will: a place came free after all were taken, or a pause ends.
+    /// Returns when the gate last opened, or will: a permit became free, or a pause ends.
     pub fn opens(&self) -> Moment {
         self.opens
     }
 
-    /// Number of requests at the origin.
+    /// Returns the number of requests at the origin.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// A part of the keys that have waiters in the queue: see [`ClassQueue::depths`].
+    /// Visits a part of the keys that have waiters: see [`ClassQueue::depths`].
     pub fn depths(
         &self,
         from: (usize, usize),
@@ -239,9 +244,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.waiting.depths(from, most, see)
     }
 
-    /// Lets a request pass if it need not wait. This needs no key, and charges none.
+    /// Lets a request pass if it need not wait. Needs no key, and charges none.
     ///
-    /// It is for a gate that is one queue for all. All requests that are due by `now` must have been [taken](Self::take) before.
+    /// For a gate with one queue for all keys. All requests that are due by `now` must have been
+    /// [taken](Self::take) before.
     pub fn pass(&mut self, cost: Cost, now: Moment) -> bool {
         let passes = self.is_free(now);
         if passes {
@@ -266,12 +272,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         passes
     }
 
-    /// A request comes: it leaves at once, waits, or may not wait.
+    /// Joins the gate: the request leaves at once, waits, or is rejected.
     ///
-    /// Its key is charged when it leaves, at once or later.
-    ///
-    /// All requests that are due by `now` must have been [taken](Self::take) before. `waiter` is
-    /// called if it waits.
+    /// Its key is charged when the request leaves. All requests that are due by `now` must have
+    /// been [taken](Self::take) before. `waiter` is called if the request waits.
     pub fn join(
         &mut self,
         share: &Share<K>,
@@ -282,8 +286,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.join_since(share, cost, now, now, waiter)
     }
 
-    /// The same for a request that has waited elsewhere `since` a moment: in the line of its key it
-    /// stands where it would if it had joined then.
+    /// Joins the gate, for a request that has waited elsewhere since the instant `since`.
+    ///
+    /// In the queue of its key it gets the position that it would have if it had joined then.
     pub fn join_since(
         &mut self,
         share: &Share<K>,
@@ -312,7 +317,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         Admission::Waiting(GatePosition::InQueue(position))
     }
 
-    /// Takes the next request that is due by `until`.
+    /// Removes and returns the next request that is due by `until`.
     pub fn take(&mut self, until: Moment) -> Option<Release<K, W>> {
         if self.due()? > until {
             return None;
@@ -331,7 +336,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         })
     }
 
-    /// Takes the waiter that leaves next: those that could not be sent go before the queue.
+    /// Removes the next waiter. Requests whose sending failed go before the queue.
     fn next(&mut self) -> Option<(u64, Next<K, Ready<W>>)> {
         let unsent = self.outage.take();
         if unsent.is_some() {
@@ -342,14 +347,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         Some((self.departures, next))
     }
 
-    /// When the next request is due; `None` if nothing waits or no place is free.
+    /// Returns when the next request is due. `None`: no request waits, or no permit is free.
     pub fn due(&self) -> Option<Moment> {
         let is_ready = self.depth() > 0 && self.has_permit() && !self.is_out();
         let opens = || self.opens.max(self.outage.opens(self.in_flight));
         is_ready.then(|| self.departs(opens())).flatten()
     }
 
-    /// A request that waits leaves. Those behind it move up.
+    /// Removes a waiter. The positions behind it move up.
     pub fn leave(&mut self, position: &GatePosition) -> Option<W> {
         let left = match position {
             GatePosition::InQueue(position) => self.waiting.leave(position),
@@ -359,7 +364,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         left.map(|ready| ready.waiter)
     }
 
-    /// Lets nothing leave before `until`. A pause only ever gets longer.
+    /// Lets no request leave before `until`. A pause that ends later stays.
     pub fn pause(&mut self, until: Moment) {
         self.opens = self.opens.max(until);
     }
@@ -369,7 +374,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.opens = self.opens.min(now);
     }
 
-    /// A request that left the gate gives its place at the origin back.
+    /// Returns the permit of a request that left the gate.
     pub fn give_back(&mut self, now: Moment) {
         self.turnover.place_came_free(self.depth() > 0, now);
         let was_full = !self.has_place();
@@ -385,15 +390,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         waiting.map(|ready| ready.waiter).collect()
     }
 
-    /// Whether a request would leave at once.
+    /// Returns whether a request would leave at once.
     pub fn is_free(&self, now: Moment) -> bool {
         let is_open = self.waiting.is_empty() && self.has_place() && self.opens <= now;
         let departs = || self.departs(now).is_some_and(|at| at <= now);
         is_open && self.outage.is_over() && departs()
     }
 
-    /// Whether nothing is charged against anybody: the slot behind the last departure has come,
-    /// and nobody waited for it.
+    /// Returns whether no charge is left: the slot after the last departure has come without a
+    /// waiter.
     fn is_idle(&self, now: Moment) -> bool {
         let is_empty = self.depth() == 0 && self.has_place();
         is_empty
@@ -403,12 +408,12 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             }
     }
 
-    /// Whether a place at the origin is free.
+    /// Returns whether a permit is free.
     pub fn has_place(&self) -> bool {
         self.has_permit() && self.outage.has_permit(self.in_flight)
     }
 
-    /// The same, whether the origin is just back or not.
+    /// Returns whether a permit is free, without the limit for an origin that has just recovered.
     fn has_permit(&self) -> bool {
         let fits = |most: Option<usize>| most.is_none_or(|most| self.in_flight < most);
         let is_lent = fits(self.lent.map(|lent| lent.places));

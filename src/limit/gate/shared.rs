@@ -1,4 +1,6 @@
 //! A gate that shares one grid of slots with the gates of other gateways.
+//!
+//! [`claims`](super::claims) requests the slots, [`granted`](super::granted) keeps them.
 
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -7,37 +9,37 @@ use std::time::Duration;
 use super::granted::{Granted, SlotCounts};
 use super::{Gate, KeyReport, Moment, Rate, ticks};
 
-/// How far ahead slots are granted.
+/// Time by which slots are granted ahead.
 const SPAN: Duration = Duration::from_millis(50);
-/// Most classes that are told.
+/// Upper bound of the reported classes.
 const MAX_CLASSES: usize = 16;
 
-/// What waits at a gate, as the others need to know it.
+/// Demand of a gate, as reported to the store and the other gateways.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Slots that it could use now, beyond those that it holds.
+    /// Number of slots that it could use now, beyond the slots that it holds.
     pub slots: u64,
-    /// What waits there, by class; empty if nothing does.
+    /// Waiters by class. Empty: no request waits.
     pub classes: Vec<ClassDemand>,
-    /// Which keys wait there.
+    /// Keys that have waiters.
     pub keys: KeyReport,
 }
 
-/// What waits at a gate in one class.
+/// Demand of one class at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassDemand {
-    /// What its name hashes to.
+    /// Hash of the class's name.
     pub class: u32,
-    /// Its weight against other classes.
+    /// Weight of the class against other classes.
     pub weight: u32,
-    /// The weights of the keys that wait together; without fair keys, the number of requests.
+    /// Sum of the weights of the waiting keys. Without fair keys: the number of waiters.
     pub keys: u64,
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// From now on requests leave in the slots that it is [granted](Self::grant).
+    /// Joins the grid: from now on requests leave in the slots that it is [granted](Self::grant).
     ///
-    /// Slots that are sooner than one interval behind the last departure are lost.
+    /// Slots before one interval after the last departure are lost.
     pub fn share_grid(&mut self) {
         if self.granted.is_none() {
             let (_, from) = self.slot(Moment::default());
@@ -48,13 +50,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// From now on requests leave at an equal part of the rate, where so many gates share it.
+    /// Leaves the grid: from now on requests leave at an equal part of the rate, divided by
+    /// `parts`.
     ///
-    /// The first leaves one interval behind the last departure, or now if that is later. Slots that
-    /// it was granted are lost.
+    /// The first request leaves one interval after the last departure, or now if that is later.
+    /// Granted slots are lost.
     pub fn stand_alone(&mut self, parts: NonZeroU32, now: Moment) {
         self.stop_telling();
-        // Before, no slot had come.
+        // No request may leave before now: no slot had come.
         self.opens = self.opens.max(now);
         if let Some(granted) = self.granted.take() {
             let counts = granted.counts();
@@ -75,15 +78,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.set_rate(self.limits.rate);
     }
 
-    /// Whether it takes its slots from a shared grid.
+    /// Returns whether it takes its slots from a shared grid.
     pub fn shares_grid(&self) -> bool {
         self.granted.is_some()
     }
 
-    /// Adds slots of the shared grid.
+    /// Adds granted slots of the shared grid.
     ///
-    /// `free`: the first slot that nobody has. `part`: this gate's part of the rate, above 0 and at
-    /// most 1; predictions count with it.
+    /// `free` is the first free slot. `part` is this gate's part of the rate, above 0 and at most
+    /// 1, for predictions.
     pub fn grant(&mut self, slots: &[Moment], free: Moment, part: f64, now: Moment) {
         let interval = self.limits.rate.map_or(Duration::ZERO, |rate| {
             let whole = rate.interval().as_secs_f64();
@@ -94,14 +97,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// What became of the slots that it was granted.
+    /// Returns the counts of the slots that it was granted.
     pub fn slot_counts(&self) -> SlotCounts {
         self.granted
             .as_ref()
             .map_or(self.slot_counts, |granted| granted.counts())
     }
 
-    /// The slots that it holds and could use from `now` on.
+    /// Returns the number of slots that it holds and could use from `now` on.
     pub fn granted_slots(&self, now: Moment) -> u64 {
         let ready = self.opens.max(now);
         self.granted
@@ -116,7 +119,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.waiting.set_parts(parts);
     }
 
-    /// How many slots of the grid it could use, beyond those that it holds.
+    /// Returns the number of slots that it could use, beyond the slots that it holds.
     pub fn wanted_slots(&self, now: Moment) -> u64 {
         let Some(granted) = &self.granted else {
             return 0;
@@ -125,7 +128,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         usable.saturating_sub(self.granted_slots(now))
     }
 
-    /// What waits here, for the gates that share the grid. It is told in a claim.
+    /// Returns the demand, for a claim.
     pub fn demand(&mut self, now: Moment) -> Demand {
         let keys = self.key_report();
         let slots = self.wanted_slots(now);
@@ -144,7 +147,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         });
         let mut classes: Vec<ClassDemand> = waiting.collect();
         if classes.is_empty() {
-            // What could not be sent, or what is owed.
+            // Only requests whose sending failed, or owed costs.
             classes.push(ClassDemand {
                 class: 0,
                 weight: 1,
@@ -158,7 +161,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// What could leave within a span: what waits, as far as places come free.
+    /// Returns the costs that could leave within a span: the waiters', as far as permits become
+    /// free.
     fn usable_costs(&self, now: Moment) -> u64 {
         let begins = self.granted.as_ref().map_or(now, |granted| granted.from());
         if self.is_out() || self.opens.max(begins) > now {

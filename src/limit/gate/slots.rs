@@ -1,19 +1,19 @@
-//! When a request leaves a gate: its slot in time.
+//! Slots of a gate's own schedule: when a request leaves.
 
 use std::hash::Hash;
 
 use super::{Gate, Moment, Rate};
 
-/// A moment at a rate: nanoseconds times [`Rate::ticks_per_nano`]. Never rounded.
+/// An instant at a rate: nanoseconds times [`Rate::ticks_per_nano`]. Never rounded.
 pub(super) type Ticks = i128;
 
-/// A departure with a pace: when it was due, and what it and later bills cost.
+/// A departure with a rate: its instant, and its cost with later bills.
 pub(super) type Paced = (Ticks, u64);
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// Charges what a request that has left turned out to cost beyond what it was charged.
+    /// Adds a charge for a request that has left and cost more than it was charged.
     ///
-    /// It delays those who leave later, from `now` on.
+    /// The extra charge delays later departures, from `now` on.
     pub fn bill(&mut self, extra: u32, now: Moment) {
         let Some(rate) = self.rate else {
             return;
@@ -29,9 +29,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.last = Some((due, cost + u64::from(extra)));
     }
 
-    /// Gives back what a request that has left turned out to cost less than it was charged.
+    /// Removes a charge for a request that has left and cost less than it was charged.
     ///
-    /// Those who leave later move up, but not before `now`: time that has passed is lost.
+    /// Later departures move up, but not before `now`: time that has passed is lost.
     pub fn credit(&mut self, less: u32, now: Moment) {
         if let Some(granted) = &mut self.granted {
             return granted.credit(less.into());
@@ -43,14 +43,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.opens = self.opens.max(now);
     }
 
-    /// Drops granted slots that were too early for what is ready at `ready`.
+    /// Drops granted slots that are too early for a request that is ready at `ready`.
     pub(super) fn lapse(&mut self, ready: Moment) {
         if let Some(granted) = &mut self.granted {
             granted.lapse(ready);
         }
     }
 
-    /// When a request leaves that is ready at `ready`; `None` while it has no slot.
+    /// Returns when a request that is ready at `ready` leaves. `None`: it has no slot.
     pub(super) fn departs(&self, ready: Moment) -> Option<Moment> {
         match &self.granted {
             None => Some(self.slot(ready).1),
@@ -58,7 +58,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// The next slot of its own schedule for a request that is ready at `ready`.
+    /// Returns the next slot of its own schedule for a request that is ready at `ready`.
     pub(super) fn slot(&self, ready: Moment) -> (Ticks, Moment) {
         let Some(rate) = self.rate else {
             return (0, ready);
@@ -69,13 +69,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         (due, moment(rate, due))
     }
 
-    /// The slot after the last departure.
+    /// Returns the slot after the last departure.
     pub(super) fn next_slot(&self, rate: Rate) -> Option<Ticks> {
         let (due, cost) = self.last?;
         Some(self.reserved.after(rate, due, cost))
     }
 
-    /// The request of this number leaves, which was ready at `ready`. Returns when it was due.
+    /// Records that request `number` leaves, which was ready at `ready`. Returns when it was due.
     pub(super) fn depart(&mut self, number: u64, ready: Moment, cost: u64) -> Moment {
         self.in_flight += 1;
         if let Some(due) = self.depart_granted(ready, cost) {
@@ -93,7 +93,7 @@ pub(super) fn ticks(rate: Rate, moment: Moment) -> Ticks {
     Ticks::from(moment.as_nanos()) * rate.ticks_per_nano()
 }
 
-/// The first nanosecond at which so many ticks have passed.
+/// Returns the first nanosecond at which `ticks` have passed.
 pub(super) fn moment(rate: Rate, ticks: Ticks) -> Moment {
     let per_nano = rate.ticks_per_nano();
     let nanos = (ticks + per_nano - 1).div_euclid(per_nano);
