@@ -1,4 +1,4 @@
-//! An outage of the origin: nothing leaves until it can be reached again.
+//! An outage of the origin: no request leaves until the origin is reachable again.
 
 #[cfg(test)]
 mod properties;
@@ -11,39 +11,40 @@ use std::time::Duration;
 
 use super::{Full, Gate, GatePosition, Moment, Next, Ready, Share};
 
-/// Time after which an origin without a pace that is just back gets one more request, whatever it answers.
+/// Interval of additional permits for an origin without a rate that has just recovered.
 ///
-/// Requests that wait for their clients, and tunnels, are not answered for long.
+/// Without them, tunnels and requests that wait for their clients would block it: they are not
+/// answered for long.
 const RAMP_STEP: Duration = Duration::from_millis(100);
 
-/// Whether the origin can be reached, and the requests that had left when it could not.
+/// State of an outage, with the requests that had left and could not be sent.
 #[derive(Debug)]
 pub(super) struct Outage<K, W> {
     is_out: bool,
-    /// Requests that had left and could not be sent, by the number of their departure.
+    /// Requests that had left and could not be sent, by their number of departure.
     ///
     /// They leave again in this order, before the queue.
     unsent: BTreeMap<u64, Next<K, W>>,
     /// Number of unsent requests by key.
     by_key: HashMap<K, usize>,
-    /// What the unsent requests cost together.
+    /// Total cost of the unsent requests.
     costs: u64,
-    /// What an origin without a pace that is just back gets; `None`: no limit.
+    /// Limit of an origin without a rate that has just recovered. `None`: no limit.
     ///
-    /// There is a limit only while requests wait.
+    /// Set only while requests wait.
     ramp: Option<Ramp>,
 }
 
-/// Upper bound of the requests at an origin that is just back.
+/// Upper bound of the requests at an origin that has just recovered.
 #[derive(Clone, Copy, Debug)]
 struct Ramp {
     since: Moment,
-    /// The bound at first, and one more for each request that was answered since.
+    /// Bound at the start, plus one for each request that has ended since.
     permits: usize,
 }
 
 impl Ramp {
-    /// The moment from which one more request may leave.
+    /// Returns the instant from which one more request may leave.
     fn has_permit_at(self, in_flight: usize) -> Moment {
         let missing = (in_flight + 1).saturating_sub(self.permits);
         let steps = u32::try_from(missing).unwrap_or(u32::MAX);
@@ -64,7 +65,7 @@ impl<K, W> Default for Outage<K, W> {
 }
 
 impl<K: Hash + Eq + Clone, W> Outage<K, W> {
-    /// Number of unsent requests.
+    /// Returns the number of unsent requests.
     pub(super) fn len(&self) -> usize {
         self.unsent.len()
     }
@@ -73,7 +74,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         self.costs
     }
 
-    /// Whether nothing of an outage keeps a new request from leaving at once.
+    /// Returns whether an outage keeps no new request from leaving at once.
     pub(super) fn is_over(&self) -> bool {
         !self.is_out && self.unsent.is_empty()
     }
@@ -83,13 +84,13 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         self.ramp.is_none_or(|ramp| in_flight < ramp.permits)
     }
 
-    /// The moment from which the origin may get one more request: the first of all if it always may.
+    /// Returns the instant from which the origin may get one more request. Zero: it always may.
     pub(super) fn opens(&self, in_flight: usize) -> Moment {
         let opens = self.ramp.map(|ramp| ramp.has_permit_at(in_flight));
         opens.unwrap_or_default()
     }
 
-    /// Takes the unsent request that leaves first.
+    /// Removes the unsent request that leaves first.
     pub(super) fn take(&mut self) -> Option<(u64, Next<K, W>)> {
         let (number, unsent) = self.unsent.pop_first()?;
         self.uncount(&unsent);
@@ -119,14 +120,15 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         unsent.into_values().map(|unsent| unsent.waiter).collect()
     }
 
-    /// Notes that a waiter has left, and whether the queue behind the unsent requests is empty.
+    /// Records that a waiter was removed. `queue_is_empty`: the queue behind the unsent requests is
+    /// empty.
     pub(super) fn left(&mut self, queue_is_empty: bool) {
         if queue_is_empty && self.unsent.is_empty() {
             self.ramp = None;
         }
     }
 
-    /// Notes that a request is no longer at the origin: two may take its place.
+    /// Records that a request is no longer at the origin: two may take its permit.
     pub(super) fn answered(&mut self) {
         if let Some(ramp) = &mut self.ramp {
             ramp.permits += 1;
@@ -135,16 +137,17 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// Lets nothing leave until the [end of the outage](Self::end_outage).
+    /// Starts an outage: no request leaves until its [end](Self::end_outage).
     pub fn begin_outage(&mut self) {
         self.outage.is_out = true;
         self.outage.ramp = None;
     }
 
-    /// The origin can be reached again: those who wait leave from `now` on.
+    /// Ends an outage: waiters leave from `now` on.
     ///
-    /// With a pace, they leave at that pace. Without one, the origin gets one more request than it
-    /// has, then two for each one that it is done with, and one more each 100 ms, until none waits.
+    /// With a rate, they leave at that rate. Without a rate, the origin gets one more request than
+    /// it has, then two for each request that ends, and one more each 100 ms, until no request
+    /// waits.
     pub fn end_outage(&mut self, now: Moment) {
         if !std::mem::take(&mut self.outage.is_out) {
             return;
@@ -157,20 +160,20 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         });
     }
 
-    /// Whether there is an outage.
+    /// Returns whether there is an outage.
     pub fn is_out(&self) -> bool {
         self.outage.is_out
     }
 
-    /// Whether one more request of this key that could not be sent may wait again.
+    /// Checks that one more request of `key` whose sending failed may wait again.
     ///
-    /// They had a position in the queue before, which others may have taken since: so up to
-    /// `max_queue` of them may wait beside those in the queue. Where keys share the gate, a key may have as many as are left
-    /// of `max_queue`, so one key alone takes half of it.
+    /// Such a request had a position in the queue, which another one may have taken since. So up to
+    /// `max_queue` of them may wait in addition to the queue. If keys share the gate, a key may
+    /// have as many as are left of `max_queue`. One key alone gets half of it.
     ///
     /// # Errors
     ///
-    /// Returns an error if it may not.
+    /// Returns an error if the request may not wait.
     pub fn check_room_at_head(&self, key: &K, now: Moment) -> Result<(), Full> {
         let left = self.limits.max_queue.saturating_sub(self.outage.len());
         let of_key = self.outage.by_key.get(key).copied().unwrap_or_default();
@@ -181,10 +184,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         Err(self.full(&Share::of(key.clone()), now))
     }
 
-    /// Takes back a request that had left as the `number`th and could not be sent.
+    /// Puts back request `number`, which had left and could not be sent.
     ///
-    /// It gives its place back, and leaves again before the queue and before those that had left
-    /// after it. Its slot counts for nothing if it was the last one.
+    /// Its permit is returned. The request leaves again before the queue, and before later
+    /// departures. If it was the last departure, its slot is free again.
     pub fn put_back(
         &mut self,
         number: u64,
@@ -202,7 +205,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.join_at_head(number, key, cost, now, waiter)
     }
 
-    /// Adds a request that leaves before the queue, where one would that had left as the `number`th.
+    /// Adds a request before the queue, at the position of departure `number`.
     pub fn join_at_head(
         &mut self,
         number: u64,

@@ -1,3 +1,5 @@
+//! Property tests of the gate.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -46,10 +48,11 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(config())]
 
-    /// However limits change: every request passes, leaves, waits or is rejected, exactly once;
-    /// departures at one rate are never closer than its interval; nobody leaves without a place or
-    /// in a pause;
-    /// and nobody waits while the slot has come and a place is free.
+    /// Checks the rules of a gate for any trace with changing limits.
+    ///
+    /// Every request passes, leaves, waits or is rejected, exactly once. Departures at one rate are
+    /// never closer than its interval. No request leaves without a permit or in a pause. No request
+    /// waits when its slot has come and a permit is free.
     #[test]
     fn any_trace_keeps_the_rules(
         first in limits(),
@@ -57,7 +60,7 @@ proptest! {
     ) {
         let (mut gate, mut now) = (Gate::<u8, u32>::new(first), START);
         let (mut number, mut waiting, mut at_origin) = (0, Vec::new(), 0);
-        // The last departure under the present limits.
+        // Last departure under the current limits.
         let mut last: Option<Moment> = None;
         let (mut paused, mut changed) = (START, START);
         for (step, millis) in steps {

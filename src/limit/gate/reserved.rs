@@ -1,22 +1,22 @@
-//! Slots that another process gives out at the same origin, so that this one leaves them free.
+//! Slots of the same origin that another process uses. This process leaves them free.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Moment, Rate, Ticks, moment, ticks};
 
-/// Time in which the departures of another process take place, and their intervals.
+/// Spans of time that the departures of another process and their intervals take.
 ///
-/// A departure here comes an interval before such a time or after it, and the time itself does not
+/// A departure of this process comes an interval before a span, or after it. The span does not
 /// count as waited. Almost always there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reserved {
-    /// In order, and apart from each other.
+    /// In order, without overlap.
     spans: VecDeque<(Moment, Moment)>,
 }
 
 impl Reserved {
-    /// From spans in any order, which may overlap.
+    /// Creates it from spans in any order, which may overlap.
     pub(super) fn of(mut spans: Vec<(Moment, Moment)>) -> Self {
         spans.sort_unstable();
         let mut reserved = Self::default();
@@ -26,7 +26,7 @@ impl Reserved {
         reserved
     }
 
-    /// Adds a span that begins no earlier than the others.
+    /// Adds a span that begins no earlier than the other spans.
     fn add(&mut self, from: Moment, to: Moment) {
         match self.spans.back_mut() {
             Some((_, last)) if from <= *last => *last = to.max(*last),
@@ -43,14 +43,14 @@ impl Reserved {
         self.spans.is_empty()
     }
 
-    /// Forgets what is over at `now`.
+    /// Removes spans that are over at `now`.
     pub(super) fn forget(&mut self, now: Moment) {
         while self.spans.front().is_some_and(|(_, to)| *to <= now) {
             self.spans.pop_front();
         }
     }
 
-    /// The first time from `ready` on at which a departure has an interval of its own.
+    /// Returns the first instant from `ready` on with a free interval for a departure.
     pub(super) fn fit(&self, rate: Rate, ready: Ticks) -> Ticks {
         let mut due = ready;
         for (from, to) in &self.spans {
@@ -62,8 +62,7 @@ impl Reserved {
         due
     }
 
-    /// When a departure at `due` is over that costs so much: what is reserved meanwhile is not its
-    /// own time.
+    /// Returns the end of a departure at `due` with cost `cost`. Reserved spans do not count.
     pub(super) fn after(&self, rate: Rate, due: Ticks, cost: u64) -> Ticks {
         let mut end = due + Ticks::from(cost) * rate.ticks_per_request();
         for (from, to) in &self.spans {
@@ -76,8 +75,8 @@ impl Reserved {
         end
     }
 
-    /// How much longer departures from `first` on take that cost so much, because of what is
-    /// reserved meanwhile.
+    /// Returns the additional time that departures of `costs` from `first` on take because of
+    /// reserved spans.
     pub(super) fn delay(&self, rate: Rate, first: Ticks, costs: u64) -> Duration {
         if self.is_empty() {
             return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! Whether one more request may leave, or wait at a gate, and for how long it would.
+//! Checks whether one more request may leave or wait at a gate, and predicts its wait.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -6,56 +6,58 @@ use std::time::Duration;
 use super::{Gate, Moment, Share, WaitLimits};
 use crate::MAX_WAIT_ABOVE_BURST;
 
-/// Why a request may not wait at a gate.
+/// Reason why a request may not wait at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
-    /// Whether there is no room for any key. If not, there is none for this one.
+    /// Whether the queue has no room for any key. Else it has none for this key.
     pub for_all: bool,
-    /// When a retry would be accepted, if nobody else comes.
+    /// Predicted instant from which a retry is accepted, without further requests.
     pub retry_at: Moment,
 }
 
-/// Why one more request would wait in vain at a gate.
+/// Reason why a further request is rejected at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InVain {
-    /// It may not wait.
+    /// The request may not wait.
     Full(Full),
-    /// It would wait longer than [`WaitLimits::most`], by this.
+    /// Its wait would exceed [`WaitLimits::most`] by this duration.
     MaxWait(Duration),
-    /// It would wait longer than [`WaitLimits::queue_timeout`], by this.
+    /// Its wait would exceed [`WaitLimits::queue_timeout`] by this duration.
     QueueTimeout(Duration),
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// Sets how many requests the servers of the origin take at once now, beside the limits.
+    /// Sets the number of requests that the servers of the origin accept now, in addition to the
+    /// limits.
     pub fn set_room(&mut self, room: Option<usize>, now: Moment) {
         let was_full = !self.has_place();
         self.room = room;
         self.note_free_place(was_full, now);
     }
 
-    /// Requests that may be at the origin at once by the limits of this gateway; `None`: no limit.
+    /// Returns this gateway's limit of requests at the origin. `None`: no limit.
     pub(super) fn most_places(&self) -> Option<usize> {
         let limits = [self.limits.max_in_flight, self.room];
         limits.into_iter().flatten().min()
     }
 
-    /// Whether others have fewer than half of the places, beside one request at the origin.
+    /// Returns whether other requests use less than half of the permits.
     ///
-    /// Not if it has no bound on the number at once, or shares its places with other gateways:
-    /// nobody knows then what the origin has to do.
+    /// One request at the origin is not counted. Returns false without a limit, and with permits
+    /// borrowed from a pool: the load of the origin is unknown then.
     pub fn is_quiet(&self) -> bool {
         let places = self.most_places();
         let others = self.in_flight.saturating_sub(1);
         self.lent.is_none() && places.is_some_and(|places| others.saturating_mul(2) < places)
     }
 
-    /// How long one more request of this share would wait, if nobody else comes and places come
-    /// free as fast as they did lately.
+    /// Predicts the wait of one more request of this share, without further requests.
+    ///
+    /// Permits are expected to become free at the measured rate.
     ///
     /// # Errors
     ///
-    /// Returns an error if it may not wait.
+    /// Returns an error if the request may not wait.
     pub fn predict(&self, share: &Share<K>, now: Moment) -> Result<Duration, Full> {
         if self.is_free(now) {
             return Ok(Duration::ZERO);
@@ -67,7 +69,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
         let ahead = self.outage.costs() + self.waiting.ahead_of_new(share);
         let wait = self.wait_behind(ahead, now);
-        // Above its own bound a request is held only for so long.
+        // A request beyond the queue of its key is held for a limited time only.
         if wait > MAX_WAIT_ABOVE_BURST
             && !self.waiting.has_room(&share.key, self.limits.queue, room)
         {
@@ -79,15 +81,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         Ok(wait)
     }
 
-    /// Checks that one more request of this share would not wait longer than `limits` allow, if nobody else
-    /// comes.
+    /// Checks that one more request of this share would not wait longer than `limits` allow.
     ///
-    /// `queue_timeout` is compared with the wait for the pace alone, which is known. It is not known when
-    /// permits come free, or when an outage or a pause ends.
+    /// `queue_timeout` is compared with the wait for slots alone, which is known. It is not known
+    /// when permits become free, or when an outage or a pause ends.
     ///
     /// # Errors
     ///
-    /// Returns an error if it may not wait, or would wait in vain.
+    /// Returns an error if the request may not wait, or would wait too long.
     pub fn check_wait(
         &self,
         share: &Share<K>,
@@ -106,9 +107,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         Ok(())
     }
 
-    /// Returns how long one more request of this share would wait for the pace alone. Zero in an outage.
+    /// Predicts the wait of one more request of this share for slots alone. Zero in an outage.
     ///
-    /// As [`Self::predict`], it is at most one round of the keys too long.
+    /// Like [`Self::predict`], it is too long by at most one round of the keys.
     fn predict_by_pace(&self, share: &Share<K>, now: Moment) -> Duration {
         if self.is_out() || self.is_free(now) {
             return Duration::ZERO;
@@ -125,7 +126,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         by_pace.max(self.turnover.time_for(costs.saturating_add(1), now))
     }
 
-    /// When one leaves that is ready at `ready` and has so many costs ahead, by the pace alone.
+    /// Returns when a request ready at `ready` leaves with `costs` before it, by slots alone.
     pub(super) fn leaves_behind(&self, costs: u64, ready: Moment) -> Moment {
         if let Some(granted) = &self.granted {
             return granted.predict(ready, costs);
@@ -138,7 +139,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         at + behind.unwrap_or_default()
     }
 
-    /// Requests of the key of this share that may wait.
+    /// Returns the number of requests of this share's key that may wait.
     pub(super) fn queue(&self, share: &Share<K>) -> Option<usize> {
         let above_queue = usize::try_from(share.above_queue).unwrap_or(usize::MAX);
         self.limits
@@ -150,8 +151,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let (queue, max_queue) = (self.queue(share), self.limits.max_queue);
         let (all, of_key) = (self.depth(), self.waiting.depth(&share.key));
         let for_all = all >= max_queue;
-        // There is room again when the first waiter leaves: of this key, or of all. More must
-        // leave first if the bound was lowered below what waits.
+        // The next waiter to leave makes room: of this key, or of all keys. If the bound was
+        // lowered below the number of waiters, more waiters must leave first.
         let ahead = if for_all {
             u64::try_from(all - max_queue).unwrap_or(u64::MAX)
         } else {
@@ -191,7 +192,7 @@ mod tests {
         four.give_back(now);
         four.give_back(now);
         assert!(four.is_quiet());
-        // What others do with places that they borrow, nobody knows, nor what no bound says.
+        // The load of borrowed permits is unknown, and so is the load without a bound.
         let lent = LentPlaces {
             places: 4,
             until: None,

@@ -1,3 +1,5 @@
+//! The part of a gate that is saved for the next process.
+
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -5,17 +7,18 @@ use super::reserved::Reserved;
 use super::{Gate, Moment, Rate, Ticks, moment, ticks};
 use crate::ToCome;
 
-/// What of a gate outlives its process, relative to the moment at which it was saved.
+/// State of a gate that is saved for the next process. Durations count from the time of saving.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedGate {
-    /// Time until the slot behind all requests that wait.
+    /// Time until the slot behind all waiters.
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub next: Duration,
     /// Time until a pause ends.
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub opens: Duration,
-    /// Later times in which requests still leave, each with its interval: from when to when.
+    /// Later spans in which the old process still sends requests, each with its interval: start and
+    /// end.
     #[cfg_attr(
         feature = "serde",
         serde(default, with = "crate::whole_numbers::nanos_spans")
@@ -24,10 +27,10 @@ pub struct SavedGate {
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// What has to be kept of it at `at`, a moment not long before now.
+    /// Returns the state to save at `at`, an instant shortly before now.
     ///
-    /// Those that wait leave in their slots, which are not for others. `to_come` are those that
-    /// will still join, in any order.
+    /// Waiters of this process keep their slots. `to_come` are requests that will still join here,
+    /// in any order.
     pub fn save(&self, at: Moment, to_come: &[ToCome]) -> SavedGate {
         let opens = self.opens.max(at);
         let rest = SavedGate {
@@ -39,7 +42,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         };
         let costs = self.outage.costs() + self.waiting.costs();
         if self.shares_grid() {
-            // Those that come later claim their slots of the grid themselves.
+            // Requests that come later claim their own slots of the grid.
             let next = self.leaves_behind(costs, opens).since(at);
             return SavedGate { next, ..rest };
         }
@@ -66,7 +69,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// Continues what was saved at `at`. Nothing has left yet.
+    /// Restores the state that was saved at `at`, into a gate without departures.
     pub fn restore(&mut self, saved: &SavedGate, at: Moment) {
         self.before = None;
         self.last = self.rate.map(|rate| (ticks(rate, at + saved.next), 0));
@@ -76,7 +79,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 }
 
-/// The last nanosecond at which no more ticks have passed.
+/// Returns the last nanosecond at which at most `ticks` have passed.
 fn since(rate: Rate, ticks: Ticks) -> Moment {
     let nanos = ticks.div_euclid(rate.ticks_per_nano());
     Moment::from_nanos(u64::try_from(nanos).unwrap_or_default())
@@ -105,7 +108,7 @@ mod tests {
         }
     }
 
-    /// When those leave who wait.
+    /// Returns the instants at which the waiters leave.
     fn dues(gate: &mut Gate<u8, u32>) -> Vec<Moment> {
         let far = START + Duration::from_secs(1_000);
         std::iter::from_fn(|| gate.take(far).map(|release| release.due)).collect()
@@ -129,12 +132,12 @@ mod tests {
         assert_eq!(gate.save(START, &[]), SavedGate::default());
     }
 
-    /// Two gates at one origin: the old one, at which requests wait or join later, and the new one.
+    /// Two gates of one origin: the old one with waiters and later requests, and the new one.
     #[derive(Debug)]
     struct Pair {
         old: Gate<u8, u32>,
         new: Gate<u8, u32>,
-        /// When requests have left, with their cost.
+        /// Instant and cost of each departure.
         left: Vec<(Moment, u32)>,
     }
 
@@ -161,7 +164,7 @@ mod tests {
         prop::sample::select(vec!["3r/s", "100r/s", "7r/250ms", "1000r/s"])
     }
 
-    /// Milliseconds until a request comes, its key and cost.
+    /// Requests, each with the milliseconds until it arrives, its key and its cost.
     fn requests() -> impl Strategy<Value = Vec<(u64, u8, u32)>> {
         prop::collection::vec((0..3_000_u64, 0..3_u8, 1..4_u32), 0..40)
     }
@@ -169,9 +172,11 @@ mod tests {
     proptest! {
         #![proptest_config(testing::config())]
 
-        /// The old gate and the new one are one stream, whoever of those to come leaves before:
-        /// departures are an interval apart, nobody waits for no reason, and over all windows the
-        /// origin gets no more cost than its rate and one request.
+        /// Checks that the old gate and the new one are one stream, even if some of `to_come`
+        /// disconnect before.
+        ///
+        /// Departures are an interval apart, no request waits without a reason, and in any window
+        /// the origin gets at most the cost of its rate plus one request.
         #[test]
         fn two_gates_are_one_stream(
             rate in rates(),
@@ -218,7 +223,7 @@ mod tests {
             pair.left.sort_unstable();
             let interval_of = |rate: &str| rate.parse::<Rate>().unwrap().interval();
             let interval = interval_of(of_next.unwrap_or(rate)).min(interval_of(rate));
-            // Times between processes are whole nanoseconds.
+            // Instants passed between processes are rounded to whole nanoseconds.
             let rounding = Duration::from_nanos(3);
             for two in pair.left.windows(2) {
                 let apart = two[1].0.since(two[0].0);
@@ -226,7 +231,8 @@ mod tests {
             }
         }
 
-        /// Nothing is reserved without those to come, and at an idle gate each has its due time.
+        /// Checks that reserved spans are the departures of the old gate, and that there are none
+        /// without `to_come`.
         #[test]
         fn what_is_reserved_is_what_the_old_gate_does(rate in rates(), coming in requests()) {
             let gate = paced(rate);

@@ -1,7 +1,7 @@
-//! Which keys wait at a gate, told to the store that gateways share.
+//! Reports of the keys that wait at a gate, to the store that gateways share.
 //!
-//! A key that waits at several gateways counts at each as one of so many equal parts: its turns are
-//! what one gate would give it. Each claim tells what has changed since the last one.
+//! A key that waits at `n` gateways counts as one of `n` equal parts at each. So it gets the turns
+//! that one gate would give it. Each claim reports the changes since the last claim.
 
 use std::hash::Hash;
 use std::num::NonZeroU16;
@@ -10,35 +10,36 @@ use super::Gate;
 use crate::KeyChange;
 use crate::fair_queue::FairQueue;
 
-/// Most changes of keys that a claim tells. The next one tells the others.
+/// Upper bound of the key changes in a claim. The next claim reports the rest.
 const MAX_CHANGES: usize = 200;
 
-/// What a claim tells of the keys that wait.
+/// Report of waiting keys in a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyReport {
-    /// Which generation of keys the gateway knows; 0: none.
+    /// Generation of keys that the gateway knows. 0: none.
     pub generation: u64,
-    /// The number of the claim.
+    /// Number of the claim.
     pub claim: u64,
-    /// The number of the last claim that was answered.
+    /// Number of the last answered claim.
     pub answered: u64,
-    /// Keys that have begun to wait, wait no longer, or have another weight.
+    /// Keys that began or stopped waiting, or changed their weight.
     pub changes: Vec<KeyChange>,
 }
 
-/// What the store answers to a [`KeyReport`].
+/// Answer of the store to a [`KeyReport`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyNews {
-    /// Whether the changes were noted. If not, the gateway has to tell all its keys.
+    /// Whether the store has recorded the changes. If not, the gateway must report all its keys.
     pub is_noted: bool,
-    /// The generation of keys that counts from now on.
+    /// Generation of keys that applies from now on.
     pub generation: u64,
-    /// Keys of this gateway, by what they hash to, and at how many gateways they wait; 0: news were
-    /// lost, and all keys have to be told again.
+    /// Hash of each key of this gateway, with the number of gateways at which it waits.
+    ///
+    /// 0 gateways: news were lost, and all keys must be reported again.
     pub gateways: Vec<(u64, u16)>,
 }
 
-/// How far a gate has told its keys.
+/// State of the reports of a gate's keys.
 #[derive(Debug, Default)]
 pub(super) struct Telling {
     generation: u64,
@@ -47,14 +48,14 @@ pub(super) struct Telling {
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// Tells keys to the gates that share the grid, by this hash, which all gateways have alike.
+    /// Reports keys by this hash, which is the same at all gateways.
     ///
-    /// Without it, only their weights together are told.
+    /// Without it, only the sum of their weights is reported.
     pub fn name_keys_by(&mut self, name: fn(&K) -> u64) {
         self.key_name = Some(name);
     }
 
-    /// What the next claim tells of the keys that wait.
+    /// Returns the report of waiting keys for the next claim.
     pub(super) fn key_report(&mut self) -> KeyReport {
         let is_fair = self.limits.queue.is_some();
         let is_out = self.is_out();
@@ -85,7 +86,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// All keys count whole from now on. Later, all are told anew.
+    /// Stops the reports: all keys count in full. A later report starts with all keys.
     pub(super) fn stop_telling(&mut self) {
         let telling = self.granted.as_mut().and_then(|it| it.telling.take());
         if telling.is_some() {
@@ -93,7 +94,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// The store has answered the last report.
+    /// Applies the store's answer to the last report.
     pub(super) fn hear_keys(&mut self, news: &KeyNews) {
         let telling = self.granted.as_mut().and_then(|it| it.telling.as_mut());
         let Some(telling) = telling else {
@@ -118,7 +119,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// The last report was not answered.
+    /// Records that the last report was not answered.
     pub(super) fn keys_unanswered(&mut self) {
         for keys in self.waiting.queues().filter_map(FairQueue::named) {
             keys.unanswered();

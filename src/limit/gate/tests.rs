@@ -1,3 +1,5 @@
+//! Tests of the gate.
+
 use std::time::Duration;
 
 use super::*;
@@ -26,7 +28,7 @@ fn rejected(for_all: bool, retry: u64) -> Admission {
     Admission::Rejected(Full { for_all, retry_at })
 }
 
-/// The keys that leave by then, with the milliseconds at which they are due.
+/// Returns the keys that leave by then, with the milliseconds at which they are due.
 fn taken(gate: &mut Gate<char, u32>, millis: u64) -> Vec<(char, u64)> {
     let releases = std::iter::from_fn(|| gate.take(at(millis)));
     let due = |release: Release<char, u32>| {
@@ -48,7 +50,7 @@ fn a_bill_delays_those_who_leave_later_and_a_credit_moves_them_up() {
     gate.credit(3, at(150));
     assert_eq!(gate.due(), Some(at(150)), "time that has passed is lost");
     assert_eq!(taken(&mut gate, 150), [('b', 150)]);
-    // Nobody has left for long: a bill counts from now on.
+    // No request has left for long: a bill counts from now on.
     gate.bill(2, at(5000));
     assert!(matches!(join(&mut gate, 'c', 5000), Admission::Waiting(_)));
     assert_eq!(gate.due(), Some(at(5200)));
@@ -71,7 +73,7 @@ fn requests_that_are_held_wait_above_the_queue_of_their_key() {
     }
     let joined = gate.join(&held, Cost::ONE, at(0), || 0);
     assert_eq!(joined, rejected(false, 100));
-    // Three of five leave the room that another one has.
+    // Three of five must leave to make room for a request without `above_queue`.
     assert_eq!(join(&mut gate, 'a', 0), rejected(false, 400));
     assert!(matches!(join(&mut gate, 'b', 0), Admission::Waiting(_)));
 }
@@ -183,9 +185,9 @@ fn a_bound_that_was_lowered_counts_for_who_is_told_when_to_come_again() {
     assert_eq!(told(100, 3), (true, 6));
 }
 
-/// Lets each key ask at a steady rate, in requests a second, for ten seconds.
+/// Lets each key send requests at a constant rate (requests a second) for ten seconds.
 ///
-/// Returns how many requests a second of each key leave in the second half.
+/// Returns the number of requests a second of each key that leave in the second half.
 fn run(rate: &str, demands: &[u64]) -> Vec<u64> {
     let mut gate = Gate::new(limits(rate));
     let mut asks: Vec<(Moment, usize)> = Vec::new();
@@ -234,7 +236,7 @@ fn one_that_has_waited_elsewhere_stands_where_it_would_in_the_line_of_its_key() 
         ('a', 30, 30, 3),
         ('b', 35, 35, 10),
         ('a', 50, 50, 5),
-        // These three came before some of them, and join in their order.
+        // The next four requests of `a` join at 60 ms, and get the positions of their `since`.
         ('a', 5, 60, 0),
         ('a', 20, 60, 2),
         ('a', 40, 60, 4),
@@ -243,7 +245,7 @@ fn one_that_has_waited_elsewhere_stands_where_it_would_in_the_line_of_its_key() 
     ] {
         add(&mut gate, key, since, now, name);
     }
-    // One of those that moved leaves, and the line closes.
+    // A waiter that was moved leaves, and the ones behind it move up.
     assert_eq!(gate.leave(&positions[5]), Some(2));
     let released = std::iter::from_fn(|| gate.take(at(10_000)));
     let (names, due): (Vec<u32>, Vec<Moment>) = released.map(|it| (it.waiter, it.due)).unzip();
@@ -251,7 +253,7 @@ fn one_that_has_waited_elsewhere_stands_where_it_would_in_the_line_of_its_key() 
     assert_eq!(of_a, [0, 1, 3, 4, 5, 6]);
     let of_b: Vec<u32> = names.iter().copied().filter(|name| *name >= 9).collect();
     assert_eq!(of_b, [9, 10]);
-    // No slot is earlier for it.
+    // The slots do not change.
     let slots: Vec<Moment> = (1..=8).map(|nth| at(100 * nth)).collect();
     assert_eq!(due, slots);
 }

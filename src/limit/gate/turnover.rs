@@ -1,25 +1,28 @@
+//! Measures how often permits of an origin become free.
+
 use std::time::Duration;
 
 use crate::Moment;
 
-/// New gaps count for one part in so many.
+/// Divisor of the smoothed mean: a new gap counts for one part in eight.
 const SMOOTHING: u32 = 8;
 
-/// The gap is forgotten if none was measured for this time, or for twice the gap if that is longer.
+/// Time after the last measurement from which the gap is unknown, or twice the gap if longer.
 ///
-/// A gap above `max_wait` lets nobody wait. Then none would be measured ever again.
+/// With a gap above `max_wait` no request may wait. Without this bound no gap would be measured
+/// again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(5);
 
-/// How often places at an origin come free while requests wait for one.
+/// How often permits become free while requests wait.
 ///
-/// It is a smoothed mean of the time between two of them, and the only thing known about the time
-/// that a request without a pace will wait.
+/// A smoothed mean of the time between two of them. For a request without a rate, it is the only
+/// base of a prediction.
 #[derive(Debug, Default)]
 pub(super) struct Turnover {
     gap: Option<Duration>,
-    /// When the gap was measured last.
+    /// Instant of the last measurement.
     measured: Moment,
-    /// When a place last came free while requests waited.
+    /// Instant at which a permit last became free while requests waited.
     last: Option<Moment>,
 }
 
@@ -34,19 +37,19 @@ impl Turnover {
         }
     }
 
-    /// The gap, unless it was measured too long ago.
+    /// Returns the gap, unless its measurement is too old.
     fn gap_at(&self, now: Moment) -> Option<Duration> {
         self.gap
             .filter(|gap| now.since(self.measured) <= FORGOTTEN_AFTER.max(*gap * 2))
     }
 
-    /// How many places come free in such a time from `now` on; none if it is not known.
+    /// Returns the number of permits that become free in `span` from `now` on. Zero: unknown.
     pub(super) fn places_in(&self, span: Duration, now: Moment) -> u64 {
         let gap = self.gap_at(now).map(|gap| gap.as_nanos().max(1));
         u64::try_from(span.as_nanos() / gap.unwrap_or(u128::MAX)).unwrap_or(u64::MAX)
     }
 
-    /// The time in which so many places come free from `now` on; zero if it is not known.
+    /// Returns the time in which `places` permits become free from `now` on. Zero: unknown.
     pub(super) fn time_for(&self, places: u64, now: Moment) -> Duration {
         let nanos = self.gap_at(now).map_or(0, |gap| gap.as_nanos());
         let all = nanos.saturating_mul(places.into());
@@ -72,7 +75,7 @@ mod tests {
         assert_eq!(wait(&turnover, 12), 12);
         assert_eq!(wait(&turnover, 24), 12);
         assert_eq!(wait(&turnover, 25), 0, "requests may wait again");
-        // Nothing of it is in the next one.
+        // The time before this is not part of the next gap.
         turnover.place_came_free(false, at(26));
         turnover.place_came_free(true, at(30));
         turnover.place_came_free(true, at(31));

@@ -1,50 +1,52 @@
+//! Timeout of a waiter at a gate, with and without an outage.
+
 use std::time::Duration;
 
 use crate::Moment;
 
-/// How long a request may wait at a gate.
+/// Limits of a request's wait at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitLimits {
-    /// Longest wait while the origin can be reached.
+    /// Longest wait while the origin is reachable.
     pub queue_timeout: Duration,
-    /// Longest wait for an origin that cannot be reached; zero: outages change nothing.
+    /// Longest wait for an unreachable origin. Zero: outages change nothing.
     pub hold: Duration,
-    /// Longest wait in all, where an outage makes it longer than was predicted; `None`: any.
+    /// Longest total wait, if an outage makes it longer than predicted. `None`: no limit.
     pub most: Option<Duration>,
 }
 
-/// When a request gives up waiting at a gate.
+/// Timeout of one waiter at a gate.
 ///
-/// While the origin can be reached, only `queue_timeout` counts, and the time of outages does not
-/// count for it. In an outage only `hold` counts, from when the request first could not be sent.
+/// While the origin is reachable, only `queue_timeout` applies, without the time of outages. In an
+/// outage only `hold` applies, from the first failed attempt to send the request.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitTimeout {
     limits: WaitLimits,
-    /// When the wait began.
+    /// Instant at which the wait began.
     since: Moment,
-    /// How long it has waited before `noted` while the origin could be reached.
+    /// Time waited before `noted` while the origin was reachable.
     spent: Duration,
     noted: Moment,
     is_out: bool,
-    /// When it first could not be sent.
+    /// Instant of the first failed attempt to send it.
     held_since: Option<Moment>,
 }
 
-/// Why a request gives up.
+/// Reason of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivesUp {
-    /// It has waited for `queue_timeout`.
+    /// The request has waited for `queue_timeout`.
     QueueTimeout,
-    /// It has waited for `hold`, and the origin still cannot be reached.
+    /// The request has waited for `hold`, and the origin is still unreachable.
     Hold,
-    /// It has waited for `most` in all, because of an outage.
+    /// The request has waited for `most` in total, because of an outage.
     Most,
 }
 
 impl WaitTimeout {
-    /// The patience of a request that waits `since` then.
+    /// Creates the timeout of a request that waits from `since` on.
     ///
-    /// `held_since`: when it first could not be sent, if that was before.
+    /// `held_since` is the instant of the first failed attempt to send it, if there was one.
     pub fn new(limits: WaitLimits, since: Moment, held_since: Option<Moment>) -> Self {
         Self {
             limits,
@@ -56,7 +58,7 @@ impl WaitTimeout {
         }
     }
 
-    /// Notes at `now` whether there is an outage, and since when.
+    /// Records at `now` whether there is an outage, and its start.
     pub fn note(&mut self, out_since: Option<Moment>, now: Moment) {
         let until = out_since.unwrap_or(now).max(self.noted);
         if !self.is_out {
@@ -69,7 +71,7 @@ impl WaitTimeout {
         }
     }
 
-    /// When and why the request gives up, if the origin stays as it was last noted.
+    /// Returns instant and reason of the timeout, if the origin stays in its last recorded state.
     pub fn gives_up(&self) -> (Moment, GivesUp) {
         let WaitLimits {
             queue_timeout,
@@ -106,7 +108,7 @@ mod tests {
     fn the_time_of_an_outage_does_not_count_for_the_queue() {
         let mut it = WaitTimeout::new(LIMITS, at(0), None);
         assert_eq!(it.gives_up(), (at(3), GivesUp::QueueTimeout));
-        // It hears of it late.
+        // The outage is reported late.
         it.note(Some(at(2)), at(3));
         assert_eq!(it.gives_up(), (at(7), GivesUp::Hold));
         it.note(None, at(6));

@@ -1,3 +1,5 @@
+//! Tests of the claims of a gate.
+
 use super::*;
 use crate::{Cost, GateLimits, Share};
 
@@ -13,7 +15,7 @@ fn count(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-/// A gate that shares 100r/s, with so many requests that wait.
+/// Creates a gate that shares 100r/s, with a number of waiters.
 fn waiting(requests: u32) -> TestGate {
     let mut gate = Gate::new(GateLimits {
         rate: "100r/s".parse().ok(),
@@ -44,7 +46,7 @@ fn answer(gateways: u32, slots: &[u64], again: u64) -> GridAnswer {
     }
 }
 
-/// When the next claim is due, in milliseconds.
+/// Returns when the next claim is due, in milliseconds.
 fn due(claims: &Claims, gate: &TestGate, now: u64) -> Option<u128> {
     let due = claims.due(gate, at(now))?;
     Some(due.since(START).as_millis())
@@ -53,7 +55,7 @@ fn due(claims: &Claims, gate: &TestGate, now: u64) -> Option<u128> {
 #[test]
 fn the_first_who_waits_claims_at_once_and_one_claim_is_under_way() {
     let (mut claims, mut gate) = (Claims::new(None), waiting(0));
-    // It is told that this gateway is there.
+    // The claim reports that this gateway exists.
     assert_eq!(due(&claims, &gate, 0), Some(0));
     claims.sent(0, false, at(0));
     claims.answered(&mut gate, &answer(1, &[], 0), at(1));
@@ -64,7 +66,7 @@ fn the_first_who_waits_claims_at_once_and_one_claim_is_under_way() {
     add(&mut gate, 1, at(301));
     assert_eq!(due(&claims, &gate, 301), None);
     claims.answered(&mut gate, &answer(1, &[301], 310), at(301));
-    // The second one was not there when the claim was sent.
+    // The second request came after the claim was sent.
     assert_eq!(due(&claims, &gate, 301), Some(302));
 }
 
@@ -89,7 +91,7 @@ fn alone_it_takes_an_equal_part_and_comes_back_when_the_others_do() {
     claims.sent(20, true, at(0));
     claims.answered(&mut gate, &answer(3, &[10], 0), at(1));
     claims.sent(20, true, at(10));
-    // One late answer is no reason to.
+    // One late answer is no reason to stand alone.
     claims.failed(&mut gate, at(60));
     assert_eq!(claims.sharing(), Sharing::Grid);
     assert!(due(&claims, &gate, 60) <= Some(60));

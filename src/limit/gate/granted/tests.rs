@@ -1,3 +1,5 @@
+//! Tests of granted slots.
+
 use std::num::NonZeroU32;
 
 use proptest::prelude::*;
@@ -37,7 +39,7 @@ fn grant(gate: &mut Gate, millis: &[u32], now: Moment) {
     gate.grant(&slots, free, 0.5, now);
 }
 
-/// Who leaves by then, and when, in milliseconds.
+/// Returns the requests that leave by then, with the milliseconds at which they are due.
 fn leave(gate: &mut Gate, until: u32) -> Vec<(u32, u128)> {
     let take = || gate.take(at(until));
     let left = std::iter::from_fn(take);
@@ -57,7 +59,7 @@ fn requests_leave_in_the_slots_that_were_granted_and_in_no_other() {
     assert_eq!(gate.wanted_slots(at(1)), 1);
     assert_eq!(gate.due(), Some(at(10)));
     assert_eq!(leave(&mut gate, 100), [(0, 10), (1, 30)]);
-    // What is granted later may be sooner.
+    // A later grant may have an earlier slot.
     grant(&mut gate, &[60], at(31));
     join(&mut gate, 3, 1, at(32));
     grant(&mut gate, &[40], at(33));
@@ -69,13 +71,13 @@ fn requests_leave_in_the_slots_that_were_granted_and_in_no_other() {
 fn a_slot_that_nobody_could_use_in_time_is_lost() {
     let mut gate = shared("100r/s");
     grant(&mut gate, &[0, 10, 20], START);
-    // At most 5 ms late.
+    // A slot may be used up to 5 ms late.
     assert!(gate.pass(Cost::ONE, at(4)));
     assert!(!gate.pass(Cost::ONE, at(5)), "the next one has not come");
     assert!(join(&mut gate, 1, 1, at(16)));
     assert_eq!(leave(&mut gate, 20), [(1, 20)]);
     assert_eq!(gate.slot_counts(), SlotCounts { used: 2, lapsed: 1 });
-    // An answer that comes too late.
+    // The answer comes too late for the first slot.
     join(&mut gate, 2, 1, at(30));
     grant(&mut gate, &[31, 41], at(40));
     assert_eq!(leave(&mut gate, 100), [(2, 41)]);
@@ -88,7 +90,7 @@ fn who_has_a_turn_to_come_is_not_overtaken_in_a_slot_that_is_granted_later() {
     join(&mut gate, 0, 1, START);
     join(&mut gate, 1, 1, START);
     grant(&mut gate, &[11], at(9));
-    // Turns are given out a little ahead.
+    // The caller takes waiters a little before their slots.
     assert_eq!(leave(&mut gate, 11), [(0, 11)]);
     grant(&mut gate, &[10, 12], at(9));
     assert_eq!(leave(&mut gate, 100), [(1, 12)]);
@@ -106,7 +108,7 @@ fn a_cost_uses_up_the_slots_that_follow_also_those_that_come_later() {
     assert_eq!(gate.wanted_slots(at(9)), 2, "one is owed");
     grant(&mut gate, &[20, 30], at(10));
     assert_eq!(leave(&mut gate, 100), [(1, 30)]);
-    // What it cost more is owed, what it cost less is not.
+    // A bill is owed, a credit lowers the debt.
     gate.bill(2, at(31));
     assert_eq!(gate.wanted_slots(at(31)), 2);
     gate.credit(1, at(31));
@@ -231,7 +233,7 @@ fn news(is_noted: bool, gateways: &[(u64, u16)]) -> crate::KeyNews {
     }
 }
 
-/// The keys that a claim tells, with their weights.
+/// Returns the keys that a claim reports, with their weights.
 fn told(gate: &mut Gate) -> Vec<(u64, u32)> {
     let report = gate.demand(START).keys;
     let changes = report.changes.iter();
@@ -241,7 +243,7 @@ fn told(gate: &mut Gate) -> Vec<(u64, u32)> {
     told
 }
 
-/// The name of a key in a report, where there are no classes.
+/// Returns the name of a key in a report, without classes.
 fn named(key: u64) -> u64 {
     key ^ u64::from(0x811c_9dc5_u32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -265,7 +267,7 @@ fn keys_are_told_once_and_again_if_nobody_answered_or_the_store_forgot() {
     gate.hear_keys(&news(true, &[]));
     assert_eq!(told(&mut gate), []);
     gate.hear_keys(&news(true, &[]));
-    // One leaves, and nobody answers.
+    // One waiter leaves, and the store does not answer.
     grant(&mut gate, &[0], START);
     assert_eq!(leave(&mut gate, 0), [(1, 0)]);
     assert_eq!(told(&mut gate), [(1, 0)]);
@@ -295,14 +297,14 @@ fn a_key_that_waits_at_three_gateways_has_a_third_of_a_turn_here() {
     gate.hear_keys(&news(false, &[]));
     told(&mut gate);
     gate.hear_keys(&news(true, &[(named(1), 3), (named(2), 1)]));
-    // Where one more of it would be: behind 24 of its own, and 72 of the other but for those that end.
+    // A request of a third key: the predicted wait is less than that behind all waiters.
     let predicted = gate.predict(&Share::of(3), START).unwrap();
     grant(&mut gate, &[0, 1, 2, 3, 4, 5, 6, 7], START);
     let left = leave(&mut gate, 7);
     let of_first = left.iter().filter(|(waiter, _)| *waiter < 100).count();
     assert_eq!((left.len(), of_first), (8, 2), "{left:?}");
     assert!(predicted < 10 * MS, "{predicted:?}");
-    // Alone it counts whole.
+    // Alone, each key counts in full.
     gate.stand_alone(NonZeroU32::MIN, at(8));
     let left = leave(&mut gate, 28);
     let of_first = left.iter().filter(|(waiter, _)| *waiter < 100).count();
@@ -324,9 +326,10 @@ fn the_time_before_it_goes_on_alone_is_not_made_up() {
 proptest! {
     #![proptest_config(config())]
 
-    /// Whatever is granted and asked: a departure uses slots that were granted, as many as it
-    /// costs, none twice; so in any time at most as many costs leave as there are slots in it, and
-    /// in the 5 ms before it, and what is owed.
+    /// Checks that a departure uses granted slots, as many as its cost, and none twice.
+    ///
+    /// So in any span of time at most as many costs leave as it has slots, plus the slots of the 5
+    /// ms before it and the owed costs.
     #[test]
     fn nothing_leaves_without_slots(
         steps in prop::collection::vec((0..4_u8, 1..4_u32, 0..15_u32), 1..150),
@@ -359,7 +362,7 @@ proptest! {
             let counts = gate.slot_counts();
             let held = granted - counts.used - counts.lapsed;
             prop_assert!(gate.granted_slots(at(now)) <= held);
-            // What has left beyond its slots is owed, and nothing leaves meanwhile.
+            // Costs beyond the used slots are owed, and no request leaves until they are paid.
             prop_assert!(counts.used <= cost_left);
             prop_assert!(cost_left - counts.used < 3 || held == 0);
         }

@@ -1,3 +1,5 @@
+//! Property tests of outages.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -14,9 +16,9 @@ const START: Moment = Moment::from_nanos(1_000_000_000);
 enum Step {
     Join(u8),
     Leave(Index),
-    /// The origin is done with a request.
+    /// The request ends at the origin.
     Done(Index),
-    /// A request that has left cannot be sent.
+    /// The request has left and cannot be sent.
     Unsent(Index),
     Back,
 }
@@ -56,10 +58,12 @@ struct World {
     waiting: Vec<(u32, u8, GatePosition)>,
     /// In the order of their departures.
     at_origin: Vec<Left>,
-    /// When the last of those was due that the origin has got.
+    /// Due instant of the last request that the origin has received.
     last_sent: Option<Moment>,
-    /// The end of the last outage, departures since, and how many may leave without a pace beside one each
-    /// [`RAMP_STEP`]; `None` if nothing has waited all the time since.
+    /// End of the last outage, departures since, and their bound without a rate.
+    ///
+    /// The bound grows by one each [`RAMP_STEP`] in addition. `None`: the queue was empty in
+    /// between.
     since_outage: Option<(Moment, usize, usize)>,
 }
 
@@ -85,14 +89,14 @@ impl World {
         Ok(())
     }
 
-    /// Lets those leave who are due by `until`.
+    /// Lets the requests leave that are due by `until`.
     fn run(&mut self, until: Moment) -> Result<(), TestCaseError> {
         while let Some(release) = self.gate.take(until) {
             let (name, key) = release.waiter;
             let found = self.waiting.iter().position(|it| it.0 == name);
             prop_assert!(found.is_some(), "nobody leaves twice");
             let (_, _, position) = self.waiting.remove(found.unwrap_or_default());
-            // Those who had left before go first, in the old order; then each key in its order.
+            // Unsent requests go first, in the old order. Then each key keeps its order.
             let heads = self.waiting.iter().filter_map(|it| match it.2 {
                 GatePosition::AtHead(number) => Some(number),
                 GatePosition::InQueue(_) => None,
@@ -183,11 +187,13 @@ impl World {
 proptest! {
     #![proptest_config(config())]
 
-    /// However outages begin and end: every request is at the origin, done, gone or waits, exactly
-    /// once; nobody leaves in an outage; departures that the origin has got are never closer than
-    /// an interval; those who were not sent leave first, in the old order, and each key in its
-    /// own; without a pace no burst follows; and nobody waits while the origin is there, the slot
-    /// has come and a place is free.
+    /// Checks the rules of a gate for any sequence of outages.
+    ///
+    /// Every request is at the origin, done, removed or waiting, exactly once. No request leaves in
+    /// an outage. Departures that the origin has received are never closer than an interval. Unsent
+    /// requests leave first, in the old order, and each key keeps its order. Without a rate no
+    /// burst follows. No request waits while the origin is reachable, the slot has come and a
+    /// permit is free.
     #[test]
     fn any_outages_keep_the_rules(
         limits in limits(),
@@ -219,9 +225,10 @@ proptest! {
         prop_assert_eq!(left, waiting);
     }
 
-    /// On a virtual clock, with requests at any times and outages of any length: each request is
-    /// sent or gives up, exactly once; it gives up for the origin's sake only in an outage, when
-    /// it has been held for `hold` and no sooner; and in an outage nobody waits longer.
+    /// Checks timeouts on a virtual clock, with any arrivals and outages.
+    ///
+    /// Each request is sent or times out, exactly once. It times out because of the origin only in
+    /// an outage, after exactly `hold`. In an outage no request waits longer.
     #[test]
     fn nobody_is_held_longer_than_hold_or_gives_up_before(
         limits in limits(),
@@ -290,7 +297,8 @@ proptest! {
             });
             for (_, patience, joined, _) in &waiting {
                 if let Some(since) = out_since {
-                    // Held since the first outage in which it waited: this one, or one before.
+                    // The hold counts from the first outage in which it waited: this one, or an
+                    // earlier one.
                     let latest = since.max(*joined) + waits.hold;
                     let (until, why) = patience.gives_up();
                     prop_assert_eq!(why, GivesUp::Hold);

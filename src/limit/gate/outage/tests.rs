@@ -1,3 +1,5 @@
+//! Tests of outages.
+
 use std::time::Duration;
 
 use super::*;
@@ -18,7 +20,8 @@ fn gate(rate: &str, max_in_flight: Option<usize>) -> Gate<char, u32> {
     })
 }
 
-/// A request of a key, named by a number, comes. Returns the number of its departure if it passes.
+/// Joins a request of a key, with a number as its name. Returns its number of departure if it
+/// passes.
 fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u32) -> Option<u64> {
     match gate.join(&Share::of(key), Cost::ONE, at(millis), || name) {
         Admission::Passed => Some(gate.departures()),
@@ -27,7 +30,8 @@ fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u32) -> Option
     }
 }
 
-/// The names of those who leave by then, with the milliseconds at which they are due.
+/// Returns the names of the requests that leave by then, with the milliseconds at which they are
+/// due.
 fn taken(gate: &mut Gate<char, u32>, millis: u32) -> Vec<(u32, u128)> {
     let releases = std::iter::from_fn(|| gate.take(at(millis)));
     let due =
@@ -62,7 +66,7 @@ fn without_a_pace_the_origin_gets_one_and_then_two_for_each_that_it_is_done_with
     }
     assert_eq!(rounds, [1, 2, 4, 8, 5]);
     assert!(gate.is_free(at(15)) && gate.has_place(), "it is as before");
-    // Nobody waited, so nothing holds back those who come.
+    // No request waited, so new requests are not limited.
     gate.begin_outage();
     gate.end_outage(at(20));
     assert!((0..9).all(|name| join(&mut gate, 'a', name, 20).is_some()));
