@@ -1,8 +1,8 @@
-//! What a request was charged.
+//! The charge of a request in a queue.
 
 use crate::{Cost, Moment};
 
-/// What an accepted request was charged. It is needed to give an unused charge back.
+/// Charge of an accepted request. It is needed to refund the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     pub(super) place: u64,
@@ -11,23 +11,23 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// The charge of a request that no queue knows: it joined and passed at `at`.
+    /// Creates the charge of a request that passed at `at` before its queue existed.
     pub fn of_passing(at: Moment, cost: Cost) -> Self {
         Self { place: 0, at, cost }
     }
 
-    /// The same charge after it was [settled](super::Queue::settle).
+    /// Returns the same charge after it was [settled](super::Queue::settle).
     #[must_use]
     pub fn settled(self, cost: Cost) -> Self {
         Self { cost, ..self }
     }
 
-    /// What was charged.
+    /// Returns the charged cost.
     pub fn cost(&self) -> Cost {
         self.cost
     }
 
-    /// When the request joined.
+    /// Returns when the request joined.
     pub fn at(&self) -> Moment {
         self.at
     }

@@ -1,4 +1,4 @@
-//! The worked examples of requests that cost more than one.
+//! Tests of requests that cost more than one.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn limit(of: u32) -> Limit {
     }
 }
 
-/// A queue of 10r/s that requests of these costs join at once, with their charges.
+/// Creates a queue of 10r/s that requests of these costs join at once. Returns their charges, too.
 fn queue(costs: &[u32]) -> (Queue<u64>, Vec<Charge>) {
     let mut queue = Queue::new("10r/s".parse().unwrap(), Bucket::new(), at(0));
     let join = |(ticket, of): (u64, &u32)| {
@@ -30,7 +30,7 @@ fn queue(costs: &[u32]) -> (Queue<u64>, Vec<Charge>) {
     (queue, charges)
 }
 
-/// The waiters in order, each with the milliseconds at which it leaves.
+/// Returns the waiters in order, each with the milliseconds at which it leaves.
 fn departures(queue: &Queue<u64>) -> Vec<(u64, u64)> {
     let mut queue = queue.clone();
     let departures = std::iter::from_fn(|| queue.take_due(at(1_000_000)));

@@ -1,3 +1,5 @@
+//! A lane: the waiters of a queue that have the same `delay`.
+
 use std::collections::VecDeque;
 
 use super::{Charge, Ticket};
@@ -6,31 +8,32 @@ use crate::{Cost, Moment, Rate, more_room};
 
 /// The waiters of a queue that have the same `delay`, first in, first out.
 ///
-/// Each entry stores only its distance to the entry ahead, in whole requests. This is exact: while
-/// a request waits the level is above zero, so each accepted request raises the tail by exactly
-/// its cost. So when a waiter leaves, one distance shrinks and all waiters behind it have moved
-/// up. A new rate moves only the start of the lane. Both cost the same however long the lane is.
+/// Each entry stores only its distance to the entry ahead, in whole requests. The distances are
+/// exact: while a request waits the level is above zero, so each accepted request raises the tail
+/// by exactly its cost. When a waiter leaves, one distance shrinks, which moves up all waiters
+/// behind it. A new rate only moves the start of the lane. Both cost the same for any length of the
+/// lane.
 #[derive(Clone, Debug)]
 pub(super) struct Lane<W> {
     delay: u32,
-    /// The position on the tick line from which the first entry's distance is counted.
+    /// Position on the tick line from which the first entry's distance is counted.
     start: i128,
     /// Sum of all distances: the last entry's tail is `start + length`.
     length: u64,
     entries: VecDeque<Entry<W>>,
-    /// Number of entries whose waiter left before its turn.
+    /// Number of entries whose waiter has left before it was due.
     gone: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Entry<W> {
-    // The charge of the request, in parts, which leave no gap before `step`.
+    // The fields of the request's charge, separate so that `step` leaves no gap in memory.
     place: u64,
     at: Moment,
     cost: Cost,
-    /// Distance to the entry ahead, in requests.
+    /// Distance to the entry ahead, in requests: the cost of all charges in between.
     ///
-    /// It is what was charged in between, with the cost of the entry ahead.
+    /// It includes the cost of the entry ahead.
     step: u32,
     waiter: Option<(Ticket, W)>,
 }
@@ -74,16 +77,17 @@ impl<W> Lane<W> {
         entries.filter_map(|entry| Some(&mut entry.waiter.as_mut()?.1))
     }
 
-    /// The position on the tick line at which the head leaves, and the head's place.
+    /// Returns the position on the tick line at which the head leaves, and the head's arrival
+    /// number.
     ///
-    /// The head is always a waiter.
+    /// The head always has a waiter.
     pub(super) fn head(&self, request: i128) -> Option<(i128, u64)> {
         let head = self.entries.front()?;
         let steps = i128::from(head.step) - i128::from(self.delay);
         Some((self.start + steps * request, head.place))
     }
 
-    /// The positions on the tick line at which the waiters leave.
+    /// Returns the positions on the tick line at which the waiters leave.
     pub(super) fn positions(&self, request: i128) -> impl Iterator<Item = (i128, &W)> {
         let mut steps = -i128::from(self.delay);
         self.entries.iter().filter_map(move |entry| {
@@ -93,18 +97,18 @@ impl<W> Lane<W> {
         })
     }
 
-    /// When the head joined. The head has waited longest.
+    /// Returns when the head joined. The head is the oldest waiter.
     pub(super) fn oldest(&self) -> Option<Moment> {
         self.entries.front().map(|head| head.at)
     }
 
-    /// The charges of the waiters, in their order.
+    /// Returns the charges of the waiters, in their order.
     pub(super) fn charges(&self) -> impl Iterator<Item = Charge> {
         let waits = |entry: &&Entry<W>| entry.waiter.is_some();
         self.entries.iter().filter(waits).map(Entry::charge)
     }
 
-    /// The bucket's tail just before the head joined.
+    /// Returns the bucket's tail just before the head joined.
     pub(super) fn tail_before_head(&self, request: i128) -> i128 {
         let head = self.entries.front().map_or(0, |head| head.step);
         self.start + (i128::from(head) - 1) * request
@@ -112,7 +116,7 @@ impl<W> Lane<W> {
 
     /// Gives all waiters new distances: each is `rank(place)` requests behind `start`.
     ///
-    /// Ranks are above zero and increase with the place.
+    /// Ranks are above zero and increase with `place`.
     pub(super) fn renumber(&mut self, start: i128, rank: impl Fn(u64) -> u64) {
         self.start = start;
         self.length = 0;
@@ -125,7 +129,7 @@ impl<W> Lane<W> {
         }
     }
 
-    /// Whether a request that joined before `place` still waits here.
+    /// Returns whether a request that joined before `place` still waits here.
     pub(super) fn waits_before(&self, place: u64) -> bool {
         self.entries.front().is_some_and(|head| head.place < place)
     }
@@ -166,12 +170,12 @@ impl<W> Lane<W> {
         Some((charge, ticket, waiter))
     }
 
-    /// The charge of the entry with this index.
+    /// Returns the charge of the entry with this index.
     pub(super) fn charge(&self, index: usize) -> Charge {
         self.entries[index].charge()
     }
 
-    /// The index of the request at `place`, if it is in this lane.
+    /// Returns the index of the request with this arrival number, if it is in this lane.
     pub(super) fn index(&self, place: u64) -> Option<usize> {
         let place_of = |entry: &Entry<W>| entry.place;
         self.entries.binary_search_by_key(&place, place_of).ok()
@@ -186,7 +190,7 @@ impl<W> Lane<W> {
         Some(waiter)
     }
 
-    /// Moves up the waiters that joined after `place`, of whose charge a cost was given back.
+    /// Moves up the waiters behind `place`, by a refunded part of that charge.
     pub(super) fn move_up_behind(&mut self, place: u64, cost: Cost, request: i128) {
         match self.behind(place) {
             0 => self.move_up(i128::from(cost.get()) * request),
@@ -200,7 +204,7 @@ impl<W> Lane<W> {
         }
     }
 
-    /// Moves back the waiters that joined after `place`, whose charge rose by a cost.
+    /// Moves back the waiters behind `place`, by a cost that was added to that charge.
     pub(super) fn move_back_behind(&mut self, place: u64, cost: Cost, request: i128) {
         match self.behind(place) {
             0 => self.move_back(cost, request),
@@ -218,12 +222,12 @@ impl<W> Lane<W> {
         self.start += i128::from(cost.get()) * request;
     }
 
-    /// The index of the first entry that joined after `place`.
+    /// Returns the index of the first entry that joined after `place`.
     fn behind(&self, place: u64) -> usize {
         self.entries.partition_point(|entry| entry.place <= place)
     }
 
-    /// Moves all waiters up by so many ticks.
+    /// Moves all waiters up by a number of ticks.
     pub(super) fn move_up(&mut self, ticks: i128) {
         self.start -= ticks;
     }
@@ -232,7 +236,7 @@ impl<W> Lane<W> {
         self.start = rescale(self.start, from, to, now);
     }
 
-    /// Number of entries in memory, including those whose waiter has left.
+    /// Returns the number of entries in memory, including entries without a waiter.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         self.entries.len()
@@ -243,9 +247,9 @@ impl<W> Lane<W> {
         self.length -= u64::from(step);
     }
 
-    /// Drops entries without a waiter: all at the ends, inner ones once they are the majority.
+    /// Removes entries without a waiter: all at the ends, inner entries once they are the majority.
     ///
-    /// So the head is always a waiter, and the number of waiters bounds the lane's memory.
+    /// So the head always has a waiter, and the number of waiters bounds the lane's memory.
     fn trim(&mut self, request: i128) {
         let left = |entry: Option<&Entry<W>>| entry.is_some_and(|entry| entry.waiter.is_none());
         while left(self.entries.front()) {

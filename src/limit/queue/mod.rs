@@ -1,4 +1,7 @@
-//! A key's bucket and its waiters, in order of departure.
+//! The bucket of a key and its waiters, in order of departure.
+//!
+//! `lane` keeps the waiters, `ledger` knows which charges can be refunded in full, and `settle`
+//! changes charges after a departure.
 
 mod charge;
 #[cfg(test)]
@@ -25,54 +28,53 @@ use ledger::Ledger;
 
 /// Identifies one join at one queue.
 ///
-/// The caller chooses it. No two requests that wait at the same time have the same ticket.
+/// The caller chooses it. Waiters at the same time must have different tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// A waiter that is taken from the queue because its turn has come.
+/// A waiter that is removed from the queue because it is due.
 #[derive(Debug)]
 pub struct Departure<W, C = Charge> {
-    /// When the waiter was due: now or earlier.
+    /// Instant at which the waiter was due: now or earlier.
     pub due: Moment,
-    /// What the waiter was charged.
+    /// Charge of the waiter.
     pub charge: C,
-    /// The waiter itself.
+    /// The waiter.
     pub waiter: W,
 }
 
-/// A key's bucket and its waiters, in order of departure.
+/// The bucket of a key and its waiters, in order of departure.
 ///
 /// A waiter leaves when the level that it made on arrival has leaked down to its `delay`. Requests
 /// with the same `delay` wait in one *lane*: first in, first out, at least one interval apart. A
-/// queue has one lane for each delay in use among the routes that share its zone: nearly always
-/// one.
+/// queue has one lane for each delay in use by the routes of its zone: nearly always one.
 #[derive(Clone, Debug)]
 pub struct Queue<W> {
     rate: Rate,
     bucket: Bucket,
     lanes: Vec<Lane<W>>,
-    /// The place of each waiter. No client chooses a ticket.
+    /// Arrival number of each waiter. Clients cannot choose tickets, so a mixing hash is enough.
     seats: HashMap<Ticket, u64, BuildHasherDefault<MixingHasher>>,
-    /// The place of the next accepted request. Places count up in order of arrival.
+    /// Arrival number of the next accepted request. Numbers increase in order of arrival.
     next: u64,
-    /// What the waiters were charged together.
+    /// Total charge of the waiters.
     costs: u64,
-    /// Which charges can be given back whole.
+    /// Knows which charges can be refunded in full.
     ledger: Ledger,
-    /// When the last accepted request joined.
+    /// Instant at which the last accepted request joined.
     last: Moment,
-    /// When this queue began. A charge from before then has no place in it.
+    /// Instant at which this queue began. It has no arrival number of an earlier charge.
     opened: Moment,
-    /// Time of the last rate change.
+    /// Instant of the last change of the rate.
     retuned: Moment,
-    /// Charges with a lower place are forgiven: a refund gives nothing back for them.
+    /// Charges with a lower arrival number are forgiven: they are not refunded any more.
     ///
-    /// Only a waiter that leaves before its turn still gives its charge back.
+    /// Only a waiter that leaves before it is due still returns its charge.
     forgiven: u64,
 }
 
 impl<W> Queue<W> {
-    /// An empty queue that continues from `bucket` at `now`.
+    /// Creates an empty queue that continues from `bucket` at `now`.
     pub fn new(rate: Rate, bucket: Bucket, now: Moment) -> Self {
         Self {
             rate,
@@ -89,13 +91,14 @@ impl<W> Queue<W> {
         }
     }
 
-    /// A queue that continues from `bucket` at `now`, where a request was charged last at `last`.
+    /// Creates a queue that continues from `bucket` at `now`. The last request was charged at
+    /// `last`.
     ///
-    /// If that request cost 1 and found the bucket empty, it is as if it had joined this queue: its
-    /// charge, [`Charge::of_passing`], can be given back here.
+    /// If that request cost 1 and found the bucket empty, it counts as joined to this queue: its
+    /// charge, [`Charge::of_passing`], can be refunded here.
     pub fn resumed(rate: Rate, bucket: Bucket, last: Moment, now: Moment) -> Self {
         let mut queue = Self::new(rate, bucket, now);
-        // Under another rate since then, the bucket does not end there any more.
+        // After a change of the rate since then, the bucket ends elsewhere.
         if bucket.tail() == line(rate, last) {
             (queue.opened, queue.last, queue.retuned) = (last, last, last);
             queue.ledger.charge(queue.next, 0);
@@ -104,42 +107,42 @@ impl<W> Queue<W> {
         queue
     }
 
-    /// The bucket in its present state.
+    /// Returns the bucket in its current state.
     pub fn bucket(&self) -> Bucket {
         self.bucket
     }
 
-    /// The rate in force.
+    /// Returns the effective rate.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Number of waiters.
+    /// Returns the number of waiters.
     pub fn depth(&self) -> usize {
         self.seats.len()
     }
 
-    /// What the waiters were charged together.
+    /// Returns the total charge of the waiters.
     pub fn costs(&self) -> u64 {
         self.costs
     }
 
-    /// When the waiter that has waited longest joined; `None` if nothing waits.
+    /// Returns when the oldest waiter joined. `None`: there are no waiters.
     pub fn oldest(&self) -> Option<Moment> {
         self.lanes.iter().filter_map(Lane::oldest).min()
     }
 
-    /// The first waiter of each lane. One of them has waited longest.
+    /// Returns the first waiter of each lane. One of them is the oldest waiter.
     pub fn first_waiters(&self) -> impl Iterator<Item = &W> {
         self.lanes.iter().filter_map(|lane| lane.waiters().next())
     }
 
-    /// All waiters, lane by lane, each lane in its order.
+    /// Returns all waiters, lane by lane, in the order of each lane.
     pub fn waiters(&self) -> impl Iterator<Item = &W> {
         self.lanes.iter().flat_map(Lane::waiters)
     }
 
-    /// When the waiters are due if nobody leaves before, lane by lane.
+    /// Returns the due instant of each waiter, lane by lane, if no waiter leaves before.
     pub fn schedule(&self) -> impl Iterator<Item = (Moment, &W)> {
         let request = self.rate.ticks_per_request();
         let lanes = self.lanes.iter();
@@ -147,16 +150,15 @@ impl<W> Queue<W> {
         positions.map(|(position, waiter)| (moment(self.rate, position), waiter))
     }
 
-    /// All waiters, to be changed, lane by lane, each lane in its order.
+    /// Returns all waiters for changes, lane by lane, in the order of each lane.
     pub fn waiters_mut(&mut self) -> impl Iterator<Item = &mut W> {
         self.lanes.iter_mut().flat_map(Lane::waiters_mut)
     }
 
-    /// Judges a request and charges it unless it is rejected. Does not make it wait.
+    /// Decides on a request, and charges it unless it is rejected. Does not make it wait.
     ///
-    /// All waiters that are due by `now` must have been [taken](Self::take_due) before: a new
-    /// request is judged by the waiters that remain. The charge is `None` if the request is
-    /// rejected.
+    /// All waiters that are due by `now` must have been [taken](Self::take_due) before, because the
+    /// verdict depends on the waiters that remain. The charge is `None` if the request is rejected.
     pub fn charge(&mut self, limit: Limit, now: Moment) -> (Verdict, Option<Charge>) {
         debug_assert!(
             self.due().is_none_or(|due| due > now),
@@ -175,14 +177,14 @@ impl<W> Queue<W> {
         self.last = now;
         let request = self.rate.ticks_per_request();
         let level = self.tail_before(limit.cost) - line(self.rate, now);
-        // At an unlimited rate no request has ticks, and no level rises.
+        // At an unlimited rate no request has ticks, and the level never rises.
         let level = level.checked_div(request).unwrap_or_default();
         self.ledger
             .charge(charge.place, usize::try_from(level).unwrap_or(usize::MAX));
         (verdict, Some(charge))
     }
 
-    /// Makes the request that was charged last wait, as its verdict says.
+    /// Makes the last charged request wait, as its verdict says.
     pub fn seat(&mut self, charge: Charge, delay: u32, ticket: Ticket, waiter: W) {
         let (tail, request) = (self.tail_before(charge.cost), self.rate.ticks_per_request());
         self.lane(delay, tail - request)
@@ -191,9 +193,8 @@ impl<W> Queue<W> {
         self.costs += u64::from(charge.cost.get());
     }
 
-    /// [Judges](Self::charge) a request.
-    ///
-    /// If the verdict is to wait, creates `waiter` and [seats](Self::seat) it.
+    /// [Decides](Self::charge) on a request. If it has to wait, creates `waiter` and
+    /// [adds](Self::seat) it.
     pub fn join(
         &mut self,
         limit: Limit,
@@ -210,12 +211,12 @@ impl<W> Queue<W> {
         (verdict, charge)
     }
 
-    /// When the next waiter is due; `None` if nothing waits.
+    /// Returns when the next waiter is due. `None`: there are no waiters.
     pub fn due(&self) -> Option<Moment> {
         self.first().map(|(due, _)| due)
     }
 
-    /// Takes the next waiter that is due at `now`, if there is one.
+    /// Removes and returns the next waiter that is due at `now`, if there is one.
     pub fn take_due(&mut self, now: Moment) -> Option<Departure<W>> {
         let (due, found) = self.first().filter(|(due, _)| *due <= now)?;
         let lane = &mut self.lanes[found];
@@ -232,12 +233,12 @@ impl<W> Queue<W> {
         })
     }
 
-    /// Removes a waiter that leaves before its turn; `None` if it does not wait (any more).
+    /// Removes a waiter before it is due. `None`: it does not wait (any more).
     ///
-    /// Its charge is given back and the waiters behind it move up, as if it had never joined.
+    /// Its charge is refunded and the waiters behind it move up, as if it had never joined.
     ///
-    /// A waiter that a [refund](Self::refund) has made due before now no longer waits and must be
-    /// taken first. If it leaves all the same, its charge is given back as a refund.
+    /// A [refund](Self::refund) may have made the waiter due before now. Then the caller must take
+    /// it instead. If the caller removes it all the same, its charge is returned as a refund.
     pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
         let (nth, index) = self.find(ticket)?;
         self.seats.remove(&ticket);
@@ -250,21 +251,21 @@ impl<W> Queue<W> {
         left
     }
 
-    /// The lane of a waiter, and its index there; `None` if it does not wait (any more).
+    /// Returns the lane of a waiter and its index there. `None`: it does not wait (any more).
     fn find(&self, ticket: Ticket) -> Option<(usize, usize)> {
         let place = *self.seats.get(&ticket)?;
         let mut lanes = self.lanes.iter().enumerate();
         lanes.find_map(|(nth, lane)| Some((nth, lane.index(place)?)))
     }
 
-    /// The bucket's tail before the last request, of this cost, raised it by more than 1.
+    /// Returns the bucket's tail before the last request, of this cost, raised it by more than 1.
     fn tail_before(&self, cost: Cost) -> i128 {
         self.bucket.tail() - i128::from(cost.above_one()) * self.rate.ticks_per_request()
     }
 
     /// Changes the rate from `now` on.
     ///
-    /// What has leaked stays leaked; all waiters get new times and keep their order.
+    /// Leaked charges stay leaked. All waiters get new due instants and keep their order.
     pub fn retune(&mut self, rate: Rate, now: Moment) {
         self.bucket.retune(self.rate, rate, now);
         for lane in &mut self.lanes {
@@ -274,12 +275,12 @@ impl<W> Queue<W> {
         self.retuned = now;
     }
 
-    /// Forgets all charges except those of the waiters.
+    /// Forgives all charges except those of the waiters.
     ///
-    /// The waiters move up to where they would be if no other request had come, but no closer than
-    /// their pace allows: the first leaves within one interval, the others behind it in their
-    /// order. A request that joins later with the same `delay` leaves after them. So for each
-    /// `delay` enough stays charged to keep the waiters apart until they have left.
+    /// The waiters move up as if no other request had come, but stay an interval apart. The first
+    /// leaves within one interval, the others after it in their order. A request that joins later
+    /// with the same `delay` leaves after them. So enough stays charged for each `delay` to keep
+    /// the waiters apart.
     ///
     /// All waiters that are due by `now` must have been [taken](Self::take_due) before.
     pub fn forget(&mut self, now: Moment) {
@@ -294,7 +295,7 @@ impl<W> Queue<W> {
             self.bucket = Bucket::new();
             return;
         };
-        // What the waiters before each cost together.
+        // Total cost of the waiters before each waiter.
         let (mut levels, mut total) = (Vec::with_capacity(charges.len()), 0_u64);
         for charge in &charges {
             let level = usize::try_from(total).unwrap_or(usize::MAX);
@@ -336,9 +337,9 @@ impl<W> Queue<W> {
         gone
     }
 
-    /// The lane whose head is due first, and when.
+    /// Returns the due instant and index of the lane whose head is due first.
     ///
-    /// Of two heads due at the same moment, the one that joined first.
+    /// If two heads are due at the same instant, the head that joined first wins.
     fn first(&self) -> Option<(Moment, usize)> {
         let request = self.rate.ticks_per_request();
         let heads = self.lanes.iter().enumerate().filter_map(|(index, lane)| {

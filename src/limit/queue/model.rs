@@ -1,16 +1,16 @@
-//! The rules of `limit_req` as a slow and simple model.
+//! A slow and simple model of nginx's `limit_req`, to test the queue against.
 //!
-//! Levels are counted in parts of a request. Every question is answered by replaying the whole
+//! Levels are counted in parts of a request. Every question is answered by a replay of the whole
 //! history.
 
 use crate::{Cost, Delay, Limit, Moment, Rate, Reason};
 
-/// Parts in one request.
+/// Number of parts in one request.
 ///
-/// Every [`Pace`] leaks a whole number of parts in a nanosecond, so nothing is ever rounded.
+/// Every [`Pace`] leaks a whole number of parts in a nanosecond, so no level is ever rounded.
 pub const UNIT: i128 = 420_000_000_000;
 
-/// A rate without [`Rate`]: a number of requests in a number of nanoseconds.
+/// A rate without the type [`Rate`]: a number of requests in a number of nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
     text: &'static str,
@@ -27,7 +27,7 @@ const fn pace(text: &'static str, requests: i128, nanos: i128) -> Pace {
     }
 }
 
-/// A level is carried over without rounding between the rates of one row.
+/// Paces in rows. Between the paces of one row, a level is converted without rounding.
 pub const FAMILIES: [&[Pace]; 4] = [
     &[
         pace("1r/s", 1, 1_000_000_000),
@@ -50,7 +50,7 @@ pub const FAMILIES: [&[Pace]; 4] = [
     &[pace("5r/250ms", 5, 250_000_000)],
 ];
 
-/// All of [`FAMILIES`], and some rates between which a level has to be rounded.
+/// Returns all of [`FAMILIES`], and some paces between which a level has to be rounded.
 pub fn paces() -> Vec<Pace> {
     let odd = [
         pace("1r/7s", 1, 7_000_000_000),
@@ -70,7 +70,7 @@ impl Pace {
         UNIT * self.requests / self.nanos
     }
 
-    /// A twelfth of the time between two departures, rounded down.
+    /// Returns a twelfth of the time between two departures, in nanoseconds, rounded down.
     pub fn twelfth(self) -> u64 {
         u64::try_from(self.nanos / self.requests / 12).expect("short")
     }
@@ -78,7 +78,7 @@ impl Pace {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// `charged` is true until the charge is given back.
+    /// A request came. `charged` is true until its charge is refunded.
     Came {
         id: u64,
         at: i128,
@@ -100,16 +100,18 @@ pub struct Model {
     waiting: Vec<(u64, u32)>,
 }
 
-/// The state that a history leads to at a moment.
+/// State of a history at one instant.
 struct Replay {
     at: i128,
     leak: i128,
-    /// nginx's excess, but it may fall below zero until the next request; `None` before the first.
+    /// nginx's excess, except that it may fall below zero between requests. `None`: no request so
+    /// far.
     excess: Option<i128>,
-    /// What is left now of the excess that each request made. May be negative.
+    /// Rest of the excess that each request made. May be negative.
     own: Vec<(u64, i128)>,
-    /// The level that each request found on arrival, or would have found if it was cancelled. It is
-    /// negative if the bucket had run empty.
+    /// Level that each request found on arrival, or would have found if it was cancelled.
+    ///
+    /// Negative: the bucket was empty.
     found: Vec<(u64, i128)>,
 }
 
@@ -126,7 +128,7 @@ impl Replay {
         }
     }
 
-    /// The level that one more request would find.
+    /// Returns the level that one more request would find.
     fn next(&self) -> i128 {
         self.excess.map_or(0, |excess| (excess + UNIT).max(0))
     }
@@ -184,7 +186,7 @@ impl Model {
         replay
     }
 
-    /// The verdict of the rules on a request at `now`, and the excess that it makes.
+    /// Returns the verdict on a request at `now`, and the excess that it makes.
     pub fn judge(&self, limit: Limit, now: Moment) -> (Judgement, i128) {
         let found = self.replay(now).next();
         let excess = found + i128::from(limit.cost.get() - 1) * UNIT;
@@ -207,7 +209,7 @@ impl Model {
         (judgement, excess)
     }
 
-    /// How many requests the level may reach: above `burst` a request waits for a minute at most.
+    /// Returns the largest level, in requests. Above `burst` a request waits for a minute at most.
     fn ceiling(&self, limit: Limit) -> i128 {
         let burst = i128::from(limit.burst);
         match limit.delay {
@@ -220,7 +222,7 @@ impl Model {
         }
     }
 
-    /// Charges a request. It waits if `waits` holds its delay.
+    /// Charges a request. It waits if `waits` is its delay.
     pub fn came(&mut self, id: u64, now: Moment, cost: Cost, waits: Option<u32>) {
         self.history.push(Event::Came {
             id,
@@ -239,7 +241,7 @@ impl Model {
         });
     }
 
-    /// Removes a request from the history, as if it had never come.
+    /// Removes the charge of a request from the history, as if it had never come.
     pub fn cancel(&mut self, cancelled: u64) {
         for event in &mut self.history {
             if let Event::Came { id, charged, .. } = event
@@ -251,7 +253,7 @@ impl Model {
         self.stop_waiting(cancelled);
     }
 
-    /// Makes a request cost something else, as if it had come with that cost.
+    /// Changes the cost of a request, as if it had come with that cost.
     pub fn settle(&mut self, settled: u64, now_costs: Cost) {
         for event in &mut self.history {
             if let Event::Came { id, cost, .. } = event
@@ -270,14 +272,15 @@ impl Model {
         &self.waiting
     }
 
-    /// Whether every request after `id`, cancelled or not, found a level of at least this cost.
+    /// Returns whether every request after `id`, even if cancelled, found a level of at least this
+    /// cost.
     pub fn all_after_found(&self, id: u64, cost: Cost, now: Moment) -> bool {
         let cost = i128::from(cost.get()) * UNIT;
         let mut after = after(self.replay(now).found, id);
         after.all(|found| found >= cost)
     }
 
-    /// Whether the bucket has not run empty since `id` came.
+    /// Returns whether the bucket was never empty since `id` came.
     pub fn never_empty_since(&self, id: u64, now: Moment) -> bool {
         let replay = self.replay(now);
         let is_empty = replay.excess.is_none_or(|excess| excess + UNIT < 0);
@@ -285,7 +288,7 @@ impl Model {
         !is_empty && after.all(|found| found >= 0)
     }
 
-    /// When each waiter is due, in order of arrival.
+    /// Returns the due instant of each waiter, in order of arrival.
     pub fn dues(&self, now: Moment) -> Vec<(Moment, u64)> {
         let replay = self.replay(now);
         let due = |(id, delay): &(u64, u32)| {
@@ -296,18 +299,18 @@ impl Model {
         self.waiting.iter().filter_map(due).collect()
     }
 
-    /// The next waiter that is due, and when.
+    /// Returns the next waiter, and its due instant.
     pub fn next_due(&self, now: Moment) -> Option<(Moment, u64)> {
         self.dues(now).into_iter().min_by_key(|(due, _)| *due)
     }
 
-    /// The level at `now`. The lowest level, that of an empty bucket, is one request below zero.
+    /// Returns the level at `now`. That of an empty bucket, the lowest, is one request below zero.
     pub fn level(&self, now: Moment) -> i128 {
         self.replay(now).excess.unwrap_or(-UNIT).max(-UNIT)
     }
 }
 
-/// What the requests after `id` found.
+/// Returns the levels that the requests after `id` found.
 fn after(found: Vec<(u64, i128)>, id: u64) -> impl Iterator<Item = i128> {
     let from = found.into_iter().skip_while(move |(other, _)| *other != id);
     from.skip(1).map(|(_, found)| found)
@@ -317,7 +320,7 @@ fn nanos(moment: Moment) -> i128 {
     i128::from(moment.as_nanos())
 }
 
-/// The first nanosecond at which `ahead` has leaked, counted from `at`.
+/// Returns the first nanosecond at which `ahead` has leaked, counted from `at`.
 fn moment(at: i128, ahead: i128, leak: i128) -> Moment {
     let wait = -(-ahead).div_euclid(leak);
     Moment::from_nanos(u64::try_from((at + wait).max(0)).expect("in time"))

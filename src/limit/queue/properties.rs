@@ -1,4 +1,4 @@
-//! What must hold under any trace of operations, checked against the [model](super::model).
+//! Property tests of the queue: any trace of operations is compared with the [model](super::model).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ enum Step {
     Park,
 }
 
-/// How a request ended.
+/// Exit of a request from the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Exit {
     Passed,
@@ -34,7 +34,7 @@ enum Exit {
     Dismissed,
 }
 
-/// What a waiter was charged.
+/// Returns the charge of a waiter.
 fn cost_of(queue: &Queue<u64>, ticket: Ticket) -> Cost {
     let (lane, index) = queue.find(ticket).expect("a waiter");
     queue.lanes[lane].charge(index).cost
@@ -96,16 +96,15 @@ fn family() -> impl Strategy<Value = Vec<Pace>> {
     prop::sample::select(FAMILIES.map(<[Pace]>::to_vec).to_vec())
 }
 
-/// How closely the queue must follow the model.
+/// Required agreement between the queue and the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trust {
-    /// Every verdict, moment and level is the same. Only refunds that are exact are tried.
+    /// Every verdict, instant and level is equal. Only exact refunds are tried.
     Exact,
-    /// The model takes the queue's verdicts. The levels differ by what retuning rounds.
+    /// The model takes the queue's verdicts. Levels may differ by the rounding of retunes.
     Rounded,
-    /// The model takes the queue's verdicts.
-    ///
-    /// After any refund the queue's level is at least the model's.
+    /// The model takes the queue's verdicts. After any refund the queue's level is at least the
+    /// model's.
     AtLeast,
 }
 
@@ -119,16 +118,16 @@ struct Twins {
     now: Moment,
     count: u64,
     trust: Trust,
-    /// How much lower than the model's the queue's levels may be where retuning rounds, in parts.
+    /// Tolerance for rounding by retunes, in parts: the queue's levels may be lower by this.
     slack: i128,
     /// Charges of requests that have passed or departed.
     spent: Vec<(u64, Charge)>,
     exits: BTreeMap<u64, Exit>,
-    /// What was given back to requests that had left, or billed to them, altogether.
+    /// Total cost that was refunded or billed after departures.
     changed: u32,
-    /// The last request that was billed more. The queue forgets something of those before it.
+    /// Last request that was billed. The queue loses details of the requests before it.
     billed: u64,
-    /// When requests went on to the origin, in order, and what they cost.
+    /// Instant, number and cost of each departure, in order.
     departures: Vec<(Moment, u64, Cost)>,
 }
 
@@ -187,7 +186,7 @@ impl Twins {
         }
     }
 
-    /// Advances time. Waiters that become due on the way leave at their moment.
+    /// Advances time. Waiters that become due on the way leave at their due instants.
     fn wait_until(&mut self, then: Moment) {
         while let Some(due) = self.queue.due().filter(|due| *due <= then) {
             self.now = self.now.max(due);
@@ -341,7 +340,7 @@ impl Twins {
         assert!((-in_parts(less)..=in_parts(more)).contains(&added));
     }
 
-    /// Whether this part of a request's charge can be given back whole.
+    /// Returns whether this part of a request's charge can be refunded in full.
     fn is_whole(&self, id: u64, part: Cost) -> bool {
         id >= self.billed && self.model.all_after_found(id, part, self.now)
     }
@@ -359,7 +358,7 @@ impl Twins {
         assert_eq!(before, after);
     }
 
-    /// Parks an idle queue and restores it; forgets a drained one.
+    /// Parks an idle queue and restores it. A drained bucket is dropped.
     fn park(&mut self) {
         let (rate, bucket) = (self.queue.rate(), self.queue.bucket());
         let bucket = if bucket.drained_at(rate) <= self.now {
@@ -375,14 +374,15 @@ impl Twins {
         }
     }
 
-    /// The queue's level in the model's parts.
+    /// Returns the queue's level in the model's parts.
     fn level(&self) -> i128 {
         let request = self.queue.rate().ticks_per_request();
         let ticks = self.queue.bucket().tail() - line(self.queue.rate(), self.now);
         ticks.max(-request) * UNIT / request
     }
 
-    /// The earliest departure allowed for a waiter due at `due` in the model, given the rounding.
+    /// Returns the earliest allowed departure of a waiter due at `due` in the model, given the
+    /// rounding.
     fn at_the_earliest(&self, due: Moment) -> Moment {
         let early = self.slack / self.pace.leak() + i128::from(self.slack > 0);
         let early = u64::try_from(early).expect("short");
@@ -405,7 +405,7 @@ impl Twins {
         }
     }
 
-    /// Every waiter leaves, and each request has left exactly once.
+    /// Lets every waiter leave, and checks that each request has left exactly once.
     fn finish(&mut self, reject_all: bool) {
         if reject_all {
             let (bucket, in_order) = (self.queue.bucket(), departures(&self.queue));
@@ -427,7 +427,7 @@ impl Twins {
     }
 }
 
-/// Seeds that failed once are in `properties.regressions`, beside this file.
+/// Saves seeds that failed in `properties.regressions`, beside this file.
 fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
@@ -438,9 +438,9 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    /// Leaving is exact at any time, a refund where it promises to be.
+    /// Checks that leaving is exact at any time, and a refund where it promises to be.
     ///
-    /// Forgetting a drained bucket changes nothing.
+    /// To drop a drained bucket changes nothing.
     #[test]
     fn the_queue_does_what_the_rules_say(
         paces in family(),
@@ -482,8 +482,9 @@ proptest! {
         twins.finish(reject_all);
     }
 
-    /// In any window no more depart than rate and burst allow. An unused turn lets one more
-    /// request through: at once if its time is past.
+    /// Checks that in any window no more requests depart than rate and burst allow.
+    ///
+    /// An unused slot lets one more request through: at once if its instant has passed.
     #[test]
     fn in_any_window_each_unused_turn_lets_at_most_one_more_depart(
         pace in prop::sample::select(paces()),
@@ -496,7 +497,7 @@ proptest! {
         twins.run(steps);
         twins.finish(false);
         assert_smooth(&twins, most + i128::from(twins.changed));
-        // Nor do those who waited depart closer than an interval.
+        // Waiters do not depart closer than an interval, either.
         if !is_one || twins.changed > 0 {
             return Ok(());
         }
@@ -504,7 +505,7 @@ proptest! {
         let waited: Vec<_> = twins.departures.iter().filter(|(_, id, _)| waited(id)).collect();
         for pair in waited.windows(2) {
             let gap = pair[1].0.since(pair[0].0);
-            // Each request departs at the first nanosecond after its exact moment.
+            // Each request departs at the first nanosecond after its exact instant.
             let cost = u64::from(pair[0].2.get());
             prop_assert!(gap + Duration::from_nanos(1) >= pace.rate().time_for(cost));
         }
@@ -551,10 +552,11 @@ proptest! {
 proptest! {
     #![proptest_config(config())]
 
-    /// After `forget`, waiters leave in order, no later than before, never faster than their pace.
+    /// Checks that after `forget` waiters leave in order, no later than before, at least an
+    /// interval apart.
     ///
     /// The first leaves within one interval. A request that joins later leaves behind the waiters
-    /// with its delay. A charge from before `forget` cannot be given back again.
+    /// with its delay. A charge from before `forget` cannot be refunded.
     #[test]
     fn forgetting_leaves_those_who_wait_in_order_and_at_their_pace(
         paces in prop::sample::select(paces()),
@@ -580,7 +582,7 @@ proptest! {
             for ((id, due), (other, was)) in lane.iter().zip(&old) {
                 prop_assert!(id == other && due <= was, "{:?} after {:?}", lane, old);
             }
-            // A due time before the epoch is shown as the epoch.
+            // A due instant before the epoch is shown as the epoch.
             for pair in lane.windows(2).filter(|pair| pair[0].1 > Moment::default()) {
                 let gap = pair[1].1.since(pair[0].1) + Duration::from_nanos(1);
                 prop_assert!(gap >= rate.interval(), "{:?}", lane);
@@ -592,7 +594,7 @@ proptest! {
             prop_assert_eq!(queue.bucket(), Bucket::new());
         }
 
-        // No earlier charge can be given back. When a waiter leaves, the others move up.
+        // No earlier charge can be refunded. If a waiter leaves, the waiters behind it move up.
         let bucket = queue.bucket();
         for (_, charge) in &twins.spent {
             queue.refund(*charge, now);
@@ -622,14 +624,14 @@ proptest! {
     }
 }
 
-/// When each waiter would leave if no other request came, in order of departure.
+/// Returns when each waiter would leave without further requests, in order of departure.
 fn departures(queue: &Queue<u64>) -> Vec<(u64, Moment)> {
     let mut queue = queue.clone();
     let end = Moment::from_nanos(u64::MAX);
     std::iter::from_fn(|| queue.take_due(end).map(|it| (it.waiter, it.due))).collect()
 }
 
-/// How many requests may be in the bucket when one departs.
+/// Returns the number of requests that may be in the bucket when one departs.
 fn at_once(limits: &[Limit]) -> i128 {
     let most = limits.iter().map(|limit| match limit.delay {
         Delay::Above(delay) => {
@@ -640,10 +642,10 @@ fn at_once(limits: &[Limit]) -> i128 {
     i128::from(most.max().unwrap_or(0))
 }
 
-/// Requests that cost at most `rate * T + most + 1` depart in any window `T`.
+/// Asserts that requests of at most `rate * T + most + 1` in cost depart in any window `T`.
 ///
-/// The window is open for a nanosecond longer, because each request departs at the first
-/// nanosecond after its exact moment.
+/// The window is a nanosecond longer, because each request departs at the first nanosecond after
+/// its exact instant.
 fn assert_smooth(twins: &Twins, most: i128) {
     for (first, (from, ..)) in twins.departures.iter().enumerate() {
         let mut count = 0;

@@ -1,4 +1,4 @@
-//! Changes what requests were charged after they have left, or gives it back.
+//! Refunds and changes of charges after the requests have left.
 
 use super::lane::Lane;
 use super::{Charge, Queue};
@@ -6,26 +6,25 @@ use crate::bucket::line;
 use crate::{Cost, Moment};
 
 impl<W> Queue<W> {
-    /// Gives back the charge of an unused turn. The waiters behind it move up.
+    /// Refunds a request that did not use its slot. The waiters behind it move up.
     ///
-    /// The result is exactly as if the request had never joined, provided that each later request,
-    /// refunded since or not, found a level of at least its cost. Otherwise the bucket would have
-    /// been empty for a while without this request, and what leaked in that time cannot be given
-    /// back. Then only what has certainly not leaked that way is given back: its cost minus what
-    /// has leaked since it joined. So a refund never gives back more than if the request had never
-    /// joined. It gives back nothing if only an earlier queue or an earlier rate could tell how
-    /// much.
+    /// The result is exactly as if the request had never joined, if each later request found a
+    /// level of at least its cost. Refunded requests count as later requests, too.
     ///
-    /// The waiters behind it may become due before now: take them at once.
+    /// Else the bucket would have been empty for a while without this request. The leak of that
+    /// time cannot be refunded. Then the refund is the part that has certainly not leaked: its cost
+    /// minus the leak since it joined. So a refund is never larger than the effect of the request.
+    /// The refund is zero if it depends on an earlier queue or an earlier rate.
+    ///
+    /// Waiters may become due before now: take them at once.
     pub fn refund(&mut self, charge: Charge, now: Moment) {
         self.credit(charge, charge.cost, now);
     }
 
-    /// Changes what a request that has left was charged to what it turned out to cost.
+    /// Changes the charge of a request that has left to its actual cost.
     ///
-    /// What it cost less is given back as in a [refund](Self::refund). What it cost more is charged
-    /// in full, at `now` if the bucket has run empty: the waiters behind it move back in their
-    /// order.
+    /// A lower cost is returned as in a [refund](Self::refund). A higher cost is charged in full,
+    /// at `now` if the bucket is empty: the waiters behind the request move back in their order.
     pub fn settle(&mut self, charge: Charge, cost: Cost, now: Moment) {
         if let Some(less) = charge.cost.above(cost) {
             self.credit(charge, less, now);
@@ -35,7 +34,7 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Gives back a part of a charge.
+    /// Refunds a part of a charge.
     fn credit(&mut self, charge: Charge, less: Cost, now: Moment) {
         if charge.place < self.forgiven {
             return;
@@ -55,7 +54,7 @@ impl<W> Queue<W> {
             // The bucket is not empty while a request waits.
             self.bucket.refund(-i128::from(more.get()) * request);
         }
-        // Whether it joined before everybody who is here.
+        // Whether the request joined before all requests of this queue.
         let is_older = charge.at < self.opened;
         self.ledger
             .bill(if is_older { 0 } else { charge.place }, more);
@@ -68,23 +67,22 @@ impl<W> Queue<W> {
         }
     }
 
-    /// How many ticks of this part of a charge can certainly be given back at `now`: they have not
-    /// leaked away.
+    /// Returns the ticks of a part of a charge that have certainly not leaked by `now`.
     pub(super) fn rest(&self, charge: Charge, part: Cost, now: Moment) -> i128 {
         let request = self.rate.ticks_per_request();
         let in_ticks = |cost: Cost| i128::from(cost.get()) * request;
         if charge.at < self.opened {
             return 0;
         }
-        // The bucket is never empty while a request waits, unless a refund moved its turn into the
-        // past.
+        // The bucket is never empty while a request waits, unless a refund moved its due instant
+        // into the past.
         let seen = line(self.rate, self.last.max(self.retuned));
         let is_behind = |(position, head)| head <= charge.place && position > seen;
         let waits = |lane: &Lane<W>| lane.head(request).is_some_and(is_behind);
         if self.ledger.is_whole(charge.place, part) || self.lanes.iter().any(waits) {
             return in_ticks(part);
         }
-        // Giving back a part moves all waiters, so no waiter may be older than the charge.
+        // A refund in part moves all waiters, so no waiter may be older than the charge.
         let mut lanes = self.lanes.iter();
         if charge.at < self.retuned || lanes.any(|lane| lane.waits_before(charge.place)) {
             return 0;

@@ -1,3 +1,5 @@
+//! Tests of the queue.
+
 use std::time::Duration;
 
 use super::*;
@@ -19,7 +21,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
 
 const NODELAY: Delay = Delay::Never;
 
-/// The moment `seconds` after the epoch, written as a decimal.
+/// Returns the instant `seconds` after the epoch, from a decimal.
 fn at(seconds: &str) -> Moment {
     let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, ""));
     let nanos = format!("{whole}{decimals:0<9}");
@@ -36,13 +38,13 @@ fn join(queue: &mut Queue<u64>, limit: Limit, ticket: u64, now: Moment) -> Optio
     charge
 }
 
-/// Takes all waiters in order, each with its time.
+/// Removes all waiters in order, each with its due instant.
 fn drain(queue: &mut Queue<u64>) -> Vec<(u64, Moment)> {
     let end = Moment::from_nanos(u64::MAX);
     std::iter::from_fn(|| queue.take_due(end).map(|d| (d.waiter, d.due))).collect()
 }
 
-/// When each accepted arrival departs; waiters are taken at their moment.
+/// Returns when each accepted arrival departs. Waiters are taken at their due instants.
 fn departures(rate: Rate, limit: Limit, arrivals: &[Moment]) -> Vec<Option<Moment>> {
     let mut queue = Queue::new(rate, Bucket::new(), arrivals[0]);
     let mut departures = vec![None; arrivals.len()];
@@ -111,7 +113,7 @@ fn what_leaked_into_the_void_is_not_given_back() {
     // Without the second request the third makes a level of 0.5: the charge is whole.
     queue.refund(second, at("0.5"));
     assert!((level(&queue) - 0.5).abs() < 1e-9);
-    // Without the first as well, the third makes a level of 0, not of -0.5.
+    // Without the first request as well, the third makes a level of 0, not of -0.5.
     queue.refund(first, at("0.5"));
     assert!(level(&queue).abs() < 1e-9);
     queue.refund(third, at("0.5"));
@@ -130,7 +132,7 @@ fn a_queue_gives_back_nothing_of_what_an_earlier_one_charged() {
     assert_eq!(queue.bucket(), bucket);
 }
 
-/// The head of the lane never leaves. The others come and go; two of them always wait.
+/// The head of the lane stays. Other waiters join and leave. Two of them always wait.
 #[test]
 fn a_lane_takes_no_more_memory_than_those_who_wait() {
     let mut queue = queue("1r/366d");
@@ -151,7 +153,7 @@ fn a_lane_takes_no_more_memory_than_those_who_wait() {
     assert_eq!(queue.seats.len(), 3);
 }
 
-/// The ledger has as many marks as the level has requests, however many requests pass.
+/// The ledger has as many marks as the level has requests, for any number of requests.
 #[test]
 fn the_ledger_is_bounded_by_the_level() {
     let mut queue = queue("10r/s");
@@ -214,7 +216,7 @@ fn ten_thousand_turns_come_back_and_ten_thousand_rates_come_and_go_at_depth() {
 #[test]
 fn what_others_were_charged_is_forgotten_and_those_who_wait_keep_their_pace() {
     let (mut queue, waits) = (queue("1r/s"), limit(20, Delay::Above(0)));
-    // Ten requests pass, then three wait behind them; four more pass between the waiters.
+    // Ten requests pass, then three wait behind them. Four more pass between the waiters.
     for ticket in 0..10 {
         join(&mut queue, limit(20, NODELAY), ticket, at("100"));
     }
