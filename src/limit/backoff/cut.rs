@@ -22,7 +22,7 @@ pub struct Cut {
     pub at: Moment,
     /// Number of answers that were counted then, plus outstanding requests that were past `slow`.
     pub answers: u64,
-    /// Number of those that were trouble, or slow.
+    /// Number of bad ones among them: trouble, or slow.
     pub bad: u64,
     /// Instant until which the limit does not grow. Only some cuts of the rate set it.
     pub steady_until: Option<Moment>,

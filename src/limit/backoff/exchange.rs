@@ -34,8 +34,9 @@ pub type Token = [u8; 12];
 /// A query to the store, with the state to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// Identifier of the state that the gateway knows. If the store has another one, it stores
-    /// nothing.
+    /// Identifier of the state that the gateway knows.
+    ///
+    /// If the store has another one, it stores nothing.
     pub known: Token,
     /// The state to store, and its new identifier.
     pub tell: Option<(Token, Learned)>,
@@ -89,7 +90,7 @@ struct Known {
     at: Moment,
 }
 
-/// Answers of this gateway, with the decay that the store applies to those of all.
+/// Answers of this gateway, with the decay that the store applies to all answers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     answers: f64,

@@ -15,8 +15,9 @@ const ONE: u64 = 1_000_000;
 /// Lower bound of the permits that a cut leaves.
 const MIN_PLACES: u64 = 2;
 
-/// Time without cuts after fewer requests in flight did not make answers faster. Doubles each time
-/// up to [`MAX_KEEP`].
+/// Time without cuts after fewer requests in flight did not make answers faster.
+///
+/// Doubles each time up to [`MAX_KEEP`].
 const MIN_KEEP: Duration = Duration::from_secs(30);
 const MAX_KEEP: Duration = Duration::from_secs(300);
 
@@ -41,8 +42,9 @@ pub(super) struct InFlightLimit {
 #[derive(Debug)]
 struct Keeping {
     kept: Kept,
-    /// Mean duration of answers with fewer requests in flight. If it doubles, more requests did
-    /// harm.
+    /// Mean duration of answers with fewer requests in flight.
+    ///
+    /// If it doubles, more requests did harm.
     mean: Duration,
     /// Whether answers are still slow.
     is_slow: bool,

@@ -145,8 +145,9 @@ impl SharedCuts {
 }
 
 impl Backoff {
-    /// Shares the state with other gateways from now on. `author` identifies this gateway. `None`:
-    /// ends the sharing.
+    /// Shares the state with other gateways from now on.
+    ///
+    /// `author` identifies this gateway. `None`: ends the sharing.
     pub fn share_as(&mut self, author: Option<u64>) {
         self.shared_cuts = author.map(|author| {
             Box::new(SharedCuts {
@@ -186,8 +187,9 @@ impl Backoff {
         }
     }
 
-    /// Returns whether this gateway is lower than `known`, the state that other gateways had at
-    /// `at`.
+    /// Returns whether this gateway has lower limits than `known`.
+    ///
+    /// `known` is the state that other gateways had at its instant.
     ///
     /// `None`: other gateways know nothing.
     pub fn exceeds(&self, known: Option<(&Learned, Moment)>, now: Moment) -> bool {

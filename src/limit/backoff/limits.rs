@@ -7,8 +7,10 @@ use crate::Percent;
 /// Configured limits of a back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackoffLimits {
-    /// Threshold of a slow answer: time from the origin having the whole request to the answer's
-    /// head. `None`: the number in flight is never cut.
+    /// Time to an answer's head from which the answer is slow. `None`: never.
+    ///
+    /// The time starts when the origin has the whole request. Without a threshold, the number in
+    /// flight is never cut.
     pub slow: Option<Duration>,
     /// Share of trouble in a window from which the rate is cut.
     pub trip: Percent,

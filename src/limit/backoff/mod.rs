@@ -60,8 +60,9 @@ pub use limits::BackoffLimits;
 pub use saved::{SavedBackoff, SavedPlaces};
 pub use traffic::{Answer, Sent};
 
-/// Upper bound of the ticks that one call applies. After a longer silence, older ticks are skipped:
-/// the rate has grown back by then.
+/// Upper bound of the ticks that one call applies.
+///
+/// After a longer silence, older ticks are skipped: the rate has grown back by then.
 const MAX_TICKS: u32 = 1000;
 
 /// State of the back-off of one origin: the limits in force, learned from the origin's answers.
@@ -75,13 +76,15 @@ pub struct Backoff {
     rate_share: RateShare,
     in_flight_limit: InFlightLimit,
     paused_until: Option<Moment>,
-    /// End of the last pause that [`end_pause`](Self::end_pause) ended. Other gateways may still
-    /// report this pause.
+    /// End of the last pause that [`end_pause`](Self::end_pause) ended.
+    ///
+    /// Other gateways may still report this pause.
     ended_pause: Option<Moment>,
     /// Whether another gateway received the Retry-After of the pause.
     is_paused_elsewhere: bool,
-    /// The only key that received Retry-After. A request of another key ends the pause. `None`: the
-    /// pause applies to all keys.
+    /// The only key that received Retry-After.
+    ///
+    /// A request of another key ends the pause. `None`: the pause applies to all keys.
     paused_key: Option<u64>,
     /// State shared with other gateways. `None`: this back-off is not shared.
     shared_cuts: Option<Box<SharedCuts>>,
@@ -94,8 +97,9 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Creates a back-off with nothing lowered. `rate` and `max_in_flight` are the configured
-    /// limits.
+    /// Creates a back-off with nothing lowered.
+    ///
+    /// `rate` and `max_in_flight` are the configured limits.
     pub fn new(
         limits: BackoffLimits,
         rate: Option<Rate>,
@@ -121,8 +125,9 @@ impl Backoff {
         }
     }
 
-    /// Records a request sent to the origin. `in_flight` requests are there now, including this
-    /// one.
+    /// Records a request sent to the origin.
+    ///
+    /// `in_flight` requests are there now, including this one.
     pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
         self.advance(now);
         self.traffic.sent(in_flight, now)
@@ -187,8 +192,9 @@ impl Backoff {
         }
     }
 
-    /// Removes a request whose client disconnected before an answer. It counts as neither good nor
-    /// bad.
+    /// Removes a request whose client disconnected before an answer.
+    ///
+    /// It counts as neither good nor bad.
     #[allow(clippy::needless_pass_by_value, reason = "no request ends twice")]
     pub fn abandoned(&mut self, sent: Sent, now: Moment) {
         self.advance(now);

@@ -69,8 +69,7 @@ impl Outstanding {
         self.overdue.len().into()
     }
 
-    /// Returns the keys of the requests that were overdue at the last call of
-    /// [`overdue`](Self::overdue).
+    /// Returns the keys of the requests that the last call of [`overdue`](Self::overdue) found.
     pub fn overdue_keys(&self) -> impl Iterator<Item = Option<u64>> {
         let last = self.overdue.last();
         let slots = std::iter::successors(last, |slot| Chain::before(&self.sent, *slot));

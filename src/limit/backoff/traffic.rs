@@ -38,8 +38,9 @@ pub struct Answer {
 pub(super) struct Traffic {
     slow: Option<Duration>,
     window: Window,
-    /// Number of the current generation: grows with each cut. Requests of an earlier generation are
-    /// not judged.
+    /// Number of the current generation: grows with each cut.
+    ///
+    /// Requests of an earlier generation are not judged.
     generation: u64,
     /// First generation of this back-off. Requests of an earlier back-off have a smaller one.
     first_generation: u64,
@@ -101,8 +102,9 @@ impl Traffic {
         }
     }
 
-    /// Records an answer. For a request of an earlier generation, returns that and the answer's
-    /// duration.
+    /// Records an answer.
+    ///
+    /// For a request of an earlier generation, returns that and the answer's duration.
     pub fn answered(
         &mut self,
         sent: &Sent,
@@ -124,8 +126,7 @@ impl Traffic {
         (!is_present).then_some((sent.generation, took))
     }
 
-    /// Removes the request from the outstanding ones while its client still has to send a part of
-    /// it.
+    /// Removes the request from the outstanding ones while the origin waits for its client.
     pub fn await_client(&mut self, sent: &mut Sent) {
         self.forget(sent);
         sent.awaits_client = true;

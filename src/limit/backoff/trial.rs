@@ -94,8 +94,9 @@ impl Trial {
         }
     }
 
-    /// Returns whether fewer requests in flight did not help; if they helped, compares from there
-    /// on.
+    /// Returns a result if fewer requests in flight did not help.
+    ///
+    /// If they did help, later calls compare with the smaller number.
     ///
     /// If the number has no effect, answers take as long as before. If only the number matters,
     /// their duration falls in proportion to it. In the quarter of that range next to "no effect",

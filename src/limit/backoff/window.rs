@@ -117,8 +117,9 @@ impl Window {
         }
     }
 
-    /// Returns whether the window closes at `now`, with `overdue` requests past `slow` without an
-    /// answer.
+    /// Returns whether the window closes at `now`.
+    ///
+    /// `overdue` is the number of requests that are past `slow` without an answer.
     pub fn is_over(&self, overdue: u64, now: Moment) -> bool {
         let age = now.since(self.since);
         age >= MAX_SPAN || (age >= MIN_SPAN && self.answers + overdue >= ENOUGH)

@@ -38,7 +38,7 @@ const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
 pub struct GridAnswer {
     /// Number of gateways that share the grid, including this one.
     pub gateways: NonZeroU32,
-    /// This gateway's part of the rate, above 0 and at most 1.
+    /// Part of the rate that this gateway has, above 0 and at most 1.
     pub part: f64,
     /// Effective rate: that of the newest configuration.
     pub rate: Rate,
@@ -92,8 +92,9 @@ pub struct Claims {
     last: Moment,
     /// Instant from which another claim is granted more slots.
     again: Moment,
-    /// Whether requests waited at the last claim. `wanted` is the number of slots that it
-    /// requested.
+    /// Whether requests waited at the last claim.
+    ///
+    /// `wanted` is the number of slots that it requested.
     waited: bool,
     wanted: u64,
     /// Whether all requested slots were granted.

@@ -48,8 +48,9 @@ pub struct SlotCounts {
 }
 
 impl Granted {
-    /// Creates a gate's grants, with the counts of an earlier time. Slots before `from` are
-    /// unusable.
+    /// Creates a gate's grants, with the counts of an earlier time.
+    ///
+    /// Slots before `from` are unusable.
     ///
     /// `interval` is the time between two of its slots, until its part of the rate is reported.
     pub(super) fn new(counts: SlotCounts, from: Moment, interval: Duration) -> Self {
@@ -71,8 +72,7 @@ impl Granted {
         self.from
     }
 
-    /// Returns whether a request that comes now has a slot by `now`, by the gate's part of the
-    /// rate.
+    /// Returns whether a new request has a slot by `now`, at the gate's part of the rate.
     pub(super) fn is_idle(&self, now: Moment) -> bool {
         let has_slot = || self.first(now).is_some_and(|slot| slot <= now);
         self.debt == 0 && (self.paid + self.interval <= now || has_slot())

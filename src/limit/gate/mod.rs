@@ -397,8 +397,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         is_open && self.outage.is_over() && departs()
     }
 
-    /// Returns whether no charge is left: the slot after the last departure has come without a
-    /// waiter.
+    /// Returns whether no charge is left.
+    ///
+    /// The slot after the last departure has come then, and no request waited for it.
     fn is_idle(&self, now: Moment) -> bool {
         let is_empty = self.depth() == 0 && self.has_place();
         is_empty

@@ -120,8 +120,9 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         unsent.into_values().map(|unsent| unsent.waiter).collect()
     }
 
-    /// Records that a waiter was removed. `queue_is_empty`: the queue behind the unsent requests is
-    /// empty.
+    /// Records that a waiter was removed.
+    ///
+    /// `queue_is_empty`: the queue behind the unsent requests is empty.
     pub(super) fn left(&mut self, queue_is_empty: bool) {
         if queue_is_empty && self.unsent.is_empty() {
             self.ramp = None;

@@ -75,8 +75,9 @@ impl Reserved {
         end
     }
 
-    /// Returns the additional time that departures of `costs` from `first` on take because of
-    /// reserved spans.
+    /// Returns the delay of departures by reserved spans.
+    ///
+    /// The departures start at `first` and have a total cost of `costs`.
     pub(super) fn delay(&self, rate: Rate, first: Ticks, costs: u64) -> Duration {
         if self.is_empty() {
             return Duration::ZERO;

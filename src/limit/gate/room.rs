@@ -27,8 +27,9 @@ pub enum InVain {
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// Sets the number of requests that the servers of the origin accept now, in addition to the
-    /// limits.
+    /// Sets the number of requests that the origin's servers accept now.
+    ///
+    /// The limits of the gate apply as well.
     pub fn set_room(&mut self, room: Option<usize>, now: Moment) {
         let was_full = !self.has_place();
         self.room = room;

@@ -17,8 +17,9 @@ pub struct SavedGate {
     /// Time until a pause ends.
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub opens: Duration,
-    /// Later spans in which the old process still sends requests, each with its interval: start and
-    /// end.
+    /// Later spans (start, end) in which the old process still sends requests.
+    ///
+    /// Each span includes the interval after its last request.
     #[cfg_attr(
         feature = "serde",
         serde(default, with = "crate::whole_numbers::nanos_spans")
@@ -172,8 +173,9 @@ mod tests {
     proptest! {
         #![proptest_config(testing::config())]
 
-        /// Checks that the old gate and the new one are one stream, even if some of `to_come`
-        /// disconnect before.
+        /// Checks that the old gate and the new one together send one stream.
+        ///
+        /// Some of the requests in `to_come` never come.
         ///
         /// Departures are an interval apart, no request waits without a reason, and in any window
         /// the origin gets at most the cost of its rate plus one request.
@@ -231,8 +233,9 @@ mod tests {
             }
         }
 
-        /// Checks that reserved spans are the departures of the old gate, and that there are none
-        /// without `to_come`.
+        /// Checks that the reserved spans contain all departures of the old gate.
+        ///
+        /// Nothing is reserved without `to_come`.
         #[test]
         fn what_is_reserved_is_what_the_old_gate_does(rate in rates(), coming in requests()) {
             let gate = paced(rate);

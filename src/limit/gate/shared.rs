@@ -50,8 +50,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// Leaves the grid: from now on requests leave at an equal part of the rate, divided by
-    /// `parts`.
+    /// Leaves the grid: from now on requests leave at the rate divided by `parts`.
     ///
     /// The first request leaves one interval after the last departure, or now if that is later.
     /// Granted slots are lost.
@@ -161,8 +160,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// Returns the costs that could leave within a span: the waiters', as far as permits become
-    /// free.
+    /// Returns the cost of the waiters that could leave within [`SPAN`].
+    ///
+    /// The bound is the number of permits that become free.
     fn usable_costs(&self, now: Moment) -> u64 {
         let begins = self.granted.as_ref().map_or(now, |granted| granted.from());
         if self.is_out() || self.opens.max(begins) > now {

@@ -77,8 +77,7 @@ impl<W> Lane<W> {
         entries.filter_map(|entry| Some(&mut entry.waiter.as_mut()?.1))
     }
 
-    /// Returns the position on the tick line at which the head leaves, and the head's arrival
-    /// number.
+    /// Returns the head's position on the tick line, where it leaves, and its arrival number.
     ///
     /// The head always has a waiter.
     pub(super) fn head(&self, request: i128) -> Option<(i128, u64)> {

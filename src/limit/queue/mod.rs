@@ -91,8 +91,9 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Creates a queue that continues from `bucket` at `now`. The last request was charged at
-    /// `last`.
+    /// Creates a queue that continues from `bucket` at `now`.
+    ///
+    /// The last request was charged at `last`.
     ///
     /// If that request cost 1 and found the bucket empty, it counts as joined to this queue: its
     /// charge, [`Charge::of_passing`], can be refunded here.
@@ -193,8 +194,9 @@ impl<W> Queue<W> {
         self.costs += u64::from(charge.cost.get());
     }
 
-    /// [Decides](Self::charge) on a request. If it has to wait, creates `waiter` and
-    /// [adds](Self::seat) it.
+    /// [Decides](Self::charge) on a request.
+    ///
+    /// If it has to wait, creates `waiter` and [adds](Self::seat) it.
     pub fn join(
         &mut self,
         limit: Limit,

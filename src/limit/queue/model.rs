@@ -104,8 +104,9 @@ pub struct Model {
 struct Replay {
     at: i128,
     leak: i128,
-    /// nginx's excess, except that it may fall below zero between requests. `None`: no request so
-    /// far.
+    /// nginx's excess, except that it may fall below zero between requests.
+    ///
+    /// `None`: no request so far.
     excess: Option<i128>,
     /// Rest of the excess that each request made. May be negative.
     own: Vec<(u64, i128)>,
@@ -272,8 +273,9 @@ impl Model {
         &self.waiting
     }
 
-    /// Returns whether every request after `id`, even if cancelled, found a level of at least this
-    /// cost.
+    /// Returns whether each request after `id` found a level of at least this cost.
+    ///
+    /// Cancelled requests count, too.
     pub fn all_after_found(&self, id: u64, cost: Cost, now: Moment) -> bool {
         let cost = i128::from(cost.get()) * UNIT;
         let mut after = after(self.replay(now).found, id);

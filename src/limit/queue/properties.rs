@@ -103,8 +103,9 @@ enum Trust {
     Exact,
     /// The model takes the queue's verdicts. Levels may differ by the rounding of retunes.
     Rounded,
-    /// The model takes the queue's verdicts. After any refund the queue's level is at least the
-    /// model's.
+    /// The model takes the queue's verdicts.
+    ///
+    /// After any refund the queue's level is at least the model's.
     AtLeast,
 }
 
@@ -381,8 +382,7 @@ impl Twins {
         ticks.max(-request) * UNIT / request
     }
 
-    /// Returns the earliest allowed departure of a waiter due at `due` in the model, given the
-    /// rounding.
+    /// Returns the earliest allowed departure for a waiter that the model has due at `due`.
     fn at_the_earliest(&self, due: Moment) -> Moment {
         let early = self.slack / self.pace.leak() + i128::from(self.slack > 0);
         let early = u64::try_from(early).expect("short");
@@ -552,8 +552,9 @@ proptest! {
 proptest! {
     #![proptest_config(config())]
 
-    /// Checks that after `forget` waiters leave in order, no later than before, at least an
-    /// interval apart.
+    /// Checks that `forget` keeps the order and the pace of the waiters.
+    ///
+    /// No waiter leaves later than before, or closer than an interval to the one ahead.
     ///
     /// The first leaves within one interval. A request that joins later leaves behind the waiters
     /// with its delay. A charge from before `forget` cannot be refunded.

@@ -36,8 +36,9 @@ fn slow(millis: u64) -> BackoffLimits {
     }
 }
 
-/// Runs a scenario with several arrivals and times of the fall: with one in short runs, with all in
-/// long runs.
+/// Runs a scenario with several patterns of arrivals and times of the origin's fall.
+///
+/// Short runs use one combination, long runs use all.
 fn each(scenario: impl Fn() -> Scenario, check: impl Fn(&Record)) {
     // Neighbours in the list differ in both.
     let both = |nth: usize| (SEEDS[nth % 4], FALLS[(nth + nth / 4) % 4]);

@@ -94,8 +94,9 @@ fn a_pause_for_the_only_key_ends_when_another_one_comes() {
     assert_eq!(origin.backoff.paused_until(), Some(at(31_000)));
 }
 
-/// Plays a second with good answers to ten keys. `slow_keys` get slow answers, and some of their
-/// requests none.
+/// Plays a second with good answers to ten keys.
+///
+/// `slow_keys` get slow answers, and some of their requests none.
 fn second_with_slow(origin: &mut Origin, slow_keys: &[u64]) -> (Cuts, Vec<Sent>) {
     let begins = origin.millis;
     let mut send = |key, answered: Option<u64>| {

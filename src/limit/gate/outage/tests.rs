@@ -20,8 +20,9 @@ fn gate(rate: &str, max_in_flight: Option<usize>) -> Gate<char, u32> {
     })
 }
 
-/// Joins a request of a key, with a number as its name. Returns its number of departure if it
-/// passes.
+/// Joins a request of a key, with a number as its name.
+///
+/// Returns its number of departure if it passes.
 fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u32) -> Option<u64> {
     match gate.join(&Share::of(key), Cost::ONE, at(millis), || name) {
         Admission::Passed => Some(gate.departures()),
@@ -30,8 +31,7 @@ fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u32) -> Option
     }
 }
 
-/// Returns the names of the requests that leave by then, with the milliseconds at which they are
-/// due.
+/// Returns the requests that leave by then: names, and due instants in milliseconds.
 fn taken(gate: &mut Gate<char, u32>, millis: u32) -> Vec<(u32, u128)> {
     let releases = std::iter::from_fn(|| gate.take(at(millis)));
     let due =

@@ -22,8 +22,9 @@ fn a_gateway_that_starts_late_has_what_has_grown_meanwhile() {
     assert!((shares[0] - shares[1]).abs() < 0.06, "{shares:?}");
 }
 
-/// The only request is answered before or after the reply of the store. No request can be in
-/// trouble then.
+/// The only request is answered before or after the reply of the store.
+///
+/// No request can be in trouble then.
 #[test]
 fn a_gateway_that_starts_and_has_no_more_requests_grows_with_the_others_and_holds_none_back() {
     for takes in [0, 1, 10, 100] {
