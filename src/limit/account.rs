@@ -1,20 +1,22 @@
+//! Account of one key: the state of any of the algorithms.
+
 use super::{
     Algorithm, Allowance, Bucket, Charge, Cost, Excess, Limit, Meter, Moment, Rate, Refusal,
     Verdict,
 };
 
-/// What one key has been charged, under any of the algorithms.
+/// Account of one key, under any of the algorithms.
 ///
-/// In a zone with a queue this is the bucket alone; a [`Queue`](super::Queue) keeps the waiters.
+/// In a zone with a queue this is only the bucket: a [`Queue`](super::Queue) keeps the waiters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// For the leaky bucket.
+    /// State of any other algorithm.
     Bucket(Bucket),
     /// For all other algorithms.
     Meter(Box<Meter>),
 }
 
-/// The allowance of a limit that never makes requests wait: its burst plus the request itself.
+/// Allowance of a limit that never makes requests wait: its burst plus one request.
 fn allowance(rate: Rate, limit: Limit) -> Allowance {
     Allowance {
         rate,
@@ -23,7 +25,7 @@ fn allowance(rate: Rate, limit: Limit) -> Allowance {
 }
 
 impl Account {
-    /// An account that has never been charged.
+    /// Returns an account without any charge.
     pub fn new(algorithm: Algorithm) -> Self {
         Meter::new(algorithm).map_or_else(
             || Self::Bucket(Bucket::new()),
@@ -31,7 +33,7 @@ impl Account {
         )
     }
 
-    /// Judges one request that arrives at `now`, and charges it unless it is rejected.
+    /// Decides on a request that arrives at `now`, and charges it unless it is rejected.
     pub fn decide(&mut self, rate: Rate, limit: Limit, now: Moment) -> Verdict {
         match self {
             Self::Bucket(bucket) => bucket.decide(rate, limit, now),
@@ -39,7 +41,7 @@ impl Account {
         }
     }
 
-    /// Returns why a request that arrives at `now` would be rejected, if it would.
+    /// Returns the reason why a request that arrives at `now` would be rejected, if it would.
     ///
     /// Charges nothing.
     pub fn refuses(&self, rate: Rate, limit: Limit, now: Moment) -> Option<Refusal> {
@@ -49,7 +51,7 @@ impl Account {
         }
     }
 
-    /// How many requests of cost 1 in a row would be accepted at `now`.
+    /// Returns the number of consecutive requests of cost 1 that would be accepted at `now`.
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         match self {
             Self::Bucket(bucket) => bucket.remaining(rate, limit, now),
@@ -57,9 +59,9 @@ impl Account {
         }
     }
 
-    /// The first moment, `now` or later, at which one more request would be accepted.
+    /// Returns the first instant, `now` or later, at which one more request would be accepted.
     ///
-    /// `others` requests of cost 1 are assumed to come first, at `now`.
+    /// Assumes that `others` requests of cost 1 come first, at `now`.
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         match self {
             Self::Bucket(bucket) => bucket.accepts_at(rate, limit, others, now),
@@ -69,7 +71,7 @@ impl Account {
         }
     }
 
-    /// The level at `now`, without a new request.
+    /// Returns the level at `now`, without a new request.
     pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
         match self {
             Self::Bucket(bucket) => bucket.excess(rate, now),
@@ -77,7 +79,7 @@ impl Account {
         }
     }
 
-    /// Gives back the charge of a request that passed at once.
+    /// Refunds the charge of a request that passed at once.
     ///
     /// Does nothing for a bucket: its [`Queue`](super::Queue) handles refunds.
     pub fn refund(&mut self, rate: Rate, charge: Charge, now: Moment) {
@@ -86,9 +88,9 @@ impl Account {
         }
     }
 
-    /// Changes what a request that passed at once was charged.
+    /// Corrects the charge of a request that passed at once to its actual `cost`.
     ///
-    /// What it cost more is charged at `now`, whatever is allowed. Does nothing for a bucket: see
+    /// A surplus is charged at `now`, even above the limit. Does nothing for a bucket: see
     /// [`Queue::settle`](super::Queue::settle).
     pub fn settle(&mut self, rate: Rate, charge: Charge, cost: Cost, now: Moment) {
         let Self::Meter(meter) = self else {
@@ -102,7 +104,7 @@ impl Account {
         }
     }
 
-    /// The first moment at which forgetting this account changes no later verdict.
+    /// Returns the first instant at which removing this account changes no later verdict.
     pub fn drained_at(&self, rate: Rate) -> Moment {
         match self {
             Self::Bucket(bucket) => bucket.drained_at(rate),

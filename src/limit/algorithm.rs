@@ -1,27 +1,29 @@
+//! The five algorithms of a zone, and their names in the file.
+
 use std::fmt;
 use std::str::FromStr;
 
-/// How a zone counts the requests of a key.
+/// Algorithm by which a zone counts the requests of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// A bucket that leaks at the rate. Requests above the rate wait, up to `burst`.
+    /// Leaky bucket that leaks at the rate. Requests above the rate wait, up to `burst`.
     ///
     /// The only algorithm that makes requests wait.
     #[default]
     LeakyBucket,
-    /// Each request takes a token. Tokens arrive at the rate, up to `burst` of them.
+    /// Token bucket: a request takes a token. Tokens arrive at the rate, up to `burst` of them.
     TokenBucket,
-    /// At most so many requests in each period.
+    /// Upper bound of requests in each period.
     ///
     /// Periods begin at multiples of their length since the Unix epoch.
     FixedWindow,
-    /// At most so many requests in any period at all.
+    /// Upper bound of requests in any interval of one period's length.
     ///
     /// Each accepted request is remembered for one period.
     SlidingWindowLog,
-    /// Approximates the sliding window with two numbers.
+    /// Approximation of the sliding window log by two counts.
     ///
-    /// They are the count of this period and a fraction of the count of the period before.
+    /// It adds the count of the current period and a fraction of the count of the previous one.
     SlidingWindowCounter,
 }
 
@@ -35,23 +37,25 @@ impl Algorithm {
         ("sliding_window_counter", Self::SlidingWindowCounter),
     ];
 
-    /// The name in `gateway.toml`.
+    /// Returns the name in `gateway.toml`.
     pub fn name(self) -> &'static str {
         let named = Self::NAMED.iter().find(|(_, it)| *it == self);
         named.map_or("leaky_bucket", |(name, _)| name)
     }
 
-    /// Whether requests may wait for their turn.
+    /// Returns whether requests may wait.
     pub fn queues(self) -> bool {
         self == Self::LeakyBucket
     }
 
-    /// Whether periods begin at multiples of their length since the Unix epoch: a day's at midnight.
+    /// Returns whether periods begin at multiples of their length since the Unix epoch.
+    ///
+    /// A period of a day then begins at midnight UTC.
     pub fn follows_calendar(self) -> bool {
         matches!(self, Self::FixedWindow | Self::SlidingWindowCounter)
     }
 
-    /// Whether the algorithm counts whole requests in whole periods.
+    /// Returns whether the algorithm counts whole requests in whole periods.
     pub fn has_windows(self) -> bool {
         matches!(
             self,
@@ -66,7 +70,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// The error for a name that is no algorithm.
+/// Error for an unknown name of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownAlgorithm;
 

@@ -1,28 +1,30 @@
+//! The leaky bucket, with nginx's rule and exact arithmetic.
+
 use std::time::Duration;
 
 use super::{Cost, Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
 
-/// A key's leaky bucket: what was charged and has not leaked yet.
+/// Leaky bucket of one key.
 ///
-/// Levels are kept on a *tick line*: at moment `t` the line has reached `t * ticks_per_nano`, and
+/// Levels are kept on a *tick line*. At instant `t` the line has reached `t * ticks_per_nano`, and
 /// a request is `ticks_per_request` long. The bucket is one position on this line, its `tail`: the
 /// level is zero when the line reaches it. So the level is `tail - line`, leaking costs no work,
-/// and nothing is ever rounded.
+/// and nothing is rounded.
 ///
 /// This is nginx's rule (`ngx_http_limit_req_lookup`): the first request has excess 0, a later one
 /// has `max(0, previous - rate * elapsed + 1)`. On the tick line this is
 /// `tail = max(line, tail + 1 request)`.
 ///
-/// A request that costs more is judged by the level that it finds, as if it cost 1, and delays
-/// those after it: its cost above 1 raises the tail further.
+/// The verdict on a request does not depend on its cost. A cost above 1 raises the tail further,
+/// and so delays later requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// Aligned as all else that is kept of a key: gaps before it would take 16 to 24 bytes a key.
+// Packed to 8 bytes like the other state of a key: padding would add 16 to 24 bytes a key.
 #[repr(Rust, packed(8))]
 pub struct Bucket {
     tail: i128,
 }
 
-/// A tail so far in the past that every bucket is drained, yet far from overflow.
+/// Tail so far in the past that every bucket is drained, yet far from overflow.
 const LONG_AGO: i128 = i128::MIN / 4;
 
 impl Default for Bucket {
@@ -32,22 +34,22 @@ impl Default for Bucket {
 }
 
 impl Bucket {
-    /// A bucket that has never been charged.
+    /// Returns a bucket without any charge.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A bucket that is empty when the tick line has reached `tail`.
+    /// Returns a bucket that is empty when the tick line has reached `tail`.
     pub(super) fn until(tail: i128) -> Self {
         Self { tail }
     }
 
-    /// A bucket in which a request at `now` makes the level `ticks`, which is not negative.
+    /// Returns a bucket in which a request at `now` makes the level `ticks` (at least 0).
     pub fn next_at_level(rate: Rate, ticks: i128, now: Moment) -> Self {
         Self::until(line(rate, now) + ticks - rate.ticks_per_request())
     }
 
-    /// The same bucket on a clock that is `span` ahead.
+    /// Returns the same bucket on a clock that is `span` ahead.
     pub fn later(&self, rate: Rate, span: Duration) -> Self {
         if span.is_zero() || *self == Self::new() {
             return *self;
@@ -55,7 +57,7 @@ impl Bucket {
         Self::until(self.tail() + ticks_in(rate, span))
     }
 
-    /// Judges one request that arrives at `now`, and charges it unless it is rejected.
+    /// Decides on a request that arrives at `now`, and charges it unless it is rejected.
     pub fn decide(&mut self, rate: Rate, limit: Limit, now: Moment) -> Verdict {
         let (line, request) = (line(rate, now), rate.ticks_per_request());
         let tail = line.max(self.tail + request);
@@ -88,7 +90,7 @@ impl Bucket {
         }
     }
 
-    /// Returns why a request that arrives at `now` would be rejected, if it would.
+    /// Returns the reason why a request that arrives at `now` would be rejected, if it would.
     ///
     /// Charges nothing.
     pub fn refuses(&self, rate: Rate, limit: Limit, now: Moment) -> Option<Refusal> {
@@ -98,65 +100,65 @@ impl Bucket {
         }
     }
 
-    /// Charges a cost at `now`, whatever the level.
+    /// Charges a cost at `now`, at any level.
     pub(super) fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
         let request = rate.ticks_per_request();
         self.tail = self.tail.max(line(rate, now) - request) + i128::from(cost.get()) * request;
     }
 
-    /// How many requests of cost 1 in a row would be accepted at `now`.
+    /// Returns the number of consecutive requests of cost 1 that would be accepted at `now`.
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         let request = rate.ticks_per_request();
         let level = (self.tail - line(rate, now)).max(-request);
         let room = Ceiling::new(rate, limit.for_one()).accepted - level;
         let requests = match (u64::try_from(room.max(0)), u64::try_from(request)) {
-            // The processor divides these itself.
+            // 64-bit division is one instruction.
             (Ok(room), Ok(request)) => room.checked_div(request).map(i128::from),
             _ => room.max(0).checked_div(request),
         };
         requests.map_or(u32::MAX, |room| u32::try_from(room).unwrap_or(u32::MAX))
     }
 
-    /// The first moment, `now` or later, at which one more request would be accepted.
+    /// Returns the first instant, `now` or later, at which one more request would be accepted.
     ///
-    /// `others` requests of cost 1 are assumed to come first, at `now`.
+    /// Assumes that `others` requests of cost 1 come first, at `now`.
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         let request = rate.ticks_per_request();
-        // From the line on, because a short way is divided quickly.
+        // Relative to the line: small numbers are divided fast.
         let level = (self.tail - line(rate, now)).max(-request);
         let charged = (i128::from(others) + 1) * request;
         let ahead = level + charged - Ceiling::new(rate, limit).accepted;
         now + Duration::from_nanos(moment(rate, ahead).as_nanos())
     }
 
-    /// The level at `now`, without a new request.
+    /// Returns the level at `now`, without a new request.
     pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
         Excess::from_ticks(self.tail - line(rate, now), rate)
     }
 
-    /// Whether a request at `now` would find it empty, so that nothing of its past matters.
+    /// Returns whether a request at `now` finds the bucket empty: earlier charges do not matter.
     pub fn is_drained(&self, rate: Rate, now: Moment) -> bool {
         self.tail + rate.ticks_per_request() <= line(rate, now)
     }
 
-    /// The first moment at which forgetting this bucket changes no later verdict.
+    /// Returns the first instant at which removing this bucket changes no later verdict.
     ///
-    /// It comes `(excess + 1) / rate` after the last charge.
+    /// It is `(excess + 1) / rate` after the last charge.
     pub fn drained_at(&self, rate: Rate) -> Moment {
         moment(rate, self.tail + rate.ticks_per_request())
     }
 
-    /// Gives the last charges back, which cost so much together.
+    /// Refunds the last charges. `costs` is the sum of their costs.
     pub fn take_back(&mut self, rate: Rate, costs: u64) {
         self.refund(i128::from(costs) * rate.ticks_per_request());
     }
 
-    /// Gives a charge or a part of it back, in ticks.
+    /// Refunds a charge or a part of it, in ticks.
     pub(super) fn refund(&mut self, ticks: i128) {
         self.tail -= ticks;
     }
 
-    /// Carries the level at `now` over to another rate.
+    /// Converts the level at `now` to another rate.
     pub fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
         if self.is_drained(from, now) {
             *self = Self::new();
@@ -170,11 +172,11 @@ impl Bucket {
     }
 }
 
-/// The thresholds of a limit, in ticks of the level that a request would make if it cost 1.
+/// Thresholds of a limit, in ticks of the level after a request of cost 1.
 struct Ceiling {
-    /// Up to this level a request does not wait.
+    /// Highest level at which a request does not wait.
     free: i128,
-    /// Up to this level a request is accepted: within `burst` and `max_wait`.
+    /// Highest level at which a request is accepted: within `burst` and `max_wait`.
     accepted: i128,
 }
 
@@ -192,16 +194,16 @@ impl Ceiling {
     }
 }
 
-/// The position of the tick line at `now`.
+/// Returns the position of the tick line at `now`.
 pub(super) fn line(rate: Rate, now: Moment) -> i128 {
     i128::from(now.as_nanos()) * rate.ticks_per_nano()
 }
 
-/// The first nanosecond at which the tick line has reached `position`.
+/// Returns the first nanosecond at which the tick line has reached `position`.
 pub(super) fn moment(rate: Rate, position: i128) -> Moment {
     let leak = rate.ticks_per_nano();
     let position = position.max(0);
-    // Nearly every position fits 64 bits, which the processor divides itself.
+    // Nearly every position fits 64 bits, and 64-bit division is one instruction.
     let nanos = match (u64::try_from(position), u64::try_from(leak)) {
         (Ok(position), Ok(leak)) => position.div_ceil(leak),
         _ => u64::try_from((position + leak - 1) / leak).unwrap_or(u64::MAX),
@@ -211,8 +213,8 @@ pub(super) fn moment(rate: Rate, position: i128) -> Moment {
 
 /// Converts a position from `from`'s tick line to `to`'s.
 ///
-/// Keeps the distance from `now` in requests. Rounds down to a tick on both sides of `now`, so
-/// that positions that are whole requests apart stay whole requests apart.
+/// Keeps the distance from `now` in requests. Rounds down to a tick on both sides of `now`, so that
+/// positions that are whole requests apart stay whole requests apart.
 pub(super) fn rescale(position: i128, from: Rate, to: Rate, now: Moment) -> i128 {
     let (old, new) = (from.ticks_per_request(), to.ticks_per_request());
     let ahead = position - line(from, now);
@@ -220,10 +222,10 @@ pub(super) fn rescale(position: i128, from: Rate, to: Rate, now: Moment) -> i128
     line(to, now) + whole * new + proportion(part, new, old)
 }
 
-/// `part * new / old` rounded down, for `part` below `old`.
+/// Returns `part * new / old` rounded down, for `part` below `old`.
 ///
-/// The product can exceed 128 bits if both periods are weeks and both counts have many decimals.
-/// So it is computed and divided in three 32-bit steps.
+/// The product can exceed 128 bits if both periods are weeks and both counts have many decimals. So
+/// it is computed and divided in three 32-bit steps.
 fn proportion(part: i128, new: i128, old: i128) -> i128 {
     let (quotient, _) = [64, 32, 0]
         .into_iter()

@@ -1,16 +1,18 @@
+//! Doubly linked lists whose nodes are in one vector and found by index.
+
 use std::ops::{Index, IndexMut};
 
-/// Stands for no node.
+/// Index that stands for no node.
 const NONE: u32 = u32::MAX;
 
-/// With more slots than this, the memory is given back once nothing is left.
+/// Memory for more slots than this is freed once no value is left.
 const FEW: usize = 1024;
 
-/// Values that can be linked into [`Chain`]s, each found by its index.
+/// Values that can be linked into [`Chain`]s. An index identifies a value.
 #[derive(Debug)]
 pub(super) struct Nodes<T> {
     slots: Vec<Node<T>>,
-    /// The first slot without a value. It names the next one with its `after`.
+    /// First free slot. Its `after` is the next free slot.
     free: u32,
 }
 
@@ -45,11 +47,11 @@ impl<T> Nodes<T> {
             return index;
         }
         self.slots.push(node);
-        // Memory runs out long before this many.
+        // Memory is exhausted long before this number.
         u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
     }
 
-    /// Removes a value that is in no chain any more.
+    /// Removes a value. It must be in no chain.
     pub fn remove(&mut self, index: u32) -> Option<T> {
         let node = self.slots.get_mut(index as usize)?;
         let value = node.value.take()?;
@@ -65,18 +67,18 @@ impl<T> Nodes<T> {
         self.slots.get_mut(index as usize)?.value.as_mut()
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.slots.iter().filter(|it| it.value.is_some()).count()
     }
 
-    /// No index is as high as this.
+    /// Upper bound (exclusive) of all indices.
     pub fn slots(&self) -> usize {
         self.slots.capacity()
     }
 
-    /// Removes all values, which leaves no chain valid.
+    /// Removes all values. All chains become invalid.
     pub fn clear(&mut self) {
         if self.slots.capacity() > FEW {
             self.slots = Vec::new();
@@ -85,7 +87,7 @@ impl<T> Nodes<T> {
         self.free = NONE;
     }
 
-    /// Removes and returns all values, in no order.
+    /// Removes and returns all values, in any order.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         std::mem::take(self)
             .slots
@@ -112,7 +114,7 @@ impl<T> IndexMut<u32> for Nodes<T> {
     }
 }
 
-/// A doubly linked list of nodes. Each operation takes constant time.
+/// Doubly linked list of nodes. Each operation takes constant time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
     first: u32,
@@ -147,7 +149,7 @@ impl Chain {
         self.len == 0
     }
 
-    /// Puts a node that is in no chain behind all others.
+    /// Appends a node that is in no chain.
     pub fn push<T>(&mut self, nodes: &mut Nodes<T>, index: u32) {
         let last = std::mem::replace(&mut self.last, index);
         if last == NONE {
@@ -160,13 +162,13 @@ impl Chain {
         self.len += 1;
     }
 
-    /// The node before another one of this chain.
+    /// Returns the node before another one of this chain.
     pub fn before<T>(nodes: &Nodes<T>, index: u32) -> Option<u32> {
         let before = nodes.slots[index as usize].before;
         (before != NONE).then_some(before)
     }
 
-    /// Puts a node that is in no chain right before another one of this chain.
+    /// Inserts a node that is in no chain right before another one of this chain.
     pub fn insert_before<T>(&mut self, nodes: &mut Nodes<T>, index: u32, after: u32) {
         let before = std::mem::replace(&mut nodes.node(after).before, index);
         if before == NONE {
@@ -179,7 +181,7 @@ impl Chain {
         self.len += 1;
     }
 
-    /// Takes a node of this chain out of it.
+    /// Removes a node of this chain from it.
     pub fn unlink<T>(&mut self, nodes: &mut Nodes<T>, index: u32) {
         let node = nodes.node(index);
         let (before, after) = (node.before, node.after);

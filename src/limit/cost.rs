@@ -1,34 +1,36 @@
+//! Cost of a request.
+
 use std::fmt;
 use std::num::NonZeroU8;
 
-/// What a request counts for: a whole number from 1 to 255.
+/// Cost of a request: a whole number from 1 to 255.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cost(NonZeroU8);
 
 impl Cost {
-    /// The cost of an ordinary request, which is nginx's.
+    /// Cost of an ordinary request, as in nginx.
     pub const ONE: Self = Self(NonZeroU8::MIN);
 
-    /// The largest cost.
+    /// Largest cost.
     pub const MAX: u32 = 255;
 
-    /// A cost; `None` if it is 0 or above [`Cost::MAX`].
+    /// Returns a cost, or `None` if `cost` is 0 or above [`Cost::MAX`].
     pub fn new(cost: u32) -> Option<Self> {
         u8::try_from(cost).ok().and_then(NonZeroU8::new).map(Self)
     }
 
-    /// The cost as a number.
+    /// Returns the cost as a number.
     pub fn get(self) -> u32 {
         self.0.get().into()
     }
 
-    /// By how much it is above another, if it is.
+    /// Returns the difference to a lower cost, or `None` if `other` is not lower.
     #[must_use]
     pub fn above(self, other: Self) -> Option<Self> {
         Self::new(self.get().saturating_sub(other.get()))
     }
 
-    /// By how much it is above that of an ordinary request.
+    /// Returns the difference to the cost of an ordinary request.
     pub fn above_one(self) -> u32 {
         self.get() - 1
     }

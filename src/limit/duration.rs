@@ -1,3 +1,5 @@
+//! Text of durations, as in `gateway.toml`.
+
 use std::time::Duration;
 
 const UNITS: [(&str, u64); 7] = [
@@ -10,7 +12,7 @@ const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
 ];
 
-/// Parses a duration as written in `gateway.toml`: a whole number and a unit, `d h m s ms us ns`.
+/// Parses a duration of `gateway.toml`: a whole number and a unit, `d h m s ms us ns`.
 ///
 /// A plain `0` needs no unit. Returns `None` for any other text and for more than 584 years.
 pub fn parse_duration(text: &str) -> Option<Duration> {

@@ -1,26 +1,28 @@
+//! Waiters whose departure times are assigned by the store that gateways share.
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::{Cost, Departure, Moment, Ticket};
 
-/// The waiters of a key whose schedule is kept elsewhere, with the departure times assigned there.
+/// Waiters of a key, with the departure times that the store has assigned to them.
 ///
-/// Waiters with the same `delay` wait in one lane, in order of arrival. A lane has as many times
-/// as waiters, sorted by time: the first waiter takes the first time. So when a waiter leaves,
-/// each waiter behind it takes the time before its own, and the last time is left over. `C` is the
-/// charge that belongs to a time; it is needed to give the time back.
+/// Waiters with the same `delay` are in one lane, in order of arrival. A lane has as many times as
+/// waiters, in order: the first waiter takes the first time. So when a waiter leaves early, each
+/// waiter behind it takes the time before its own, and the last time is left over. `C` is the
+/// charge of a time, which is needed to refund it.
 #[derive(Clone, Debug)]
 pub struct ExternalSchedule<W, C> {
     lanes: Vec<Lane<W, C>>,
-    /// The `delay` (lane) and the place of each waiter.
+    /// Lane (`delay`) and position of each waiter.
     seats: HashMap<Ticket, (u32, u64)>,
-    /// The place of the next waiter. Places count up.
+    /// Position of the next waiter. Positions count up.
     next: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Lane<W, C> {
     delay: u32,
-    /// Keyed by place.
+    /// Keyed by position.
     waiters: BTreeMap<u64, Waiting<W>>,
     times: VecDeque<(Moment, C)>,
 }
@@ -50,12 +52,12 @@ impl<W, C> Default for ExternalSchedule<W, C> {
 }
 
 impl<W, C> ExternalSchedule<W, C> {
-    /// Number of waiters.
+    /// Returns the number of waiters.
     pub fn depth(&self) -> usize {
         self.seats.len()
     }
 
-    /// When the waiter that has waited longest joined; `None` if nothing waits.
+    /// Returns the instant at which the oldest waiter joined, or `None` without waiters.
     pub fn oldest(&self) -> Option<Moment> {
         let heads = self
             .lanes
@@ -64,21 +66,21 @@ impl<W, C> ExternalSchedule<W, C> {
         heads.map(|head| head.since).min()
     }
 
-    /// Whether any waiter has this `delay`.
+    /// Returns whether any waiter has this `delay`.
     ///
-    /// A new request then waits behind it, however early its own time is.
+    /// A new request then waits behind it, even if its own time is earlier.
     pub fn is_busy(&self, delay: u32) -> bool {
         self.lanes.iter().any(|lane| lane.delay == delay)
     }
 
-    /// The `delay` of the waiter that is due next; `None` if nothing waits.
+    /// Returns the `delay` of the next waiter, or `None` without waiters.
     pub fn next_delay(&self) -> Option<u32> {
         self.first().map(|(_, found)| self.lanes[found].delay)
     }
 
     /// Adds a waiter behind the others with this `delay`, and adds its assigned time.
     ///
-    /// `since` is when the waiter joined.
+    /// `since` is the instant at which the waiter joined.
     pub fn seat(
         &mut self,
         delay: u32,
@@ -100,12 +102,12 @@ impl<W, C> ExternalSchedule<W, C> {
         lane.add(due, charge);
     }
 
-    /// When the next waiter is due; `None` if nothing waits.
+    /// Returns the departure of the next waiter, or `None` without waiters.
     pub fn due(&self) -> Option<Moment> {
         self.first().map(|(due, _)| due)
     }
 
-    /// Takes the next waiter that is due at `now`, if there is one.
+    /// Removes and returns the next waiter that is due at `now`, if any.
     pub fn take_due(&mut self, now: Moment) -> Option<Departure<W, C>> {
         let (_, found) = self.first().filter(|(due, _)| *due <= now)?;
         let lane = &mut self.lanes[found];
@@ -122,10 +124,10 @@ impl<W, C> ExternalSchedule<W, C> {
         })
     }
 
-    /// Removes a waiter that leaves before its turn; `None` if it does not wait (any more).
+    /// Removes a waiter that disconnected or expired; `None` if it does not wait any more.
     ///
-    /// The waiters behind it move up. Returns the charge of the last time that `is_of` accepts as
-    /// that of such a waiter, for the caller to give back.
+    /// The waiters behind it move up. Returns the charge of the last time whose charge `is_of`
+    /// accepts for this waiter, so that the caller refunds it.
     pub fn leave(&mut self, ticket: Ticket, is_of: impl Fn(&W, &C) -> bool) -> Option<C> {
         let (delay, place) = self.seats.remove(&ticket)?;
         let found = self.lanes.iter().position(|lane| lane.delay == delay)?;
@@ -140,7 +142,7 @@ impl<W, C> ExternalSchedule<W, C> {
         last.map(|(_, charge)| charge)
     }
 
-    /// When the waiters are due if nobody leaves before, lane by lane.
+    /// Returns the departures of all waiters if nobody leaves early, lane by lane.
     pub fn schedule(&self) -> impl Iterator<Item = (Moment, &W)> {
         self.lanes.iter().flat_map(|lane| {
             let waiters = lane.waiters.values().map(|waiting| &waiting.waiter);
@@ -148,7 +150,7 @@ impl<W, C> ExternalSchedule<W, C> {
         })
     }
 
-    /// The waiters that are due by this moment.
+    /// Returns the waiters that are due by this instant.
     pub fn due_by(&self, moment: Moment) -> impl Iterator<Item = &W> {
         self.lanes.iter().flat_map(move |lane| {
             let due = lane.times.iter().take_while(move |(due, _)| *due <= moment);
@@ -157,13 +159,13 @@ impl<W, C> ExternalSchedule<W, C> {
         })
     }
 
-    /// All waiters, in no order.
+    /// Returns all waiters, in any order.
     pub fn waiters_mut(&mut self) -> impl Iterator<Item = &mut W> {
         let lanes = self.lanes.iter_mut();
         lanes.flat_map(|lane| lane.waiters.values_mut().map(|waiting| &mut waiting.waiter))
     }
 
-    /// All times, lane by lane: the lane's `delay`, the time and its charge.
+    /// Returns all times, lane by lane: the lane's `delay`, the time and its charge.
     pub fn times(&self) -> impl Iterator<Item = (u32, Moment, &C)> {
         self.lanes.iter().flat_map(|lane| {
             let times = lane.times.iter();
@@ -171,11 +173,11 @@ impl<W, C> ExternalSchedule<W, C> {
         })
     }
 
-    /// Replaces a time in the lane with this `delay`: the first whose charge `is_old` accepts.
+    /// Replaces the first time whose charge `is_old` accepts, in the lane with this `delay`.
     ///
     /// # Errors
     ///
-    /// Returns the new time's charge if there is no such old time (any more).
+    /// Returns the new time's charge if there is no such old time any more.
     pub fn exchange(
         &mut self,
         delay: u32,
@@ -195,12 +197,12 @@ impl<W, C> ExternalSchedule<W, C> {
         Ok(())
     }
 
-    /// Moves waiters with this `delay` back: their first times are left unused, and later ones are
-    /// added, as many as before.
+    /// Moves waiters with this `delay` back: leaves first times unused, and adds later ones.
     ///
-    /// The times left unused cost `most` together, or as much below it as whole times can.
-    /// `cost_of` is what a charge costs, or `None` if its time stays. `later` makes a time of this
-    /// cost, from the part of `most` with this index on; what is over of `most` comes first.
+    /// The number of times stays the same. The unused times cost `most` together, or as much below
+    /// it as whole times allow. `cost_of` returns the cost of a charge, or `None` if its time
+    /// stays. `later` returns a time for a cost, and takes the index of the part of `most` at which
+    /// it begins; what is left of `most` comes first.
     pub fn postpone(
         &mut self,
         delay: u32,
@@ -231,7 +233,7 @@ impl<W, C> ExternalSchedule<W, C> {
         }
     }
 
-    /// Replaces each time for which `change` has another one, lane by lane in their order.
+    /// Replaces each time for which `change` returns another one, in the order of each lane.
     pub fn exchange_some(&mut self, mut change: impl FnMut(Moment, &C) -> Option<(Moment, C)>) {
         for lane in &mut self.lanes {
             for time in &mut lane.times {
@@ -261,7 +263,7 @@ impl<W, C> ExternalSchedule<W, C> {
         (gone, times.into_iter().map(|(_, charge)| charge).collect())
     }
 
-    /// The earliest first time of any lane, and that lane's index.
+    /// Returns the earliest first time of any lane, and that lane's index.
     fn first(&self) -> Option<(Moment, usize)> {
         let heads = self.lanes.iter().enumerate();
         let heads = heads.filter_map(|(index, lane)| Some((lane.times.front()?.0, index)));

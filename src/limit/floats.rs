@@ -1,6 +1,6 @@
-//! Whole numbers as floating-point ones, and back.
+//! Conversions between whole numbers and floating-point numbers.
 
-/// The nearest floating-point number: exact below 2^53.
+/// Converts to the nearest floating-point number: exact below 2^53.
 #[expect(
     clippy::cast_precision_loss,
     reason = "whoever needs it exact does not ask for this"
@@ -9,7 +9,7 @@ pub fn to_float(whole: u64) -> f64 {
     whole as f64
 }
 
-/// Without its fraction; of those that are too large or negative the nearest one that fits.
+/// Removes the fraction. A negative or too large number becomes the nearest one that fits.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,6 +1,8 @@
-/// For how many more entries a full list of `length` gets room: a quarter.
+//! Growth of large lists.
+
+/// Returns the number of entries by which a full list grows: a quarter of its length.
 ///
-/// Many entries take much memory: room for as many again might never be needed.
+/// Many entries take much memory: doubling it might waste half of it.
 pub fn more_room(length: usize) -> usize {
     length / 4 + 4
 }

@@ -1,3 +1,5 @@
+//! Tests of the leaky bucket, against nginx's own arithmetic.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -26,7 +28,7 @@ fn accepted(verdict: Verdict) -> bool {
     !matches!(verdict, Verdict::Reject(_))
 }
 
-/// When a request leaves that comes after `charged` others of the same moment.
+/// Returns the departure of a request that arrives at `start` after `charged` others.
 fn due_after(rate: Rate, charged: u64, start: Moment) -> Moment {
     let mut bucket = Bucket::new();
     bucket.decide(rate, limit(0, Delay::Above(0)), start);
@@ -129,7 +131,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
 }
 
 prop_compose! {
-    /// A bucket after some arrivals, and the moment of the last one.
+    /// Generates a bucket after some arrivals, and the instant of the last one.
     fn any_bucket()(
         rate in prop::sample::select(&RATES[..]).prop_map(rate),
         start in prop_oneof![Just(0), Just(1_700_000_000_123_456_789)],
@@ -202,7 +204,7 @@ proptest! {
     }
 }
 
-/// nginx's own arithmetic: levels in thousandths of a request, time in milliseconds.
+/// Model of nginx: levels in thousandths of a request, time in milliseconds.
 #[derive(Default)]
 struct Nginx {
     state: Option<(i64, i64)>,
@@ -216,9 +218,9 @@ enum Outcome {
 }
 
 impl Nginx {
-    /// `ngx_http_limit_req_lookup` and `ngx_http_limit_req_account`.
+    /// Decides as `ngx_http_limit_req_lookup` and `ngx_http_limit_req_account` do.
     ///
-    /// `rate` is in thousandths of a request a second.
+    /// `rate` is in thousandths of a request per second.
     fn decide(&mut self, rate: i64, limit: Limit, now: i64) -> Outcome {
         let excess = self.state.map_or(0, |(excess, last)| {
             (excess - rate * (now - last) / 1000 + 1000).max(0)

@@ -1,6 +1,6 @@
-//! Classes of traffic that share one stream of departures by weight. Within a class, keys do.
+//! Queue of classes that share one stream of departures by weight. Within a class, keys share.
 //!
-//! The rule between classes is that between keys (see [`FairQueue`]): no class has priority, so
+//! The rule between classes is the rule between keys (see [`FairQueue`]). No class has priority, so
 //! none starves.
 
 #[cfg(test)]
@@ -14,20 +14,20 @@ use std::sync::Arc;
 
 use super::fair_queue::{FairQueue, Next, Position, Tag, UNIT};
 
-/// The largest weight of a class.
+/// Largest weight of a class.
 pub const MAX_CLASS_WEIGHT: u32 = 1000;
 
-/// A class of traffic at a gate.
+/// Class of traffic at a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Its name in the file.
+    /// Name in the file.
     pub name: Arc<str>,
-    /// Its share of the origin against other classes, from 1 to [`MAX_CLASS_WEIGHT`].
+    /// Share of the origin against other classes, from 1 to [`MAX_CLASS_WEIGHT`].
     pub weight: u32,
 }
 
 impl Class {
-    /// A short name for its name, the same in all gateways and versions: FNV-1a.
+    /// Returns the FNV-1a hash of the name, which is the same in all gateways and versions.
     pub fn hash(&self) -> u32 {
         self.name.bytes().fold(0x811c_9dc5, |hash, byte| {
             (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -35,24 +35,24 @@ impl Class {
     }
 }
 
-/// In how many steps a class may have a part of its weight.
+/// Number of steps into which a class's weight can be divided.
 const STEPS: u32 = 1000;
 
-/// Whose share of a gate a request takes.
+/// Class, key and weight on whose account a request joins a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share<K> {
-    /// The name of its class. One that the gate does not have stands for the first.
+    /// Name of the class. A name that the gate does not have stands for its first class.
     pub class: Arc<str>,
-    /// Its key.
+    /// Key of the request.
     pub key: K,
-    /// The weight of its key within the class, from 1 to [`MAX_WEIGHT`](super::MAX_WEIGHT).
+    /// Weight of the key within the class, from 1 to [`MAX_WEIGHT`](super::MAX_WEIGHT).
     pub weight: u32,
-    /// How many more requests of its key may wait above `queue`: those that are held back.
+    /// Number of waiters that the key may have above `queue`: its requests in backoff.
     pub above_queue: u32,
 }
 
 impl<K> Share<K> {
-    /// The share of a key of weight 1, where there are no classes.
+    /// Returns the share of a key of weight 1, for a gate without classes.
     pub fn of(key: K) -> Self {
         Self {
             class: Arc::from(""),
@@ -63,33 +63,33 @@ impl<K> Share<K> {
     }
 }
 
-/// The requests that wait for an origin, by class and key.
+/// Waiters of an origin, by class and key.
 #[derive(Debug)]
 pub struct ClassQueue<K, W> {
-    /// The first stands for all classes that are not here. There is always one.
+    /// One lane per class. There is always a first lane; it serves all unknown classes too.
     lanes: Vec<Lane<K, W>>,
-    /// How many of the lanes are of the file. Those behind have left it, and end when nothing
-    /// waits.
+    /// Number of lanes whose class is in the file.
+    /// The lanes after them were removed from the file, and are dropped when they have no waiters.
     named: usize,
-    /// The tag of the last departure.
+    /// Tag of the last departure.
     now: Tag,
-    /// How often a tag was set.
+    /// Number of times that a tag was set.
     sets: u64,
 }
 
 #[derive(Debug)]
 struct Lane<K, W> {
     class: Class,
-    /// Its weight here in [`STEPS`]: all of it, or the part that other gateways leave.
+    /// Effective weight, in [`STEPS`]: all of it, or the part that other gateways leave.
     weight: Tag,
     queue: FairQueue<K, W>,
-    /// The tag of its first waiter, and when it was set.
+    /// Tag of the first waiter, and the value of `sets` when it was set.
     first: (Tag, u64),
-    /// The end of its last departure.
+    /// End of the last departure.
     end: Tag,
 }
 
-/// The position of a waiter in a [`ClassQueue`].
+/// Position of a waiter in a [`ClassQueue`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassPosition {
     class: Arc<str>,
@@ -107,12 +107,12 @@ impl<K: Hash + Eq + Clone, W> Lane<K, W> {
         }
     }
 
-    /// What a cost is in tags.
+    /// Converts a cost to tags.
     fn span(&self, cost: u64) -> Tag {
         UNIT * Tag::from(cost) * Tag::from(STEPS) / self.weight
     }
 
-    /// Whole costs that leave by `tag`, if nobody else comes.
+    /// Returns the whole costs that depart by `tag`, if no other request joins.
     fn through(&self, tag: Tag) -> u64 {
         let Some(ahead) = tag.checked_sub(self.first.0) else {
             return 0;
@@ -123,7 +123,7 @@ impl<K: Hash + Eq + Clone, W> Lane<K, W> {
     }
 }
 
-/// The class of all requests where the file has none.
+/// Returns the only class of a gate without classes in the file.
 fn only() -> Class {
     Class {
         name: Arc::from(""),
@@ -143,9 +143,9 @@ impl<K: Hash + Eq + Clone, W> Default for ClassQueue<K, W> {
 }
 
 impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
-    /// Shares between these classes from now on. The first stands for all others.
+    /// Replaces the classes. The first one serves all unknown classes too.
     ///
-    /// Requests that wait in a class which is not among them stay there, with its weight.
+    /// Waiters of a class that is removed stay in it, with its weight.
     pub fn set_classes(&mut self, classes: &[Class]) {
         let mut before = std::mem::take(&mut self.lanes);
         let only = [only()];
@@ -165,44 +165,45 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         self.forget();
     }
 
-    /// Number of waiters.
+    /// Returns the number of waiters.
     pub fn len(&self) -> usize {
         self.lanes.iter().map(|lane| lane.queue.len()).sum()
     }
 
-    /// What all waiters cost together.
+    /// Returns the sum of the costs of all waiters.
     pub fn costs(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.queue.costs()).sum()
     }
 
-    /// Whether nothing waits.
+    /// Returns whether there are no waiters.
     pub fn is_empty(&self) -> bool {
         self.lanes.iter().all(|lane| lane.queue.is_empty())
     }
 
-    /// The classes of the file, each with its number of waiters.
+    /// Returns the classes of the file, each with its number of waiters.
     pub fn classes(&self) -> impl Iterator<Item = (&Class, usize)> {
         let named = self.lanes.iter().take(self.named);
         named.map(|lane| (&lane.class, lane.queue.len()))
     }
 
-    /// The classes that have waiters: each with the weights of all its keys that wait together, and
-    /// with its number of waiters.
+    /// Returns the classes that have waiters.
+    ///
+    /// Each comes with the sum of the weights of its waiting keys, and with its number of waiters.
     pub fn weights(&self) -> impl Iterator<Item = (&Class, u64, usize)> {
         let waiting = self.lanes.iter().filter(|lane| !lane.queue.is_empty());
         waiting.map(|lane| (&lane.class, lane.queue.weights(), lane.queue.len()))
     }
 
-    /// Number of waiters of a key, in all classes.
+    /// Returns the number of waiters of a key, in all classes.
     pub fn depth(&self, key: &K) -> usize {
         self.lanes.iter().map(|lane| lane.queue.depth(key)).sum()
     }
 
-    /// Whether one more request of a key may wait.
+    /// Returns whether one more request of a key may wait.
     ///
-    /// It may while its key has fewer waiters than `queue`, and fewer than are left of `max_queue`.
-    /// So one key alone takes at most half of `max_queue`, and leaves room for others. If `queue`
-    /// is `None`, all requests may fill `max_queue` together.
+    /// The key must have fewer waiters than `queue`, and fewer than are left of `max_queue`. So one
+    /// key alone takes at most half of `max_queue`, and leaves room for others. If `queue` is
+    /// `None`, only `max_queue` counts.
     pub fn has_room(&self, key: &K, queue: Option<usize>, max_queue: usize) -> bool {
         let left = max_queue.saturating_sub(self.len());
         queue.map_or(left > 0, |queue| self.depth(key) < queue.min(left))
@@ -222,7 +223,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         }
     }
 
-    /// Moves a waiter ahead of those of its class and key behind which it does not belong.
+    /// Moves a waiter ahead of the waiters of its class and key for which `is_behind` is true.
     pub fn advance(&mut self, at: &ClassPosition, is_behind: impl Fn(&W) -> bool) {
         let mut lanes = self.lanes.iter_mut();
         if let Some(lane) = lanes.find(|lane| lane.class.name == at.class) {
@@ -230,7 +231,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         }
     }
 
-    /// Charges a class and a key for a request that leaves at once, while nothing waits.
+    /// Charges a class and a key for a request that departs at once. There must be no waiters.
     pub fn depart(&mut self, share: &Share<K>, cost: u32) {
         let index = self.index(&share.class);
         self.now = self.begin(index);
@@ -239,7 +240,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         lane.queue.depart(&share.key, share.weight, cost);
     }
 
-    /// Counts no departure against its class and key any more. Nothing may wait.
+    /// Ignores all earlier departures from now on. There must be no waiters.
     pub fn restart(&mut self) {
         self.now = 0;
         for lane in &mut self.lanes {
@@ -248,7 +249,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         }
     }
 
-    /// Takes the waiter that leaves next.
+    /// Removes and returns the waiter that departs next.
     pub fn take(&mut self) -> Option<Next<K, W>> {
         let lanes = self.lanes.iter().enumerate();
         let waiting = lanes.filter(|(_, lane)| !lane.queue.is_empty());
@@ -263,7 +264,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         Some(next)
     }
 
-    /// Removes a waiter that leaves before its turn. Those behind it move up.
+    /// Removes a waiter that disconnected or expired. The waiters behind it move up.
     pub fn leave(&mut self, at: &ClassPosition) -> Option<W> {
         let mut lanes = self.lanes.iter_mut();
         let lane = lanes.find(|lane| lane.class.name == at.class)?;
@@ -272,27 +273,27 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         left
     }
 
-    /// Whole costs that leave before one more request of this share would, if nobody else comes.
+    /// Returns the whole costs that depart before a new request of `share`, if no other joins.
     ///
-    /// Where tags are equal, all others are taken to leave first.
+    /// Where tags are equal, all others are assumed to depart first.
     pub fn ahead_of_new(&self, share: &Share<K>) -> u64 {
         let index = self.index(&share.class);
         self.ahead(index, self.lanes[index].queue.ahead_of_new(&share.key))
     }
 
-    /// Whole costs that leave before the waiter of this share that has `nth` others of it ahead.
+    /// Returns the whole costs that depart before the waiter of `share` with `nth` others ahead.
     ///
-    /// Those ahead are taken to cost 1 each. `None` if none of this share waits.
+    /// Each waiter ahead is assumed to cost 1. `None` if `share` has no waiters.
     pub fn ahead_of_nth(&self, share: &Share<K>, nth: u32) -> Option<u64> {
         let index = self.index(&share.class);
         let own = self.lanes[index].queue.ahead_of_nth(&share.key, nth)?;
         Some(self.ahead(index, own))
     }
 
-    /// A part of the keys that have waiters, with how many, in no order.
+    /// Calls `see` for a part of the keys that have waiters, with their number, in any order.
     ///
     /// The part begins at `from`, a class and a position in it, and takes at most `most` steps.
-    /// Returns where the next part begins; `None` after the last one.
+    /// Returns the beginning of the next part, or `None` after the last one.
     pub fn depths(
         &self,
         (class, from): (usize, usize),
@@ -304,7 +305,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         next.map(|next| (class, next)).or(next_class)
     }
 
-    /// Removes all waiters, those of a class in their order.
+    /// Removes all waiters. Those of one class are returned in their order.
     pub fn clear(&mut self) -> Vec<W> {
         let lanes = self.lanes.iter_mut();
         let waiters = lanes.flat_map(|lane| lane.queue.clear()).collect();
@@ -319,7 +320,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         found.unwrap_or_default()
     }
 
-    /// The tag of a class without waiters that gets one now.
+    /// Returns the tag of a class without waiters that gets one now.
     fn begin(&mut self, index: usize) -> Tag {
         let lane = &mut self.lanes[index];
         if lane.end <= self.now {
@@ -334,7 +335,9 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         self.lanes[index].first = (tag, self.sets);
     }
 
-    /// Whole costs of all classes that leave before a request of one, with `own` of it ahead.
+    /// Returns the whole costs of all classes that depart before a request of one class.
+    ///
+    /// `own` is the part of that class.
     fn ahead(&self, index: usize, own: u64) -> u64 {
         let lane = &self.lanes[index];
         let first = if lane.queue.is_empty() {
@@ -348,7 +351,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         own + others.map(|(_, other)| other.through(tag)).sum::<u64>()
     }
 
-    /// Forgets classes that have left the file and have no waiters.
+    /// Drops classes that were removed from the file and have no waiters.
     fn forget(&mut self) {
         let named = self.named;
         let mut index = 0;

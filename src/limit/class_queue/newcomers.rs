@@ -1,4 +1,4 @@
-//! Arrivals by an adversary: classes that come and go, with keys that nobody has seen.
+//! Adversarial arrivals: classes that come and go, with keys that were never seen before.
 
 use proptest::prelude::*;
 use testing::config;
@@ -9,12 +9,12 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Requests of so many new keys of a class.
+    /// One request each of this number of new keys of a class.
     Join(usize, u32),
     Take,
-    /// A request of a class leaves at once if nothing waits.
+    /// A request of a class departs at once if there are no waiters.
     Depart(usize),
-    /// One of those who wait hangs up.
+    /// The client of a waiter disconnects.
     Leave(proptest::sample::Index),
 }
 
@@ -37,8 +37,10 @@ fn share(class: usize, key: u32) -> Share<u32> {
 proptest! {
     #![proptest_config(config())]
 
-    /// While a class waits, and until its next departure, another one leaves as often as their weights say, and two
-    /// times more at most.
+    /// Bounds the departures of one class between two departures of another by their weights.
+    ///
+    /// While a class has waiters, another one departs as often as the ratio of their weights says,
+    /// and at most two times more.
     #[test]
     fn a_class_waits_for_the_weight_of_each_other_class_whoever_comes(
         weights in prop::array::uniform3(1_u32..20),
@@ -48,7 +50,7 @@ proptest! {
         let class = |(name, weight): (&str, u32)| Class { name: Arc::from(name), weight };
         queue.set_classes(&NAMES.into_iter().zip(weights).map(class).collect::<Vec<_>>());
         let mut waiting: Vec<(usize, ClassPosition)> = Vec::new();
-        // By class that waits: how often each other one has left since it began, or since it left last.
+        // By class: departures of each other class since this one began to wait or last departed.
         let mut ahead = [[0_u32; 3]; 3];
         let mut keys = 0..;
         for step in steps {

@@ -1,4 +1,4 @@
-//! What other gateways know of the keys of a queue, and which part of it they leave.
+//! Keys of a queue that are shared between gateways, and the part of their weight that counts here.
 
 use std::hash::Hash;
 
@@ -6,14 +6,16 @@ use super::{ClassQueue, STEPS};
 use crate::fair_queue::{FairQueue, Naming, Tag};
 use crate::to_whole;
 
-/// Most keys that are named to other gateways: the heaviest. Classes have equal parts of them.
+/// Upper bound of the keys that are reported to other gateways, the heaviest first.
+///
+/// The classes have equal parts of it.
 const MAX_NAMED: usize = 1000;
 
 impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
-    /// Counts only these parts of the classes' weights from now on, by their [hashes](super::Class::hash).
+    /// Sets the part of each class's weight that counts here, by [hash](super::Class::hash).
     ///
-    /// Where gateways share an origin, a class has the part of its weight that its keys here have
-    /// of all its keys. A class that is not named has all of it.
+    /// Where gateways share an origin, the part is the weight of the class's keys here, divided by
+    /// the weight of all its keys. A class that is not listed counts in full.
     pub fn set_parts(&mut self, parts: &[(u32, f64)]) {
         for lane in &mut self.lanes {
             let hash = lane.class.hash();
@@ -24,14 +26,14 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         }
     }
 
-    /// Notes changes of the keys that wait from now on, or not any more.
+    /// Records changes of the waiting keys from now on; `None` stops it.
     ///
-    /// `name` is what a key hashes to, at all gateways alike. All keys count whole at first, and
-    /// those that wait are changes.
+    /// `name` hashes a key, at all gateways alike. At first all keys count in full, and each
+    /// waiting key is a change.
     pub fn name_keys(&mut self, name: Option<fn(&K) -> u64>) {
         let most = MAX_NAMED.div_ceil(self.named);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
-            // Those that have left the file end soon.
+            // Classes that were removed from the file end soon.
             let naming = name.filter(|_| index < self.named);
             lane.queue.name_keys(naming.map(|name| Naming {
                 name,
@@ -41,7 +43,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         }
     }
 
-    /// The queues of all classes, to name their keys.
+    /// Returns the queues of all classes, so that a caller can report their keys.
     pub(crate) fn queues(&mut self) -> impl Iterator<Item = &mut FairQueue<K, W>> {
         self.lanes.iter_mut().map(|lane| &mut lane.queue)
     }

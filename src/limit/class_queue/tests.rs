@@ -1,3 +1,5 @@
+//! Tests of the queue of classes.
+
 use proptest::prelude::*;
 use testing::config;
 
@@ -71,7 +73,7 @@ fn those_who_wait_in_a_class_that_leaves_the_file_stay_in_it() {
     assert_eq!((queue.len(), queue.depth(&'b')), (5, 3));
     assert_eq!(queue.leave(&first), Some(0));
     assert_eq!(queue.leave(&first), None);
-    // A new request of that class is one of the first.
+    // A new request of that class joins the first class.
     join(&mut queue, &share("b", 'n'), 1);
     assert_eq!(take(&mut queue, 9), "abnba");
     assert_eq!(queue.lanes.len(), 2);
@@ -125,7 +127,7 @@ fn a_departure_that_need_not_wait_is_charged_to_its_class_and_key() {
     join(&mut queue, &share("a", 'x'), 3);
     join(&mut queue, &share("a", 'y'), 3);
     join(&mut queue, &share("b", 'z'), 5);
-    // Class a has had four, all of them of x.
+    // Class a has had four departures, all of key x.
     assert_eq!(take(&mut queue, 11), "zzzzyzyyxxx");
     queue.depart(&share("a", 'x'), 4);
     queue.restart();
@@ -140,7 +142,7 @@ fn a_class_that_empties_keeps_what_its_key_had_until_others_had_as_much() {
     join(&mut queue, &share("b", 'z'), 100);
     queue.join(&share("a", 'x'), 8, 0);
     assert_eq!(take(&mut queue, 2), "zx");
-    // It has had eight: now it cannot begin anew beside y.
+    // It has had eight departures: it cannot begin anew beside y.
     join(&mut queue, &share("a", 'x'), 2);
     join(&mut queue, &share("a", 'y'), 2);
     let order = take(&mut queue, 11);
@@ -158,7 +160,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 proptest! {
     #![proptest_config(config())]
 
-    /// Of two classes that always wait, neither gets ahead of its share by more than one request.
+    /// Two classes that always wait stay within one request of their weights.
     #[test]
     fn two_classes_that_wait_keep_to_their_weights(
         weights in prop::array::uniform3(1_u32..=MAX_CLASS_WEIGHT),
@@ -181,9 +183,10 @@ proptest! {
         }
     }
 
-    /// The predicted wait of a new request is what happens if nobody else comes. It is never too short. It is too
-    /// long by at most one request for each other key of the class, whose tag may be equal, and by what the other
-    /// classes get meanwhile.
+    /// The predicted wait of a new request is exact if no other request joins, or too long.
+    ///
+    /// It is never too short. It is too long by at most one request for each other key of the
+    /// class, whose tag may be equal, and by the departures of the other classes meanwhile.
     #[test]
     fn the_requests_ahead_are_as_told(
         weights in prop::array::uniform3(1_u32..20),
@@ -234,7 +237,7 @@ fn a_part_of_a_weight_counts_as_a_weight_of_its_own() {
     let left: Vec<char> = (0..170).map(|_| queue.take().unwrap().key).collect();
     let of_b = left.iter().filter(|key| **key == 'b').count();
     assert!((9..=11).contains(&of_b), "{of_b} of 170, not 10: 16 to 1");
-    // All of it counts again.
+    // The whole weight counts again.
     queue.set_parts(&[]);
     let left: Vec<char> = (0..50).map(|_| queue.take().unwrap().key).collect();
     let of_b = left.iter().filter(|key| **key == 'b').count();

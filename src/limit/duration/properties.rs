@@ -1,4 +1,4 @@
-//! What must hold for any text that may be a duration.
+//! Properties of the parser of durations, over arbitrary texts.
 
 use proptest::prelude::*;
 use testing::{config, replay_text, text};

@@ -1,3 +1,5 @@
+//! Tests of the text of durations.
+
 use super::*;
 
 #[test]

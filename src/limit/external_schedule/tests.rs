@@ -1,3 +1,5 @@
+//! Tests of schedules that the store assigns.
+
 use super::*;
 
 fn at(millis: u64) -> Moment {
@@ -19,7 +21,7 @@ fn the_first_waiter_takes_the_first_time_whoever_it_was_told() {
     let mut line = ExternalSchedule::default();
     seat(&mut line, "a", 1, 100);
     seat(&mut line, "b", 2, 200);
-    // The time of a place that another waiter gave back.
+    // The time of a slot that another waiter gave back.
     seat(&mut line, "c", 3, 50);
     assert_eq!(
         (line.depth(), line.due(), line.oldest()),
@@ -85,7 +87,7 @@ fn a_time_is_exchanged_and_nobody_loses_its_place() {
 #[test]
 fn first_times_are_left_unused_and_later_ones_taken_instead() {
     let cost = |cost: u32| Cost::new(cost).unwrap();
-    // Charges are costs; the places of the bill begin at 1000 and are 10 apart.
+    // Charges are costs. The added slots begin at 1000 and are 10 apart.
     let postponed = |costs: &[u32], most: u32| {
         let mut line = ExternalSchedule::default();
         for (ticket, cost) in (1..).zip(costs) {

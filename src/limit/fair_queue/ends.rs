@@ -1,15 +1,15 @@
-//! Where the flows of a queue end: what all flows that end by a tag do not take of it any more.
+//! Ends of the flows of a queue, to subtract the departures that flows no longer have.
 
 use std::collections::BTreeMap;
 
 use super::Tag;
 use super::weights::{ROUGH_UNIT, rough};
 
-/// The ends of all flows with waiters. Flows with one end are one entry.
+/// Ends of all flows with waiters. Flows with the same end share an entry.
 #[derive(Debug, Default)]
 pub(super) struct Ends(BTreeMap<Tag, Flows>);
 
-/// The flows with one end.
+/// Flows with the same end.
 #[derive(Debug, Default)]
 struct Flows {
     count: u32,
@@ -37,8 +37,10 @@ impl Ends {
         }
     }
 
-    /// The whole costs, in [`ROUGH_UNIT`], that the flows which end by `tag` would have had until
-    /// then if they had not ended, and the one at `tag` itself.
+    /// Returns the whole costs that ended flows would have had until `tag`, in [`ROUGH_UNIT`].
+    ///
+    /// It counts the flows whose end is at most `tag`, from their end through `tag`, including the
+    /// cost at `tag` itself.
     pub(super) fn through(&self, tag: Tag) -> u128 {
         let of = |(end, flows): (&Tag, &Flows)| {
             let span = rough(tag) - rough(*end);

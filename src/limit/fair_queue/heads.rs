@@ -1,12 +1,12 @@
-//! The tags behind the first waiters.
+//! Tags behind the first waiters of all flows.
 //!
-//! The smallest one is the bound up to which a departure raises the tag of newcomers.
+//! The smallest one bounds how far a departure raises the tag of newcomers.
 
 use std::collections::BTreeMap;
 
 use super::Tag;
 
-/// The tags behind the first waiters of all flows, each with its number of flows.
+/// Tags behind the first waiters of all flows, each with its number of flows.
 #[derive(Debug, Default)]
 pub(super) struct Heads(BTreeMap<Tag, u32>);
 

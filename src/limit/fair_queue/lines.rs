@@ -1,4 +1,4 @@
-//! The order of the flows of a fair queue.
+//! Order of the flows of a fair queue.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ pub(super) struct Lines {
     weight: u64,
 }
 
-/// The flows with one tag.
+/// Flows with the same tag.
 #[derive(Debug, Default)]
 struct Line {
-    /// The flows that came in the order in which their tags were set.
+    /// Flows that were added in the order in which their tags were set.
     flows: Chain,
-    /// The flows that came after a flow whose tag was set later, by the number of the setting.
+    /// Flows that were added after a flow whose tag was set later, by the value of `sets`.
     late: BTreeMap<u64, u32>,
     /// Sum of the weights of these flows.
     weight: u64,
@@ -45,7 +45,7 @@ impl Lines {
         self.weight
     }
 
-    /// Returns the flow that leaves next: the smallest tag, and of equal tags the one set first.
+    /// Returns the flow that departs next: the smallest tag, and of equal tags the one set first.
     pub fn first<K>(&self, flows: &Nodes<Flow<K>>) -> Option<u32> {
         let line = self.by_tag.first_key_value()?.1;
         let first = line.flows.first();
@@ -93,7 +93,7 @@ impl Lines {
 
     /// Returns the whole costs from the tags of these flows through `tag`, in [`ROUGH_UNIT`].
     ///
-    /// It takes each flow as one whose waiters never end.
+    /// Assumes that no flow ever runs out of waiters.
     pub fn begun(&self, tag: Tag) -> u128 {
         let of = |(start, line): (&Tag, &Line)| {
             let span = rough(tag) - rough(*start);

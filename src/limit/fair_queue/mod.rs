@@ -1,26 +1,27 @@
 //! One queue in front of an origin, shared fairly between keys.
 //!
-//! Start-time fair queueing (Goyal, Vin and Cheng, 1996) with another rule for newcomers, FIFO within a key.
+//! Start-time fair queueing (Goyal, Vin and Cheng, 1996) with another rule for newcomers, FIFO
+//! within a key.
+//! - The smallest tag departs next; of equal tags, the one that was set first. `v` is the tag of
+//!   the last departure.
+//! - The end of a departure is its tag plus `cost / weight`. It becomes the next tag of its key at
+//!   once, even if the key has no waiters.
+//! - A newcomer is a key that has never departed, or whose last departure ended before `v`. It gets
+//!   the tag `u`, but at most `1 / weight` beyond `v`.
+//! - If others wait, a newcomer whose first request costs more than 1 gets the tag
+//!   `w + (cost - 1) / weight`, but at least `v`. `w` is the [work time](work_time).
+//! - A departure raises `u` to its end, but not beyond the end of the first request of any other
+//!   waiting key. If no other key waits, `u` is raised to `v`.
 //!
-//! - The smallest tag leaves next; of equal tags, the one that was set first. `v` is the tag of the last
-//!   departure.
-//! - The end of a departure is its tag plus `cost / weight`. It becomes the next tag of its key at once, even
-//!   if the key has no waiters.
-//! - A newcomer is a key that has never left, or whose last departure ended before `v`. It gets the tag `u`,
-//!   but at most `1 / weight` beyond `v`.
-//! - If others wait, a newcomer whose first request costs more than 1 gets the tag `w + (cost - 1) / weight`, but at
-//!   least `v`. `w` is the [work time](work_time).
-//! - A departure raises `u` to its end, but not beyond the end of the first request of any other waiting
-//!   key. If no other key waits, `u` is raised to `v`.
+//! In the published rule, newcomers get `v`. `v` stands still while new keys come, so a known key
+//! would wait for all of them. Here newcomers stand behind the first request of each waiting key.
+//! If costs did not count, new keys with costly requests would delay each key by the sum of these
+//! costs. As costs count, such keys delay a key as if their requests were served in parts of cost
+//! 1.
 //!
-//! In the published rule, newcomers get `v`. `v` stands still while new keys come, so a key that has left
-//! before waits for all of them. Here newcomers stand behind the first request of each waiting key. If costs did
-//! not count, new keys with costly requests would delay each key by the sum of these costs. As they do, such keys
-//! delay a key as if their requests were served in parts of cost 1.
-//!
-//! Two keys of equal weight that both wait never differ by more than one departure. A key alone gets the
-//! whole rate. Idle time earns no credit. A request that need not wait [departs](FairQueue::depart) by the
-//! same rule.
+//! Two keys of equal weight that both wait never differ by more than one departure. A key alone
+//! gets the whole rate. Idle time earns no credit. A request that need not wait
+//! [departs](FairQueue::depart) by the same rule.
 
 mod ends;
 mod heads;
@@ -58,27 +59,27 @@ use work_time::{WorkTime, next_step};
 
 /// Upper bound of the keys without waiters whose last departure is remembered.
 ///
-/// While nothing waits, no tag passes theirs. A key that is forgotten early may leave too early, by the cost of
-/// its last request.
+/// While there are no waiters, no tag passes the tags of these keys. A key that is forgotten early
+/// may depart too early, by the cost of its last request.
 const MAX_RESTING: usize = 10_000;
 
 /// Upper bound of the keys that one call forgets. A call adds at most one.
 const FORGOTTEN_AT_ONCE: usize = 2;
 
-/// If there is memory for more keys than this, it is freed once no key is left.
+/// Memory for more keys than this is freed once no key is left.
 const FEW: usize = 1024;
 
-/// The requests that wait for an origin, by key.
+/// Waiters of an origin, by key.
 #[derive(Debug)]
 pub struct FairQueue<K, W> {
     flows: Nodes<Flow<K>>,
     by_key: HashMap<K, u32>,
     waiters: Nodes<Waiting<W>>,
-    /// The flows with waiters, by tag.
+    /// Flows with waiters, by tag.
     ready: Lines,
-    /// The flows without waiters whose last departure still counts, by the end of that departure.
+    /// Flows without waiters whose last departure still counts, by the end of that departure.
     resting: Lines,
-    /// The ends of the first waiters of all flows.
+    /// Ends of the first waiters of all flows.
     heads: Heads,
     /// `v`: the tag of the last departure.
     now: Tag,
@@ -94,30 +95,30 @@ pub struct FairQueue<K, W> {
     weights: u64,
     next_ticket: u64,
     ends: Ends,
-    /// `None` while its keys are not published to other gateways.
+    /// State of the keys as published to other gateways; `None` while they are not published.
     named: Option<Box<NamedKeys<K>>>,
 }
 
-/// A key in the queue.
+/// Key in the queue.
 #[derive(Debug)]
 struct Flow<K> {
     key: K,
     weight: u16,
-    /// Number of gateways at which it waits; 1 while it does not wait.
+    /// Number of gateways at which the key waits; 1 while it does not wait.
     ///
-    /// A cost here counts this many times as much as at one gateway alone.
+    /// A cost here is multiplied by this number.
     gateways: NonZeroU16,
-    /// Whether its tag is that of a newcomer that costs more than 1.
+    /// Whether the tag is that of a newcomer that costs more than 1.
     is_costly: bool,
-    /// The tag of its first waiter; without waiters, the end of its last departure.
+    /// Tag of the first waiter; without waiters, the end of the last departure.
     tag: Tag,
-    /// The value of `sets` when the tag was set; 0: never set.
+    /// Value of `sets` when the tag was set; 0: never set.
     ///
-    /// Of equal tags, the one that was set first leaves first.
+    /// Of equal tags, the one that was set first departs first.
     set: u64,
-    /// The tag behind its last waiter.
+    /// Tag behind the last waiter.
     end: Tag,
-    /// The tag behind its first waiter, as [`Heads`] has it; 0 without waiters.
+    /// Tag behind the first waiter, as in [`Heads`]; 0 without waiters.
     head: Tag,
     waiters: Chain,
 }
@@ -130,19 +131,19 @@ struct Waiting<W> {
     waiter: W,
 }
 
-/// The position of a waiter in a [`FairQueue`].
+/// Position of a waiter in a [`FairQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     slot: u32,
     ticket: u64,
 }
 
-/// A waiter that leaves because its turn has come.
+/// Waiter that departs now.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Next<K, W> {
-    /// Its key.
+    /// Key of the waiter.
     pub key: K,
-    /// What it costs.
+    /// Cost of the waiter.
     pub cost: u32,
     /// The waiter itself.
     pub waiter: W,
@@ -172,7 +173,7 @@ impl<K, W> Default for FairQueue<K, W> {
 }
 
 impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
-    /// Number of waiters.
+    /// Returns the number of waiters.
     pub fn len(&self) -> usize {
         self.waiting
     }
@@ -182,24 +183,24 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.waiting == 0
     }
 
-    /// Sum of the costs of all waiters.
+    /// Returns the sum of the costs of all waiters.
     pub fn costs(&self) -> u64 {
         self.costs
     }
 
-    /// Sum of the weights of all keys that have waiters.
+    /// Returns the sum of the weights of all keys that have waiters.
     pub fn weights(&self) -> u64 {
         self.weights
     }
 
-    /// Number of waiters of a key.
+    /// Returns the number of waiters of a key.
     pub fn depth(&self, key: &K) -> usize {
         self.flow(key).map_or(0, |flow| flow.waiters.len() as usize)
     }
 
     /// Adds a waiter. `weight` is from 1 to [`MAX_WEIGHT`]; `cost` is at least 1.
     ///
-    /// A key has the weight of its last request.
+    /// The weight of a key is that of its last request.
     pub fn join(&mut self, key: &K, weight: u32, cost: u32, waiter: W) -> Position {
         let index = self.index(key, weight);
         let ticket = self.next_ticket;
@@ -227,7 +228,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
 
     /// Moves a waiter ahead of the waiters of its key for which `is_behind` is true.
     ///
-    /// It searches from the waiter to the front, and stops at the first one for which it is false.
+    /// Searches from the waiter to the front, and stops at the first one for which it is false.
     pub fn advance(&mut self, at: Position, is_behind: impl Fn(&W) -> bool) {
         let Some(flow) = self.flow_at(at) else {
             return;
@@ -247,7 +248,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.note_head(flow);
     }
 
-    /// Charges a key for a request that leaves at once, while nothing waits.
+    /// Charges a key for a request that departs at once. There must be no waiters.
     pub fn depart(&mut self, key: &K, weight: u32, cost: u32) {
         debug_assert!(self.is_empty(), "nobody overtakes those who wait");
         let index = self.index(key, weight);
@@ -263,9 +264,10 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.forget();
     }
 
-    /// Makes all keys newcomers: no departure counts any more. There must be no waiters.
+    /// Makes all keys newcomers: earlier departures no longer count. There must be no waiters.
     ///
-    /// The tag of the last departure passes all other tags. Later calls forget the keys, a few in each call.
+    /// The tag of the last departure passes all other tags. Later calls forget the keys, a few in
+    /// each call.
     pub fn restart(&mut self) {
         debug_assert!(self.is_empty(), "those who wait have tags");
         if self.resting.len() > 0 {
@@ -276,7 +278,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.forget();
     }
 
-    /// Takes the waiter that leaves next.
+    /// Removes and returns the waiter that departs next.
     pub fn take(&mut self) -> Option<Next<K, W>> {
         let index = self.ready.first(&self.flows)?;
         let weights = self.ready.weight();
@@ -317,7 +319,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         })
     }
 
-    /// Removes a waiter that leaves before its turn. The next waiter of its key gets the turn.
+    /// Removes a waiter that disconnected or expired. The waiters of its key move up.
     pub fn leave(&mut self, at: Position) -> Option<W> {
         let index = self.flow_at(at)?;
         let flow = &mut self.flows[index];
@@ -330,7 +332,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.costs -= u64::from(left.cost);
         self.ends.remove(counted, end);
         if is_over {
-            // A key that comes back soon has the same position again.
+            // A key that soon waits again has the same tag as before.
             self.ready.remove(&mut self.flows, index);
             self.end(index);
             self.resting.push(&mut self.flows, index);
@@ -355,7 +357,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         waiters.into_iter().map(|waiter| waiter.waiter).collect()
     }
 
-    /// The flow of a waiter; `None` if it does not wait any more.
+    /// Returns the flow of a waiter, or `None` if it does not wait any more.
     fn flow_at(&self, at: Position) -> Option<u32> {
         let waiting = self.waiters.get(at.slot)?;
         (waiting.ticket == at.ticket).then_some(waiting.flow)
@@ -366,7 +368,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.flows.get(*index)
     }
 
-    /// Returns the index of a key's flow. A key that is not known gets a new flow.
+    /// Returns the index of a key's flow. An unknown key gets a new flow.
     fn index(&mut self, key: &K, weight: u32) -> u32 {
         let weight = u16::try_from(weight.clamp(1, MAX_WEIGHT)).unwrap_or(1);
         if let Some(&known) = self.by_key.get(key) {
@@ -403,7 +405,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.ready.push(&mut self.flows, index);
     }
 
-    /// Sets the tag of a key that comes back, if it is a newcomer. The key must be in no line.
+    /// Sets the tag of a key that waits again, if it is a newcomer. The key must be in no line.
     fn come_back(&mut self, index: u32, cost: u32) {
         let flow = &self.flows[index];
         if flow.set > 0 && flow.tag >= self.now {
@@ -433,7 +435,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         (flow.tag, flow.set) = (tag, self.sets);
     }
 
-    /// Takes a key out of the sums after its last waiter. The key must be in no line.
+    /// Removes a key from the sums after its last waiter. The key must be in no line.
     fn end(&mut self, index: u32) {
         let flow = &mut self.flows[index];
         flow.gateways = NonZeroU16::MIN;
@@ -457,7 +459,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.heads.replace(before, head);
     }
 
-    /// Forgets keys whose last departure does not count any more, and keys beyond [`MAX_RESTING`].
+    /// Forgets keys whose last departure no longer counts, and keys beyond [`MAX_RESTING`].
     fn forget(&mut self) {
         for _ in 0..FORGOTTEN_AT_ONCE {
             let Some(index) = self.resting.first(&self.flows) else {

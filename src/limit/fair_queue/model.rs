@@ -1,10 +1,10 @@
-//! The same rule, as plainly as it can be written: fractions, and a search through everything.
+//! Naive model of the fair queue: fractions, and a linear search for everything.
 
 use std::cmp::Ordering;
 
 use super::weights::PARTS;
 
-/// A fraction of whole numbers.
+/// Fraction of whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fraction(u128, u128);
 
@@ -46,16 +46,16 @@ impl Fraction {
 struct Key {
     name: u8,
     weight: u32,
-    /// The tag of its first waiter or of the next one, and when it was set.
+    /// Tag of the first waiter or of the next one, and the number of its setting.
     tag: Fraction,
     set: u64,
-    /// Whether the tag was set by the work time, and nothing has left since.
+    /// Whether the tag was set by the work time, and no departure came since.
     is_costly: bool,
-    /// Number and cost of each.
+    /// Number and cost of each waiter.
     waiters: Vec<(u64, u32)>,
 }
 
-/// A fair queue without any cleverness.
+/// Naive fair queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     keys: Vec<Key>,
@@ -148,7 +148,7 @@ impl Model {
         Some((name, number))
     }
 
-    /// A request leaves at once. It is one that joins, and is taken.
+    /// Charges a request that departs at once: it joins and is taken.
     pub(crate) fn depart(&mut self, name: u8, weight: u32, cost: u32) {
         assert_eq!(self.len(), 0);
         self.join(name, weight, cost, u64::MAX);
@@ -164,13 +164,13 @@ impl Model {
         })
     }
 
-    /// Everything begins anew.
+    /// Forgets everything.
     pub(crate) fn restart(&mut self) {
         assert_eq!(self.len(), 0);
         *self = Self::new();
     }
 
-    /// The names of those who leave before one more of `name` would.
+    /// Returns the number of waiters that depart before a new request of `name` would.
     pub(crate) fn ahead_of_new(&self, name: u8, weight: u32) -> usize {
         let mut copy = self.clone();
         copy.join(name, weight, 1, u64::MAX);

@@ -1,59 +1,59 @@
-//! The keys that wait in a queue, as the store that gateways share knows them.
+//! Waiting keys of a queue, as reported to the store that gateways share.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroU16;
 
-/// A key of a queue waits, or waits no longer.
+/// Change of a key: it waits with a weight, or waits no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyChange {
-    /// What its name and its class's name hash to.
+    /// Hash of the key and its class.
     pub key: u64,
-    /// What its class's name hashes to.
+    /// Hash of the class.
     pub class: u32,
-    /// Its weight, from 1 to [`MAX_WEIGHT`](crate::MAX_WEIGHT); 0: it waits no longer.
+    /// Weight, from 1 to [`MAX_WEIGHT`](crate::MAX_WEIGHT); 0: the key waits no longer.
     pub weight: u32,
 }
 
-/// How the keys of a queue are named to other gateways.
+/// Rules by which the keys of a queue are named to other gateways.
 #[derive(Debug)]
 pub(crate) struct Naming<K> {
-    /// What a key hashes to, the same at all gateways.
+    /// Hash of a key, the same at all gateways.
     pub(crate) name: fn(&K) -> u64,
-    /// What the class of the queue hashes to.
+    /// Hash of the queue's class.
     pub(crate) class: u32,
-    /// Most keys that are named.
+    /// Upper bound of the keys that are named.
     pub(crate) most: usize,
 }
 
-/// Which keys wait, which of them are named, and what the store knows of them.
+/// Waiting keys, the part of them that is named, and what the store knows of it.
 ///
-/// The heaviest are named; of equal weight, those whose hashes are highest, so that gateways name
-/// the same ones.
+/// The heaviest keys are named. Of equal weight, the keys with the highest hashes are named, so
+/// that all gateways name the same ones.
 #[derive(Debug)]
 pub(crate) struct NamedKeys<K> {
     naming: Naming<K>,
-    /// The keys that wait, by their flow: weight and name.
+    /// Weight and name of each waiting key, by its flow.
     waiting: HashMap<u32, (u32, u64)>,
     flows: HashMap<u64, u32>,
     named: BTreeSet<(u32, u64)>,
     others: BTreeSet<(u32, u64)>,
     told: BTreeMap<u64, KnownKey>,
-    /// Keys that the store may know otherwise.
+    /// Keys of which the store may have another weight.
     changed: BTreeSet<u64>,
-    /// What a claim tells that is under way.
+    /// Changes in the claim that is under way.
     sent: Vec<(u64, u32)>,
-    /// Where the next changes are taken from: all have their turns.
+    /// Name from which the next changes are taken, so that all keys are reported in rotation.
     next: u64,
     /// Whether no key is named for now.
     is_hidden: bool,
 }
 
-/// What the store knows of a key.
+/// Knowledge of the store about a key.
 #[derive(Debug)]
 struct KnownKey {
-    /// The weight that it was told; `None` if an answer is missing.
+    /// Weight last reported to the store; `None` while its reply is missing.
     weight: Option<u32>,
-    /// At how many gateways the key waits, as last heard.
+    /// Number of gateways at which the key waits, as of the last reply.
     gateways: NonZeroU16,
 }
 
@@ -73,7 +73,8 @@ impl<K> NamedKeys<K> {
         }
     }
 
-    /// A key begins to wait. Returns at how many gateways it waits, as far as is known.
+    /// Records that a key begins to wait.
+    /// Returns the last known number of gateways at which it waits.
     pub(super) fn began(&mut self, flow: u32, key: &K, weight: u32) -> NonZeroU16 {
         let class = u64::from(self.naming.class).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let name = (self.naming.name)(key) ^ class;
@@ -84,7 +85,7 @@ impl<K> NamedKeys<K> {
         told.map_or(NonZeroU16::MIN, |told| told.gateways)
     }
 
-    /// A key that waits has another weight.
+    /// Changes the weight of a waiting key.
     pub(super) fn weighs(&mut self, flow: u32, weight: u32) {
         if let Some((known, name)) = self.waiting.get_mut(&flow) {
             let (before, name) = (std::mem::replace(known, weight), *name);
@@ -93,7 +94,7 @@ impl<K> NamedKeys<K> {
         }
     }
 
-    /// A key waits no longer.
+    /// Records that a key waits no longer.
     pub(super) fn ended(&mut self, flow: u32) {
         if let Some((weight, name)) = self.waiting.remove(&flow) {
             self.flows.remove(&name);
@@ -101,7 +102,7 @@ impl<K> NamedKeys<K> {
         }
     }
 
-    /// No key waits any more.
+    /// Records that no key waits any more.
     pub(super) fn all_ended(&mut self) {
         self.waiting.clear();
         self.flows.clear();
@@ -132,7 +133,7 @@ impl<K> NamedKeys<K> {
         }
     }
 
-    /// Names no key while it is hidden: none of them can leave.
+    /// Names no key while `is_hidden`, because none of them can depart.
     pub(crate) fn hide(&mut self, is_hidden: bool) {
         if std::mem::replace(&mut self.is_hidden, is_hidden) != is_hidden {
             self.changed
@@ -140,7 +141,7 @@ impl<K> NamedKeys<K> {
         }
     }
 
-    /// The weight of a key that is named; 0: it is not.
+    /// Returns the weight of a named key, or 0 if the key is not named.
     fn weight(&self, name: u64) -> u32 {
         let flow = self.flows.get(&name).filter(|_| !self.is_hidden);
         let waiting = flow.and_then(|flow| self.waiting.get(flow));
@@ -150,7 +151,7 @@ impl<K> NamedKeys<K> {
         })
     }
 
-    /// Takes up to `most` changes that the store has to be told, for the next claim.
+    /// Adds changes that the store does not know to the next claim, up to `most` in all.
     pub(crate) fn take_changes(&mut self, most: usize, changes: &mut Vec<KeyChange>) {
         while changes.len() < most {
             let behind = self.changed.range(self.next..).next();
@@ -181,9 +182,9 @@ impl<K> NamedKeys<K> {
         }
     }
 
-    /// The store has noted the changes of the claim that was under way.
+    /// Records that the store has applied the changes of the claim that was under way.
     ///
-    /// Returns the flows that wait and are named no longer.
+    /// Returns the flows that wait and are no longer named.
     pub(super) fn noted(&mut self) -> Vec<u32> {
         let mut unnamed = Vec::new();
         for (name, weight) in self.sent.drain(..) {
@@ -197,20 +198,20 @@ impl<K> NamedKeys<K> {
         unnamed
     }
 
-    /// Nobody answered: the store may have noted the changes or not.
+    /// Records that no reply came: the store may have applied the changes or not.
     pub(crate) fn unanswered(&mut self) {
         let sent = self.sent.drain(..);
         self.changed.extend(sent.map(|(name, _)| name));
     }
 
-    /// The store knows none of the keys: all are told again.
+    /// Reports all keys again, because the store knows none of them.
     pub(super) fn forget_told(&mut self) {
         self.sent.clear();
         self.told.clear();
         self.changed = self.named.iter().map(|(_, name)| *name).collect();
     }
 
-    /// All keys are told again, as the store has lost news of them.
+    /// Reports all keys again, because the store has lost some of them.
     pub(super) fn tell_again(&mut self) {
         for (name, told) in &mut self.told {
             (told.weight, told.gateways) = (None, NonZeroU16::MIN);
@@ -218,13 +219,13 @@ impl<K> NamedKeys<K> {
         }
     }
 
-    /// A key waits at so many gateways. Returns its flow if it is known and waits.
+    /// Sets the number of gateways at which a key waits. Returns its flow if it is known and waits.
     pub(super) fn waits_at(&mut self, name: u64, gateways: NonZeroU16) -> Option<u32> {
         self.told.get_mut(&name)?.gateways = gateways;
         self.flows.get(&name).copied()
     }
 
-    /// The flows of all keys that wait.
+    /// Returns the flows of all waiting keys.
     pub(super) fn waiting(&self) -> impl Iterator<Item = u32> {
         let mut flows: Vec<u32> = self.waiting.keys().copied().collect();
         flows.sort_unstable();

@@ -1,3 +1,5 @@
+//! Properties of the keys that are named to other gateways.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -46,7 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The heaviest, and of equal weight those with the highest names.
+/// Returns the heaviest keys, and of equal weight the ones with the highest names.
 fn heaviest(waiting: &BTreeMap<u8, u32>) -> BTreeMap<u64, u32> {
     let mut all: Vec<(u32, u64)> = waiting
         .iter()
@@ -61,7 +63,7 @@ fn heaviest(waiting: &BTreeMap<u8, u32>) -> BTreeMap<u64, u32> {
 proptest! {
     #![proptest_config(config())]
 
-    /// Whatever happens, the store knows the heaviest keys once it has answered often enough.
+    /// The store learns the heaviest keys once it has replied often enough.
     #[test]
     fn the_store_learns_the_heaviest_keys(
         steps in prop::collection::vec(step(), 1..200),
@@ -117,13 +119,13 @@ proptest! {
         }
         let expected = if is_hidden { BTreeMap::new() } else { heaviest(&waiting) };
         prop_assert_eq!(&store, &expected);
-        // What has not changed is not told again.
+        // An unchanged key is not reported again.
         let mut changes = Vec::new();
         keys.take_changes(10, &mut changes);
         prop_assert!(changes.is_empty(), "{:?}", changes);
     }
 
-    /// Keys that count in parts have turns by these parts, and predictions count them.
+    /// Keys that count in parts depart by these parts, and predictions take them into account.
     #[test]
     #[allow(clippy::cast_precision_loss)]
     fn turns_are_by_the_parts_that_count_here(
@@ -155,7 +157,7 @@ proptest! {
                 prop_assert!(off <= 2.0 + keys.len() as f64, "{:?} of {}", left, due);
             }
         }
-        // All of a key leave before one more of it, and of others by their parts until then.
+        // All waiters of a key depart before a new one of it, and waiters of others by their parts.
         let own = f64::from(2000 - left[0]);
         let others = parts.iter().zip(&left).skip(1);
         let others = others.map(|(part, left)| {

@@ -1,4 +1,4 @@
-//! Arrivals of an adversary: keys that are new, come back, cost much or disconnect.
+//! Adversarial arrivals: keys that are new, come back, cost much or disconnect.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ const KNOWN: u32 = 4;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A request of a key that comes back.
+    /// Request of a key that comes back.
     Join {
         key: u32,
         cost: u32,
@@ -20,7 +20,7 @@ enum Step {
     /// One request each of this number of new keys.
     Newcomers(u32),
     Take,
-    /// A request leaves at once if nothing waits.
+    /// A request departs at once if there are no waiters.
     Depart {
         key: u32,
         cost: u32,
@@ -40,13 +40,13 @@ fn step(most: u32) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A request that was the first of its key when it joined.
+/// Request that was the first of its key when it joined.
 #[derive(Debug)]
 struct First {
     key: u32,
     /// Departures since the first one after it joined, by key. `None` before that departure.
     ///
-    /// It has the keys that waited then, and keys that have come back.
+    /// Contains the keys that waited then, and keys that have come back.
     others: Option<HashMap<u32, u32>>,
     /// Departures since it joined.
     departures: u64,
@@ -58,7 +58,7 @@ struct Scene {
     firsts: HashMap<u64, First>,
     next_key: u32,
     next_waiter: u64,
-    /// Maximum of the number of keys that waited at a time.
+    /// Largest number of keys that waited at the same time.
     most_keys: u64,
 }
 
@@ -94,7 +94,7 @@ impl Scene {
         self.most_keys = self.most_keys.max(self.keys().len() as u64);
     }
 
-    /// Takes the next waiter. Returns it if it was the first of its key when it joined.
+    /// Removes the next waiter. Returns it if it was the first of its key when it joined.
     fn take(&mut self) -> Option<First> {
         let keys = self.keys();
         let next = self.queue.take()?;
@@ -141,8 +141,9 @@ impl Scene {
 proptest! {
     #![proptest_config(config())]
 
-    /// The first request of a key leaves after at most one request of each key that waits at the next departure, and
-    /// of each known key that comes back.
+    /// The first request of a key waits for at most one request of each other key.
+    ///
+    /// The other keys are the ones that wait at the next departure, and known keys that come back.
     #[test]
     fn a_key_waits_for_one_request_of_each_other_key_whoever_comes(
         steps in prop::collection::vec(step(1), 1..400),

@@ -1,3 +1,5 @@
+//! Properties of the fair queue, against the naive model.
+
 use proptest::prelude::*;
 use testing::config;
 
@@ -13,14 +15,14 @@ enum Step {
         cost: u32,
     },
     Take,
-    /// A request leaves at once if nothing waits.
+    /// A request departs at once if there are no waiters.
     Depart {
         key: u8,
         cost: u32,
     },
-    /// Nothing is charged against anybody any more if nothing waits.
+    /// All charges are forgotten if there are no waiters.
     Restart,
-    /// One of those who wait, by their order of joining.
+    /// One of the waiters, by their order of joining.
     Leave(proptest::sample::Index),
 }
 
@@ -34,7 +36,7 @@ fn step(costs: std::ops::Range<u32>) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A queue, the model beside it, and who waits.
+/// Queue, the model beside it, and the waiters.
 struct Both {
     queue: FairQueue<u8, u64>,
     model: Model,

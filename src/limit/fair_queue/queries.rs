@@ -1,4 +1,4 @@
-//! What is ahead of a waiter, and how many wait.
+//! Queries of a fair queue: the costs ahead of a waiter, and the waiters of each key.
 
 use std::hash::Hash;
 
@@ -6,10 +6,11 @@ use super::weights::ROUGH_UNIT;
 use super::{FairQueue, Tag, UNIT};
 
 impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
-    /// Whole costs that leave before one more request of `key` would, if nobody else comes.
+    /// Returns the whole costs that depart before a new request of `key`, if no other joins.
     ///
-    /// Waiters of other keys that have the same tag are taken to leave first: the answer may be
-    /// one request too high for each key that has more waiters than this one. A newcomer is taken to have cost and weight 1.
+    /// Waiters of other keys with the same tag are assumed to depart first. So the result may be
+    /// one request too high for each key that has more waiters than this one. A newcomer is assumed
+    /// to have cost and weight 1.
     pub fn ahead_of_new(&self, key: &K) -> u64 {
         match self.flow(key) {
             Some(flow) if !flow.waiters.is_empty() => self.through(flow.end),
@@ -18,20 +19,20 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
     }
 
-    /// Whole costs that leave before the waiter of `key` that has `nth` others of it ahead, if
-    /// nobody else comes.
+    /// Returns the whole costs that depart before the waiter of `key` with `nth` others ahead.
     ///
-    /// Those ahead are taken to cost 1 each. `None` if none of the key waits.
+    /// Assumes that no other request joins, and that each waiter ahead costs 1. `None` if the key
+    /// has no waiters.
     pub fn ahead_of_nth(&self, key: &K, nth: u32) -> Option<u64> {
         let flow = self.flow(key).filter(|flow| !flow.waiters.is_empty())?;
         let tag = flow.tag + flow.span(nth);
         Some(self.through(tag).saturating_sub(1))
     }
 
-    /// A part of the keys that have waiters, with how many, in no order.
+    /// Calls `see` for a part of the keys that have waiters, with their number, in any order.
     ///
-    /// The part begins at the position `from`, and takes at most `most` steps. Returns where the
-    /// next part begins; `None` after the last one.
+    /// The part begins at the position `from`, and takes at most `most` steps. Returns the
+    /// beginning of the next part, or `None` after the last one.
     pub fn depths(
         &self,
         from: usize,
@@ -48,11 +49,11 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         (end < slots).then_some(end)
     }
 
-    /// Whole costs of the waiters whose tag is at most `tag`.
+    /// Returns the whole costs of the waiters whose tag is at most `tag`.
     fn through(&self, tag: Tag) -> u64 {
         let begun = self.ready.begun(tag);
         let ended = self.ends.through(tag);
-        // Sums are a little too low.
+        // The sums are a little too low.
         let costs = (begun.saturating_sub(ended) + ROUGH_UNIT / 1024) / ROUGH_UNIT;
         u64::try_from(costs).unwrap_or(u64::MAX)
     }

@@ -1,16 +1,17 @@
-//! Tags: moments in the order of departures.
+//! Tags: instants in the order of departures.
 
-/// The largest weight of a key.
+/// Largest weight of a key.
 pub const MAX_WEIGHT: u32 = 64;
 
-/// One whole cost at weight 1, in tags. Each weight up to [`MAX_WEIGHT`] divides it, so no tag is
-/// ever rounded.
+/// One whole cost at weight 1, in tags.
 ///
-/// A queue that never empties can release 2^37 whole costs before a tag overflows; where its keys
-/// wait at many gateways, as many at all of them together.
+/// Each weight up to [`MAX_WEIGHT`] divides it, so no tag is rounded.
+///
+/// A queue that never empties can release 2^37 whole costs before a tag overflows. Where its keys
+/// wait at many gateways, this is the number of all gateways together.
 pub(crate) const UNIT: u128 = least_common_multiple(MAX_WEIGHT);
 
-/// A moment in the order of departures.
+/// Instant in the order of departures.
 pub(crate) type Tag = u128;
 
 const fn least_common_multiple(most: u32) -> u128 {

@@ -1,10 +1,12 @@
+//! Tests of the fair queue.
+
 use super::*;
 
 fn take_all(queue: &mut FairQueue<char, u32>) -> String {
     std::iter::from_fn(|| queue.take().map(|next| next.key)).collect()
 }
 
-/// Adds so many waiters of a key.
+/// Adds this number of waiters of a key.
 fn join(queue: &mut FairQueue<char, u32>, key: char, weight: u32, times: u32) -> Vec<Position> {
     (0..times)
         .map(|nth| queue.join(&key, weight, 1, nth))
@@ -36,14 +38,14 @@ fn what_lies_behind_the_last_departure_is_forgotten() {
         queue.depart(&key, 1, 1);
         assert!(queue.flows.len() <= 1, "{}", queue.flows.len());
     }
-    // In a time without a pause, each of these leaves a tag.
+    // Without a pause, each of these departures leaves a tag.
     for key in 0..11_000 {
         queue.join(&key, 1, 64, ());
     }
     while queue.take().is_some() {}
     assert!(queue.flows.len() <= MAX_RESTING + 1);
     assert_eq!(queue.by_key.len(), queue.flows.len());
-    // Once none counts any more, each call forgets one more than it adds, and none looks at all.
+    // Once none of them counts, each call forgets one more than it adds, and none searches.
     queue.restart();
     let (many, mut calls) = (queue.flows.len(), 0);
     assert!(many + 2 * FORGOTTEN_AT_ONCE > MAX_RESTING, "{many}");
@@ -73,14 +75,14 @@ fn keys_that_come_once_are_forgotten_although_the_queue_never_empties() {
     assert_eq!(queue.leave(one), None, "it has left");
 }
 
-/// New keys ask for four times what leaves, and each of their requests disconnects after 300 costs.
+/// New keys send four times what departs, and each of their requests disconnects after 300 costs.
 #[test]
 fn known_keys_wait_little_beside_costly_newcomers_that_give_up() {
     const KNOWN: u64 = 6;
     let mut queue = FairQueue::default();
     let (mut fresh, mut now, mut arrival) = (KNOWN.., 0_u64, 0);
     let mut waiting = std::collections::VecDeque::new();
-    // When each known key joins again, and since when it waits.
+    // Per known key: the instant at which it joins again, and the instant since which it waits.
     let mut known = vec![(0, None); 6];
     let mut waits = Vec::new();
     while now < 30_000 {

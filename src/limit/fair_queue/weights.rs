@@ -1,4 +1,4 @@
-//! The weight of a key: its own, and which part of it counts where the key waits at several gateways.
+//! Weight of a key, and the part of it that counts where the key waits at several gateways.
 
 use std::hash::Hash;
 use std::num::NonZeroU16;
@@ -6,27 +6,27 @@ use std::num::NonZeroU16;
 use super::named_keys::{NamedKeys, Naming};
 use super::{FairQueue, Flow, Tag, UNIT};
 
-/// A weight of 1 in the parts that are summed up. Up to 16 gateways divide it.
+/// Weight of 1, in the parts that are summed. Each number up to 16 gateways divides it.
 pub(super) const PARTS: u32 = 720_720;
 
-/// How many bits of a tag are left out where tags are summed up, so that sums fit.
+/// Number of low bits of a tag that sums leave out, so that sums fit.
 const ROUGH: u32 = 40;
 
-/// What one whole cost at weight 1 is in sums.
+/// One whole cost at weight 1, in sums.
 pub(super) const ROUGH_UNIT: u128 = (UNIT >> ROUGH) * PARTS as u128;
 
-/// A tag in sums.
+/// Converts a tag for sums.
 pub(super) fn rough(tag: Tag) -> u128 {
     tag >> ROUGH
 }
 
 impl<K> Flow<K> {
-    /// What a cost is in tags.
+    /// Converts a cost to tags.
     pub(super) fn span(&self, cost: u32) -> Tag {
         UNIT / u128::from(self.weight) * u128::from(cost) * u128::from(self.gateways.get())
     }
 
-    /// Its weight in sums.
+    /// Returns the weight for sums.
     pub(super) fn counted(&self) -> u32 {
         let parts = PARTS * u32::from(self.weight);
         let gateways = u32::from(self.gateways.get());
@@ -66,7 +66,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         });
     }
 
-    /// Changes the weight of a flow. Without waiters, its end is of no use.
+    /// Changes the weight of a flow. Without waiters, the flow's end is unused.
     fn change(&mut self, index: u32, change: impl FnOnce(&mut Flow<K>)) {
         let is_waiting = !self.flows[index].waiters.is_empty();
         let lines = if is_waiting {
@@ -89,7 +89,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.note_head(index);
     }
 
-    /// Names the keys that wait to other gateways from now on, or not any more.
+    /// Starts to name the waiting keys to other gateways; `None` stops it.
     pub(crate) fn name_keys(&mut self, naming: Option<Naming<K>>) {
         if let Some(named) = self.named.take() {
             for index in named.waiting() {
@@ -109,12 +109,12 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.named = Some(Box::new(named));
     }
 
-    /// Its keys as other gateways know them; `None`: they are not named.
+    /// Returns the named keys; `None` if keys are not named.
     pub(crate) fn named(&mut self) -> Option<&mut NamedKeys<K>> {
         self.named.as_deref_mut()
     }
 
-    /// The store has noted the changes that were taken last.
+    /// Records that the store has applied the changes that were taken last.
     pub(crate) fn changes_noted(&mut self) {
         let unnamed = self.named.as_mut().map(|named| named.noted());
         for index in unnamed.unwrap_or_default() {
@@ -122,13 +122,15 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
     }
 
-    /// The store knows no key: all count whole, and are changes.
+    /// Reports all keys again and counts them in full, because the store knows none of them.
     pub(crate) fn forget_told(&mut self) {
         self.named().map(NamedKeys::forget_told);
         self.count_whole();
     }
 
-    /// News of keys were lost: all count whole, and are changes, until the store tells again.
+    /// Reports all keys again and counts them in full, because the store has lost some of them.
+    ///
+    /// A key counts in full until the store reports its gateways again.
     pub(crate) fn tell_again(&mut self) {
         self.named().map(NamedKeys::tell_again);
         self.count_whole();
@@ -141,7 +143,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
     }
 
-    /// A key waits at so many gateways: it counts as one of so many equal parts here.
+    /// Sets the number of gateways at which a key waits. The key then counts as one such part here.
     pub(crate) fn waits_at(&mut self, key: u64, gateways: NonZeroU16) {
         let named = self.named.as_mut();
         if let Some(index) = named.and_then(|named| named.waits_at(key, gateways)) {

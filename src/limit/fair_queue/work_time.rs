@@ -1,18 +1,19 @@
-//! The work time: where a queue would be if it served all waiting keys at once, each by its weight.
+//! Work time: the tag that a queue would reach by serving all waiting keys at once, by weight.
 //!
-//! Newcomers with costly requests are placed by it. A departure advances it by its cost, divided by the weights of
-//! all keys that waited, as the virtual time of generalized processor sharing (Parekh and Gallager, 1993).
+//! It determines the tag of newcomers with costly requests. A departure advances it by its cost,
+//! divided by the weights of all keys that waited. This is the virtual time of generalized
+//! processor sharing (Parekh and Gallager, 1993).
 
 use super::weights::PARTS;
 use super::{Tag, UNIT};
 
-/// The resolution of the work time. It is so coarse that fractions of it can be compared exactly.
+/// Resolution of the work time, so coarse that fractions of it can be compared exactly.
 const STEP: Tag = UNIT / PARTS as Tag;
 
-/// The work time `w` of a queue.
+/// Work time `w` of a queue.
 #[derive(Debug, Default)]
 pub(super) struct WorkTime {
-    /// A multiple of [`STEP`].
+    /// Multiple of [`STEP`].
     tag: Tag,
     /// Number of waiting keys whose tag was set by the work time.
     pub(super) costly: usize,
@@ -23,15 +24,16 @@ impl WorkTime {
         self.tag
     }
 
-    /// Begins at the tag of the last departure: nobody waits.
+    /// Restarts at the tag of the last departure, because there are no waiters.
     pub(super) fn restart(&mut self, now: Tag) {
         self.tag = next_step(now);
     }
 
-    /// Adds a departure. `weights`: sum of the counted weights of all keys that waited. `now`: its tag.
+    /// Adds a departure.
     ///
-    /// Departures of keys that came early in this time leave it behind `now`. Once all of these keys have left,
-    /// it continues at `now`.
+    /// `weights` is the sum of the counted weights of all keys that waited, and `now` the tag of
+    /// the departure. Departures of keys that received an early tag from the work time leave it
+    /// behind `now`. Once all of these keys have departed, it continues at `now`.
     pub(super) fn advance(&mut self, cost: u32, weights: u64, now: Tag) {
         let parts = u128::from(PARTS);
         let steps = parts * parts * u128::from(cost) / u128::from(weights.max(1));

@@ -1,52 +1,54 @@
+//! Events of responses, from which an experiment learns.
+
 use std::time::Duration;
 
-/// What of an answer is timed, from the moment at which the origin has the whole request.
+/// Part of a response that is timed, from the instant at which the origin has the whole request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Until its head has arrived.
+    /// Until the response head has arrived.
     Head,
-    /// Until its last byte has arrived.
+    /// Until the last byte has arrived.
     Whole,
 }
 
-/// What happens to a request that was sent to the origin.
+/// Event of a request that was sent to the origin.
 ///
-/// A request has one of these at least; one with an answer has a `Head` and then one of the others.
-/// Answers that never end (streams, tunnels) have a `Head` alone, and an objective for whole
-/// answers is none for them.
+/// A request has at least one event. One with a response has a `Head` and then one of the others.
+/// Responses that never end (streams, tunnels) have only a `Head`, and an objective for whole
+/// responses ignores them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerEvent {
-    /// The head of its answer has arrived.
+    /// The head of the response has arrived.
     Head {
-        /// Time of the origin.
+        /// Duration at the origin.
         took: Duration,
-        /// Status of the answer.
+        /// Status of the response.
         status: u16,
     },
-    /// The last byte of its answer has arrived.
+    /// The last byte of the response has arrived.
     Whole {
-        /// Time of the origin, without that in which the client took nothing.
+        /// Duration at the origin, without the time in which the client did not read.
         took: Duration,
-        /// Status of the answer.
+        /// Status of the response.
         status: u16,
     },
-    /// It could not be sent, or its answer broke off or did not come in time.
+    /// The request could not be sent, or its response was cut off or timed out.
     Failed {
         /// Whether the head had arrived.
         had_head: bool,
     },
-    /// Its client has left, so nobody knows how it would have ended.
+    /// The client disconnected, so the end of the response is unknown.
     Abandoned {
         /// Whether the head had arrived.
         had_head: bool,
-        /// Time of the origin. A client that left later than the objective allows has seen a slow
-        /// answer.
+        /// Duration at the origin.
+        /// If it is longer than the objective allows, the client has seen a slow response.
         took: Duration,
     },
 }
 
 impl AnswerEvent {
-    /// Whether it is the last that is heard of this part of the answer.
+    /// Returns whether no later event concerns this part of the response.
     pub(super) fn ends(self, part: Part) -> bool {
         match self {
             Self::Head { .. } => part == Part::Head,

@@ -1,4 +1,4 @@
-//! Answers, counted in blocks of a second by when their requests were sent.
+//! Counts of responses, in blocks of a second by the instant at which the request was sent.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use super::observed::{Observed, Waited};
 use super::settings::Target;
 use crate::Moment;
 
-/// The least time of a block; it ends at the first tick after that.
+/// Minimum duration of a block; it ends at the first tick after that.
 const BLOCK: Duration = Duration::from_secs(1);
 
-/// Most blocks that are kept, of four hours; a trial ends or starts anew before.
+/// Upper bound of the blocks that are kept: four hours. A trial ends or starts anew before.
 const MAX_BLOCKS: usize = 4 * 3600;
 
-/// What requests at the gate waited for.
+/// Demand at the gate during a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Demand {
-    /// For what is searched, all the time.
+    /// Requests waited all the time, for the limit that is searched.
     Enough,
-    /// All the time, but most of it for the other limit.
+    /// Requests waited all the time, but mostly for the other limit.
     HeldBack,
-    /// Not all the time.
+    /// Requests did not wait all the time.
     Idle,
 }
 
@@ -31,25 +31,25 @@ pub(super) struct Block {
     start: Moment,
     end: Moment,
     departed: u64,
-    /// Answers of which nothing more is heard: heads, and whole ones.
+    /// Responses with no later event: by head, and as a whole.
     ended: [u64; 2],
     good: [u32; MAX_CONDITIONS],
     bad: [u32; MAX_CONDITIONS],
-    /// What requests waited for.
+    /// Duration that requests waited, by limit.
     waited: Waited,
     demand: Demand,
-    /// Whether what was sent before may still be felt.
+    /// Whether requests that were sent before may still have an effect.
     pub is_settling: bool,
 }
 
-/// The blocks since a level was set.
+/// Blocks since a level was set.
 #[derive(Debug)]
 pub(super) struct Blocks {
     all: Vec<Block>,
-    /// Departures before the block that is open.
+    /// Departures before the open block.
     departed: u64,
     settled: Moment,
-    /// How long a request may be without an answer.
+    /// Longest duration that a request may be without a response.
     longest: Duration,
     parts: Vec<Option<Part>>,
 }
@@ -71,7 +71,7 @@ impl Blocks {
         }
     }
 
-    /// How long a request may be without an answer.
+    /// Returns the longest duration that a request may be without a response.
     pub fn longest(&self) -> Duration {
         self.longest
     }
@@ -80,7 +80,7 @@ impl Blocks {
         self.all.len() >= MAX_BLOCKS
     }
 
-    /// Whether the request was sent within these blocks.
+    /// Records an event of a request. Returns whether the request was sent within these blocks.
     pub fn record(&mut self, objective: &Objective, sent: Moment, event: AnswerEvent) -> bool {
         let index = self.all.partition_point(|block| block.start <= sent);
         let Some(block) = index.checked_sub(1).and_then(|it| self.all.get_mut(it)) else {
@@ -103,7 +103,7 @@ impl Blocks {
         true
     }
 
-    /// Ends the open block if its time is over.
+    /// Updates the open block, and closes it if its duration is over.
     pub fn tick(&mut self, target: Target, seen: &Observed, now: Moment) {
         let is_settling = now < self.settled;
         let is_full = self.is_full();
@@ -126,11 +126,11 @@ impl Blocks {
         self.all.push(Block::new(now, is_settling));
     }
 
-    /// How many blocks are closed: an answer that is still to come is a slow one.
+    /// Returns the number of closed blocks: a response that is still missing counts as slow.
     pub fn closed(&self, now: Moment) -> usize {
         let ended = self.all.len().saturating_sub(1);
         let old = self.all[..ended].partition_point(|it| now.since(it.end) >= self.longest);
-        // A younger one is closed, too, if all its answers have come.
+        // A younger block is closed, too, if all its responses have arrived.
         let is_whole = |block: &&Block| {
             let of = |part: &Option<Part>| part.map_or(block.departed, |it| block.ended[index(it)]);
             self.parts.iter().all(|part| of(part) >= block.departed)
@@ -138,7 +138,7 @@ impl Blocks {
         old + self.all[old..ended].iter().take_while(is_whole).count()
     }
 
-    /// The closed blocks that are `wanted`, for the condition with this number.
+    /// Returns samples of the closed blocks that `wanted` accepts, for the condition `nth`.
     pub fn samples(
         &self,
         nth: usize,
@@ -150,7 +150,7 @@ impl Blocks {
         for block in &self.all[..closed] {
             let (good, mut bad) = (f64::from(block.good[nth]), f64::from(block.bad[nth]));
             if let Some(part) = part {
-                // A request may be counted in the block beside that of its answer.
+                // A request may be counted in the block beside that of its response.
                 let before = unanswered.max(0);
                 unanswered += signed(block.departed) - signed(block.ended[index(part)]);
                 let more = u32::try_from(unanswered.max(0) - before).unwrap_or(0);
@@ -166,20 +166,20 @@ impl Blocks {
         samples
     }
 
-    /// The time of the closed blocks that count for a level that is good.
+    /// Returns the duration of the closed blocks that count towards a good level.
     pub fn busy(&self, closed: usize) -> Duration {
         let counted = self.all[..closed].iter();
         let counted = counted.filter(|it| it.is_proof());
         counted.map(Block::took).sum()
     }
 
-    /// The time of all blocks in which requests waited for the other limit.
+    /// Returns the duration of all blocks in which requests waited for the other limit.
     pub fn held_back(&self) -> Duration {
         let held_back = self.all.iter().filter(|it| it.demand == Demand::HeldBack);
         held_back.map(Block::took).sum()
     }
 
-    /// Whether the other limit held requests back in the last block that ended.
+    /// Returns whether requests waited for the other limit in the last closed block.
     pub fn is_held_back(&self) -> bool {
         self.all
             .iter()
@@ -188,7 +188,7 @@ impl Blocks {
             .is_some_and(|it| it.demand == Demand::HeldBack)
     }
 
-    /// The time of all blocks in which requests did not wait all the time, or for the other limit.
+    /// Returns the duration of all blocks without enough demand for the limit that is searched.
     pub fn idle(&self) -> Duration {
         let idle = self.all.iter().filter(|it| it.demand != Demand::Enough);
         idle.map(Block::took).sum()
@@ -210,7 +210,7 @@ impl Block {
         }
     }
 
-    /// Whether it counts for a level that is good.
+    /// Returns whether the block counts towards a good level.
     pub fn is_proof(&self) -> bool {
         self.demand == Demand::Enough && !self.is_settling
     }

@@ -1,37 +1,39 @@
-//! Whether more answers are bad than an objective allows, decided as soon as the answers tell.
+//! Sequential test of an objective: decides as soon as the responses suffice.
 //!
-//! "95 % below 400 ms" asks whether more than 5 % of answers are slower: a question about a share of
-//! bad answers. Wald's sequential probability ratio test (1945) decides between a share of half of
-//! what is allowed and one of half more, with the fewest answers of all tests with its error bounds.
+//! "95 % below 400 ms" asks whether more than 5 % of responses are slower: a question about a share
+//! of bad responses. Wald's sequential probability ratio test (1945) decides between two shares:
+//! half of the allowed share, and the allowed share plus half. It needs the fewest responses of all
+//! tests with its error bounds.
 //!
-//! It takes answers as independent. They are not: a queue or a collection of garbage makes bad
-//! answers in bunches. So the ratio is divided by the dispersion, the variance of counts in blocks of
-//! a second against that of independent answers: 100 bad answers in one bunch then weigh as one or two
-//! (quasi-likelihood: Wedderburn, Biometrika 61, 1974). Blocks may depend on each
-//! other, too, so they are also put together by two and by four, and the largest dispersion counts.
+//! The test assumes independent responses. Real ones are not: a queue or a garbage collection makes
+//! bad responses in bunches. So the ratio is divided by the dispersion, which is the variance of
+//! counts in blocks of a second divided by that of independent responses. 100 bad responses in one
+//! bunch then weigh as much as one or two (quasi-likelihood: Wedderburn, Biometrika 61, 1974).
+//! Blocks may depend on each other, too. So they are also merged by two and by four, and the
+//! largest dispersion counts.
 
 use crate::to_float;
 
-/// How often a good level may be taken for a bad one, and the reverse.
+/// Error probability: a good level is taken for a bad one, or a bad one for a good one.
 const ERROR: f64 = 0.05;
 
-/// Nothing is bad by its ratio before so many blocks.
+/// Minimum number of blocks before the ratio can call a level bad.
 const MIN_BLOCKS: usize = 5;
 
-/// So many bad answers must be allowed before the figures alone decide.
+/// Minimum number of bad responses that must be allowed before the figures alone decide.
 const MIN_ALLOWED: f64 = 20.0;
 
-/// Fewer blocks tell nothing about the variance.
+/// Minimum number of groups from which the variance can be estimated.
 const MIN_GROUPS: usize = 5;
 
-/// The answers to the requests that were sent within a block of time.
+/// Responses to the requests that were sent within a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
     pub count: f64,
     pub bad: f64,
 }
 
-/// What the evidence says about one condition.
+/// Verdict of the test on one condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaning {
     Good,
@@ -39,17 +41,17 @@ pub(super) enum Leaning {
     Undecided,
 }
 
-/// The sequential test of one condition.
+/// Sequential test of one condition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SequentialTest {
     allowed: f64,
-    /// Logarithm of the odds at which it is taken for bad; as many tests as conditions may err.
+    /// Logarithm of the odds from which the level is bad, corrected for the number of conditions.
     bad_above: f64,
     good_below: f64,
 }
 
 impl SequentialTest {
-    /// A share of `allowed` bad answers is the limit; `conditions` of such tests are made at once.
+    /// Returns a test of the limit `allowed`, one of `conditions` tests that are made together.
     pub fn new(allowed: f64, conditions: usize) -> Self {
         Self {
             allowed,
@@ -58,7 +60,9 @@ impl SequentialTest {
         }
     }
 
-    /// What the ratio says. Bad not before [`MIN_BLOCKS`]: fewer tell too little of the dispersion.
+    /// Returns the verdict of the ratio.
+    ///
+    /// It is not bad before [`MIN_BLOCKS`]: fewer blocks do not show the dispersion.
     pub fn decide(&self, blocks: &[Sample]) -> Leaning {
         let ratio = self.log_ratio(blocks);
         if ratio >= self.bad_above && blocks.len() >= MIN_BLOCKS {
@@ -70,7 +74,7 @@ impl SequentialTest {
         }
     }
 
-    /// Logarithm of the likelihood of the bad share against that of the good one.
+    /// Returns the logarithm of the likelihood ratio of the bad share to the good one.
     fn log_ratio(&self, blocks: &[Sample]) -> f64 {
         let (good, bad) = self.shares();
         let all = sum(blocks);
@@ -79,14 +83,16 @@ impl SequentialTest {
         ratio / dispersion(blocks)
     }
 
-    /// The shares between which it decides: half of what is allowed, and half more.
+    /// Returns the shares between which the test decides: half of the allowed share, and half more.
     fn shares(&self) -> (f64, f64) {
         let apart = self.allowed.min(1.0 - self.allowed) / 2.0;
         (self.allowed - apart, self.allowed + apart)
     }
 
-    /// Whether the last blocks are so bad that nobody waits for more: each of at least three, with at
-    /// least five answers, halfway between what is allowed and all.
+    /// Returns whether the last blocks are so bad that no more are needed.
+    ///
+    /// These are at least three blocks with at least five responses in all. In each, the bad share
+    /// is above the middle between the allowed share and 1 (limited to 0.5 to 0.75).
     pub fn is_spell(&self, blocks: &[Sample]) -> bool {
         let limit = f64::midpoint(self.allowed, 1.0).clamp(0.5, 0.75);
         let (mut seen, mut answers) = (0, 0.0);
@@ -103,12 +109,12 @@ impl SequentialTest {
         false
     }
 
-    /// Whether there are enough answers to decide by their figures.
+    /// Returns whether there are enough responses to decide by their figures.
     pub fn has_enough(&self, blocks: &[Sample]) -> bool {
         sum(blocks).count * self.allowed.min(1.0 - self.allowed) >= MIN_ALLOWED
     }
 
-    /// The share of bad answers against the allowed one: 1 is the edge.
+    /// Returns the share of bad responses divided by the allowed one: 1 is the edge.
     pub fn closeness(&self, blocks: &[Sample]) -> f64 {
         let all = sum(blocks);
         all.bad / all.count.max(1.0) / self.allowed
@@ -124,7 +130,7 @@ pub(super) fn sum(blocks: &[Sample]) -> Sample {
     all
 }
 
-/// Pearson's statistic for each degree of freedom: 1 if answers are independent, at least 1.
+/// Returns Pearson's statistic per degree of freedom: 1 for independent responses, at least 1.
 fn dispersion(blocks: &[Sample]) -> f64 {
     let all = sum(blocks);
     let share = all.bad / all.count.max(1.0);

@@ -1,3 +1,5 @@
+//! Experiment that raises the level of an origin step by step. Entry point of `find`.
+
 use std::time::Duration;
 
 use super::answer::AnswerEvent;
@@ -13,15 +15,15 @@ use super::silence::Silence;
 use super::trial::{Length, Trial};
 use crate::Moment;
 
-/// Most steps of an experiment.
+/// Upper bound of an experiment's steps.
 const MAX_STEPS: usize = 2000;
 
-/// An experiment that raises the level of an origin until its objective breaks.
+/// Experiment that raises the level of an origin until its objective breaks.
 ///
-/// The caller keeps the override of the origin at [`Experiment::levels`], which changes with
-/// [`Experiment::tick`] alone. It calls `tick` at least four times a second, and
-/// [`Experiment::record`] with all that happens to requests that were sent meanwhile. Times that it is
-/// told must not go back, but answers may come in any order.
+/// The caller keeps the override of the origin at [`Experiment::levels`], which only
+/// [`Experiment::tick`] changes. It calls `tick` at least four times a second, and
+/// [`Experiment::record`] for each event of requests that were sent meanwhile. Instants passed to
+/// `tick` must not decrease. Events may come in any order.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -47,23 +49,23 @@ const MAX_STEPS: usize = 2000;
 #[derive(Debug)]
 pub struct Experiment {
     settings: FindSettings,
-    /// What was observed at the start.
+    /// Observation at the start.
     first: Observed,
-    /// What was observed last.
+    /// Last observation.
     last: Observed,
     began: Moment,
     scale: Scale,
     search: Search,
     trial: Trial,
     silence: Silence,
-    /// The shortest percentiles of good levels, in seconds.
+    /// Shortest percentiles of good levels, in seconds.
     fastest: Vec<f64>,
-    /// How near the edge the last step was.
+    /// Closeness of the last step to the edge.
     closeness: f64,
-    /// Most requests at once in a step that broke.
+    /// Largest number of concurrent requests in a step that broke.
     at_edge: Option<u32>,
     steps: Vec<StepRecord>,
-    /// How it ended, and when.
+    /// Outcome, and the instant of the end.
     ended: Option<(Outcome, Moment)>,
 }
 
@@ -88,7 +90,7 @@ impl Experiment {
         }
     }
 
-    /// Takes in what happened to a request that was sent to the origin at `sent`.
+    /// Records an event of a request that was sent to the origin at `sent`.
     pub fn record(&mut self, sent: Moment, event: AnswerEvent) {
         if self.ended.is_none() {
             self.silence.record(event);
@@ -96,7 +98,7 @@ impl Experiment {
         }
     }
 
-    /// Goes on to `now`. Returns the step that ended, if one did.
+    /// Advances to `now`. Returns the step that ended, if one did.
     pub fn tick(&mut self, seen: &Observed, now: Moment) -> Option<StepRecord> {
         if self.ended.is_some() {
             return None;
@@ -125,7 +127,7 @@ impl Experiment {
         Some(record)
     }
 
-    /// Ends it; returns the step that was under way. Nothing happens if it is over.
+    /// Ends the experiment. Returns the step that was under way, or `None` if it was over.
     pub fn abort(&mut self, reason: AbortReason, now: Moment) -> Option<StepRecord> {
         if self.ended.is_some() {
             return None;
@@ -136,12 +138,12 @@ impl Experiment {
         Some(record)
     }
 
-    /// Whether it has ended.
+    /// Returns whether the experiment has ended.
     pub fn is_over(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// What the override of the origin must be now: none once it is over.
+    /// Returns the required override of the origin: none once the experiment is over.
     pub fn levels(&self) -> Levels {
         if self.ended.is_some() {
             return Levels::default();
@@ -153,12 +155,12 @@ impl Experiment {
         Levels { rate, places }
     }
 
-    /// The current level, and why it is tried.
+    /// Returns the current level and its purpose.
     pub fn current(&self) -> (Level, Purpose) {
         (self.scale.level(self.search.level), self.search.purpose)
     }
 
-    /// What was found so far: all, once it is over.
+    /// Returns the report so far. It is complete once the experiment is over.
     pub fn report(&self, now: Moment) -> FindReport {
         FindReport {
             outcome: self.ended.map(|(outcome, _)| outcome),
@@ -228,7 +230,7 @@ impl Experiment {
         }
     }
 
-    /// What was asked for at the first level, where nobody asked for more.
+    /// Returns the actual demand at the first level, where demand did not exceed the level.
     fn what_came(&self, now: Moment) -> Level {
         let rate = self.trial.departures_a_second(self.last.departed, now);
         match self.scale.level(self.search.level) {
@@ -240,7 +242,7 @@ impl Experiment {
         }
     }
 
-    /// The highest level that was reached, where the other limit held requests back.
+    /// Returns the highest level that was reached, where the other limit held requests back.
     fn what_left(&self, now: Moment) -> Level {
         let came = self.what_came(now);
         match (self.good(), came) {
@@ -252,7 +254,7 @@ impl Experiment {
         }
     }
 
-    /// The limit in force that is not searched.
+    /// Returns the effective limit that is not searched.
     fn other_limit(&self) -> Option<Level> {
         match self.settings.target {
             Target::Rate { .. } => self.last.limits.places.map(Level::Places),

@@ -1,4 +1,4 @@
-//! What is measured at one level, beside the blocks that decide.
+//! Measurements at one level, apart from the blocks that decide.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::observed::Observed;
 use super::report::{Figure, Measured};
 use super::times::Times;
 
-/// Answers that are faster than this part of their bound are far from it, whatever they were before.
+/// Share of its bound below which a percentile is far from it, whatever it was before.
 const MIN_QUEUEING: f64 = 0.15;
 
-/// A percentile's bound in seconds.
+/// Bound of a percentile, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     part: Part,
@@ -36,7 +36,7 @@ fn bound(condition: &Criterion) -> Option<Bound> {
     })
 }
 
-/// Times of answers, and what was seen at the gate.
+/// Durations of responses, and observations at the gate.
 #[derive(Debug)]
 pub(super) struct Measurements {
     bounds: Vec<Bound>,
@@ -79,19 +79,20 @@ impl Measurements {
         self.at_once = self.at_once.max(seen.in_flight);
     }
 
-    /// Each percentile of the objective in seconds; 0 without an answer.
+    /// Returns each percentile of the objective in seconds; 0 without a response.
     pub fn percentiles(&self) -> Vec<f64> {
         let of = |bound: &Bound| self.times(bound.part).quantile(bound.quantile);
         let found = self.bounds.iter().map(of).map(Option::unwrap_or_default);
         found.map(|it| it.as_secs_f64()).collect()
     }
 
-    /// How near the end the percentiles say it is, which is 1: one at its bound, or at three times its
-    /// `fastest` so far.
+    /// Returns how close the percentiles are to the edge, which is 1.
     ///
-    /// What answers take at any rate says nothing of the end. So a percentile counts in full only from
-    /// a third of the way from its `fastest` to its bound on: with many servers, answers take little
-    /// longer until shortly before the end.
+    /// A percentile is at the edge at its bound, or at three times its `fastest` so far.
+    ///
+    /// Durations that responses take at any rate do not indicate the edge. So a percentile counts
+    /// in full only from a third of the distance between `fastest` and its bound. With many
+    /// servers, responses take little longer until shortly before the edge.
     pub fn closeness(&self, fastest: &[f64]) -> f64 {
         let mut most = 0.0_f64;
         for ((bound, percentile), fastest) in
@@ -114,7 +115,7 @@ impl Measurements {
         }
     }
 
-    /// What was measured of each condition. `samples`: the blocks of one, by its number.
+    /// Returns the measured figure of each condition. `samples` returns the blocks of a condition.
     pub fn figures(
         &self,
         objective: &Objective,
@@ -147,7 +148,7 @@ impl Measurements {
         self.at_once
     }
 
-    /// Mean of the waits at the gate that were observed.
+    /// Returns the mean of the observed waits at the gate.
     pub fn waited(&self) -> Option<Duration> {
         self.waits.0.checked_div(self.waits.1)
     }

@@ -1,16 +1,15 @@
-//! The experiment that finds what an origin can take: which level is tried, when, and what it shows.
+//! Experiment that finds the capacity of an origin: its levels, its test, its result.
 //!
-//! A gate holds a queue, so a higher rate can be tried on real traffic and taken back at once. An
-//! [`Experiment`] raises a level (a rate, or the requests at once) from a lower to an upper bound while
-//! an [`Objective`] holds, and finds the highest one that keeps it.
+//! A gate has a queue, so a higher rate can be tried on real traffic and lowered at once. An
+//! [`Experiment`] raises a level (a rate, or a number of concurrent requests) from a lower to an
+//! upper bound while an [`Objective`] holds, and finds the highest level that keeps it.
+//! - A step counts only while requests wait at the gate, and wait for the limit that is searched.
+//!   Otherwise it measures the demand or the other limit, not the origin.
+//! - A step ends when a sequential test has decided on each condition of the objective.
+//! - After a breach the level falls at once to one step below the last good level.
+//! - A level is decided only by responses to requests that were sent at it.
 //!
-//! - A step counts only while requests wait at the gate, and wait for what is searched: else the
-//!   demand or the other limit is measured, not the origin.
-//! - A step ends when a sequential test has decided, for each condition of the objective.
-//! - After a breach the level is at once one step below the last good one.
-//! - Only answers to requests that were sent at a level count for it.
-//!
-//! The pages of the documentation say which test it is, and what it cannot see (docs/find.md).
+//! docs/find.md explains the test and its limits.
 
 mod answer;
 mod blocks;

@@ -1,3 +1,5 @@
+//! Objectives of an experiment: bounds of percentiles and of errors.
+
 use std::fmt;
 use std::time::Duration;
 
@@ -8,15 +10,15 @@ mod parse;
 
 pub use parse::ObjectiveError;
 
-/// Most conditions of an objective.
+/// Upper bound of the conditions of an objective.
 pub const MAX_CONDITIONS: usize = 8;
 
-/// An objective without a time gives a request so long to be answered.
+/// Longest duration of a request without a response, if the objective has no percentile.
 const MAX_ANSWER: Duration = Duration::from_secs(10);
 
-/// What answers of an origin must keep: `p95<400ms, errors<0.5%`.
+/// Objective that responses of an origin must keep: `p95<400ms, errors<0.5%`.
 ///
-/// All of 1 to [`MAX_CONDITIONS`] conditions must hold.
+/// It has 1 to [`MAX_CONDITIONS`] conditions. All must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objective {
     conditions: Vec<Criterion>,
@@ -25,61 +27,62 @@ pub struct Objective {
 /// One condition of an [`Objective`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
-    /// So many answers take less than `below`. `p95<400ms` has a `quantile` of 95 %.
+    /// A share `quantile` of responses takes less than `below`.
+    /// `p95<400ms` has a `quantile` of 95 %.
     Percentile {
-        /// The part of answers that must be faster: above 0 %, below 100 %.
+        /// Share of responses that must be faster: above 0 %, below 100 %.
         quantile: Percent,
-        /// What is timed.
+        /// Part of the response that is timed.
         part: Part,
-        /// The first time that is too long. Above zero.
+        /// Shortest duration that is too long. Above zero.
         below: Duration,
     },
-    /// Fewer answers than this are errors.
+    /// A smaller share than this of responses are errors.
     Errors {
-        /// Which answers are errors.
+        /// Kind of response that counts as an error.
         kind: ErrorKind,
-        /// The first share that is too large. Below 100 %.
+        /// Smallest share that is too large. Below 100 %.
         below: Percent,
     },
 }
 
-/// Which answers are errors.
+/// Kind of response that counts as an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Status 5xx, and requests without a whole answer: `errors`.
+    /// `errors`: status 5xx, and requests without a whole response.
     Failures,
-    /// Status 4xx: `4xx`.
+    /// `4xx`: status 4xx.
     Status4xx,
-    /// Status 5xx, but not requests without an answer: `5xx`.
+    /// `5xx`: status 5xx, but not requests without a response.
     Status5xx,
 }
 
-/// What an event says about a condition.
+/// Verdict of an event on a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     Good,
     Bad,
-    /// Judged already as good, and bad after all.
+    /// Bad, although an earlier event of the same request counted as good.
     BadAfterAll,
-    /// The event says nothing.
+    /// The event does not concern the condition.
     Nothing,
 }
 
 impl Objective {
-    /// The conditions, as written.
+    /// Returns the conditions, in the order of the text.
     pub fn conditions(&self) -> &[Criterion] {
         &self.conditions
     }
 
-    /// Whether one of its conditions is about times.
+    /// Returns whether one of its conditions is a percentile.
     pub(super) fn has_times(&self) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.any(|it| matches!(it, Criterion::Percentile { .. }))
     }
 
-    /// How long a request may be without an answer before it counts as a slow one.
+    /// Returns the longest duration of a request without a response before it counts as slow.
     ///
-    /// The longest time of its conditions; 10 s if it has none.
+    /// This is the longest duration of its conditions, or 10 s without any.
     pub fn longest(&self) -> Duration {
         let times = self.conditions.iter().filter_map(|it| match it {
             Criterion::Percentile { below, .. } => Some(*below),
@@ -90,7 +93,7 @@ impl Objective {
 }
 
 impl Criterion {
-    /// The figure's name as written before `<`: `p95`, `p99 whole`, `errors`.
+    /// Returns the figure's name as written before `<`: `p95`, `p99 whole`, `errors`.
     pub fn name(&self) -> String {
         match self {
             Self::Percentile { quantile, part, .. } => {
@@ -110,7 +113,7 @@ impl Criterion {
         }
     }
 
-    /// The part of answers that may be bad, above 0 and below 1.
+    /// Returns the share of responses that may be bad, above 0 and below 1.
     pub fn allowed(&self) -> f64 {
         match self {
             Self::Percentile { quantile, .. } => 1.0 - quantile.part(),
@@ -118,7 +121,7 @@ impl Criterion {
         }
     }
 
-    /// The part of an answer that the condition is about.
+    /// Returns the part of a response that the condition concerns.
     pub fn part(&self) -> Part {
         match self {
             Self::Percentile { part, .. } => *part,
@@ -133,7 +136,7 @@ impl Criterion {
         }
     }
 
-    /// Whether a request without an answer after [`Objective::longest`] is a bad one.
+    /// Returns whether a request without a response after [`Objective::longest`] is bad.
     pub(super) fn counts_missing(&self, has_times: bool) -> bool {
         match self {
             Self::Percentile { .. } => true,
@@ -150,7 +153,7 @@ fn of(is_bad: bool) -> Judgement {
     }
 }
 
-/// An answer that is an error is no answer in time: an origin must not look fast by failing.
+/// Decides by duration. An error response is bad: an origin must not look fast by failing.
 fn judge_time(event: AnswerEvent, part: Part, below: Duration) -> Judgement {
     match (event, part) {
         (AnswerEvent::Head { took, status }, Part::Head)

@@ -1,47 +1,49 @@
+//! Input of an experiment at each tick: the state of the origin and its gate.
+
 use std::time::Duration;
 
 use super::report::Levels;
 use super::settings::Target;
 
-/// The state of the origin and its gate, told at each tick.
+/// State of the origin and its gate, passed to each tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// Requests that have left to the origin so far: a count that never goes back.
+    /// Total of requests that were sent to the origin. Never decreases.
     pub departed: u64,
-    /// Whether a request waited at the gate all the time since the tick before.
+    /// Whether a request waited at the gate all the time since the last tick.
     pub has_waited: bool,
-    /// What the first waiter waited for since the tick before.
+    /// Duration that the first waiter waited since the last tick, by limit.
     pub waited: Waited,
-    /// The limits that are in force where the experiment sets none.
+    /// Effective limits where the experiment sets none.
     pub limits: Levels,
-    /// How long the last request to leave had waited at the gate.
+    /// Duration that the last departed request had waited at the gate.
     pub wait: Option<Duration>,
-    /// Most requests at the origin at once since the tick before.
+    /// Largest number of requests in flight since the last tick.
     pub in_flight: u32,
-    /// A number that is another one after each change of a setting in the file.
+    /// Number that changes with each change of a setting in the file.
     pub file: u64,
-    /// A number that is another one after a server has come, gone, or changed its health.
+    /// Number that changes when a server is added, removed, or changes its health.
     pub servers: u64,
-    /// Whether back-off lowers anything now.
+    /// Whether backoff lowers any limit now.
     pub is_backed_off: bool,
 }
 
-/// How long the first request of a gate's queue waited, by what held it back.
+/// Duration that the first request of a gate's queue waited, by the limit that held it back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// For its slot in time, by the rate.
+    /// Waited for its slot, by the rate.
     pub for_pace: Duration,
-    /// For a free place at the origin, by `max_in_flight`.
+    /// Waited for a free permit of the origin, by `max_in_flight`.
     pub for_places: Duration,
 }
 
 impl Waited {
-    /// For both.
+    /// Returns the sum of both.
     pub fn sum(self) -> Duration {
         self.for_pace.saturating_add(self.for_places)
     }
 
-    /// What has been added since `before`.
+    /// Returns the difference to an earlier value.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -50,13 +52,13 @@ impl Waited {
         }
     }
 
-    /// Adds the counts of another observation.
+    /// Adds the durations of another observation.
     pub fn add(&mut self, more: Self) {
         self.for_pace = self.for_pace.saturating_add(more.for_pace);
         self.for_places = self.for_places.saturating_add(more.for_places);
     }
 
-    /// Whether something else than what is searched held requests back for most of the time.
+    /// Returns whether the limit that is not searched held requests back most of the time.
     pub(super) fn is_held_back(self, target: Target) -> bool {
         match target {
             Target::Rate { .. } => self.for_places > self.for_pace,

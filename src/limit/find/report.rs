@@ -1,20 +1,22 @@
+//! Results of an experiment.
+
 use std::fmt;
 use std::time::Duration;
 
 use super::objective::Criterion;
 use crate::Rate;
 
-/// A rate, or a number of requests at once.
+/// Level of an origin: a rate, or a number of concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// A rate of an origin.
+    /// Rate of an origin.
     Rate(Rate),
-    /// A `max_in_flight` of an origin.
+    /// `max_in_flight` of an origin.
     Places(u32),
 }
 
 impl fmt::Display for Level {
-    /// As the file has it: `212r/s`, or a number of places.
+    /// Formats the level as in the file: `212r/s`, or a number of permits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate(rate) => rate.fmt(f),
@@ -23,52 +25,52 @@ impl fmt::Display for Level {
     }
 }
 
-/// What the override of the origin must be now; `None` leaves the file's.
+/// Required override of the origin; `None` leaves the configured value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
-    /// The rate of the origin.
+    /// Rate of the origin.
     pub rate: Option<Rate>,
     /// `max_in_flight` of the origin.
     pub places: Option<u32>,
 }
 
-/// Why a step is made.
+/// Purpose of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Up from the level before.
+    /// Raise the level.
     Climb,
-    /// Down after a breach, until the origin is as before.
+    /// Lower the level after a breach, until the origin has recovered.
     Recover,
-    /// The level that was found, for longer.
+    /// Try the found level for longer.
     Confirm,
 }
 
-/// What came out of a step.
+/// Verdict on a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepVerdict {
-    /// The objective held, and requests waited at the gate all the time for what is searched.
+    /// The objective held, and requests waited at the gate all the time for the searched limit.
     Good,
     /// The objective did not hold.
     Broke,
-    /// Too few requests waited at the gate to tell.
+    /// Too few requests waited at the gate to decide.
     Idle,
     /// The other limit held requests back: `max_in_flight` where the rate is searched, or the rate.
     HeldBack,
-    /// The experiment ended before it was decided.
+    /// The experiment ended before the step was decided.
     Undecided,
 }
 
-/// What was measured for a condition.
+/// Measured figure of a condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The condition.
+    /// Condition.
     pub condition: Criterion,
-    /// The figure; `None` without an answer.
+    /// Figure; `None` without a response.
     pub value: Option<Figure>,
 }
 
 impl Measured {
-    /// Whether the figure is beyond the bound of its condition. One that is not known is not.
+    /// Returns whether the figure exceeds the bound of its condition. An unknown figure does not.
     pub fn is_beyond(&self) -> bool {
         match (self.condition, self.value) {
             (Criterion::Percentile { below, .. }, Some(Figure::Time(time))) => time >= below,
@@ -80,117 +82,117 @@ impl Measured {
     }
 }
 
-/// A measured figure.
+/// Value of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Figure {
-    /// A percentile of the times of answers without errors, to 3 %.
+    /// Percentile of the durations of responses without errors, within 3 %.
     Time(Duration),
-    /// A part of all answers, from 0 to 1.
+    /// Share of all responses, from 0 to 1.
     Share(f64),
 }
 
 /// One step of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRecord {
-    /// The level that was set.
+    /// Level that was set.
     pub level: Level,
-    /// Why.
+    /// Purpose of the step.
     pub purpose: Purpose,
-    /// What came out of it.
+    /// Verdict on the step.
     pub verdict: StepVerdict,
-    /// The condition that broke, as written: `p95<400ms`.
+    /// Condition that broke, as written: `p95<400ms`.
     pub broken: Option<String>,
-    /// Whether no answer came any more, though requests were at the origin.
+    /// Whether responses stopped while requests were in flight.
     pub hung: bool,
-    /// In the order of the objective's conditions.
+    /// Figures, in the order of the objective's conditions.
     pub figures: Vec<Measured>,
-    /// How long requests waited at the gate on average; `None` if none was observed.
+    /// Mean duration that requests waited at the gate; `None` if none was observed.
     pub waited: Option<Duration>,
-    /// Most requests at the origin at once.
+    /// Largest number of concurrent requests at the origin.
     pub at_once: u32,
-    /// Answers that were counted.
+    /// Number of counted responses.
     pub answers: u64,
-    /// How long the level was set.
+    /// Duration for which the level was set.
     pub took: Duration,
-    /// The level that follows a breach at once.
+    /// Level that immediately follows a breach.
     pub back_to: Option<Level>,
 }
 
-/// The level that was found.
+/// Result of a search that succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The highest level that held, confirmed.
+    /// Highest level that held, confirmed.
     pub level: Level,
-    /// The lower end of where the origin's end is.
+    /// Lower end of the range that contains the origin's capacity.
     pub low: Level,
-    /// The upper end of where the origin's end is.
+    /// Upper end of the range that contains the origin's capacity.
     pub high: Level,
-    /// Most requests at the origin at once while it was confirmed.
+    /// Largest number of concurrent requests at the origin during confirmation.
     pub at_once: u32,
-    /// Most requests at the origin at once in a step that broke; `None` if no step broke.
+    /// Largest number of concurrent requests in a step that broke; `None` if no step broke.
     pub at_edge: Option<u32>,
-    /// Whether the upper bound of the search held: the origin may take more.
+    /// Whether the upper bound of the search held: the capacity may be higher.
     pub is_upper_bound: bool,
 }
 
-/// Why an experiment ended early.
+/// Reason why an experiment ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbortReason {
     /// The configuration file changed.
     FileChanged,
-    /// A server came, went, or changed its health.
+    /// A server was added, removed, or changed its health.
     ServersChanged,
-    /// Back-off cut the rate, the places, or paused.
+    /// Backoff lowered the rate or the permits, or paused the gate.
     BackedOff,
     /// The objective did not hold at the first level.
     BrokenAtFirst,
     /// The origin did not recover after a breach.
     NotRecovered,
-    /// The owner stopped renewing: its terminal or connection is gone.
+    /// The owner stopped renewing: its terminal or connection is closed.
     OwnerLost,
-    /// The owner stopped it.
+    /// The owner stopped the experiment.
     Stopped,
-    /// Too many steps: the origin changes while it is measured.
+    /// There were too many steps: the origin changes while it is measured.
     Unsteady,
-    /// The override of the experiment was undone, or expired.
+    /// The override of the experiment was removed, or expired.
     Undone,
     /// Somebody else overrides the origin.
     Overridden,
 }
 
-/// A level that was not passed, because the other limit held requests back.
+/// Level beyond which the other limit held requests back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldBack {
-    /// The highest level that was really reached.
+    /// Highest level that was actually reached.
     pub level: Level,
     /// The other limit, if its value is known.
     pub by: Option<Level>,
 }
 
-/// How the search ended.
+/// Outcome of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The level was found.
     Found(Found),
-    /// The origin takes at least so much: nobody asked for more.
+    /// The capacity is at least this: there was no demand for more.
     AtLeast(Level),
-    /// The origin takes at least so much: the other limit held requests back.
+    /// The capacity is at least this: the other limit held requests back.
     HeldBack(HeldBack),
     /// Too few requests came at the lowest level to know anything.
     Unknown(Level),
-    /// Ended early; the highest level that held before, if any.
+    /// The search ended early. The highest level that held before, if any.
     Aborted(AbortReason, Option<Level>),
 }
 
-/// What an experiment found.
+/// Report of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindReport {
-    /// How it ended; `None` while it runs.
+    /// Outcome; `None` while the experiment runs.
     pub outcome: Option<Outcome>,
-    /// All steps, in their order.
+    /// All steps, in order.
     pub steps: Vec<StepRecord>,
     /// Requests that were sent to the origin meanwhile.
     pub requests: u64,
-    /// How long it took.
+    /// Duration of the experiment.
     pub took: Duration,
 }

@@ -1,8 +1,10 @@
+//! Levels as numbers, rounded to values that look well in the file.
+
 use super::report::Level;
 use super::settings::Target;
 use crate::{Rate, to_whole};
 
-/// The levels of a target as numbers: requests a second, or requests at once.
+/// Levels of a target as numbers: requests per second, or concurrent requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     target: Target,
@@ -27,19 +29,19 @@ impl Scale {
         }
     }
 
-    /// A level that is `part` higher, at most the upper bound.
+    /// Returns a level that is `part` higher, at most the upper bound.
     pub fn up(self, from: f64, part: f64) -> f64 {
         let next = self.rounded(from * (1.0 + part));
         next.max(from + self.unit(from)).min(self.top())
     }
 
-    /// A level that is `part` lower, at least the lower bound.
+    /// Returns a level that is `part` lower, at least the lower bound.
     pub fn down(self, from: f64, part: f64) -> f64 {
         let next = self.rounded(from / (1.0 + part));
         next.min(from - self.unit(from)).max(self.bottom())
     }
 
-    /// The level with this number, as written in the file.
+    /// Converts a number to a level, as written in the file.
     pub fn level(self, number: f64) -> Level {
         match self.target {
             Target::Places { to, .. } => {
@@ -53,7 +55,7 @@ impl Scale {
 
     fn rounded(self, number: f64) -> f64 {
         let unit = self.unit(number);
-        // Divided by whole numbers, so that the digits that are printed are those that count.
+        // Divided by a whole number, so that exactly the printed digits count.
         if unit < 1.0 {
             (number / unit).round() / (1.0 / unit).round()
         } else {
@@ -61,7 +63,7 @@ impl Scale {
         }
     }
 
-    /// Three digits of a rate are set: at most 0.5 % off.
+    /// Returns the unit of rounding. Three digits of a rate are set: at most 0.5 % off.
     fn unit(self, number: f64) -> f64 {
         match self.target {
             Target::Places { .. } => 1.0,
@@ -70,7 +72,7 @@ impl Scale {
     }
 }
 
-/// A number of requests a second as a rate.
+/// Converts a number of requests per second to a rate.
 pub(super) fn rate(number: f64) -> Option<Rate> {
     let text = format!("{number:.9}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

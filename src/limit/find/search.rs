@@ -1,40 +1,40 @@
-//! Which level is tried next.
+//! Search for the next level to try.
 //!
-//! Up by steps while the objective holds, by smaller ones near its edge; down at once after a breach.
+//! Steps up while the objective holds, smaller ones near its edge; down at once after a breach.
 //! Once the origin has recovered, the last level that held must hold for a minute.
 
 use super::report::{AbortReason, Purpose, StepVerdict};
 use super::scale::Scale;
 
-/// Above so much of what is allowed, steps are halved.
+/// Closeness above which steps are halved.
 const NEAR: f64 = 0.5;
 
-/// Above so much of what is allowed, steps are quartered.
+/// Closeness above which steps are quartered.
 const VERY_NEAR: f64 = 0.7;
 
-/// So often the level to be confirmed may break.
+/// Upper bound of confirmations that may break.
 const MAX_CONFIRMATIONS: u32 = 5;
 
-/// What follows a trial.
+/// Action after a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
     Try(f64, Purpose),
     /// The level is confirmed.
     Found,
-    /// Nobody asks for more.
+    /// There is no demand for more.
     AtLeast,
     Abort(AbortReason),
 }
 
-/// The search for the highest level at which the objective holds.
+/// Search for the highest level at which the objective holds.
 #[derive(Debug)]
 pub(super) struct Search {
     scale: Scale,
     step: f64,
     good: Option<f64>,
-    /// The lowest level that broke since the last one above it held.
+    /// Lowest level that broke since the last one above it held.
     broke: Option<f64>,
-    /// The highest level that ever held.
+    /// Highest level that ever held.
     highest: f64,
     confirmations: u32,
     pub level: f64,
@@ -55,21 +55,22 @@ impl Search {
         }
     }
 
-    /// Whether steps are smaller and longer after a step with this closeness.
+    /// Returns whether steps are smaller and longer after a step with this closeness.
     pub fn is_near(closeness: f64) -> bool {
         closeness > NEAR
     }
 
-    /// The highest level that held.
+    /// Returns the highest level that held.
     pub fn good(&self) -> Option<f64> {
         self.good
     }
 
-    /// Where the end of the origin is: a step around what held, or up to what broke.
+    /// Returns the range of the capacity: a step around the good level, or up to a broken one.
     ///
-    /// Both are judged from a sample, so the end may also be below what held. A level that held once and
-    /// broke at another time is near the end, whichever was chance: so it counts from the highest one
-    /// that ever held, and only what broke above that is beyond it.
+    /// Both levels are decided from a sample, so the capacity may also be below the level that
+    /// held. A level that held once and broke at another time is near the edge. So the range
+    /// extends to the highest level that ever held, and only a level that broke above that is
+    /// beyond the edge.
     pub fn range(&self) -> (f64, f64) {
         let good = self.good.unwrap_or(self.level);
         let high = self.scale.up(good.max(self.highest), self.step);
@@ -81,8 +82,9 @@ impl Search {
         self.good.is_some_and(|good| good >= self.scale.top())
     }
 
-    /// What follows the trial of the current level. `closeness` is the share of bad answers against
-    /// the allowed one.
+    /// Returns the action after the trial of the current level.
+    ///
+    /// `closeness` is the share of bad responses divided by the allowed one.
     pub fn next(&mut self, verdict: StepVerdict, closeness: f64) -> Next {
         if verdict == StepVerdict::Good && self.purpose != Purpose::Recover {
             self.highest = self.highest.max(self.level);

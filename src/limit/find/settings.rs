@@ -1,68 +1,70 @@
+//! Settings of an experiment.
+
 use std::time::Duration;
 
 use super::objective::Objective;
 use crate::{Percent, Rate};
 
-/// The smallest step: the sequential test cannot tell levels apart that are nearer.
+/// Smallest step: the sequential test cannot distinguish levels that are nearer.
 pub const MIN_STEP: Percent = Percent::from_millionths(10_000);
 
-/// The largest step.
+/// Largest step.
 pub const MAX_STEP: Percent = Percent::from_millionths(500_000);
 
-/// What an experiment is asked for.
+/// Settings of an experiment.
 #[derive(Clone, Debug)]
 pub struct FindSettings {
-    /// What is searched.
+    /// Limit to search, and its range.
     pub target: Target,
-    /// What must hold.
+    /// Objective that must hold.
     pub objective: Objective,
-    /// The largest step up, as a part of the level: from [`MIN_STEP`] to [`MAX_STEP`]. Others take the
-    /// nearest of both.
+    /// Largest step up, as a part of the level:
+    /// [`MIN_STEP`] to [`MAX_STEP`], else the nearest of both.
     pub step: Percent,
-    /// How long things take.
+    /// Durations of the parts of the experiment.
     pub timing: Timing,
 }
 
 impl FindSettings {
-    /// The largest step up, from 0.01 to 0.5.
+    /// Returns the largest step up, from 0.01 to 0.5.
     pub(super) fn step_part(&self) -> f64 {
         self.step.clamp(MIN_STEP, MAX_STEP).part()
     }
 }
 
-/// What is searched, and between which bounds. `from` is at most `to`.
+/// Limit to search, and its range. `from` is at most `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The rate of the origin.
+    /// Rate of the origin.
     Rate {
-        /// The first rate, and the lowest ever set.
+        /// First rate, and the lowest ever set.
         from: Rate,
-        /// The highest ever set.
+        /// Highest rate ever set.
         to: Rate,
     },
-    /// The requests at the origin at once, `max_in_flight`.
+    /// Concurrent requests at the origin, `max_in_flight`.
     Places {
-        /// The first number, and the lowest ever set. At least 1.
+        /// First number, and the lowest ever set. At least 1.
         from: u32,
-        /// The highest ever set.
+        /// Highest number ever set.
         to: u32,
     },
 }
 
-/// How long the parts of an experiment take.
+/// Durations of the parts of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// A step is not good before so long: 20 s; an hour at most.
+    /// Minimum duration of a good step: 20 s by default, an hour at most.
     ///
-    /// Trouble that comes less often than that (garbage collection, a cron job) is in no step.
+    /// Disturbances that are rarer than that (garbage collection, a cron job) appear in no step.
     pub min_step: Duration,
-    /// A step that is not decided after so long is decided by its figures: 60 s.
+    /// Duration after which figures decide a step that is still undecided: 60 s by default.
     pub max_step: Duration,
-    /// How long the rate that was found must hold: 60 s; an hour at most.
+    /// Duration for which the found level must hold: 60 s by default, an hour at most.
     pub confirm: Duration,
-    /// Ends the experiment if so long nobody waits at the gate: 60 s.
+    /// Duration without waiters at the gate after which the experiment ends: 60 s by default.
     pub idle: Duration,
-    /// The origin must have recovered so long after a breach: 60 s.
+    /// Duration within which the origin must recover after a breach: 60 s by default.
     pub recover: Duration,
 }
 

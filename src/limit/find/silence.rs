@@ -1,4 +1,4 @@
-//! How long an origin has said nothing while requests are there.
+//! Duration since the last response while requests are at the origin.
 
 use std::time::Duration;
 
@@ -6,18 +6,17 @@ use super::answer::{AnswerEvent, Part};
 use super::observed::Observed;
 use crate::Moment;
 
-/// Beyond the longest time that the objective gives a request, an origin that has said nothing for so long is one that
-/// hangs.
+/// Duration without any response, beyond the longest allowed one, after which an origin hangs.
 const HANGS: Duration = Duration::from_secs(3);
 
-/// Since when nothing is heard of any request at the origin.
+/// Instant since which no request at the origin has received a response.
 #[derive(Debug)]
 pub(super) struct Silence {
     /// Departures before the experiment.
     departed_before: u64,
-    /// Requests of whose heads nothing more is heard.
+    /// Requests whose heads arrived or failed.
     ended: u64,
-    /// The same at the last tick.
+    /// Value of `ended` at the last tick.
     known: u64,
     since: Moment,
 }
@@ -36,7 +35,7 @@ impl Silence {
         self.ended += u64::from(event.ends(Part::Head));
     }
 
-    /// How long nothing has been heard of those that are at the origin; zero if none is.
+    /// Returns the duration since the last response; zero without requests at the origin.
     pub fn tick(&mut self, seen: &Observed, now: Moment) -> Duration {
         let sent = seen.departed.saturating_sub(self.departed_before);
         let is_heard = std::mem::replace(&mut self.known, self.ended) != self.ended;
@@ -47,7 +46,9 @@ impl Silence {
     }
 }
 
-/// Whether an origin hangs that has said nothing for so long. `longest`: how long a request may be without an answer.
+/// Returns whether an origin hangs after this duration without a response.
+///
+/// `longest` is the longest duration that a request may be without a response.
 pub(super) fn hangs(silent: Duration, longest: Duration) -> bool {
     silent >= longest.saturating_add(HANGS)
 }

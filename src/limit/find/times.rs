@@ -1,17 +1,19 @@
+//! Histogram of durations, with buckets 3 % apart.
+
 use std::time::Duration;
 
 use crate::{to_float, to_whole};
 
-/// Shortest time that has a bucket of its own.
+/// Shortest duration with a bucket of its own.
 const MIN_NANOS: f64 = 100_000.0;
 
-/// How much longer each bucket is than the one before.
+/// Ratio of a bucket's durations to those of the bucket before.
 const GROWTH: f64 = 1.03;
 
-/// 100 µs times 1.03 to the power of 550 is 20 minutes.
+/// Number of buckets: 100 µs times 1.03 to the power of 550 is 20 minutes.
 const BUCKETS: usize = 550;
 
-/// How long answers took, to 3 %: from 100 µs to 20 minutes.
+/// Histogram of the durations of responses, within 3 %: from 100 µs to 20 minutes.
 #[derive(Debug)]
 pub(super) struct Times {
     counts: Vec<u32>,
@@ -33,7 +35,7 @@ impl Times {
         self.total += 1;
     }
 
-    /// The time below which a part of all times is; `None` without any.
+    /// Returns the duration below which a share `part` of all durations is; `None` without any.
     pub fn quantile(&self, part: f64) -> Option<Duration> {
         let rank = (to_float(self.total) * part).max(1.0);
         let mut below = 0_u64;

@@ -1,4 +1,4 @@
-//! One level, measured: the answers to the requests that were sent at it.
+//! Trial of one level: measures the responses to the requests that were sent at it.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -14,34 +14,34 @@ use super::settings::{FindSettings, Target, Timing};
 use super::silence;
 use crate::{Moment, to_float};
 
-/// A step ends after so many times its longest time, however few answers there are.
+/// Upper bound of a step's duration, as a multiple of `max_step`.
 const MAX_EXTENSION: u32 = 5;
 
-/// Nor does it last for longer than that, of what counts: blocks are kept for twice as long.
+/// Upper bound of the measured duration of a step. Blocks are kept for twice as long.
 const MAX_TIME: Duration = Duration::from_secs(2 * 3600);
 
-/// An origin has recovered after so many good blocks of a second.
+/// Number of good blocks (of a second) after which an origin has recovered.
 const LAST: usize = 5;
-/// The same as a time.
+/// `LAST` blocks as a duration.
 const RECOVERED: Duration = Duration::from_secs(LAST as u64);
 
-/// Shares of bad answers against the allowed one that a minute does not tell apart.
+/// Range of closeness in which a minute is too short to decide.
 const EDGE: RangeInclusive<f64> = 0.8..=1.25;
 
-/// How a trial ends.
+/// Rule by which a trial ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     /// As soon as the test decides.
     Decided,
-    /// Near the edge, where queues grow and drain slowly: in not less than twice the time.
+    /// Near the edge, where queues grow and drain slowly: after at least twice the duration.
     DecidedNear,
     /// After [`Timing::confirm`], or when it breaks.
     Confirm,
-    /// When all that was sent before is answered, and the answers are good again.
+    /// When all earlier requests have a response, and the responses are good again.
     Recover,
 }
 
-/// A level under trial.
+/// Level under trial.
 #[derive(Debug)]
 pub(super) struct Trial {
     length: Length,
@@ -49,14 +49,14 @@ pub(super) struct Trial {
     blocks: Blocks,
     tests: Vec<SequentialTest>,
     measurements: Measurements,
-    /// Since when a request did not always wait at the gate, or waited for the other limit.
+    /// Instant since which requests do not always wait at the gate, or wait for the other limit.
     idle_since: Option<Moment>,
     departed_before: u64,
-    /// Closed blocks that were judged last.
+    /// Number of closed blocks at the last verdict.
     judged: usize,
-    /// The number of the condition that the test called bad.
+    /// Index of the condition that the test called bad.
     broken: Option<usize>,
-    /// How long nothing has been heard of those that are at the origin.
+    /// Time since the last response from the origin, while requests are in flight.
     silent: Duration,
 }
 
@@ -83,14 +83,14 @@ impl Trial {
         self.began
     }
 
-    /// Takes in what happened to a request; not if it was sent before the level was set.
+    /// Records an event of a request. Ignores requests sent at an earlier level.
     pub fn record(&mut self, objective: &Objective, sent: Moment, event: AnswerEvent) {
         if self.blocks.record(objective, sent, event) {
             self.measurements.record(event);
         }
     }
 
-    /// Takes in the state since the tick before; what came out, if it is decided.
+    /// Updates the trial since the last tick. Returns the verdict, if there is one.
     pub fn tick(
         &mut self,
         timing: &Timing,
@@ -112,7 +112,7 @@ impl Trial {
         self.give_up_waiting(timing, now)
     }
 
-    /// Ends a trial for which nobody asks for enough, or that the other limit holds back.
+    /// Ends a trial that lacks demand, or that the other limit holds back.
     fn give_up_waiting(&self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
         let is_idle_for = self
             .idle_since
@@ -120,7 +120,7 @@ impl Trial {
         let idle = self.blocks.idle();
         let held_back = self.blocks.held_back();
         if held_back >= timing.idle.min(timing.max_step) {
-            // More requests would not change it, however long it may wait for them.
+            // More requests would not change it, however long the trial continued.
             return Some(StepVerdict::HeldBack);
         }
         let is_long = is_idle_for >= timing.idle
@@ -177,10 +177,10 @@ impl Trial {
         }
     }
 
-    /// How many times its time a trial takes that nothing but its figures decides.
+    /// Returns the factor of the duration of a trial that is decided by its figures.
     ///
-    /// Twice where they are near the edge: a minute with one pause of the origin more or less than
-    /// usual would decide it.
+    /// It is 2 near the edge: in a minute, one pause of the origin more or less than usual would
+    /// decide.
     fn lengths(&self, closed: usize) -> u32 {
         1 + u32::from(EDGE.contains(&self.closeness_of(closed)))
     }
@@ -190,8 +190,7 @@ impl Trial {
         tests.all(|(nth, test)| test.has_enough(&self.busy(nth, closed)))
     }
 
-    /// Whether there are enough answers to tell by their figures that the objective holds, though nobody
-    /// may have waited at the gate.
+    /// Returns whether enough responses show that the objective holds, even without waiters.
     pub fn holds_so_far(&self, now: Moment) -> bool {
         let closed = self.blocks.closed(now);
         self.tests.iter().enumerate().all(|(nth, test)| {
@@ -212,10 +211,10 @@ impl Trial {
         }
     }
 
-    /// Good if the last five blocks are, and nothing of before is unanswered.
+    /// Returns good if the last five blocks are good and no earlier response is missing.
     fn has_recovered(&self, timing: &Timing, closed: usize, now: Moment) -> Option<StepVerdict> {
         let is_good = closed >= LAST
-            // Where nothing is heard of what is there, no bad answers are no good ones.
+            // If the origin does not respond at all, a lack of bad responses proves nothing.
             && self.silent <= self.blocks.longest().max(RECOVERED)
             && (0..).zip(&self.tests).all(|(nth, test)| {
                 test.closeness(&self.last(nth, closed)) <= 1.0
@@ -227,17 +226,19 @@ impl Trial {
         is_late.then_some(StepVerdict::Broke)
     }
 
-    /// The closed blocks of which it depends whether the origin has recovered.
+    /// Returns the closed blocks that decide whether the origin has recovered.
     fn last(&self, nth: usize, closed: usize) -> Vec<Sample> {
         let mut all = self.blocks.samples(nth, closed, |_| true);
         all.split_off(closed.saturating_sub(LAST))
     }
 
-    /// How near the edge it is, which is 1: the largest share of bad answers against what is allowed,
-    /// or how near a percentile is to its bound, by its `fastest` so far.
+    /// Returns the closeness to the edge, which is 1.
     ///
-    /// The share is nearly zero until a percentile is close to its bound, so it warns late. Answers
-    /// that take longer than at lower levels say that requests queue at the origin.
+    /// It is the largest share of bad responses divided by the allowed one, or the closeness of a
+    /// percentile to its bound, by its `fastest` so far.
+    ///
+    /// The share is nearly zero until a percentile is close to its bound, so it warns late.
+    /// Responses that take longer than at lower levels show that requests queue at the origin.
     pub fn closeness(&self, fastest: &[f64], now: Moment) -> f64 {
         let share = self.closeness_of(self.blocks.closed(now));
         share.max(self.measurements.closeness(fastest))
@@ -248,12 +249,12 @@ impl Trial {
         (0..).zip(&self.tests).map(of).fold(0.0, f64::max)
     }
 
-    /// Whether requests are at the origin, and it has said nothing for far too long.
+    /// Returns whether requests are at the origin, and responses stopped for far too long.
     pub fn hangs(&self) -> bool {
         silence::hangs(self.silent, self.blocks.longest())
     }
 
-    /// What broke, as written; `None` if that is not known.
+    /// Returns the condition that broke, as written; `None` if it is not known.
     pub fn broken(&self, objective: &Objective, now: Moment) -> Option<String> {
         let named = self.broken_by_errors(objective, now);
         if let Some(nth) = named.or_else(|| self.hangs().then_some(0)) {
@@ -272,7 +273,7 @@ impl Trial {
         objective.conditions().get(nth).map(ToString::to_string)
     }
 
-    /// The condition of errors that broke, where errors are what made answers count as slow.
+    /// Returns the condition on errors that broke, where errors made responses count as slow.
     fn broken_by_errors(&self, objective: &Objective, now: Moment) -> Option<usize> {
         let broken = self.broken?;
         let measured = self.figures(objective, now);
@@ -289,19 +290,19 @@ impl Trial {
         (0..measured.len()).find(|nth| is_broken(*nth))
     }
 
-    /// What was measured of each condition.
+    /// Returns the measured figure of each condition.
     pub fn figures(&self, objective: &Objective, now: Moment) -> Vec<Measured> {
         let closed = self.blocks.closed(now);
         let samples = |nth| self.blocks.samples(nth, closed, |_| true);
         self.measurements.figures(objective, samples)
     }
 
-    /// What is measured beside the verdict.
+    /// Returns the measurements apart from the verdict.
     pub fn measurements(&self) -> &Measurements {
         &self.measurements
     }
 
-    /// Departures a second since the level was set.
+    /// Returns the departures per second since the level was set.
     pub fn departures_a_second(&self, departed: u64, now: Moment) -> f64 {
         let count = departed.saturating_sub(self.departed_before);
         to_float(count) / now.since(self.began).as_secs_f64().max(1.0)

@@ -1,4 +1,4 @@
-//! The keys with the most requests, rejections and waiting time of the last minutes.
+//! Keys with the most requests, rejections and waiting time of the last minutes.
 
 #[cfg(test)]
 mod properties;
@@ -10,24 +10,24 @@ use std::time::Duration;
 use self::space_saving::SpaceSaving;
 use super::Moment;
 
-/// What is summed up for each key.
+/// Quantity that is summed for each key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Requests that came.
+    /// Requests that arrived.
     Requests,
     /// Requests that were rejected.
     Rejections,
-    /// Time that requests waited, in nanoseconds.
+    /// Durations that requests waited, in nanoseconds.
     Waits,
 }
 
-/// How far back is looked.
+/// Window of the sums.
 ///
-/// Time is cut into slots. A window covers the present slot and those before it, so it is up to
-/// one slot longer than its name says: at most 4 seconds, 70 seconds, and 12 minutes.
+/// Time is divided into slots. A window covers the current slot and some slots before it. So it is
+/// up to one slot longer than its name says: at most 4 seconds, 70 seconds, and 12 minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// The last three seconds, in slots of one second. Only rejections are counted here.
+    /// The last three seconds, in slots of one second. Counts only rejections.
     Seconds,
     /// The last minute, in slots of 10 seconds.
     Minute,
@@ -35,10 +35,10 @@ pub enum Window {
     TenMinutes,
 }
 
-/// Finds the heaviest keys of a window in bounded memory.
+/// Finder of the heaviest keys of a window, in bounded memory.
 ///
-/// Each slot has a Space-Saving summary for each [`Measure`] that it counts, 43 in all with at most
-/// 64 counters of 36 bytes: 100 KB, and the keys. It allocates as keys come.
+/// Each slot has a Space-Saving summary for each [`Measure`] that it counts: 43 in all, with at
+/// most 64 counters of 36 bytes. This is 100 KB, and the keys. Memory is allocated as keys come.
 #[derive(Debug)]
 pub struct HeavyHitters<K> {
     seconds: Ring<K>,
@@ -46,7 +46,7 @@ pub struct HeavyHitters<K> {
     ten_minutes: Ring<K>,
 }
 
-/// The slots of a window, the oldest first.
+/// Slots of a window, the oldest first.
 #[derive(Debug)]
 struct Ring<K> {
     window: Window,
@@ -55,43 +55,42 @@ struct Ring<K> {
 
 #[derive(Debug)]
 struct Slot<K> {
-    /// The index of the slot, counted from the Unix epoch.
+    /// Index of the slot, counted from the Unix epoch.
     number: u64,
     end: Moment,
     summaries: [SpaceSaving<K>; 3],
 }
 
-/// A key and what it had in the window.
+/// Sums of one key in the window.
 ///
-/// No number is too low. Each may be too high by up to what [`Heaviest::error`] says of its
-/// measure.
+/// No sum is too low. Each may be too high by up to [`Heaviest::error`] of its measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heavy<K> {
-    /// The key.
+    /// Key.
     pub key: K,
-    /// Requests that came.
+    /// Requests that arrived.
     pub requests: u64,
     /// Requests that were rejected.
     pub rejections: u64,
-    /// How long its requests waited together.
+    /// Sum of the durations that its requests waited.
     pub wait: Duration,
 }
 
-/// The heaviest keys of a window by one measure.
+/// Heaviest keys of a window by one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heaviest<K> {
-    /// The heaviest first.
+    /// Keys, the heaviest first.
     pub keys: Vec<Heavy<K>>,
-    /// The sum over all keys.
+    /// Sum over all keys.
     pub total: u64,
-    /// The most by which a key's sum may be too high: at most a 64th of `total`.
+    /// Upper bound of the error of a key's sum: at most a 64th of `total`.
     ///
-    /// Each key with more than that is found, as far as `keys` reaches.
+    /// Each key with a larger sum is found, as far as `keys` reaches.
     pub error: u64,
 }
 
 impl Window {
-    /// Length of a slot, and number of slots.
+    /// Returns the length of a slot, and the number of slots.
     const fn slots(self) -> (Duration, usize) {
         match self {
             Self::Seconds => (Duration::from_secs(1), 4),
@@ -100,12 +99,12 @@ impl Window {
         }
     }
 
-    /// The index of the slot of a moment.
+    /// Returns the index of the slot at an instant.
     fn number(self, now: Moment) -> u64 {
         now.since(Moment::default()).as_secs() / self.slots().0.as_secs()
     }
 
-    /// The index of the first slot that belongs to the window at a moment.
+    /// Returns the index of the first slot of the window at an instant.
     fn first(self, now: Moment) -> u64 {
         let before = self.slots().1.saturating_sub(1) as u64;
         self.number(now).saturating_sub(before)
@@ -113,7 +112,7 @@ impl Window {
 }
 
 impl<K: Clone + Ord> HeavyHitters<K> {
-    /// Has counted nothing yet.
+    /// Returns an empty finder.
     pub fn new() -> Self {
         Self {
             seconds: Ring::new(Window::Seconds),
@@ -141,14 +140,14 @@ impl<K: Clone + Ord> HeavyHitters<K> {
         }
     }
 
-    /// Forgets what belongs to no window any more.
+    /// Drops the slots that are in no window any more.
     pub fn forget_old(&mut self, now: Moment) {
         self.seconds.forget_old(now);
         self.minute.forget_old(now);
         self.ten_minutes.forget_old(now);
     }
 
-    /// The `limit` heaviest keys of a window by a measure; the first ones of those that are equal.
+    /// Returns the `limit` heaviest keys of a window by a measure. Equal keys are in their order.
     pub fn heaviest(
         &self,
         measure: Measure,
@@ -162,8 +161,8 @@ impl<K: Clone + Ord> HeavyHitters<K> {
             Window::TenMinutes => &self.ten_minutes,
         };
         let error = ring.sum(measure, now, SpaceSaving::floor);
-        // For each key the part above the floor of each slot. A slot without its counter adds its
-        // floor alone.
+        // Sums the part above the floor of each slot. A slot without a counter of the key adds only
+        // its floor.
         let mut above: HashMap<u64, (&K, u64)> = HashMap::new();
         for slot in ring.since(now) {
             let summary = slot.seen(measure);
@@ -206,7 +205,7 @@ impl<K> Ring<K> {
         }
     }
 
-    /// The slot of a moment, which is never before the last one.
+    /// Returns the slot of an instant, which is never before the last one.
     fn at(&mut self, now: Moment) -> &mut Slot<K> {
         if self.slots.back().is_none_or(|last| last.end <= now) {
             if let Some(last) = self.slots.back_mut() {
@@ -226,7 +225,7 @@ impl<K> Ring<K> {
         }
     }
 
-    /// The slots that belong to the window now.
+    /// Returns the slots that are in the window now.
     fn since(&self, now: Moment) -> impl Iterator<Item = &Slot<K>> {
         let first = self.window.first(now);
         self.slots.iter().filter(move |slot| slot.number >= first)
@@ -239,7 +238,7 @@ impl<K> Ring<K> {
 }
 
 impl<K> Slot<K> {
-    /// The slot of a moment.
+    /// Returns an empty slot for an instant.
     fn new(window: Window, now: Moment) -> Self {
         let number = window.number(now);
         let length = window.slots().0.as_secs();
@@ -262,7 +261,7 @@ impl<K> Slot<K> {
 
 #[cfg(test)]
 impl<K> Heavy<K> {
-    /// What the key had of a measure; waits in nanoseconds.
+    /// Returns the sum of a measure; waits in nanoseconds.
     fn of(&self, measure: Measure) -> u64 {
         match measure {
             Measure::Requests => self.requests,

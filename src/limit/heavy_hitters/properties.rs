@@ -1,4 +1,4 @@
-//! Random streams beside exact counts.
+//! Properties of the heaviest keys: random streams against exact counts.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::Moment;
 const START: Moment = Moment::from_nanos(1_700_000_000_123_456_789);
 const MEASURES: [Measure; 3] = [Measure::Requests, Measure::Rejections, Measure::Waits];
 
-/// An event of `key`, this many milliseconds after the one before.
+/// Event of `key`, `pause` milliseconds after the previous one.
 #[derive(Clone, Debug)]
 struct Event {
     pause: u64,
@@ -22,7 +22,7 @@ struct Event {
     weight: u64,
 }
 
-/// A few heavy keys among many light ones.
+/// Generates a few heavy keys among many light ones.
 fn event() -> impl Strategy<Value = Event> {
     let key = prop_oneof![2 => 0..4_u64, 1 => 0..40_u64, 4 => 0..3_000_u64];
     let pause = prop_oneof![30 => 0..20_u64, 1 => 0..40_000_u64];
@@ -38,7 +38,7 @@ fn hash(key: u64) -> u64 {
     key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The exact sums of the slots that a window covers at `now`.
+/// Returns the exact sums of the slots that a window covers at `now`.
 fn exact(
     events: &[(Moment, Event)],
     measure: Measure,

@@ -1,31 +1,33 @@
-//! The heaviest keys of one stream.
+//! Heaviest keys of one stream.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use crate::stable_hash::MixingHasher;
 
-/// Counters of one summary.
+/// Number of counters of one summary.
 pub(super) const COUNTERS: usize = 64;
 
-/// The heaviest keys of a stream of weighted events, in bounded memory.
+/// Heaviest keys of a stream of weighted events, in bounded memory.
 ///
 /// This is Space-Saving (Metwally, Agrawal, El Abbadi: Efficient computation of frequent and top-k
-/// elements in data streams, 2005). With N as the sum of all weights, each key with more than
-/// N / [`COUNTERS`] has a counter. A count is never too low, and too high by at most `floor`, which
-/// is at most N / [`COUNTERS`].
+/// elements in data streams, 2005). N is the sum of all weights. Each key with more than N /
+/// [`COUNTERS`] has a counter. A count is never too low, and too high by at most `floor`, which is
+/// at most N / [`COUNTERS`].
 ///
-/// A key is known by its hash: two keys with the same 64 bits count as one.
+/// A key is identified by its hash: two keys with the same 64 bits count as one.
 #[derive(Debug)]
 pub(super) struct SpaceSaving<K> {
-    /// Where in `counters` each hash is, while events are recorded here. The hashes have a secret.
+    /// Index in `counters` of each hash, while events are recorded here.
+    /// The hashes are keyed with a secret.
     index: HashMap<u64, usize, BuildHasherDefault<MixingHasher>>,
     counters: Vec<Counter<K>>,
-    /// The sum of all weights.
+    /// Sum of all weights.
     total: u64,
-    /// The most that a key without a counter may have. No counter has less once one was replaced.
+    /// Largest sum that a key without a counter may have.
+    /// Once a counter was replaced, none has less.
     floor: u64,
-    /// Where the next search for a counter to replace begins.
+    /// Index at which the next search for a counter to replace begins.
     next: usize,
 }
 
@@ -49,9 +51,9 @@ impl<K> Default for SpaceSaving<K> {
 }
 
 impl<K> SpaceSaving<K> {
-    /// Adds to the count of a key. `key` is called if the key has no counter yet.
+    /// Adds to the count of a key, and returns the stored key.
     ///
-    /// Returns the key as it is kept.
+    /// `key` is called if the key has no counter yet.
     pub(super) fn record(&mut self, hash: u64, key: impl FnOnce() -> K, weight: u64) -> &K {
         self.total = self.total.saturating_add(weight);
         let index = match self.index.get(&hash).copied() {
@@ -87,9 +89,9 @@ impl<K> SpaceSaving<K> {
         &self.counters[index].key
     }
 
-    /// Drops the counters that tell nothing, because no more events are recorded here.
+    /// Drops counters without information, because no more events are recorded here.
     ///
-    /// A count of at most N / [`COUNTERS`] may belong to any key once counters were replaced.
+    /// Once counters were replaced, a count of at most N / [`COUNTERS`] may belong to any key.
     pub(super) fn close(&mut self) {
         if self.floor > 0 {
             let bound = self.total / COUNTERS as u64;
@@ -102,31 +104,31 @@ impl<K> SpaceSaving<K> {
         self.index = HashMap::default();
     }
 
-    /// All counters: hash, key and count.
+    /// Returns all counters: hash, key and count.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &K, u64)> {
         let counters = self.counters.iter();
         counters.map(|Counter { hash, count, key }| (*hash, key, *count))
     }
 
-    /// The count of a key, or the most that it may have.
+    /// Returns the count of a key, or its upper bound.
     pub(super) fn count(&self, hash: u64) -> u64 {
         let counter = self.counters.iter().find(|it| it.hash == hash);
         counter.map_or(self.floor, |it| it.count)
     }
 
-    /// The sum of all weights.
+    /// Returns the sum of all weights.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// The most by which a count may be too high, and the most that a key without a counter has.
+    /// Returns the largest error of a count, and the largest sum of a key without a counter.
     pub(super) fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// A counter with the lowest count.
+    /// Returns the index of a counter with the lowest count.
     ///
-    /// In a flood of new keys the next one that has the last lowest count is near.
+    /// In a flood of new keys, the next counter with the lowest count is near.
     fn least(&self) -> usize {
         let (mut least, mut lowest) = (0, u64::MAX);
         let (before, behind) = (0..self.next, self.next..self.counters.len());

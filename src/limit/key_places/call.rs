@@ -1,31 +1,34 @@
+//! Message by which a gateway reports its permits of a key to the store, and the reply.
+
 use std::num::NonZeroU32;
 
-/// What a gateway tells the store of its places of a key.
+/// Permits of a key, as a gateway reports them to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPlacesCall {
-    /// Counts up over all calls of a gateway. The store does nothing for one that comes late.
+    /// Number that increases over all calls of a gateway. The store ignores a late call.
     pub number: u64,
-    /// How many it uses, or was granted and goes on with. They count whatever the store knows.
+    /// Permits that the gateway uses, or was granted and keeps.
+    /// They count whatever the store knows.
     pub has: usize,
-    /// How many it would use.
+    /// Permits that the gateway would use.
     pub wanted: usize,
-    /// How many of those that it was granted go back, because others wait.
+    /// Granted permits that go back, because other gateways wait.
     pub yields: usize,
-    /// Whether requests wait for places now, so that the gateway stands in the line.
+    /// Whether requests wait for permits now, so that the gateway queues at the store.
     pub waits: bool,
-    /// The most of all gateways together.
+    /// Maximum of all gateways together.
     pub most: NonZeroU32,
 }
 
-/// What the store replies.
+/// Reply of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPlacesReply {
-    /// How many the gateway has from now on.
+    /// Permits of the gateway from now on.
     pub granted: usize,
-    /// How many the others have, those of gateways that vanished included.
+    /// Permits of other gateways, including gateways that have vanished.
     pub others: usize,
-    /// How many of these are of gateways that have vanished: nobody gets them yet.
+    /// Permits of gateways that have vanished: they are not granted yet.
     pub withheld: usize,
-    /// Whether others wait for places.
+    /// Whether other gateways wait for permits.
     pub others_wait: bool,
 }

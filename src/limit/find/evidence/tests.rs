@@ -1,3 +1,5 @@
+//! Tests of the sequential test.
+
 #![expect(
     clippy::float_cmp,
     reason = "counts and the least dispersion are exact"
@@ -18,7 +20,7 @@ impl Random {
     }
 }
 
-/// How a step decides: good after 20 blocks, and by its figures after 60.
+/// Returns the verdict of a step, and its blocks: good after 20 blocks, by its figures after 60.
 fn decide(test: &SequentialTest, mut block: impl FnMut() -> Sample) -> (Leaning, usize) {
     let mut blocks = Vec::new();
     while blocks.len() < 60 || !test.has_enough(&blocks) {
@@ -36,7 +38,7 @@ fn decide(test: &SequentialTest, mut block: impl FnMut() -> Sample) -> (Leaning,
     )
 }
 
-/// The part of 1000 steps that is taken for bad, and their mean length in blocks.
+/// Returns the part of 1000 steps that is called bad, and their mean length in blocks.
 #[expect(clippy::cast_precision_loss, reason = "small counts")]
 fn taken_for_bad(allowed: f64, mut block: impl FnMut(&mut Random) -> Sample) -> (f64, f64) {
     let (mut random, test) = (Random(7), SequentialTest::new(allowed, 1));
@@ -55,7 +57,7 @@ fn sample(count: f64, bad: f64) -> Sample {
     Sample { count, bad }
 }
 
-/// A block of so many independent answers.
+/// Returns a block of `count` independent responses.
 fn independent(random: &mut Random, count: u32, share: f64) -> Sample {
     let bad: f64 = (0..count)
         .map(|_| f64::from(u8::from(random.next() < share)))
@@ -75,7 +77,7 @@ fn both_errors_are_below_five_percent_where_answers_are_independent() {
     }
 }
 
-/// One block in so many has `bunch` bad answers of 200, at random.
+/// Returns a block that has, with a certain probability, `bunch` bad responses of 200.
 fn bunched(random: &mut Random, bunch: f64, share: f64) -> Sample {
     let is_hit = random.next() < share * 200.0 / bunch;
     sample(200.0, if is_hit { bunch } else { 0.0 })
@@ -88,7 +90,7 @@ fn both_errors_are_below_five_percent_where_bad_answers_come_in_bunches() {
         let (right, blocks) = taken_for_bad(0.05, |random| bunched(random, bunch, 0.075));
         println!("bunches of {bunch}: {wrong}, {right} after {blocks}");
         assert!(wrong <= 0.05 && right >= 0.95, "{bunch}: {wrong} {right}");
-        // As if they were independent, the first bunches decide.
+        // Without the dispersion, the first bunches decide.
         let blocks = [bunch, 0.0, 0.0].map(|bad| sample(200.0, bad));
         assert_ne!(SequentialTest::new(0.05, 1).decide(&blocks), Leaning::Bad);
     }
@@ -124,7 +126,7 @@ fn the_dispersion_is_one_for_independent_answers_and_a_bunch_for_bunches() {
     let blocks: Vec<_> = (0..400).map(|_| bunched(&mut random, 40.0, 0.05)).collect();
     let found = dispersion(&blocks);
     assert!((25.0..50.0).contains(&found), "{found}");
-    // Trouble of four seconds is seen at blocks of four.
+    // A disturbance of four seconds is visible in blocks of four.
     let is_bad = |nth: usize| (nth / 4).is_multiple_of(5);
     let blocks: Vec<_> = (0..80)
         .map(|nth| sample(200.0, if is_bad(nth) { 40.0 } else { 0.0 }))
@@ -145,9 +147,9 @@ fn three_bad_seconds_end_a_step_and_two_do_not() {
     assert!(test.is_spell(&of(&[0.0, 6.0, 10.0, 6.0])));
     assert!(!test.is_spell(&of(&[10.0, 10.0])));
     assert!(!test.is_spell(&of(&[10.0, 4.0, 10.0, 10.0])));
-    // Where one request comes in a second, five bad ones.
+    // With one request per second, five bad ones end the step.
     let rare = |bad| sample(1.0, bad);
     assert!(!test.is_spell(&[rare(1.0); 4]) && test.is_spell(&[rare(1.0); 5]));
-    // Half of all answers above the median are no breach of it.
+    // Half of all responses above the median do not break it.
     assert!(!SequentialTest::new(0.5, 1).is_spell(&of(&[6.0, 6.0, 6.0])));
 }

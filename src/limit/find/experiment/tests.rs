@@ -1,3 +1,5 @@
+//! Tests of the experiment, against simulated origins.
+
 use super::*;
 use crate::Rate;
 use crate::find::{Figure, Timing};
@@ -21,13 +23,13 @@ fn rates(from: &str, to: &str) -> Target {
     }
 }
 
-/// An origin for one experiment, with ten ticks a second by default. Places are taken for a tenth of a second.
+/// Origin for one experiment, with ten ticks a second by default. A request takes 100 ms.
 struct Driver {
     it: Experiment,
     now: Moment,
     seen: Observed,
     departs: f64,
-    /// Time between ticks.
+    /// Duration between ticks.
     every: Duration,
     steps: Vec<StepRecord>,
 }
@@ -59,7 +61,7 @@ impl Driver {
         }
     }
 
-    /// Requests leave at the level that is set; `answer` says what happens to each.
+    /// Sends requests at the current level; `answer` returns the event of each.
     fn run(&mut self, seconds: u32, mut answer: impl FnMut(f64) -> Option<AnswerEvent>) {
         let end = self.now + Duration::from_secs(seconds.into());
         while self.now < end && !self.it.is_over() {
@@ -94,7 +96,7 @@ impl Driver {
     }
 }
 
-/// It broke at the first level, above one that held.
+/// Returns the outcome of a break at the first level, with `held` as the last good level.
 fn broken(held: Option<Level>) -> Option<Outcome> {
     Some(Outcome::Aborted(AbortReason::BrokenAtFirst, held))
 }
@@ -203,7 +205,7 @@ fn where_nobody_asks_for_more_it_takes_at_least_what_held() {
     run.run(10, |_| head(80));
     assert_eq!(run.outcome(), Some(Outcome::AtLeast(level("52.5r/s"))));
     assert_eq!(run.steps[2].verdict, StepVerdict::Idle);
-    // At the first level, it is what came.
+    // At the first level, the result is the demand.
     let mut run = Driver::new(settings("p95<400ms"));
     run.seen.has_waited = false;
     let mut nth = 0;
@@ -217,7 +219,7 @@ fn where_nobody_asks_for_more_it_takes_at_least_what_held() {
     assert!((rate.per_second() - 50.0).abs() < 0.5, "{rate}");
 }
 
-/// An origin whose requests none waits for may still break.
+/// An origin without waiters may still break.
 #[test]
 fn an_idle_origin_may_still_break() {
     let mut run = Driver::new(settings("p95<400ms"));
@@ -253,7 +255,7 @@ fn a_change_of_what_it_measures_aborts_it_at_once() {
     assert_eq!(found, Some(Outcome::Aborted(AbortReason::OwnerLost, None)));
 }
 
-/// Every so many requests a slow one.
+/// Returns a slow response for every `slow`-th request.
 fn every(nth: &mut u32, slow: u32) -> Option<AnswerEvent> {
     *nth += 1;
     head(if nth.is_multiple_of(slow) { 900 } else { 80 })
@@ -282,8 +284,8 @@ fn a_confirmation_ends_by_its_figures() {
     run.run(22, |_| head(80));
     assert_eq!(run.it.current().1, Purpose::Confirm);
     let mut sent = 0;
-    // One second in ten has 30 slow answers of 50: 6 %, in bunches that the ratio does not judge. That
-    // is so near the edge that a minute does not tell.
+    // One second in ten has 30 slow responses of 50: 6 %, in bunches on which the ratio does not
+    // decide. A minute is too short so near the edge.
     let mut answer = |_| {
         sent += 1;
         head(if sent % 500 >= 470 { 900 } else { 80 })

@@ -1,3 +1,5 @@
+//! Parser of objectives.
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,10 +8,10 @@ use super::{Criterion, ErrorKind, MAX_CONDITIONS, Objective};
 use crate::find::answer::Part;
 use crate::{Percent, parse_duration};
 
-/// Longest time of a condition.
+/// Longest duration of a condition.
 const MAX_TIME: Duration = Duration::from_secs(600);
 
-/// Why a text is no [`Objective`]: which condition, what is wrong with it, and what to write.
+/// Error of a text that is not an [`Objective`]: the condition, the problem, and what to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectiveError(String);
 
@@ -50,7 +52,7 @@ impl FromStr for Objective {
     }
 }
 
-/// The error is what follows the condition.
+/// Parses one condition. The error is the text that follows the condition in the message.
 fn parse(text: &str) -> Result<Criterion, String> {
     let signs = ["<=", "=<", "≤", ">=", "=>", "≥", ">"].iter();
     let mended = signs.fold(text.to_owned(), |text, sign| text.replace(sign, "<"));
@@ -64,7 +66,7 @@ fn parse(text: &str) -> Result<Criterion, String> {
     }
 }
 
-/// A bound without the space between its number and its unit: `150 ms`.
+/// Removes the space between a bound's number and its unit: `150 ms`.
 fn joined(bound: &str) -> String {
     match bound.split_once(char::is_whitespace) {
         Some((number, unit)) if !unit.trim_start().starts_with(|c: char| c.is_ascii_digit()) => {
@@ -74,7 +76,7 @@ fn joined(bound: &str) -> String {
     }
 }
 
-/// A condition in which `<` is the only sign.
+/// Parses a condition in which `<` is the only sign.
 fn parse_mended(text: &str) -> Result<Criterion, &'static str> {
     let (figure, bound) = text
         .split_once('<')

@@ -1,3 +1,5 @@
+//! Tests of objectives.
+
 use super::*;
 use Judgement::{Bad, BadAfterAll, Good, Nothing};
 

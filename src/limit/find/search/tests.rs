@@ -1,3 +1,5 @@
+//! Tests of the search.
+
 #![expect(clippy::float_cmp, reason = "levels are set, not computed with")]
 
 use super::*;
@@ -8,7 +10,7 @@ fn search(from: &str, to: &str, step: f64) -> Search {
     Search::new(Scale::new(Target::Rate { from, to }), step)
 }
 
-/// All trials until it ends, with their verdicts.
+/// Runs the search to its end. Returns all trials, with their verdicts.
 fn run(
     search: &mut Search,
     mut judge: impl FnMut(f64, Purpose) -> (bool, f64),
@@ -31,7 +33,7 @@ fn run(
     panic!("no end: {:?}", &trials[1990..]);
 }
 
-/// What holds whatever the verdicts are.
+/// Checks invariants that hold for any verdicts.
 fn check(trials: &[(f64, Purpose, bool)], step: f64) {
     let mut good = None;
     for pair in trials.windows(2) {
@@ -89,7 +91,7 @@ fn a_breach_is_taken_back_below_the_last_good_level_at_once() {
 #[test]
 fn the_range_counts_from_the_highest_level_that_ever_held() {
     let mut it = search("50r/s", "400r/s", 0.05);
-    // 195 and 200 hold on the way up, and what is above breaks; then only 190 is confirmed.
+    // 195 and 200 hold on the way up, and higher levels break; then only 190 is confirmed.
     let (end, trials) = run(&mut it, |level, purpose| match purpose {
         Purpose::Confirm => (level < 192.0, 0.0),
         _ => (level < 202.0, 0.0),

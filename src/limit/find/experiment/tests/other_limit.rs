@@ -1,4 +1,4 @@
-//! Where the limit that is not searched holds requests back.
+//! Tests with the limit that is not searched holding requests back.
 
 use super::*;
 use crate::find::Waited;
@@ -24,7 +24,7 @@ fn a_rate_that_the_places_hold_back_is_not_found() {
         run.now = run.now + MS(100);
         run.steps.extend(run.it.tick(&run.seen, run.now));
     };
-    // A few seconds of the pace beside do not make it the one that binds.
+    // A few seconds of waiting for the pace do not make it the limit that binds.
     for nth in 0..900 {
         let by_places = nth % 200 >= 20;
         run.seen.waited = if by_places {
@@ -50,7 +50,7 @@ fn a_rate_that_the_places_hold_back_is_not_found() {
 #[test]
 fn a_level_that_held_before_the_other_limit_did_is_at_least() {
     let mut patient = settings("p95<400ms");
-    // Patience is for requests that may come yet.
+    // Waiting only helps if more requests may come.
     patient.timing.idle = Duration::from_secs(600);
     let mut run = Driver::new(patient);
     run.seen.waited = waited(50, 50);

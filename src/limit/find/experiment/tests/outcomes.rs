@@ -1,4 +1,4 @@
-//! What is known without demand, and which condition broke.
+//! Tests of outcomes without demand, and of the condition that broke.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn a_confirmation_of_an_hour_and_a_step_with_little_demand_end() {
     let mut run = Driver::new(long);
     run.run(420, |_| head(80));
     assert_eq!(run.it.current().1, Purpose::Confirm);
-    // Few ticks: each looks at all blocks since the level was set.
+    // Few ticks: each examines all blocks since the level was set.
     run.every = MS(4000);
     run.run(3590, |_| head(80));
     let Some(Outcome::Found(found)) = run.outcome() else {
@@ -71,14 +71,14 @@ fn a_confirmation_of_an_hour_and_a_step_with_little_demand_end() {
     assert!(!run.steps.is_empty(), "a step ends");
 }
 
-/// All requests are at an origin that says nothing any more, so none waits at the gate.
+/// All requests are at an origin that stopped responding, so there are no waiters at the gate.
 #[test]
 fn an_origin_that_hangs_breaks_a_step_though_nobody_waits_and_has_not_recovered() {
     let mut run = Driver::new(settings("p95<400ms, errors<1%"));
     while run.steps.is_empty() {
         run.tick(|_| head(80));
     }
-    // Those that leave in the first moments of a level do not count for it.
+    // Departures in the first moments of a level do not count for it.
     for _ in 0..6 {
         run.tick(|_| head(80));
     }
@@ -103,7 +103,7 @@ fn an_origin_that_hangs_breaks_a_step_though_nobody_waits_and_has_not_recovered(
     assert_eq!(reason, AbortReason::NotRecovered);
 }
 
-/// Answers with errors count as slow ones; what is named is why.
+/// Error responses count as slow; the report names the condition on errors.
 #[test]
 fn an_origin_that_fails_from_the_beginning_is_said_to_fail() {
     let mut run = Driver::new(settings("p95<400ms, errors<1%"));
