@@ -1,31 +1,30 @@
-//! The arithmetic of rate limiting: rates, buckets, queues. Pure functions.
+//! Arithmetic of rate limiting: rates, buckets, queues. Pure functions.
 //!
-//! No clock, no actor, no I/O: the caller passes the time as a [`Moment`], and a bucket returns a
-//! [`Verdict`]. The live gateway, `drip simulate`, the property tests and the benches call the
-//! same functions.
-//!
+//! There is no clock, actor or I/O here. The caller passes the time as a [`Moment`], and a bucket
+//! returns a [`Verdict`]. The live gateway, `drip simulate`, the property tests and the benches
+//! call the same functions.
 //! - [`Rate`] is exact: a count in a period, never rounded to a number of nanoseconds.
-//! - [`Bucket`] decides one request, as nginx's `limit_req` does, without nginx's rounding.
-//! - [`Meter`] decides one request by one of the other algorithms. These never make a request
+//! - [`Bucket`] decides on one request, as nginx's `limit_req` does, without nginx's rounding.
+//! - [`Meter`] decides on one request by one of the other algorithms. These never make a request
 //!   wait.
-//! - [`Account`] is a bucket or a meter: what a zone keeps for a key.
-//! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
-//! - [`Places`] bounds how many requests of a key run at the same time, and keeps those that wait.
-//! - [`KeyPlaces`] are those that a gateway has where several share the places of a key.
+//! - [`Account`] is a bucket or a meter: the state of one key in a zone.
+//! - [`Queue`] keeps the waiters of a bucket, in order of departure.
+//! - [`Places`] bounds the requests of a key that run at the same time, and keeps the waiters.
+//! - [`KeyPlaces`] are the permits of one gateway where several gateways share a key.
 //! - [`FairQueue`] shares one stream of departures between keys.
 //! - [`ClassQueue`] shares it between classes of traffic first.
-//! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
-//! - [`Backoff`] lowers what a gate lets through while its origin is in trouble.
-//! - [`find`]: the experiment that finds the highest rate at which an origin keeps its objective.
+//! - [`Gate`] stands in front of an origin: its pace, its permits, and the order of departures.
+//! - [`Backoff`] lowers the limits of a gate while its origin is in trouble.
+//! - [`find`] is the experiment that finds the highest rate at which an origin keeps its objective.
 //! - [`HeavyHitters`] finds the keys with the most requests, rejections and waiting time.
-//! - [`Lease`] keeps places of a key that were taken ahead from a store.
-//! - [`StoppableClock`] pauses what runs on it.
-//! - [`SavedAccount`] is what of an account outlives its process.
-//! - [`NewKeyBudget`] bounds how many unknown keys get buckets of their own.
-//! - [`WaitingRoom`] is a counter before an origin: who is inside, who is called, and who waits.
-//! - [`Work`] learns how long requests of one kind take their origin.
-//! - [`Usage`] says whether a connection may carry another request.
-//! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
+//! - [`Lease`] keeps slots of a key that were taken from a store before requests need them.
+//! - [`StoppableClock`] pauses everything that uses it.
+//! - [`SavedAccount`] is an account in the state file.
+//! - [`NewKeyBudget`] bounds the number of new keys that get buckets of their own.
+//! - [`WaitingRoom`] admits visitors to an origin: sessions inside, calls, and the queue.
+//! - [`Work`] learns the duration that requests of one kind take at their origin.
+//! - [`Usage`] decides whether a connection may carry another request.
+//! - [`ExternalSchedule`] keeps waiters whose departure times are assigned by a store.
 
 mod account;
 mod algorithm;
@@ -111,7 +110,7 @@ pub use waiting_room::{
 };
 pub use work::{LearnedWork, SavedWork, Work, WorkSource};
 
-/// The example of the README, which runs as a test.
+/// Example of the README, which runs as a test.
 #[cfg(doctest)]
 #[doc = include_str!("README.md")]
 struct Readme;

@@ -1,29 +1,31 @@
+//! Instants on a clock that never steps back.
+
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point in time: nanoseconds since the Unix epoch, on a clock that never steps back.
+/// Instant: nanoseconds since the Unix epoch, on a clock that never steps back.
 ///
-/// Reaches to the year 2554. `limit` only compares moments; the caller reads the clock.
+/// Reaches to the year 2554. `limit` only compares instants; the caller reads the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
 impl Moment {
-    /// The moment `nanos` nanoseconds after the Unix epoch.
+    /// Returns the instant `nanos` nanoseconds after the Unix epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the Unix epoch.
+    /// Returns the nanoseconds since the Unix epoch.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The time from `earlier` to this moment; zero if `earlier` is later.
+    /// Returns the duration from `earlier` to this instant; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Converts this moment to another clock, which shows `here` when this clock shows `there`.
+    /// Converts this instant to another clock, which shows `here` when this clock shows `there`.
     #[must_use]
     pub fn on_clock(self, there: Self, here: Self) -> Self {
         if self >= there {
@@ -33,7 +35,7 @@ impl Moment {
         }
     }
 
-    /// The moment `span` earlier, but not before the Unix epoch.
+    /// Returns the instant `span` earlier, but not before the Unix epoch.
     #[must_use]
     pub fn before(self, span: Duration) -> Self {
         let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);

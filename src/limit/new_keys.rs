@@ -1,16 +1,18 @@
+//! Budget of new keys in a zone.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::{Moment, Rate};
 
-/// Bounds how many new keys a zone takes, for all its workers together.
+/// Budget that bounds the number of new keys in a zone, over all its workers.
 ///
 /// It is GCRA (ITU-T I.371), with the time of the next regular key in one atomic number: a burst of
-/// one second of the rate, at least one, then one key each `1 / rate`. The interval is rounded up to
-/// a nanosecond.
+/// one second of the rate, at least one, then one key each `1 / rate`. The interval is rounded up
+/// to a nanosecond.
 #[derive(Debug, Default)]
 pub struct NewKeyBudget {
-    /// When the next key would come if all came at the rate, in nanoseconds since the Unix epoch.
+    /// Arrival of the next key if all came at the rate, in nanoseconds since the Unix epoch.
     next: AtomicU64,
 }
 
@@ -22,19 +24,19 @@ impl NewKeyBudget {
         self.next.fetch_update(relaxed, relaxed, take).is_ok()
     }
 
-    /// Whether a new key could be taken now.
+    /// Returns whether a new key could be taken now.
     pub fn has_room(&self, rate: Rate, now: Moment) -> bool {
         Self::after(rate, self.next.load(Ordering::Relaxed), now).is_some()
     }
 
-    /// How long from `now` until nothing of it is used up.
+    /// Returns the duration from `now` until the whole budget is available again.
     pub fn used(&self, now: Moment) -> Duration {
         Moment::from_nanos(self.next.load(Ordering::Relaxed)).since(now)
     }
 
-    /// Continues a budget of which nothing is used up from `whole` on.
+    /// Restores a budget that is available again in full from `whole` on.
     ///
-    /// At most a burst is used up, and one key more: what another rate made of it.
+    /// At most a burst and one key are used up, because the rate may have been another one.
     pub fn restore(&self, rate: Rate, whole: Moment, now: Moment) {
         let burst = rate.count_in(Duration::from_secs(1)).max(1);
         let latest = now + rate.time_for(burst);
@@ -42,7 +44,7 @@ impl NewKeyBudget {
         self.next.fetch_max(whole, Ordering::Relaxed);
     }
 
-    /// The next regular time after a key that comes `now`; `None` if it comes too early.
+    /// Returns the next regular time after a key that comes `now`; `None` if it comes too early.
     fn after(rate: Rate, next: u64, now: Moment) -> Option<u64> {
         let burst = rate.count_in(Duration::from_secs(1)).max(1);
         let latest = now + rate.time_for(burst - 1);
@@ -106,7 +108,7 @@ mod tests {
         let next = NewKeyBudget::default();
         next.restore(rate, START + used, START);
         assert_eq!(taken(&next, "10r/s", 50, START), 2);
-        // Whatever the file says, a burst later it is whole.
+        // Whatever the file says, a burst later the budget is full.
         let next = NewKeyBudget::default();
         next.restore(rate, Moment::from_nanos(u64::MAX), START);
         assert_eq!(taken(&next, "10r/s", 50, START), 0);

@@ -1,16 +1,18 @@
+//! Destinations of requests that leave a queue, and requests that are still expected.
+
 use std::num::NonZeroU16;
 
 use super::{Cost, Moment};
 
-/// Where requests go on to once they have their turns. Its number is the caller's.
+/// Destination of requests after their departure. The caller assigns the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Onward(pub NonZeroU16);
 
-/// A request that is still to come.
+/// Request that is still to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToCome {
-    /// When its turn comes.
+    /// Instant of its departure.
     pub due: Moment,
-    /// What it counts for.
+    /// Cost of the request.
     pub cost: Cost,
 }

@@ -1,4 +1,4 @@
-//! The duration for which an origin has a request, without the time spent waiting for the client.
+//! Duration for which an origin has a request, without the time spent waiting for the client.
 
 use std::time::Duration;
 
@@ -6,40 +6,40 @@ use super::Moment;
 
 const NEVER: Moment = Moment::from_nanos(u64::MAX);
 
-/// A stopwatch of the time that a request takes its origin.
+/// Stopwatch of the duration that a request takes at its origin.
 ///
 /// It starts when the request leaves the gate, and again with each piece of the request's body. It
-/// stands still while the client has to send more of the body, or to take more of the response.
+/// stands still while the client must send more of the body, or read more of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginTime {
-    /// The instant at which the last piece of the request's body arrived. The epoch: none did.
+    /// Instant at which the last piece of the request's body arrived. The epoch: none did.
     last_piece: Moment,
-    /// The instant since which the stopwatch stands still for the client. `NEVER`: it runs.
+    /// Instant since which the stopwatch stands still for the client. `NEVER`: it runs.
     stopped: Moment,
-    /// The duration for which it stood still because the client took nothing of the response.
+    /// Duration for which it stood still because the client did not read the response.
     client_took: Duration,
 }
 
 impl OriginTime {
-    /// The stopwatch of a request without a body.
+    /// Stopwatch of a request without a body.
     pub const NEW: Self = Self {
         last_piece: Moment::from_nanos(0),
         stopped: NEVER,
         client_took: Duration::ZERO,
     };
 
-    /// Records the instant of the upload's last piece, and whether the client has to send more.
+    /// Records the instant of the upload's last piece, and whether the client must send more.
     pub fn uploaded(&mut self, last_piece: Moment, awaits_client: bool) {
         self.last_piece = last_piece;
         self.stopped = if awaits_client { last_piece } else { NEVER };
     }
 
-    /// Stops it: the client takes nothing of the response from `now` on.
+    /// Stops: the client does not read the response from `now` on.
     pub fn stop(&mut self, now: Moment) {
         self.stopped = self.stopped.min(now);
     }
 
-    /// Lets it go on: the client has taken what there was of the response.
+    /// Continues: the client has read the available part of the response.
     pub fn go_on(&mut self, now: Moment) {
         if self.is_stopped() {
             self.client_took += now.since(self.stopped);
@@ -47,17 +47,17 @@ impl OriginTime {
         }
     }
 
-    /// Returns whether it stands still for the client.
+    /// Returns whether the stopwatch stands still for the client.
     pub fn is_stopped(&self) -> bool {
         self.stopped != NEVER
     }
 
-    /// Returns when the origin could begin with what it has of a request that left at `departed`.
+    /// Returns the instant at which the origin could begin with a request that left at `departed`.
     pub fn began(&self, departed: Moment) -> Moment {
         departed.max(self.last_piece)
     }
 
-    /// Returns the time until `now` that a request which left at `departed` has taken the origin.
+    /// Returns the duration until `now` at the origin of a request that left at `departed`.
     pub fn since(&self, departed: Moment, now: Moment) -> Duration {
         let span = now.min(self.stopped).since(self.began(departed));
         span.saturating_sub(self.client_took)
@@ -110,7 +110,8 @@ mod tests {
         time.go_on(at(9600));
         time.go_on(at(9700));
         assert_eq!(took(&time, 9700), 500);
-        // It takes the response slowly, and its upload ends late: never less than nothing.
+        // The client reads the response slowly, and its upload ends late: the duration is never
+        // negative.
         time.uploaded(at(9800), false);
         assert_eq!(took(&time, 9900), 0);
     }

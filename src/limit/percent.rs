@@ -1,3 +1,5 @@
+//! Percentages, exact to a millionth.
+
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -6,16 +8,16 @@ use crate::to_whole;
 
 const ONE_PERCENT: u32 = 10_000;
 
-/// A part of a whole, above 0 % and up to 100 %: `10%` or `2.5%`.
+/// Share of a whole, above 0 % and up to 100 %: `10%` or `2.5%`.
 ///
 /// Exact to a millionth, so a percentage has at most four decimals.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Percent(NonZeroU32);
 
-/// Why a text is not a [`Percent`].
+/// Reason why a text is not a [`Percent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PercentError {
-    /// Not a number of at most four decimals with `%` behind it.
+    /// Not a number of at most four decimals, followed by `%`.
     Form,
     /// Zero, or more than 100 %.
     Range,
@@ -35,10 +37,10 @@ impl fmt::Display for PercentError {
 impl std::error::Error for PercentError {}
 
 impl Percent {
-    /// All of it: 100 %.
+    /// The whole: 100 %.
     pub const ALL: Self = Self(NonZeroU32::new(100 * ONE_PERCENT).unwrap());
 
-    /// So many millionths of the whole, from 1 to 1,000,000. Other numbers take the nearest bound.
+    /// Converts millionths of the whole, 1 to 1,000,000. Other numbers become the nearest bound.
     pub const fn from_millionths(millionths: u32) -> Self {
         if millionths > Self::ALL.millionths() {
             return Self::ALL;
@@ -49,22 +51,22 @@ impl Percent {
         }
     }
 
-    /// The nearest percentage below a part of the whole, from 0 to 1.
+    /// Returns the nearest percentage below a share of the whole, from 0 to 1.
     pub fn of(part: f64) -> Self {
         Self::nearest(to_whole(part * f64::from(Self::ALL.millionths())))
     }
 
-    /// The same as [`Self::from_millionths`], of any number.
+    /// Converts millionths like [`Self::from_millionths`], from a larger type.
     pub fn nearest(millionths: u64) -> Self {
         u32::try_from(millionths).map_or(Self::ALL, Self::from_millionths)
     }
 
-    /// The part of the whole, above 0 and at most 1.
+    /// Returns the share of the whole, above 0 and at most 1.
     pub fn part(self) -> f64 {
         f64::from(self.millionths()) / 1e6
     }
 
-    /// Millionths of the whole, from 1 to 1,000,000.
+    /// Returns the millionths of the whole, from 1 to 1,000,000.
     pub const fn millionths(self) -> u32 {
         self.0.get()
     }

@@ -1,3 +1,5 @@
+//! Permits of one key: its running requests, and the waiters for permits.
+
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -9,18 +11,18 @@ use std::time::Duration;
 
 use super::{Moment, Ticket};
 
-/// The running requests of one key, and those that wait until fewer run.
+/// Running requests of one key, and the waiters for permits.
 ///
-/// This is nginx's `limit_conn`, but a request may wait instead of being refused. A request runs
-/// from the moment it [takes](Self::take) a place until it [frees](Self::free) it.
+/// This is nginx's `limit_conn`, but a request may wait instead of being rejected. A request runs
+/// from the instant at which it [takes](Self::take) a permit until it [frees](Self::free) it.
 ///
-/// Requests with the same terms wait in one *lane*, in the order in which they joined the key's
-/// queue. Of the lanes with a free place, the one whose first waiter joined first comes first. A
-/// key has one lane for each `in_flight` and `max_wait` in use among the routes that share its
-/// zone: nearly always one.
+/// Waiters with the same terms are in one *lane*, in the order in which they joined the key's
+/// queue. Of the lanes for which a permit is free, the one whose first waiter joined first comes
+/// first. A key has one lane for each `in_flight` and `max_wait` in use among the routes that share
+/// its zone: nearly always one.
 ///
-/// A request that needs places of several keys waits in the lane of one of them, and is *asleep* at
-/// the others. Where it is asleep it holds no place, and gets none before it asks again.
+/// A request that needs permits of several keys waits in the lane of one of them, and is *asleep*
+/// at the others. A sleeping request holds no permit, and gets none before it requests one again.
 ///
 /// Takes no memory until the first request runs or waits.
 #[derive(Debug)]
@@ -30,24 +32,24 @@ pub struct Places<W>(Option<Box<State<W>>>);
 struct State<W> {
     running: HashSet<Ticket>,
     lanes: Vec<Lane<W>>,
-    /// Where each waiter is in its lane.
+    /// Instant at which each waiter joined, which is its key in the lane.
     joined: HashMap<Ticket, Moment>,
     asleep: HashSet<Ticket>,
 }
 
-/// The waiters with the same terms.
+/// Waiters with the same terms.
 #[derive(Debug)]
 struct Lane<W> {
     terms: Terms,
     waiters: BTreeMap<(Moment, Ticket), W>,
 }
 
-/// Until when a request waits for a place.
+/// Conditions under which a waiter gets a permit or is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// It leaves once fewer requests of the key than this run.
+    /// The waiter gets a permit once fewer requests of the key than this run.
     pub in_flight: NonZeroU32,
-    /// It is rejected once it has waited this long since it joined.
+    /// The waiter is rejected once it has waited this long since it joined.
     pub max_wait: Option<Duration>,
 }
 
@@ -58,27 +60,27 @@ impl<W> Default for Places<W> {
 }
 
 impl<W> Places<W> {
-    /// Number of running requests.
+    /// Returns the number of running requests.
     pub fn running(&self) -> usize {
         self.0.as_ref().map_or(0, |state| state.running.len())
     }
 
-    /// Number of requests that wait for a place.
+    /// Returns the number of waiters.
     pub fn depth(&self) -> usize {
         self.0.as_ref().map_or(0, |state| state.joined.len())
     }
 
-    /// Number of requests that wait for a place of another key, and need one here, too.
+    /// Returns the number of requests that wait for a permit of another key, and need one here too.
     pub fn asleep(&self) -> usize {
         self.0.as_ref().map_or(0, |state| state.asleep.len())
     }
 
-    /// Counts a request that waits for a place of another key.
+    /// Counts a request that waits for a permit of another key.
     pub fn sleep(&mut self, ticket: Ticket) {
         self.state().asleep.insert(ticket);
     }
 
-    /// A request that was asleep asks for a place, or has left.
+    /// Stops counting a sleeping request: it requests a permit now, or has left.
     pub fn wake(&mut self, ticket: Ticket) {
         if let Some(state) = &mut self.0 {
             state.asleep.remove(&ticket);
@@ -86,19 +88,19 @@ impl<W> Places<W> {
         self.shrink();
     }
 
-    /// Whether one more request may run where `in_flight` may.
+    /// Returns whether one more request with this `in_flight` may run.
     pub fn is_free(&self, in_flight: NonZeroU32) -> bool {
         self.running() < most(in_flight)
     }
 
-    /// A request runs from now on, whether a place was free or not.
+    /// Counts a request as running from now on, whether a permit was free or not.
     pub fn take(&mut self, ticket: Ticket) {
         self.state().running.insert(ticket);
     }
 
-    /// A request has ended. Does nothing if it did not run.
+    /// Frees the permit of a request that has ended. Does nothing if the request did not run.
     ///
-    /// A waiter may have a place now: [take](Self::take_next) it at once.
+    /// A waiter may get the permit: [take](Self::take_next) it at once.
     pub fn free(&mut self, ticket: Ticket) {
         if let Some(state) = &mut self.0 {
             state.running.remove(&ticket);
@@ -106,14 +108,14 @@ impl<W> Places<W> {
         self.shrink();
     }
 
-    /// Makes a request wait for a place. It joined the key's queue at `joined`.
+    /// Makes a request wait for a permit. It joined the key's queue at `joined`.
     pub fn wait(&mut self, terms: Terms, ticket: Ticket, joined: Moment, waiter: W) {
         let state = self.state();
         state.joined.insert(ticket, joined);
         state.lane(terms).insert((joined, ticket), waiter);
     }
 
-    /// Removes a waiter that leaves before its turn; `None` if it does not wait.
+    /// Removes a waiter that disconnected or expired; `None` if it does not wait.
     pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
         let state = self.0.as_mut()?;
         let at = (state.joined.remove(&ticket)?, ticket);
@@ -123,13 +125,14 @@ impl<W> Places<W> {
         left
     }
 
-    /// Takes the next waiter for which a place is free. The waiter does not run yet.
+    /// Removes and returns the next waiter for which a permit is free. It does not run yet.
     pub fn take_next(&mut self) -> Option<W> {
         let running = self.running();
         self.take_next_where(|in_flight| running < most(in_flight))
     }
 
-    /// Takes the next waiter for whose `in_flight` a place is free. The waiter does not run yet.
+    /// Removes and returns the next waiter whose `in_flight` satisfies `is_free`.
+    /// It does not run yet.
     pub fn take_next_where(&mut self, is_free: impl Fn(NonZeroU32) -> bool) -> Option<W> {
         self.first(|lane| {
             let (at, _) = lane.waiters.first_key_value()?;
@@ -137,13 +140,13 @@ impl<W> Places<W> {
         })
     }
 
-    /// The `in_flight` of each lane, and how many wait there.
+    /// Returns the `in_flight` of each lane, and its number of waiters.
     pub fn waiting(&self) -> impl Iterator<Item = (NonZeroU32, usize)> {
         self.lanes()
             .map(|lane| (lane.terms.in_flight, lane.waiters.len()))
     }
 
-    /// Takes a waiter that has waited for its `max_wait` at `now`.
+    /// Removes and returns a waiter that has waited for its `max_wait` at `now`.
     pub fn take_expired(&mut self, now: Moment) -> Option<W> {
         self.first(|lane| {
             let at = lane.waiters.first_key_value()?.0;
@@ -151,9 +154,9 @@ impl<W> Places<W> {
         })
     }
 
-    /// Those who wait for the first number of each pair wait for the second from now on.
+    /// Changes the `in_flight` of waiters: each pair is the old and the new value.
     ///
-    /// Some may have a place now: [take](Self::take_next) them at once.
+    /// Some may get a permit now: [take](Self::take_next) them at once.
     pub fn change(&mut self, changes: &[(NonZeroU32, NonZeroU32)]) {
         let Some(state) = &mut self.0 else {
             return;
@@ -168,12 +171,12 @@ impl<W> Places<W> {
         }
     }
 
-    /// When the next waiter has waited for its `max_wait`.
+    /// Returns the instant at which the next waiter has waited for its `max_wait`.
     pub fn expires(&self) -> Option<Moment> {
         self.lanes().filter_map(Lane::expires).min()
     }
 
-    /// The first waiter of each lane. One of them has waited longest.
+    /// Returns the first waiter of each lane. One of them is the oldest waiter.
     pub fn first_waiters(&self) -> impl Iterator<Item = &W> {
         self.lanes().filter_map(|lane| lane.waiters.values().next())
     }
@@ -190,14 +193,14 @@ impl<W> Places<W> {
         waiters
     }
 
-    /// Continues with the requests that ran here before, without those that waited.
+    /// Returns the same running requests, without the waiters.
     #[must_use]
     pub fn without_waiters(mut self) -> Self {
         self.reject_all();
         self
     }
 
-    /// Removes the first of the waiters that `at` names, one of each lane at most.
+    /// Removes the first of the waiters that `at` selects, at most one of each lane.
     fn first(&mut self, at: impl Fn(&Lane<W>) -> Option<(Moment, Ticket)>) -> Option<W> {
         let state = self.0.as_mut()?;
         let found = state
@@ -226,7 +229,7 @@ impl<W> Places<W> {
         })
     }
 
-    /// Gives back the memory of lanes without waiters, and all if nothing is left.
+    /// Frees the memory of lanes without waiters, and all memory if nothing is left.
     fn shrink(&mut self) {
         let Some(state) = &mut self.0 else {
             return;
@@ -239,7 +242,7 @@ impl<W> Places<W> {
 }
 
 impl<W> State<W> {
-    /// The waiters with these terms.
+    /// Returns the waiters with these terms.
     fn lane(&mut self, terms: Terms) -> &mut BTreeMap<(Moment, Ticket), W> {
         let found = self.lanes.iter().position(|lane| lane.terms == terms);
         let index = found.unwrap_or_else(|| {
@@ -252,14 +255,15 @@ impl<W> State<W> {
 }
 
 impl<W> Lane<W> {
-    /// When the first waiter, which joined first, has waited for its `max_wait`.
+    /// Returns the instant at which the first waiter, which joined first, has waited for its
+    /// `max_wait`.
     fn expires(&self) -> Option<Moment> {
         let ((joined, _), _) = self.waiters.first_key_value()?;
         Some(*joined + self.terms.max_wait?)
     }
 }
 
-/// The second number of the pair that begins with this one, or else this one.
+/// Returns the second number of the pair that begins with `in_flight`, or else `in_flight`.
 pub fn changed(in_flight: NonZeroU32, changes: &[(NonZeroU32, NonZeroU32)]) -> NonZeroU32 {
     let change = changes.iter().find(|(before, _)| *before == in_flight);
     change.map_or(in_flight, |(_, after)| *after)

@@ -1,3 +1,5 @@
+//! Exact rates: parsing, printing, and arithmetic in ticks.
+
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -7,16 +9,15 @@ use crate::to_float;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The fastest rate allowed, in requests a second. A thread can keep this pace.
+/// Highest rate allowed, in requests per second. A thread can keep this pace.
 const MAX_PER_SECOND: u128 = 1_000_000;
 
-/// The longest period allowed, in days.
+/// Longest period allowed, in days.
 ///
 /// It keeps a level of four thousand million requests far from overflow.
 const MAX_PERIOD_DAYS: u64 = 366;
 
-/// How fast a bucket leaks, exactly: `count` requests in each `period`, or [no
-/// limit](Rate::UNLIMITED).
+/// Exact rate of a bucket: `count` requests in each `period`, or [no limit](Rate::UNLIMITED).
 ///
 /// Written `10r/s`, `30r/m`, `100r/h`, `5r/d` or `5r/250ms`. The count may be a decimal: `0.5r/s`.
 ///
@@ -25,13 +26,13 @@ const MAX_PERIOD_DAYS: u64 = 366;
 /// and [`Rate::ticks_per_nano`] ticks leak in a nanosecond.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
-    /// The digits of the count without its decimal point.
+    /// Digits of the count without its decimal point.
     digits: NonZeroU64,
     /// Ten to the power of the number of decimals: the count is `digits / scale`.
     scale: NonZeroU64,
-    /// Zero if there is no limit: a request takes no time.
+    /// Period; zero if there is no limit: a request takes no time.
     period_nanos: u64,
-    /// How the period was written, so that it prints the same way.
+    /// Unit in which the period was written, so that it prints the same way.
     unit: Unit,
 }
 
@@ -53,10 +54,10 @@ impl Unit {
     ];
 }
 
-/// Why a text is not a [`Rate`].
+/// Reason why a text is not a [`Rate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateError {
-    /// Not `<count>r/<period>` at all.
+    /// The text is not `<count>r/<period>`.
     Form,
     /// The count is not a number, or has more than nine digits before or after the decimal point.
     Count,
@@ -64,9 +65,9 @@ pub enum RateError {
     Zero,
     /// The period is not `s`, `m`, `h`, `d` or a duration such as `250ms`.
     ///
-    /// Also if it is zero or over 366 days.
+    /// The same for a period of zero or over 366 days.
     Period,
-    /// More than a million requests a second.
+    /// The rate is higher than a million requests per second.
     TooFast,
 }
 
@@ -87,10 +88,10 @@ impl fmt::Display for RateError {
 impl std::error::Error for RateError {}
 
 impl Rate {
-    /// No limit: a request has no ticks, so no request ever raises a level.
+    /// No limit: a request has no ticks, so no request raises a level.
     ///
-    /// Printed as `none`. No text is parsed as this: whoever reads a rate decides whether `none`
-    /// is allowed there.
+    /// Printed as `none`. No text is parsed as this value: the caller decides whether `none` is
+    /// allowed.
     pub const UNLIMITED: Self = Self {
         digits: NonZeroU64::MIN,
         scale: NonZeroU64::MIN,
@@ -98,49 +99,48 @@ impl Rate {
         unit: Unit::Spelled,
     };
 
-    /// Whether there is no limit.
+    /// Returns whether there is no limit.
     pub fn is_unlimited(self) -> bool {
         self.period_nanos == 0
     }
 
-    /// Ticks in one request of level.
+    /// Returns the ticks in one request of level.
     pub fn ticks_per_request(self) -> i128 {
         i128::from(self.period_nanos) * i128::from(self.scale.get())
     }
 
-    /// Ticks that leak in one nanosecond.
+    /// Returns the ticks that leak in one nanosecond.
     pub fn ticks_per_nano(self) -> i128 {
         i128::from(self.digits.get())
     }
 
-    /// Requests a second as a floating-point number, for people and metrics; infinite if there is
-    /// no limit.
+    /// Returns the requests per second, for people and metrics; infinite if there is no limit.
     pub fn per_second(self) -> f64 {
         self.count() / (to_float(self.period_nanos) / to_float(NANOS_PER_SECOND))
     }
 
-    /// The count, as written before `r/`.
+    /// Returns the count, as written before `r/`.
     pub fn count(self) -> f64 {
         to_float(self.digits.get()) / to_float(self.scale.get())
     }
 
-    /// The whole part of the count, which is what a window accepts; `None` if it is zero.
+    /// Returns the whole part of the count, which a window accepts; `None` if it is zero.
     pub fn whole_count(self) -> Option<u32> {
         let whole = self.digits.get() / self.scale.get();
         Some(u32::try_from(whole).unwrap_or(u32::MAX)).filter(|whole| *whole > 0)
     }
 
-    /// Whether the count has no decimals.
+    /// Returns whether the count has no decimals.
     pub fn is_whole(self) -> bool {
         self.scale.get() == 1
     }
 
-    /// The period, as written after `r/`.
+    /// Returns the period, as written after `r/`.
     pub fn period(self) -> Duration {
         Duration::from_nanos(self.period_nanos)
     }
 
-    /// The time that `requests` requests take at this rate, rounded up to a nanosecond.
+    /// Returns the duration of `requests` requests at this rate, rounded up to a nanosecond.
     pub fn time_for(self, requests: u64) -> Duration {
         let request = self.ticks_per_request().unsigned_abs();
         let ticks = request.saturating_mul(requests.into());
@@ -148,14 +148,14 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How many whole requests leak in `span`.
+    /// Returns the number of whole requests that leak in `span`.
     pub fn count_in(self, span: Duration) -> u64 {
         let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
         let ticks = nanos.saturating_mul(self.ticks_per_nano());
         u64::try_from(ticks / self.ticks_per_request()).unwrap_or(u64::MAX)
     }
 
-    /// The time between two departures, rounded up to a nanosecond.
+    /// Returns the duration between two departures, rounded up to a nanosecond.
     pub fn interval(self) -> Duration {
         self.time_for(1)
     }

@@ -1,15 +1,17 @@
-//! Whether a connection may carry another request, over either version of HTTP.
+//! Reuse of connections: decides whether a connection may carry another request.
 //!
-//! Age, idle time, number of requests, and what the other side says of its own idle time.
+//! The rules are the same for HTTP/1 and HTTP/2. They use age, idle time, number of requests, and
+//! the idle time that the server reports.
 
 use std::time::Duration;
 
 use super::moment::Moment;
 
-/// How much earlier than the server a connection is closed, so that no request meets its close.
+/// Duration by which a connection is closed before the server does it, so that no request meets the
+/// close.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// The limits of the connections to an origin, or of those of clients.
+/// Limits of the connections to an origin, or of the connections of clients.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReuseLimits {
     /// `keep_alive_timeout`, the longest idle time.
@@ -20,24 +22,25 @@ pub struct ReuseLimits {
     pub requests: u32,
 }
 
-/// What a connection has done so far.
+/// Usage of a connection so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
-    /// When it is too old.
+    /// Instant at which the connection is too old.
     end: Moment,
-    /// Requests that it has carried.
+    /// Number of requests that it has carried.
     requests: u32,
-    /// Seconds after which the server closes it when idle; `u32::MAX` if the server does not say.
+    /// Idle time in seconds after which the server closes it; `u32::MAX` if the server does not
+    /// report one.
     server_idle: u32,
 }
 
 impl Usage {
-    /// Begins with a connection that was opened `now`.
+    /// Starts the usage of a connection that was opened `now`.
     ///
     /// It ends up to a tenth of its longest age early, so that connections opened together do not
     /// end together.
     pub fn new(limits: &ReuseLimits, now: Moment) -> Self {
-        // Fibonacci hashing: moments that lie close together are spread evenly.
+        // Fibonacci hashing: instants that lie close together are spread evenly.
         let spread = now.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
         let early = limits.age / 10 * u32::try_from(spread).unwrap_or_default() / (1 << 16);
         let end = match limits.age {
@@ -61,23 +64,25 @@ impl Usage {
         self.requests = self.requests.saturating_add(1);
     }
 
-    /// Notes the `timeout` of the server's `Keep-Alive` field, in seconds.
+    /// Records the `timeout` of the server's `Keep-Alive` field, in seconds.
     pub fn note_server_idle(&mut self, seconds: u32) {
         self.server_idle = seconds;
     }
 
-    /// Returns whether a connection that is in use may carry another request.
+    /// Returns whether a connection in use may carry another request.
     pub fn may_carry(&self, limits: &ReuseLimits, now: Moment) -> bool {
         now < self.end && (limits.requests == 0 || self.requests < limits.requests)
     }
 
-    /// Returns until when a connection that is idle since `now` may be used; `None`: not at all.
+    /// Returns the instant until which a connection that is idle since `now` may be used.
+    ///
+    /// `None`: it may not be used.
     pub fn idle_until(&self, limits: &ReuseLimits, now: Moment) -> Option<Moment> {
         let end = self.idle_end(limits, now)?.min(self.end);
         self.may_carry(limits, now).then_some(end)
     }
 
-    /// The same, whatever its age and its number of requests.
+    /// Returns the same as `idle_until`, at any age and number of requests.
     pub fn idle_end(&self, limits: &ReuseLimits, now: Moment) -> Option<Moment> {
         let idle = match self.server_idle {
             u32::MAX => limits.idle,

@@ -1,4 +1,4 @@
-//! What of an account outlives its process: the next one continues from it.
+//! Accounts in the state file: the next process continues from them.
 
 #[cfg(test)]
 mod properties;
@@ -9,9 +9,9 @@ use super::{
     SlidingWindowLog, TokenBucket,
 };
 
-/// What a key was charged, relative to the moment at which it was saved.
+/// Account of a key, relative to the instant at which it was saved.
 ///
-/// So it can be continued on another clock.
+/// So it can continue on another clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -31,25 +31,25 @@ pub enum SavedAccount {
     },
     /// See [`Algorithm::FixedWindow`].
     FixedWindow {
-        /// Requests in the present window.
+        /// Requests in the current window.
         count: u32,
     },
     /// See [`Algorithm::SlidingWindowLog`].
     SlidingWindowLog {
-        /// How many nanoseconds ago the requests were that still count, the oldest first.
+        /// Ages in nanoseconds of the requests that still count, the oldest first.
         ages: Vec<u64>,
     },
     /// See [`Algorithm::SlidingWindowCounter`].
     SlidingWindowCounter {
-        /// Requests in the window before the present one.
+        /// Requests in the previous window.
         previous: u32,
-        /// Requests in the present window.
+        /// Requests in the current window.
         current: u32,
     },
 }
 
 impl SavedAccount {
-    /// The algorithm that it can be continued by.
+    /// Returns the algorithm that can continue from it.
     pub fn algorithm(&self) -> Algorithm {
         match self {
             Self::LeakyBucket { .. } => Algorithm::LeakyBucket,
@@ -62,9 +62,9 @@ impl SavedAccount {
 }
 
 impl Account {
-    /// What has to be kept of it at `now`; `None` if forgetting it changes no later verdict.
+    /// Returns the account for the state file; `None` if forgetting it changes no later verdict.
     ///
-    /// The charges of requests that wait are in it: who joins later waits behind them.
+    /// It includes the charges of waiters, because a later request waits behind them.
     pub fn save(&self, rate: Rate, now: Moment) -> Option<SavedAccount> {
         if self.drained_at(rate) <= now {
             return None;
@@ -92,7 +92,7 @@ impl Account {
         })
     }
 
-    /// Continues what was saved at `at` under `rate`.
+    /// Continues an account that was saved at `at` under `rate`.
     pub fn restored(saved: &SavedAccount, rate: Rate, at: Moment) -> Self {
         let bucket = |ahead| Bucket::until(line(rate, at) + bounded(ahead, rate));
         let window = super::meter::window(rate, at).0;
@@ -116,8 +116,10 @@ impl Account {
     }
 }
 
-/// No level is above the highest burst, as many held back and the highest cost: a higher one was
-/// not saved by a gateway, and must not overflow.
+/// Bounds a level that was read from a file, so that it cannot overflow.
+///
+/// No gateway saves a level above the highest burst, as many requests above the burst, and the
+/// highest cost.
 fn bounded(ahead: i128, rate: Rate) -> i128 {
     let most = (2 * i128::from(u32::MAX) + i128::from(Cost::MAX)) * rate.ticks_per_request();
     ahead.clamp(-most, most)

@@ -2,8 +2,9 @@
 
 use std::hash::Hasher;
 
-/// A hash of bytes that is the same in each process and version: several gateways agree on it
-/// (FNV-1a).
+/// Returns a hash (FNV-1a) that is the same in each process and version.
+///
+/// Several gateways agree on it.
 pub fn stable_hash(bytes: &[u8]) -> u64 {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     mixed(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
@@ -16,7 +17,7 @@ pub fn mixed(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Hashes numbers that no client chooses, so it needs no secret.
+/// Hasher of numbers that no client chooses, so it needs no secret.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MixingHasher(u64);
 

@@ -1,11 +1,13 @@
+//! Clock that can be stopped, for queues that can be paused.
+
 use std::time::Duration;
 
 use super::Moment;
 
-/// A clock that can be stopped, and then lags behind the real one.
+/// Clock that can be stopped, and then lags behind the real one.
 ///
-/// A queue on such a clock is paused exactly: nothing becomes due and nothing leaks while the
-/// clock stands, and afterwards everything goes on as if no time had passed.
+/// A queue on such a clock is paused exactly. While the clock stands, nothing becomes due and
+/// nothing leaks. Afterwards everything continues as if no time had passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoppableClock {
     behind: Duration,
@@ -13,27 +15,27 @@ pub struct StoppableClock {
 }
 
 impl StoppableClock {
-    /// What this clock shows at the real moment `real`.
+    /// Returns the instant that this clock shows at the real instant `real`.
     pub fn at(&self, real: Moment) -> Moment {
         self.stopped.unwrap_or_else(|| real.before(self.behind))
     }
 
-    /// Whether it stands.
+    /// Returns whether it stands.
     pub fn is_stopped(&self) -> bool {
         self.stopped.is_some()
     }
 
-    /// When it will show `shown`, by the real clock; `None` while it stands.
+    /// Returns the real instant at which it will show `shown`; `None` while it stands.
     pub fn real(&self, shown: Moment) -> Option<Moment> {
         (!self.is_stopped()).then(|| shown + self.behind)
     }
 
-    /// Stops it. A clock that stands stays as it is.
+    /// Stops the clock. A clock that stands stays as it is.
     pub fn stop(&mut self, real: Moment) {
         self.stopped = Some(self.at(real));
     }
 
-    /// Lets it go on from where it stands.
+    /// Continues from the instant at which it stands.
     pub fn go_on(&mut self, real: Moment) {
         if let Some(shown) = self.stopped.take() {
             self.behind = real.since(shown);

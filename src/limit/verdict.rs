@@ -1,37 +1,39 @@
+//! Limits of requests, and verdicts on them.
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{Cost, Moment, Rate};
 
-/// The longest wait of a request that is held back where `burst` has no room left.
+/// Longest wait of a request in backoff for which `burst` has no room.
 pub const MAX_WAIT_ABOVE_BURST: Duration = Duration::from_secs(60);
 
-/// A route's limit as it applies to one request: nginx's `limit_req` parameters, and a cost.
+/// Limit of a route for one request: nginx's `limit_req` parameters, and a cost.
 ///
 /// Routes with different numbers can share one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// How far the level may rise above the steady rate, in requests.
+    /// Level above the steady rate up to which requests are accepted, in requests.
     pub burst: u32,
-    /// The level above which a request waits.
+    /// Level above which a request waits.
     pub delay: Delay,
-    /// A request that would wait longer is rejected on arrival. `None` means no limit.
+    /// Longest wait; a request that would wait longer is rejected on arrival. `None`: no limit.
     pub max_wait: Option<Duration>,
-    /// What the request counts for.
+    /// Cost of the request.
     pub cost: Cost,
-    /// How many requests of the key may run at the same time; `None` means no limit.
+    /// Number of requests of the key that may run at the same time; `None`: no limit.
     ///
-    /// A bucket alone does not look at it: see [`Places`](super::Places).
+    /// A bucket alone ignores it: see [`Places`](super::Places).
     pub in_flight: Option<NonZeroU32>,
-    /// How many more requests may wait above `burst`: those that are held back, not refused.
+    /// Number of requests in backoff that may wait above `burst`, instead of being rejected.
     ///
-    /// They raise the level above `burst`, where every other request is refused. Only a leaky
-    /// bucket has such places, and only [where requests wait](Self::ceiling).
+    /// They raise the level above `burst`, where every other request is rejected. Only a leaky
+    /// bucket has this room, and only [where requests wait](Self::ceiling).
     pub above_burst: u32,
 }
 
 impl Limit {
-    /// A limit that no request exceeds: the cost is charged whatever the level.
+    /// Returns a limit that no request exceeds: the cost is charged at any level.
     pub fn unlimited(delay: Delay, cost: Cost) -> Self {
         Self {
             burst: u32::MAX,
@@ -43,15 +45,15 @@ impl Limit {
         }
     }
 
-    /// Whether it is [`unlimited`](Self::unlimited).
+    /// Returns whether it is [`unlimited`](Self::unlimited).
     pub fn is_unlimited(&self) -> bool {
         self.burst == u32::MAX
     }
 
-    /// How far the level may rise with a request of this limit, at this rate of its key.
+    /// Returns the highest level after a request of this limit, at this rate of its key.
     ///
-    /// A limit holds requests only where it makes others wait, that is where `burst` is above
-    /// `delay`, and none that would wait longer than [`MAX_WAIT_ABOVE_BURST`].
+    /// Requests in backoff may exceed `burst` only where requests wait, that is where `burst` is
+    /// above `delay`. They may not wait longer than [`MAX_WAIT_ABOVE_BURST`].
     pub fn ceiling(&self, rate: Rate) -> u32 {
         let delay = match self.delay {
             Delay::Above(delay) if self.above_burst > 0 && delay < self.burst => delay,
@@ -66,9 +68,9 @@ impl Limit {
         held.min(delay.saturating_add(in_time)).max(self.burst)
     }
 
-    /// The same limit with its places for held requests counted into `burst`, at this rate.
+    /// Returns the same limit with `above_burst` included in `burst`, at this rate.
     ///
-    /// It decides as before, also for a key whose rate is another one.
+    /// It decides as before, also for a key that has another rate.
     #[must_use]
     pub fn with_ceiling_at(self, rate: Rate) -> Self {
         Self {
@@ -78,7 +80,7 @@ impl Limit {
         }
     }
 
-    /// The same limit with places for so many requests that are held back.
+    /// Returns the same limit with room for `above_burst` requests in backoff.
     #[must_use]
     pub fn with_above_burst(self, above_burst: u32) -> Self {
         Self {
@@ -87,7 +89,7 @@ impl Limit {
         }
     }
 
-    /// The same limit for a request of cost 1.
+    /// Returns the same limit for a request of cost 1.
     #[must_use]
     pub fn for_one(self) -> Self {
         Self {
@@ -97,7 +99,7 @@ impl Limit {
     }
 }
 
-/// The level above which an accepted request waits for its turn.
+/// Level above which an accepted request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Delay {
     /// A request that raises the level above this number of requests waits.
@@ -108,9 +110,9 @@ pub enum Delay {
     Never,
 }
 
-/// A bucket's level in requests, for display.
+/// Level of a bucket in requests, for display.
 ///
-/// The exact level is kept elsewhere in ticks. This is the nearest floating-point number.
+/// The exact level is kept in the bucket, in ticks. This is the nearest floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default)]
 pub struct Excess(f64);
 
@@ -122,46 +124,46 @@ impl Excess {
         Self(float(ticks) / float(rate.ticks_per_request()))
     }
 
-    /// A level of this many requests.
+    /// Returns a level of this many requests.
     pub fn of(requests: u32) -> Self {
         Self(requests.into())
     }
 
-    /// The level with one more request of this cost.
+    /// Returns the level with one more request of this cost.
     #[must_use]
     pub fn and(self, cost: Cost) -> Self {
         Self(self.0 + f64::from(cost.get()))
     }
 
-    /// The level in requests, never negative.
+    /// Returns the level in requests, never negative.
     pub fn requests(self) -> f64 {
         self.0
     }
 }
 
-/// The nearest floating-point number.
+/// Converts to the nearest floating-point number.
 #[allow(clippy::cast_precision_loss)]
 fn float(ticks: i128) -> f64 {
     // No processor converts 128 bits, and most numbers of ticks have fewer than 64.
     i64::try_from(ticks).map_or_else(|_| ticks as f64, |few| few as f64)
 }
 
-/// The decision about one request at one bucket.
+/// Verdict of one bucket on one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// The request goes on at once. `excess` is the level with it.
+    /// The request passes at once.
     Pass {
-        /// The level with this request.
+        /// Level with this request.
         excess: Excess,
     },
-    /// The request goes on at `until`, if no waiter ahead leaves and the rate stays the same.
+    /// The request passes at `until`, if no waiter ahead leaves and the rate stays the same.
     Delay {
-        /// When the request's turn comes.
+        /// Departure of the request.
         until: Moment,
-        /// The level with this request.
+        /// Level with this request.
         excess: Excess,
     },
-    /// The request is refused. Nothing was charged.
+    /// The request is rejected. Nothing was charged.
     Reject(Refusal),
 }
 
@@ -183,24 +185,24 @@ impl Verdict {
     }
 }
 
-/// Why a request was refused, and when it would be accepted.
+/// Reason of a rejection, and the instant at which the request would be accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Refusal {
-    /// The limit that the request exceeded.
+    /// Limit that the request exceeded.
     pub reason: Reason,
-    /// The level that the request would have made.
+    /// Level that the request would have made.
     pub excess: Excess,
-    /// The first moment at which the same request would be accepted, if no other request comes.
+    /// First instant at which the same request would be accepted, if no other request comes.
     pub retry_at: Moment,
 }
 
-/// The limit that a refused request exceeded.
+/// Limit that a rejected request exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The level would have risen above `burst`.
     Burst,
     /// The request would have waited longer than `max_wait`.
     MaxWait,
-    /// As many requests of the key run as may, and as many wait as may.
+    /// The permits of the key are in use, and its queue for them is full.
     InFlight,
 }

@@ -1,6 +1,6 @@
-//! Durations and percentages as whole numbers, in what outlives a process.
+//! Serialization of durations and percentages as whole numbers.
 
-/// A duration in nanoseconds.
+/// Duration in nanoseconds.
 pub mod nanos {
     use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub mod nanos_spans {
     }
 }
 
-/// A percentage in millionths of the whole.
+/// Percentage in millionths of the whole.
 pub mod millionths {
     use serde::{Deserialize, Deserializer, Serializer};
 

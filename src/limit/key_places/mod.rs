@@ -1,4 +1,4 @@
-//! The places of a key that several gateways share, as one of them has them.
+//! Permits of a key that several gateways share, as one gateway knows them.
 
 mod call;
 #[cfg(test)]
@@ -11,76 +11,78 @@ use std::time::Duration;
 use super::Moment;
 pub use call::{KeyPlacesCall, KeyPlacesReply};
 
-/// How long a gateway starts requests on the places of a key after the store has last confirmed
-/// them.
+/// Duration for which a gateway starts requests on the permits of a key after a confirmation.
+///
+/// The store confirms the permits with each reply.
 pub const KEY_PLACES_LEASE: Duration = Duration::from_secs(3);
-/// The same by the clock of a gateway, which may be slower than that of the store.
+/// `KEY_PLACES_LEASE` by the clock of a gateway, which may be slower than that of the store.
 const LEASE_HERE: Duration = Duration::from_millis(2940);
-/// Places that are used are confirmed at whole multiples of this, so that those of all keys of a
-/// gateway travel together.
+/// Period at whose multiples permits in use are confirmed, so that all keys are sent together.
 const RENEW_EVERY: Duration = Duration::from_secs(1);
-/// But no sooner than this after the last call.
+/// Minimum duration between the last call and a renewal.
 const MIN_RENEWAL: Duration = Duration::from_millis(250);
-/// How soon a call that failed is made again.
+/// Duration between a call that failed and the next attempt.
 const TRY_EVERY: Duration = Duration::from_millis(250);
-/// Bounds of the time between two calls of a gateway that lacks places. It is a sixteenth of the
-/// time for which it has lacked them.
+/// Lower bound of the duration between two calls of a gateway that lacks permits.
+///
+/// The duration is a sixteenth of the time for which the gateway has lacked them.
 const MIN_POLL: Duration = Duration::from_millis(3);
 const MAX_POLL: Duration = Duration::from_millis(50);
-/// Most calls under way for a key. More wait for an answer.
+/// Upper bound of the calls under way for a key. Then the next call waits for a reply.
 const MAX_CALLS: usize = 16;
 
-/// The places of one key that a gateway has from a store, in which all gateways together have no
-/// more than a maximum.
+/// Permits of one key that a gateway has from the store.
 ///
-/// A request starts only on a place that the store has granted, so the store counts at least what
-/// runs. Each call tells how many the gateway [uses and wants](PlacesWanted), as whole numbers and
-/// not as changes: a call that is lost or repeated loses and doubles nothing. Several may be under
-/// way. What the gateway wants least of them bounds what it uses, because the store may have taken
-/// back what is above.
+/// The store ensures that all gateways together have no more than a maximum. A request starts only
+/// on a permit that the store has granted, so the store counts at least the running requests.
 ///
-/// While others wait for places, one that becomes free here goes back to the store, and this
-/// gateway waits in line there. Otherwise the next waiter here gets it.
+/// Each call reports the number of permits that the gateway [uses and requests](PlacesWanted), as
+/// whole numbers and not as changes. So a call that is lost or repeated does no harm. Several calls
+/// may be under way. The smallest number requested by them bounds the permits that the gateway
+/// uses, because the store may have taken back the rest.
+///
+/// While other gateways wait, a permit that becomes free goes back to the store, and this gateway
+/// queues there again. Otherwise the next waiter here gets it.
 #[derive(Debug)]
 pub struct KeyPlaces {
-    /// How many it may use, those in use included.
+    /// Number of permits held, whether in use or free.
     granted: usize,
-    /// The store counts no more than this for it.
+    /// Upper bound of what the store counts for this gateway.
     stored: usize,
-    /// What the last call wanted; `None` if that is to be told anew.
+    /// Permits requested by the last call; `None` if they must be reported again.
     claimed: Option<usize>,
-    /// Whether the last call asked for a place in the line.
+    /// Whether the last call queued this gateway at the store.
     stands_in_line: bool,
-    /// To give back with the next call.
+    /// Permits to give back with the next call.
     yields: usize,
     under_way: VecDeque<UnderWay>,
-    /// The maximum that the next call names.
+    /// Maximum that the next call names.
     most: NonZeroU32,
-    /// Whether requests with several maxima came lately: then no place is used twice.
+    /// Whether requests with several maxima came recently: then no permit is used twice.
     is_mixed: bool,
-    /// What the store told last.
+    /// Other gateways, as of the last reply.
     elsewhere: OtherGateways,
     /// Whether the last call failed.
     is_lost: bool,
     used_until: Moment,
-    /// When the store has forgotten all that it may count.
+    /// Instant at which the store has forgotten everything that it may count.
     forgotten_at: Moment,
     last_call: Moment,
     lacks_since: Option<Moment>,
 }
 
-/// What the store told of other gateways.
+/// Other gateways, as of the last reply of the store.
 #[derive(Clone, Copy, Debug, Default)]
 struct OtherGateways {
-    /// How many places they have.
+    /// Number of permits that they have.
     places: usize,
-    /// How many of these are of gateways that have vanished.
+    /// Number of these permits whose gateways have vanished.
     withheld: usize,
-    /// Whether some of them wait for one.
+    /// Whether some of them wait for a permit.
     wait: bool,
 }
 
-/// A call that is not answered yet.
+/// Call without a reply yet.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     number: u64,
@@ -89,16 +91,16 @@ struct UnderWay {
     sent: Moment,
 }
 
-/// What a gateway needs of a key's places.
+/// Permits of a key that a gateway needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacesWanted {
-    /// How many requests run.
+    /// Running requests.
     pub running: usize,
-    /// How many wait for nothing but a place.
+    /// Requests that wait for nothing but a permit.
     pub waiting: usize,
-    /// How many more may soon run, or are being decided on.
+    /// Requests that may run soon, or are being decided on.
     pub coming: usize,
-    /// The maximum under which they would.
+    /// Maximum under which they would run.
     pub most: NonZeroU32,
 }
 
@@ -109,7 +111,7 @@ impl PlacesWanted {
 }
 
 impl KeyPlaces {
-    /// None yet, under this maximum.
+    /// Returns a gateway without permits, under this maximum.
     pub fn new(most: NonZeroU32) -> Self {
         Self {
             granted: 0,
@@ -129,7 +131,8 @@ impl KeyPlaces {
         }
     }
 
-    /// Whether one more request may run under this maximum, where so many run here.
+    /// Returns whether one more request may run under the maximum `most`.
+    /// `running` already run here.
     pub fn is_free(&self, most: NonZeroU32, running: usize, now: Moment) -> bool {
         running < self.granted
             && running < count(most)
@@ -137,40 +140,40 @@ impl KeyPlaces {
             && now < self.used_until
     }
 
-    /// How many run at other gateways, as far as this one knows.
+    /// Returns the number of permits at other gateways, as of the last reply.
     pub fn elsewhere(&self) -> usize {
         self.elsewhere.places
     }
 
-    /// How many places of gateways that vanished nobody gets yet, as the store told last.
+    /// Returns the permits of vanished gateways that are not granted yet, as of the last reply.
     pub fn withheld(&self) -> usize {
         self.elsewhere.withheld
     }
 
-    /// Whether the last call failed: the store does not answer, or refuses this key.
+    /// Returns whether the last call failed: the store does not reply, or refuses this key.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Whether the last call told that so many are wanted.
+    /// Returns whether the last call requested enough for `needs`, or failed.
     pub fn has_told(&self, needs: PlacesWanted) -> bool {
         let claimed = self.claimed.map(|claimed| claimed.max(self.granted));
         claimed.is_some_and(|claimed| claimed >= needs.wanted()) || self.is_lost
     }
 
-    /// The maximum that the last call named.
+    /// Returns the maximum that the last call named.
     pub fn most(&self) -> NonZeroU32 {
         self.most
     }
 
-    /// Whether the store counts nothing for this gateway, and no answer is to come.
+    /// Returns whether the store counts nothing for this gateway, and no reply is missing.
     pub fn is_settled(&self, now: Moment) -> bool {
         self.under_way.is_empty() && (self.stored == 0 || now >= self.forgotten_at)
     }
 
-    /// A request has ended; so many run still.
+    /// Records that a request has ended. `running` requests still run.
     pub fn freed(&mut self, running: usize) {
-        // Without the store, and where it has forgotten, more may have been used than there are.
+        // Without the store, or if it has forgotten, more permits may be in use than exist.
         let are_too_many = self.elsewhere.places + self.granted > count(self.most);
         let goes_back = self.elsewhere.wait || self.is_mixed || are_too_many;
         if goes_back && self.granted > running {
@@ -179,9 +182,9 @@ impl KeyPlaces {
         }
     }
 
-    /// The call that is due, with this number, which must be above all before.
+    /// Returns the call that is due. `number` must be above all earlier numbers.
     ///
-    /// `kept`: for how long the store counts a place that is not confirmed.
+    /// `kept` is the duration for which the store counts a permit that is not confirmed.
     pub fn call(
         &mut self,
         needs: PlacesWanted,
@@ -246,7 +249,7 @@ impl KeyPlaces {
         lacks_more || has_too_many || leaves_line || gives_back || is_time()
     }
 
-    /// When a call is due if nothing happens; `None`: never.
+    /// Returns the instant at which a call is due if nothing happens; `None`: never.
     pub fn calls_at(&self, needs: PlacesWanted) -> Option<Moment> {
         if !self.under_way.is_empty() {
             return None;
@@ -267,11 +270,11 @@ impl KeyPlaces {
         })
     }
 
-    /// The store has answered the call with this number.
+    /// Processes the reply to the call with this number.
     pub fn answer(&mut self, number: u64, reply: KeyPlacesReply) {
         let call = self.under_way.iter().find(|call| call.number == number);
         let Some(sent) = call.map(|call| call.sent) else {
-            // A later one was answered, or has failed.
+            // A later call has a reply already, or has failed.
             return;
         };
         self.under_way.retain(|call| call.number > number);
@@ -281,7 +284,7 @@ impl KeyPlaces {
         let yields: usize = later.map(|call| call.yields).sum();
         let granted = reply.granted.saturating_sub(yields + self.yields);
         if granted > self.granted {
-            // It lines up anew.
+            // The gateway queues again.
             self.lacks_since = None;
         }
         self.granted = granted.min(least);
@@ -295,13 +298,14 @@ impl KeyPlaces {
         self.is_lost = false;
     }
 
-    /// The call with this number failed: the store may have had it all the same, or may have it
-    /// later.
+    /// Records that the call with this number failed.
+    /// The store may have received it, or receive it later.
     pub fn fail(&mut self, number: u64) {
         let Some(at) = self.under_way.iter().position(|call| call.number == number) else {
             return;
         };
-        // It may have given back what the answer to an earlier one grants: those tell nothing more.
+        // The call may have given back permits that the reply to an earlier call grants: ignore
+        // such replies.
         let wanted = self.under_way.drain(..=at).map(|call| call.wanted).max();
         self.stored = self.stored.max(wanted.unwrap_or(0));
         self.claimed = None;

@@ -1,3 +1,5 @@
+//! Tests of the permits of a key that gateways share.
+
 use super::*;
 
 const KEPT: Duration = Duration::from_secs(5);
@@ -48,7 +50,7 @@ fn what_is_not_wanted_any_more_goes_back_at_once() {
     let mut places = KeyPlaces::new(most(4));
     places.call(needs(0, 3), 1, KEPT, at(0)).expect("it is due");
     places.answer(1, granted(3));
-    // Two more are asked for, then three have left, before the answer is here.
+    // Two more are requested. Then three requests end, before the reply arrives.
     places.call(needs(3, 1), 2, KEPT, at(1)).expect("it is due");
     let call = places.call(needs(1, 0), 3, KEPT, at(1)).expect("at once");
     assert_eq!((call.has, call.wanted), (1, 1));

@@ -1,14 +1,16 @@
+//! Counts of requests in recent spans, which determine the number of slots to lease.
+
 use std::time::Duration;
 
 use crate::Moment;
 
-/// How many requests came in each of the last spans of one length.
+/// Numbers of requests in each of the last spans of one length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
-    /// When the present span began.
+    /// Start of the current span.
     began: Moment,
     present: u32,
-    /// The two spans before it, the last one first.
+    /// Counts of the two spans before it, the last one first.
     before: [u32; 2],
 }
 
@@ -27,19 +29,19 @@ impl Demand {
         self.present = self.present.saturating_add(1);
     }
 
-    /// The lesser of the last two whole spans.
+    /// Returns the smaller count of the last two whole spans.
     pub(super) fn steady(&self, length: Duration, now: Moment) -> u32 {
         let [last, earlier] = self.at(length, now).before;
         last.min(earlier)
     }
 
-    /// Whether nothing came in the last spans.
+    /// Returns whether no request came in the last spans.
     pub(super) fn is_none(&self, length: Duration, now: Moment) -> bool {
         let here = self.at(length, now);
         here.present == 0 && here.before == [0; 2]
     }
 
-    /// The same, seen from the span that contains `now`.
+    /// Returns the same counts, seen from the span that contains `now`.
     fn at(&self, length: Duration, now: Moment) -> Self {
         let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         let since = now.since(self.began);

@@ -1,25 +1,25 @@
-//! Places of a key that a gateway takes from a store ahead of the requests that will use them.
+//! Slots of a key that a gateway takes from the store before requests need them.
 //!
-//! **Exactness.** A bucket gives each accepted request a place on its schedule, and places are one
-//! interval apart. A request that is let through at `u` with the place of time `p` keeps the limit
-//! if `u <= p <= u + burst * interval`: then no span `T` has more than `rate * T + burst + 1`. A
-//! place that is taken at `t` has `t <= p <= t + burst * interval`, so whoever uses it later keeps
-//! the second condition. The first one holds until `p` has passed, and then the place lapses. A
-//! place in a window counts there whenever it is used, so it lapses with its window.
+//! **Exactness.** A bucket gives each accepted request a slot on its schedule, and slots are one
+//! interval apart. A request that passes at `u` with the slot of time `p` keeps the limit if
+//! `u <= p <= u + burst * interval`: then no span `T` has more than `rate * T + burst + 1`. A slot
+//! that is taken at `t` has `t <= p <= t + burst * interval`, so a later request keeps the second
+//! condition. The first condition holds until `p` has passed, and then the slot expires. A slot in
+//! a window counts there whenever it is used, so it expires with its window.
 //!
-//! **How many** are taken: half of what the requests of the last two spans of the lease's length
-//! needed, the lesser of them. So a lease is nearly always used up before it ends, and a key that
-//! was asked for once has none. No more are taken than are used in half of the time for which the
-//! bucket has room without anybody waiting (or for which requests wait anyway). So the leases of
-//! all gateways together take at most half of that room, and nobody waits or is refused for them
-//! while less comes than the rate.
+//! **Number.** A gateway takes half of the slots that the requests of the last two spans of the
+//! lease's length needed, by the smaller of both counts. So a lease is nearly always used up before
+//! it ends, and a key that was requested once has none. A second bound is the number of slots that
+//! are used in half of the time for which the bucket has room without waiting (or for which
+//! requests wait anyway). So the leases of all gateways together take at most half of that room.
+//! While less comes than the rate, no request waits or is refused because of them.
 //!
-//! **Refusals.** What the store has refused is refused here as well, until the moment at which it
-//! would be accepted, at most for the lease's length. For a key that is used much, that moment
-//! comes at once, and others take its place. Such a key is refused for up to a quarter of the time
-//! in which its bucket would drain. Nothing of the rate is lost by that, as the next one who asks
-//! takes all that was free meanwhile. This time is random, so that gateways do not ask always in
-//! the same order.
+//! **Refusals.** After the store has refused a request, the gateway refuses here as well, until the
+//! instant of the store's next acceptance, at most for the lease's length. For a busy key, that
+//! instant comes at once, and other gateways take the slot. Such a key is refused for up to a
+//! quarter of the time in which its bucket would drain. This loses nothing of the rate, because the
+//! next request takes all slots that became free meanwhile. The duration is random, so that
+//! gateways do not always send in the same order.
 
 mod demand;
 #[cfg(test)]
@@ -33,61 +33,61 @@ use std::time::Duration;
 use super::{Algorithm, Cost, Delay, Limit, Moment, Rate};
 use demand::Demand;
 
-/// The places of one key that are taken ahead, and how many to take next.
+/// Leased slots of one key, and the number to lease next.
 ///
-/// `P` is what a place is used with. All moments are on the clock of the gateway.
+/// `P` is the data with which a slot is used. All instants are on the clock of the gateway.
 #[derive(Clone, Debug)]
 pub struct Lease<P> {
-    /// The limit of the requests that use it. Others ask the store.
+    /// Limit of the requests that use the lease. Requests with another limit go to the store.
     limit: Limit,
     demand: Demand,
-    /// In the order in which they are used.
+    /// Slots, in the order in which they are used.
     places: VecDeque<Leased<P>>,
-    /// Places that nobody may use any more.
+    /// Slots that may not be used any more.
     over: Vec<Leased<P>>,
     refused: Option<(P, Moment)>,
-    /// When the last place that the store has told about is over.
+    /// End of the validity of the last slot that the store has granted.
     reaches: Moment,
 }
 
-/// A place that was taken ahead.
+/// Slot that was leased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leased<P> {
-    /// What it is used with.
+    /// Data with which the slot is used.
     pub place: P,
-    /// Requests before this moment may use it.
+    /// Instant before which a request may use it.
     pub usable_until: Moment,
-    /// When the lease is over: then it is to be given back.
+    /// End of the lease: then the slot must be given back.
     pub ends: Moment,
 }
 
-/// What a lease says to a request.
+/// Answer of a lease to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromLease<P> {
-    /// The request has this place.
+    /// The request has this slot.
     Place(P),
-    /// The request is refused, as the store has refused another one.
+    /// The request is refused, because the store has refused another one.
     Refused(P),
 }
 
-/// How a zone decides, as far as it matters to its leases.
+/// Parameters of a zone that concern its leases.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseTerms {
-    /// How long places are taken ahead; zero: not at all.
+    /// Length of a lease; zero: no leases.
     pub length: Duration,
-    /// The rate of the key.
+    /// Rate of the key.
     pub rate: Rate,
-    /// How the requests of the key are counted.
+    /// Algorithm of the key.
     pub algorithm: Algorithm,
 }
 
-/// Most places that one key takes ahead at once.
+/// Upper bound of the slots that one key leases at once.
 ///
-/// This bounds how long the store and the gateway work on one of them.
+/// It bounds the time that the store and the gateway spend on one lease.
 const MAX_AHEAD: u128 = 512;
 
 impl<P: Clone> Lease<P> {
-    /// A lease without places, for requests of this limit.
+    /// Returns a lease without slots, for requests of this limit.
     pub fn new(limit: Limit, now: Moment) -> Self {
         Self {
             limit,
@@ -99,7 +99,7 @@ impl<P: Clone> Lease<P> {
         }
     }
 
-    /// Counts a request that arrives. A limit that is not used any more gives way to another one.
+    /// Counts a request that arrives. Switches to its limit if the current one is no longer used.
     pub fn arrive(&mut self, length: Duration, limit: Limit, now: Moment) {
         if limit != self.limit && self.places.is_empty() && self.demand.is_none(length, now) {
             *self = Self {
@@ -112,7 +112,7 @@ impl<P: Clone> Lease<P> {
         }
     }
 
-    /// Decides a request by what is here; `None`: the store has to decide it.
+    /// Decides on a request locally; `None`: the store must decide.
     pub fn take(&mut self, limit: Limit, now: Moment) -> Option<FromLease<P>> {
         if limit != self.limit {
             return None;
@@ -127,7 +127,7 @@ impl<P: Clone> Lease<P> {
         (now < *until).then(|| FromLease::Refused(refusal.clone()))
     }
 
-    /// How many places to take beside that of a request with this limit.
+    /// Returns the number of slots to take in addition to that of a request with this limit.
     pub fn ahead(&self, terms: &LeaseTerms, limit: Limit, now: Moment) -> u32 {
         let is_for_it = limit == self.limit && limit.cost == Cost::ONE && !limit.is_unlimited();
         if !is_for_it || !self.places.is_empty() {
@@ -140,7 +140,7 @@ impl<P: Clone> Lease<P> {
         u32::try_from(ahead).unwrap_or(0)
     }
 
-    /// For how long the bucket has room without anybody waiting for it, or being refused.
+    /// Returns the duration for which the bucket has room without waiting or refusals.
     fn room(&self, terms: &LeaseTerms, now: Moment) -> Duration {
         let told = self.reaches.since(now);
         if terms.algorithm.has_windows() {
@@ -159,21 +159,21 @@ impl<P: Clone> Lease<P> {
         terms.rate.time_for(free.into()).max(told)
     }
 
-    /// Notes until when a place that the store has just given out may be used.
+    /// Records the end of validity of a slot that the store has just granted.
     pub fn reaches(&mut self, usable_until: Moment) {
         self.reaches = self.reaches.max(usable_until);
     }
 
-    /// Adds a place behind the others.
+    /// Adds a slot behind the others.
     pub fn add(&mut self, place: Leased<P>) {
         self.reaches(place.usable_until);
         self.places.push_back(place);
     }
 
-    /// Until when requests are refused, of which the store has just refused one.
+    /// Returns the instant until which requests are refused, after the store has refused one.
     ///
-    /// It was asked at `asked`, would accept another one at `retry_at`, and the bucket would drain
-    /// in `drains_in`.
+    /// The request was sent at `asked`. The store would accept another one at `retry_at`, and the
+    /// bucket would drain in `drains_in`.
     pub fn refuses_until(
         &self,
         terms: &LeaseTerms,
@@ -197,14 +197,14 @@ impl<P: Clone> Lease<P> {
         asked + retry.max(pause).min(terms.length)
     }
 
-    /// Refuses requests of this limit until then.
+    /// Refuses requests of this limit until this instant.
     pub fn refuse(&mut self, limit: Limit, refusal: P, until: Moment) {
         if limit == self.limit {
             self.refused = Some((refusal, until));
         }
     }
 
-    /// Takes out all places whose lease is over, the last one first.
+    /// Removes all slots whose lease has ended, the last one first.
     pub fn end(&mut self, now: Moment) -> Vec<Leased<P>> {
         let mut ended = std::mem::take(&mut self.over);
         while self.places.front().is_some_and(|it| it.ends <= now) {
@@ -214,13 +214,13 @@ impl<P: Clone> Lease<P> {
         ended
     }
 
-    /// When the lease of the next place is over; `None` if there are no places.
+    /// Returns the end of the lease of the next slot; `None` without slots.
     pub fn next_end(&self) -> Option<Moment> {
         let first = self.over.first().or(self.places.front())?;
         Some(first.ends)
     }
 
-    /// Takes out all places, the last one first. Nothing is refused here any more.
+    /// Removes all slots, the last one first. Ends local refusals.
     pub fn clear(&mut self) -> Vec<Leased<P>> {
         self.refused = None;
         let mut all = std::mem::take(&mut self.over);
@@ -229,15 +229,15 @@ impl<P: Clone> Lease<P> {
         all
     }
 
-    /// How many places are here.
+    /// Returns the number of slots.
     pub fn places(&self) -> usize {
         self.places.len() + self.over.len()
     }
 }
 
-/// A part of a span, from half of it on, that differs from moment to moment.
+/// Returns a duration between half of `span` and `span` that varies with `now`.
 fn some_of(span: Duration, now: Moment) -> Duration {
-    // Multiplicative hashing: neighbouring moments get numbers that are far apart.
+    // Multiplicative hashing: neighbouring instants get numbers that are far apart.
     let hash = now.as_nanos().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
     let half = span / 2;
     half + half.mul_f64(f64::from(u16::try_from(hash).unwrap_or(0)) / f64::from(u16::MAX))

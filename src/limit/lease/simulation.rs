@@ -1,4 +1,4 @@
-//! Gateways with leases on one key, and a store some time away, on a clock of the test.
+//! Simulation of gateways with leases on one key, and a remote store, on a virtual clock.
 
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use super::{FromLease, Lease, LeaseTerms, Leased};
 use crate::{Algorithm, Bucket, Delay, Limit, Moment, Rate, Refusal, Verdict};
 
-/// A place, on the clock of the store.
+/// Slot, on the clock of the store.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     Given {
-        /// When it has passed.
+        /// Instant at which the slot has passed.
         until: Moment,
-        /// When its request is due.
+        /// Instant at which its request is due.
         due: Moment,
     },
     Refused,
 }
 
-/// A bucket of the key, and its places that were given back.
+/// Bucket of the key, and the slots that were given back.
 pub(super) struct Store {
     rate: Rate,
     limit: Limit,
@@ -27,12 +27,12 @@ pub(super) struct Store {
     pub(super) asked: usize,
 }
 
-/// A gateway, [`AWAY`] from the store.
+/// Gateway, at the distance [`AWAY`] from the store.
 pub(super) struct Gateway {
     lease: Lease<Place>,
     is_asking: bool,
     waiting: VecDeque<Moment>,
-    /// When its requests went on.
+    /// Instants at which its requests passed.
     pub(super) went_on: Vec<Moment>,
     pub(super) refused: usize,
 }
@@ -46,7 +46,7 @@ pub(super) struct Simulation {
     count: u64,
 }
 
-/// The way from a gateway to the store.
+/// Delay between a gateway and the store.
 const AWAY: Duration = Duration::from_micros(150);
 
 struct Event {
@@ -57,14 +57,14 @@ struct Event {
 
 enum What {
     Join(usize),
-    /// The store gets an ask, which was sent at this moment.
+    /// The store receives a request for slots, which was sent at this instant.
     Ask(usize, Moment, usize, u32),
     Reply(usize, Moment, usize, Vec<Given>),
     GivenBack(Vec<Place>),
     Look(usize),
 }
 
-/// What the store says of a place, and when.
+/// Reply of the store about a slot, and its instant.
 type Given = (Place, Option<Refusal>, Moment);
 
 impl Ord for Event {
@@ -134,7 +134,7 @@ impl Store {
     }
 }
 
-/// The place that a bucket has given out last.
+/// Returns the last slot that a bucket has granted.
 fn last_place(bucket: &Bucket, rate: Rate) -> Moment {
     bucket.drained_at(rate).before(rate.interval())
 }
@@ -177,7 +177,7 @@ impl Simulation {
         this
     }
 
-    /// A request comes to a gateway.
+    /// Schedules a request that arrives at a gateway.
     pub(super) fn join(&mut self, gateway: usize, at: Moment) {
         self.add(at, What::Join(gateway));
     }
@@ -223,7 +223,7 @@ impl Simulation {
         }
     }
 
-    /// Decides on those who wait, by the lease, or asks for them.
+    /// Decides on the waiters by the lease, or requests slots for them.
     fn serve(&mut self, nth: usize) {
         let (now, limit) = (self.now, self.store.limit);
         let terms = self.terms();
@@ -271,7 +271,7 @@ impl Simulation {
         gateway.is_asking = false;
         for (index, (place, refusal, decided)) in given.into_iter().enumerate() {
             if index < first {
-                // As without leases: the limit is that of the store, whose answer takes a while.
+                // Like without leases: the limit is that of the store, whose reply takes a while.
                 gateway.use_place(place, decided);
             }
             if let Some(refusal) = refusal {
@@ -285,7 +285,7 @@ impl Simulation {
             let Place::Given { until, .. } = place else {
                 continue;
             };
-            // As the batcher has it: the store decided after it was asked.
+            // Like in the batcher: the store decided after it was called.
             let usable_until = sent + until.since(decided);
             if index < first {
                 gateway.lease.reaches(usable_until);
@@ -301,7 +301,7 @@ impl Simulation {
         self.serve(nth);
     }
 
-    /// When requests went on at any gateway, in order.
+    /// Returns the instants at which requests passed at any gateway, in order.
     pub(super) fn went_on(&self) -> Vec<Moment> {
         let all = self.gateways.iter().flat_map(|it| &it.went_on);
         let mut all: Vec<_> = all.copied().collect();

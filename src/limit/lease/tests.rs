@@ -1,3 +1,5 @@
+//! Tests of leases.
+
 use std::time::Duration;
 
 use super::simulation::{Gateway, Simulation, Store};
@@ -25,7 +27,7 @@ fn queued(burst: u32) -> Limit {
     }
 }
 
-/// A place that a request may use until then, of a lease that ends then, in milliseconds.
+/// Returns a slot that is usable until one instant and leased until another, in milliseconds.
 fn leased(place: u32, usable_until: u64, ends: u64) -> Leased<u32> {
     Leased {
         place,
@@ -42,7 +44,7 @@ fn terms(rate: &str) -> LeaseTerms {
     }
 }
 
-/// A lease whose key is asked for this often in each of its spans, for three spans.
+/// Returns a lease whose key had `each` requests in each of three spans.
 fn used(limit: Limit, each: u64) -> Lease<u32> {
     let mut lease = Lease::new(limit, START);
     for nth in 0..3 * each {
@@ -65,7 +67,7 @@ fn half_of_what_two_spans_needed_is_taken_and_nothing_for_a_key_that_comes_once(
         once.arrive(20 * MS, limit, at(30));
     }
     assert_eq!(once.ahead(&terms, limit, at(45)), 0);
-    // Two spans later nothing is known of it.
+    // Two spans later the demand is unknown.
     assert_eq!(used(limit, 10).ahead(&terms, limit, at(120)), 0);
 }
 
@@ -96,7 +98,7 @@ fn other_limits_and_costs_have_no_part_in_it() {
     lease.add(leased(1, 70, 80));
     assert_eq!(lease.take(other, at(60)), None);
     assert_eq!(lease.take(limit, at(60)), Some(FromLease::Place(1)));
-    // Once it is not used any more, it gives way.
+    // Once the limit is not used any more, the lease switches to another one.
     lease.arrive(20 * MS, other, at(61));
     lease.arrive(20 * MS, other, at(200));
     lease.add(leased(2, 300, 300));
@@ -133,19 +135,19 @@ fn a_refusal_is_repeated_until_the_store_would_accept_and_no_longer_than_the_lea
     assert_eq!(lease.take(limit, at(66)), Some(FromLease::Refused(9)));
     assert_eq!(lease.take(nodelay(99), at(66)), None);
     assert_eq!(lease.take(limit, at(67)), None);
-    // Of a busy key, a part of the time in which the bucket drains.
+    // For a busy key, refusals last for a part of the time in which the bucket drains.
     let until = until(&used(limit, 100), &fast, 0, 10);
     let is_a_part = (at(60) + 5 * MS / 4..=at(60) + 5 * MS / 2).contains(&until);
     assert!(is_a_part, "{until:?}");
 }
 
-/// `each` requests a second at each gateway for two seconds; gateways leave after some of it.
+/// Simulates `each` requests per second at each gateway for two seconds.
 fn simulated(rate: &str, limit: Limit, length: Duration, each: &[u32]) -> Simulation {
     let gateways = (0..each.len()).map(|_| Gateway::new(limit, START));
     let store = Store::new(rate.parse().unwrap(), limit);
     let mut simulation = Simulation::new(store, length, gateways.collect(), START);
     for (gateway, each) in each.iter().enumerate() {
-        // Not in step with each other.
+        // The gateways are not in step.
         let first = Duration::from_micros(37 * gateway as u64);
         for nth in 0..2 * *each {
             simulation.join(
@@ -208,7 +210,7 @@ fn below_the_rate_nobody_waits_for_the_leases_of_others() {
 fn what_a_gateway_leaves_another_has_after_the_length_of_a_lease() {
     for limit in [nodelay(500), queued(500)] {
         let mut simulation = simulated("6000r/s", limit, 20 * MS, &[0, 8000]);
-        // After that, another one comes for a second, and leaves.
+        // After that, another gateway has requests for a second, and leaves.
         let micros = Duration::from_micros;
         for nth in 0..8000 {
             simulation.join(0, at(6000) + micros(125 * nth));
@@ -218,7 +220,7 @@ fn what_a_gateway_leaves_another_has_after_the_length_of_a_lease() {
         }
         simulation.run(at(9000));
         let moments = simulation.gateways[1].went_on.iter();
-        // Who waits in the queue then has joined before.
+        // The waiters then have joined before.
         let from = 7000 + 84 + 21;
         let count = moments.filter(|it| (at(from)..at(from + 500)).contains(*it));
         let count = count.count();

@@ -1,7 +1,9 @@
+//! Fixed windows: a count of requests in each period.
+
 use super::{Allowance, Metering, start, window};
 use crate::{Cost, Excess, Moment, Rate};
 
-/// Number of requests in the present window.
+/// Number of requests in the current window.
 ///
 /// Windows begin at multiples of the period since the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,14 +13,14 @@ pub struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// A meter with `count` requests in this window.
+    /// Returns a meter with `count` requests in this window.
     pub fn counted(window: u64, count: u32) -> Self {
         Self { window, count }
     }
 
-    /// Number of requests in the window that contains `now`.
+    /// Returns the number of requests in the window that contains `now`.
     pub(crate) fn count(&self, rate: Rate, now: Moment) -> u32 {
-        // The clock never goes back, so any other window than the last one is over.
+        // The clock never steps back, so any window before the current one is over.
         if self.window == window(rate, now).0 {
             self.count
         } else {
@@ -59,7 +61,7 @@ impl Metering for FixedWindow {
     }
 
     fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
-        // Requests of the present window also count in the new one, whether it is longer or
+        // Requests of the current window also count in the new one, whether it is longer or
         // shorter.
         self.count = self.count(from, now);
         self.window = window(to, now).0;

@@ -1,7 +1,7 @@
-//! The algorithms that never make a request wait: each accepts or rejects at once.
+//! Algorithms that never make a request wait: each accepts or rejects at once.
 //!
-//! All have the same interface. A [`Meter`] is what a key has been charged. An [`Allowance`] is
-//! what the request's limit allows, so limits with different numbers can share one meter.
+//! All have the same interface. A [`Meter`] is the state of a key. An [`Allowance`] is the limit of
+//! a request, so limits with different numbers can share one meter.
 
 mod fixed_window;
 mod sliding_window_counter;
@@ -19,21 +19,19 @@ pub use sliding_window_counter::SlidingWindowCounter;
 pub use sliding_window_log::SlidingWindowLog;
 pub use token_bucket::TokenBucket;
 
-/// How many requests a key is allowed.
+/// Limit of a key, as a meter applies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// How fast tokens arrive. For windows, the period is the window's length.
+    /// Rate at which tokens arrive. For windows, the period is the window's length.
     pub rate: Rate,
-    /// How many requests at once: the tokens that a bucket holds, or the requests of one window.
-    ///
-    /// At least 1.
+    /// Size of the bucket in tokens, or the number of requests in one window. At least 1.
     pub most: u32,
 }
 
 impl Allowance {
-    /// What is allowed before a request of this cost, so that it fits as if it cost 1.
+    /// Returns the allowance at which a request of this cost fits as one of cost 1 would.
     ///
-    /// One that costs more than is allowed at all is judged as if it cost just that.
+    /// A cost above the whole allowance is treated as equal to it.
     #[must_use]
     pub fn for_cost(self, cost: Cost) -> Self {
         Self {
@@ -43,7 +41,7 @@ impl Allowance {
     }
 }
 
-/// What one key has been charged.
+/// State of one key, under one of the algorithms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meter {
     /// See [`Algorithm::TokenBucket`].
@@ -56,24 +54,25 @@ pub enum Meter {
     SlidingWindowCounter(SlidingWindowCounter),
 }
 
-/// The operations that each algorithm implements.
+/// Operations that each algorithm implements.
 trait Metering {
-    /// How many charged requests still count at `now`, rounded as for the decision.
+    /// Returns the number of charged requests that still count at `now`, rounded as for the
+    /// decision.
     fn charged(&self, rate: Rate, now: Moment) -> Excess;
 
-    /// The first moment, `now` or later, at which one more request would be accepted.
+    /// Returns the first instant, `now` or later, at which one more request would be accepted.
     ///
-    /// `others` requests of cost 1 are assumed to come first, at `now`. If the result is `now`, it
-    /// is accepted.
+    /// Assumes that `others` requests of cost 1 come first, at `now`. If the result is `now`, the
+    /// request is accepted.
     fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment;
 
     /// Charges a cost at `now`.
     fn charge(&mut self, rate: Rate, cost: Cost, now: Moment);
 
-    /// Gives back a cost that was charged at `at`.
+    /// Refunds a cost that was charged at `at`.
     fn refund(&mut self, rate: Rate, cost: Cost, at: Moment, now: Moment);
 
-    /// The first moment at which forgetting all charges changes no later answer.
+    /// Returns the first instant at which removing all charges changes no later answer.
     fn drained_at(&self, rate: Rate) -> Moment;
 
     /// Continues under another rate, from `now` on.
@@ -81,7 +80,7 @@ trait Metering {
 }
 
 impl Meter {
-    /// A meter that has never been charged; `None` for an algorithm that has a queue.
+    /// Returns a meter without any charge; `None` for an algorithm that has a queue.
     pub fn new(algorithm: Algorithm) -> Option<Self> {
         Some(match algorithm {
             Algorithm::LeakyBucket => return None,
@@ -94,7 +93,7 @@ impl Meter {
         })
     }
 
-    /// Judges one request that arrives at `now`, and charges it unless it is rejected.
+    /// Decides on a request that arrives at `now`, and charges it unless it is rejected.
     ///
     /// Never returns [`Verdict::Delay`].
     pub fn decide(&mut self, allowance: Allowance, cost: Cost, now: Moment) -> Verdict {
@@ -107,7 +106,7 @@ impl Meter {
         }
     }
 
-    /// Returns why a request that arrives at `now` would be rejected, if it would.
+    /// Returns the reason why a request that arrives at `now` would be rejected, if it would.
     ///
     /// Charges nothing.
     pub fn refuses(&self, allowance: Allowance, cost: Cost, now: Moment) -> Option<Refusal> {
@@ -119,7 +118,7 @@ impl Meter {
         })
     }
 
-    /// How many requests of cost 1 in a row would be accepted at `now`.
+    /// Returns the number of consecutive requests of cost 1 that would be accepted at `now`.
     pub fn remaining(&self, allowance: Allowance, now: Moment) -> u32 {
         // Binary search: at most `most` are accepted, and each only if the one before it is.
         let accepted = |others| self.accepts_at(allowance, others, now) <= now;
@@ -135,29 +134,29 @@ impl Meter {
         low
     }
 
-    /// The first moment, `now` or later, at which one more request would be accepted.
+    /// Returns the first instant, `now` or later, at which one more request would be accepted.
     ///
-    /// `others` requests of cost 1 are assumed to come first, at `now`.
+    /// Assumes that `others` requests of cost 1 come first, at `now`.
     pub fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment {
         self.metering().accepts_at(allowance, others, now)
     }
 
-    /// How many charged requests still count at `now`.
+    /// Returns the number of charged requests that still count at `now`.
     pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
         self.metering().charged(rate, now)
     }
 
-    /// Charges a cost at `now`, whatever is allowed.
+    /// Charges a cost at `now`, even above the allowance.
     pub fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
         self.metering_mut().charge(rate, cost, now);
     }
 
-    /// Gives back a cost that was charged at `at`, as if it had never been.
+    /// Refunds a cost that was charged at `at`, as if it had never been charged.
     pub fn refund(&mut self, rate: Rate, cost: Cost, at: Moment, now: Moment) {
         self.metering_mut().refund(rate, cost, at, now);
     }
 
-    /// The first moment at which forgetting this meter changes no later answer.
+    /// Returns the first instant at which removing this meter changes no later answer.
     pub fn drained_at(&self, rate: Rate) -> Moment {
         self.metering().drained_at(rate)
     }
@@ -186,13 +185,14 @@ impl Meter {
     }
 }
 
-/// The window that contains `now`, counted from the Unix epoch, and the nanoseconds into it.
+/// Returns the window that contains `now`, counted from the Unix epoch, and the nanoseconds into
+/// it.
 pub(super) fn window(rate: Rate, now: Moment) -> (u64, u64) {
     let period = period(rate);
     (now.as_nanos() / period, now.as_nanos() % period)
 }
 
-/// The moment at which a window begins.
+/// Returns the instant at which a window begins.
 fn start(rate: Rate, window: u64) -> Moment {
     Moment::from_nanos(window.saturating_mul(period(rate)))
 }

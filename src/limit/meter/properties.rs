@@ -1,10 +1,12 @@
+//! Properties of the meters, against naive definitions.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Arrival times: the gap before each request in nanoseconds.
+/// Generates arrival times: the gap before each request in nanoseconds.
 fn trace() -> impl Strategy<Value = Vec<u64>> {
     let gap = prop_oneof![
         Just(0),
@@ -95,7 +97,7 @@ proptest! {
         let (mut meter, mut naive) = (Meter::new(algorithm).unwrap(), Naive(algorithm, Vec::new()));
         for now in moments(&gaps) {
             if algorithm == Algorithm::TokenBucket && naive.1.contains(&now.as_nanos()) {
-                // The naive model cannot tell requests of the same nanosecond apart.
+                // The naive model cannot distinguish requests of the same nanosecond.
                 continue;
             }
             let passes = matches!(meter.decide(allowance, Cost::ONE, now), Verdict::Pass { .. });

@@ -1,10 +1,12 @@
+//! Sliding window, approximated by two counts.
+
 use super::{Allowance, Metering, period, start, window};
 use crate::{Cost, Excess, Moment, Rate};
 
-/// Number of requests in this window and in the one before it.
+/// Number of requests in this window and in the previous one.
 ///
-/// Requests of the window before count by the fraction of that window that is still within one
-/// period of now: `floor(current + previous * (1 - elapsed / period))`, computed in whole numbers.
+/// Requests of the previous window count by the fraction of it that is still within one period of
+/// now: `floor(current + previous * (1 - elapsed / period))`, computed in whole numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlidingWindowCounter {
     window: u64,
@@ -13,7 +15,7 @@ pub struct SlidingWindowCounter {
 }
 
 impl SlidingWindowCounter {
-    /// A meter with these counts in this window and the one before it.
+    /// Returns a meter with these counts in this window and the previous one.
     pub fn counted(window: u64, previous: u32, current: u32) -> Self {
         Self {
             window,
@@ -22,13 +24,13 @@ impl SlidingWindowCounter {
         }
     }
 
-    /// The counts of the window before the one that contains `now`, and of that one.
+    /// Returns the counts of the previous window and of the window that contains `now`.
     pub(crate) fn counts(&self, rate: Rate, now: Moment) -> (u32, u32) {
         let here = self.at(rate, now);
         (here.previous, here.current)
     }
 
-    /// The same counts, seen from the window that contains `now`.
+    /// Returns the same counts, seen from the window that contains `now`.
     fn at(&self, rate: Rate, now: Moment) -> Self {
         let window = window(rate, now).0;
         let (previous, current) = match window.saturating_sub(self.window) {
@@ -43,7 +45,7 @@ impl SlidingWindowCounter {
         }
     }
 
-    /// How many requests count at `elapsed` nanoseconds into the window.
+    /// Returns the number of requests that count at `elapsed` nanoseconds into the window.
     fn estimate(&self, rate: Rate, elapsed: u64) -> u32 {
         let left = u128::from(period(rate) - elapsed);
         let before = u128::from(self.previous) * left / u128::from(period(rate));
@@ -51,7 +53,7 @@ impl SlidingWindowCounter {
             .saturating_add(u32::try_from(before).unwrap_or(u32::MAX))
     }
 
-    /// The first nanosecond from `elapsed` on at which fewer than `most` requests count.
+    /// Returns the first nanosecond from `elapsed` on at which fewer than `most` requests count.
     ///
     /// `None` if there is none in this window.
     fn below(&self, Allowance { rate, most }: Allowance, elapsed: u64) -> Option<u64> {
@@ -60,7 +62,7 @@ impl SlidingWindowCounter {
         if previous == 0 {
             return Some(elapsed);
         }
-        // The greatest whole `left` for which previous * left < room * period.
+        // The largest whole `left` for which previous * left < room * period.
         let left = (room * u128::from(period))
             .div_ceil(previous)
             .saturating_sub(1);
@@ -85,7 +87,7 @@ impl Metering for SlidingWindowCounter {
             if let Some(at) = here.below(allowance, from).filter(|at| *at < period(rate)) {
                 return Moment::from_nanos(begins(window).saturating_add(at));
             }
-            // Two windows later nothing counts any more, so the loop ends.
+            // Two windows later no request counts, so the loop ends.
             window += 1;
             from = 0;
             here = Self {
@@ -120,8 +122,8 @@ impl Metering for SlidingWindowCounter {
     }
 
     fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
-        // With another window length the old counts are not exact, so all that counts now is
-        // counted in the present window.
+        // With another window length the old counts are not exact. So everything that counts now is
+        // counted in the current window.
         if from.period() != to.period() {
             let counting = self.at(from, now).estimate(from, window(from, now).1);
             *self = Self {

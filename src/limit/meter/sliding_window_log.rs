@@ -1,3 +1,5 @@
+//! Sliding window, by the arrival times of all its requests.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -6,26 +8,26 @@ use crate::{Cost, Excess, Moment, Rate};
 
 /// Arrival times of the accepted requests of the last period, the oldest first.
 ///
-/// Never more than `most` in any period, wherever the period begins. A request counts until
-/// exactly one period after its arrival.
+/// There are at most `most` in any interval of one period. A request counts until exactly one
+/// period after its arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlidingWindowLog {
     times: VecDeque<Moment>,
-    /// The last known state of a log that is kept elsewhere. `times` is then empty.
+    /// Last known state of a log that is kept in a store. `times` is then empty.
     told: Option<RemoteLog>,
 }
 
-/// The state of a log that is kept elsewhere.
+/// State of a log that is kept in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RemoteLog {
     count: u32,
     at: Moment,
-    /// When one more request would be accepted.
+    /// Instant at which one more request would be accepted.
     one_more_at: Moment,
 }
 
 impl SlidingWindowLog {
-    /// A log that had `count` requests at `at` and accepts one more at `one_more_at`.
+    /// Returns a log that had `count` requests at `at` and accepts one more at `one_more_at`.
     ///
     /// When it is charged here, the times of these requests are assumed to be evenly spaced.
     pub fn counted(count: u32, at: Moment, one_more_at: Moment) -> Self {
@@ -40,7 +42,7 @@ impl SlidingWindowLog {
         }
     }
 
-    /// A log of requests that were so many nanoseconds before `at`, the oldest first.
+    /// Returns a log of requests by their ages before `at` in nanoseconds, the oldest first.
     pub(crate) fn aged(ages: &[u64], at: Moment) -> Self {
         let times = ages.iter().map(|age| Duration::from_nanos(*age));
         let mut times: Vec<Moment> = times.map(|age| at.before(age)).collect();
@@ -51,7 +53,7 @@ impl SlidingWindowLog {
         }
     }
 
-    /// How many nanoseconds before `now` the requests were that still count, the oldest first.
+    /// Returns the ages in nanoseconds of the requests that still count, the oldest first.
     pub(crate) fn ages(&self, rate: Rate, now: Moment) -> Vec<u64> {
         let mut log = self.clone();
         log.settle(rate);
@@ -60,12 +62,12 @@ impl SlidingWindowLog {
         ages.collect()
     }
 
-    /// How many of the oldest requests no longer count.
+    /// Returns the number of oldest requests that no longer count.
     fn expired(&self, rate: Rate, now: Moment) -> usize {
         self.times.partition_point(|at| *at + rate.period() <= now)
     }
 
-    /// What was told, if it counts still.
+    /// Returns the remote state, if it still counts.
     fn told_at(&self, rate: Rate, now: Moment) -> Option<RemoteLog> {
         self.told.filter(|told| told.at + rate.period() > now)
     }
@@ -75,7 +77,7 @@ impl SlidingWindowLog {
             return;
         };
         // If one more is accepted at once, the oldest arrival is unknown: assume the latest
-        // possible.
+        // possible one.
         let oldest = if told.one_more_at > told.at {
             told.one_more_at.before(rate.period())
         } else {

@@ -1,3 +1,5 @@
+//! Tests of the meters.
+
 use std::time::Duration;
 
 use super::*;
@@ -13,12 +15,12 @@ fn meter(name: &str) -> Meter {
     Meter::new(name.parse().unwrap()).unwrap()
 }
 
-/// The moment `seconds` after the start of a fixed day.
+/// Returns the instant `seconds` after the start of a fixed day.
 fn at(seconds: f64) -> Moment {
     Moment::from_nanos(1_800_000_000_000_000_000) + Duration::from_secs_f64(seconds)
 }
 
-/// How many of `asked` requests at one moment are accepted.
+/// Returns how many of `asked` requests at one instant are accepted.
 fn accepted(meter: &mut Meter, allowance: Allowance, seconds: f64, asked: u32) -> u32 {
     let passes = |_: &u32| {
         matches!(
@@ -44,7 +46,7 @@ fn a_token_bucket_of_3_a_minute_lets_4_through_across_a_minutes_edge() {
     assert_eq!(accepted(&mut bucket, three, 400.0, 9), 3);
 }
 
-/// A counter with `before` requests in one minute and `now` requests in the next.
+/// Returns a counter with `before` requests in one minute and `now` requests in the next.
 fn counter(allowance: Allowance, before: u32, now: u32) -> Meter {
     let mut counter = meter("sliding_window_counter");
     let wide = Allowance {

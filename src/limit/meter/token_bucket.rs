@@ -1,7 +1,9 @@
+//! Token bucket, by the arithmetic of the leaky bucket.
+
 use super::{Allowance, Metering};
 use crate::{Bucket, Cost, Delay, Excess, Limit, Moment, Rate};
 
-/// Tokens arrive at the rate, up to `most` of them. Each request takes one.
+/// Bucket of tokens that arrive at the rate, up to `most`. Each request takes one.
 ///
 /// A missing token is a request that has not leaked yet. So this is the leaky bucket's arithmetic,
 /// with a burst of `most - 1` and no waiting.
@@ -9,12 +11,12 @@ use crate::{Bucket, Cost, Delay, Excess, Limit, Moment, Rate};
 pub struct TokenBucket(Bucket);
 
 impl TokenBucket {
-    /// A meter with as many tokens missing as `bucket` holds requests.
+    /// Returns a meter with as many tokens missing as `bucket` holds requests.
     pub fn missing(bucket: Bucket) -> Self {
         Self(bucket)
     }
 
-    /// The bucket that holds as many requests as tokens are missing.
+    /// Returns the bucket that holds as many requests as tokens are missing.
     pub(crate) fn bucket(&self) -> &Bucket {
         &self.0
     }
@@ -42,7 +44,7 @@ impl Metering for TokenBucket {
     }
 
     fn refund(&mut self, rate: Rate, cost: Cost, _at: Moment, now: Moment) {
-        // If the bucket has been full of tokens since, there is nothing left to give back.
+        // If the bucket has been full of tokens since, there is nothing left to refund.
         if self.0.drained_at(rate) > now {
             self.0.take_back(rate, cost.get().into());
         }

@@ -1,3 +1,5 @@
+//! Tests of percentages.
+
 use proptest::prelude::*;
 use testing::config;
 

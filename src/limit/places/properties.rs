@@ -1,4 +1,4 @@
-//! Random runs beside a naive model: all waiters in one list, searched from the front.
+//! Properties of permits, against a naive model: all waiters in one list, searched linearly.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use crate::{Moment, Ticket};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A request whose time has come joined this long ago, in milliseconds.
+    /// A request that is due joined this long ago, in milliseconds.
     Come {
         in_flight: u32,
         ago: u64,
         max_wait: Option<u64>,
     },
-    /// The running request at this index, of those that run, ends.
+    /// The running request at this index of all running ones ends.
     End(usize),
-    /// The waiter at this index, of those that wait, leaves.
+    /// The waiter at this index disconnects.
     Leave(usize),
     /// Time passes, in milliseconds.
     Pass(u64),
@@ -53,7 +53,7 @@ impl Model {
         self.running.len() < in_flight.get() as usize
     }
 
-    /// Lets all go that can, and returns their tickets.
+    /// Starts all waiters that can start, and returns their tickets.
     fn start(&mut self) -> Vec<u64> {
         let mut started = Vec::new();
         self.waiting

@@ -1,3 +1,5 @@
+//! Tests of the permits of a key.
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ fn terms(in_flight: u32) -> Terms {
     }
 }
 
-/// Places at which the tickets from 0 on run.
+/// Returns permits that the tickets from 0 on hold.
 fn running(count: u64) -> Places<&'static str> {
     let mut places = Places::default();
     (0..count).for_each(|ticket| places.take(Ticket(ticket)));

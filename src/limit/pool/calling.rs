@@ -1,27 +1,27 @@
-//! When a gateway calls its pool, and how many places it wishes for.
+//! Schedule of the calls of a gateway to its pool, and the number of permits it would like.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{Borrower, Moment, PlaceNeeds};
 
-/// Time between two calls of a gateway that wants nothing.
+/// Duration between two calls of a gateway that needs nothing.
 const RENEWED: Duration = Duration::from_millis(800);
-/// Time between two calls of a gateway whose requests wait and that has no place at all.
+/// Duration between two calls of a gateway that has waiters but no permit.
 const POLL_STARVED: Duration = Duration::from_millis(10);
-/// The same for one that gets the next place that comes free.
+/// Duration between two calls of a gateway that gets the next free permit.
 const POLL_NEXT: Duration = Duration::from_millis(1);
-/// Time between two calls while places are scarce, here or at others.
+/// Duration between two calls while permits are scarce, here or at other gateways.
 const POLL_SCARCE: Duration = Duration::from_millis(25);
-/// Time between two calls of a gateway that has places that it does not use.
+/// Duration between two calls of a gateway that has unused permits.
 const POLL_IDLE: Duration = Duration::from_millis(200);
-/// Least time between two calls.
+/// Minimum duration between two calls.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
-/// Time between two calls that are not answered.
+/// Duration between two calls that fail.
 const RETRY: Duration = Duration::from_millis(50);
 
 impl Borrower {
-    /// When the next call is due; `None` while one is under way.
+    /// Returns the instant at which the next call is due; `None` while one is under way.
     pub fn due(&self, needs: PlaceNeeds) -> Option<Moment> {
         if self.under_way.is_some() {
             return None;
@@ -40,7 +40,7 @@ impl Borrower {
         Some(first.max(self.last + MIN_INTERVAL))
     }
 
-    /// Whether it leaves, and the pool knows that it holds only what is in use.
+    /// Returns whether the gateway leaves, and the pool knows that it holds only permits in use.
     pub fn is_gone(&self, needs: PlaceNeeds) -> bool {
         let told = self.told_held.max(self.held);
         self.is_leaving && self.under_way.is_none() && told <= needs.in_use
@@ -55,11 +55,11 @@ impl Borrower {
             return MIN_INTERVAL;
         }
         if usable > self.held {
-            // The first one that waits is not kept waiting.
+            // The first waiter must not wait for this call.
             return if self.told.0 <= self.held {
                 MIN_INTERVAL
             } else if let Some(since) = self.next_since {
-                // A place that did not come free for long need not be taken at once.
+                // A permit that was not free for long need not be taken at once.
                 (self.last.since(since) / 50).clamp(POLL_NEXT, POLL_STARVED)
             } else if self.held == 0 {
                 POLL_STARVED
@@ -67,7 +67,7 @@ impl Borrower {
                 POLL_SCARCE
             };
         }
-        // A place that it cannot use at once is of more use to others.
+        // Other gateways have more use for a permit that is not usable at once.
         let gives_back = self.held > usable && needs.is_slot_first;
         if gives_back || self.held == 0 && self.told.0 > usable {
             return MIN_INTERVAL;
@@ -95,12 +95,13 @@ impl Borrower {
         }
     }
 
-    /// Whether there are more gateways than places: any of them may come to wait for this one.
+    /// Returns whether there are more gateways than permits: any of them may come to wait for this
+    /// one.
     fn is_contended(&self) -> bool {
         self.contenders().is_some()
     }
 
-    /// How many gateways there are, if they are more than places.
+    /// Returns the number of gateways, if there are more gateways than permits.
     pub(super) fn contenders(&self) -> Option<NonZeroU32> {
         let counts = self.counts?;
         let is_more = usize::try_from(counts.gateways).is_ok_and(|all| all > counts.of);

@@ -1,10 +1,11 @@
-//! What one gateway has borrowed from a pool of places that several gateways share.
+//! Permits that one gateway has leased from a pool that several gateways share.
 //!
-//! A pool has a maximum, and lends each gateway some of its places under a lease. The gateway starts
-//! a request only on a place that it holds, and only before the end of the lease. It counts the
-//! lease by its own clock from when it *sent* the call that renewed it, so the pool's lease never
-//! ends first. A place that it was lent counts when it is told, one that it gives back before it
-//! tells, so it never holds more than the pool has lent it.
+//! A pool has a maximum, and leases some of its permits to each gateway. The gateway starts a
+//! request only on a permit that it holds, and only before the end of the lease. It counts the
+//! lease by its own clock from the instant at which it *sent* the call that renewed it, so the
+//! pool's lease never ends first. A leased permit counts once the reply arrives. A returned permit
+//! stops counting before the call is sent. So the gateway never holds more than the pool has leased
+//! to it.
 
 mod calling;
 mod said;
@@ -21,63 +22,63 @@ pub use said::{KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolR
 use turn::{RoundTrip, Turn};
 pub use without::{Borrowing, PoolLimits, WithoutPool};
 
-/// How long it lasts at a gateway: less, as clocks may go 2 % too fast or too slow.
+/// Length of a lease at a gateway: 2 % clock error are subtracted, with a margin.
 const TERM: Duration = Duration::from_millis(2350);
-/// How long the most requests at once are remembered, at least.
+/// Minimum duration for which the largest number of concurrent requests is remembered.
 const PEAK: Duration = Duration::from_secs(1);
-/// The part that a gateway takes alone if nobody has told how many there are: a tenth.
+/// Assumed number of gateways if it is unknown: a gateway takes a tenth alone.
 const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
-/// What the pool last said of those who want its places.
+/// Demand for permits, as of the pool's last reply.
 #[derive(Clone, Copy, Debug, Default)]
 struct Demand {
     /// Whether another gateway waits.
     others_wait: bool,
-    /// Whether few places are free.
+    /// Whether few permits are free.
     is_scarce: bool,
 }
 
-/// What a gateway has borrowed from a pool, and when it calls.
+/// Permits that a gateway has leased from a pool, and its next call.
 ///
-/// Calls are in sequence: the next one is made after the answer to the last one, or its failure.
+/// Calls are in sequence: the next one is made after the reply to the last one, or its failure.
 #[derive(Debug)]
 pub struct Borrower {
     limits: PoolLimits,
     held: usize,
-    /// As the pool knows it, unless an answer was lost.
+    /// Permits held as the pool knows it, unless a reply was lost.
     told_held: usize,
-    /// How many it may keep, as the pool last said.
+    /// Number of permits that it may keep, as of the last reply.
     keeps: usize,
-    /// When the lease ends, by this gateway's clock.
+    /// End of the lease, by this gateway's clock.
     until: Moment,
     demand: Demand,
     is_alone: bool,
     number: u64,
-    /// When the call that is under way was sent.
+    /// Instant at which the call that is under way was sent.
     under_way: Option<Moment>,
-    /// When the last call was sent.
+    /// Instant at which the last call was sent.
     last: Moment,
     /// Whether the last call failed.
     has_failed: bool,
-    /// Most at once of all gateways, as the last call said.
+    /// Maximum of all gateways together, as of the last call.
     of_all: Option<usize>,
-    /// What the last call said that could be used, and the wish.
+    /// Usable permits and the wish, as of the last call.
     told: (usize, usize),
-    /// The most requests at once of the present span and of the one before.
+    /// Largest numbers of concurrent requests, of the current span and of the previous one.
     peaks: [usize; 2],
     peak_since: Moment,
     members: KnownMembers,
     counts: Option<PoolCounts>,
     is_leaving: bool,
-    /// Since when it holds nothing and gets the next place that comes free.
+    /// Instant since which it holds nothing and gets the next free permit.
     next_since: Option<Moment>,
-    /// Its turn, if it has one place and had none before.
+    /// Turn of its only permit, if it had none before.
     turn: Option<Turn>,
     round_trip: RoundTrip,
 }
 
 impl Borrower {
-    /// A gateway that holds nothing yet.
+    /// Returns a gateway that holds no permit yet.
     pub fn new(limits: PoolLimits) -> Self {
         Self {
             limits,
@@ -104,19 +105,19 @@ impl Borrower {
         }
     }
 
-    /// Takes over new settings.
+    /// Applies new settings.
     pub fn set(&mut self, limits: PoolLimits) {
         self.limits = limits;
-        // The pool has to know soon.
+        // The pool must know soon.
         self.told.1 = usize::MAX;
     }
 
-    /// From now on it keeps no place that is not in use.
+    /// Keeps no unused permit from now on.
     pub fn leave(&mut self) {
         self.is_leaving = true;
     }
 
-    /// How many requests may be at the origin for one more to start now.
+    /// Returns the number of requests at the origin below which one more may start now.
     pub fn bound(&self, now: Moment) -> usize {
         match self.borrowing() {
             Borrowing::Alone(part) => part,
@@ -125,7 +126,7 @@ impl Borrower {
         }
     }
 
-    /// How it gets its places.
+    /// Returns the source of its permits.
     pub fn borrowing(&self) -> Borrowing {
         if !self.is_alone || self.limits.without == WithoutPool::Closed {
             return Borrowing::Pool;
@@ -137,17 +138,17 @@ impl Borrower {
         Borrowing::Alone(part.max(1))
     }
 
-    /// Whether its lease has ended and the pool cannot be reached.
+    /// Returns whether its lease has ended and the pool cannot be reached.
     pub fn is_out(&self) -> bool {
         self.is_alone
     }
 
-    /// When its lease ends.
+    /// Returns the end of its lease.
     pub fn until(&self) -> Moment {
         self.until
     }
 
-    /// What a gate may do with the places now.
+    /// Returns the permits that a gate may use now.
     pub fn lent(&self, now: Moment) -> LentPlaces {
         let turn = self.turn.filter(|_| self.keeps == 0 && self.held <= 1);
         LentPlaces {
@@ -157,27 +158,27 @@ impl Borrower {
         }
     }
 
-    /// How long before it is used a place has to be asked for.
+    /// Returns how long before its use a permit must be requested.
     pub fn ahead(&self) -> Duration {
         self.round_trip.ahead()
     }
 
-    /// Places that it holds.
+    /// Returns the number of permits held.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// The state of the pool, as last told.
+    /// Returns the state of the pool, as of the last reply.
     pub fn counts(&self) -> Option<PoolCounts> {
         self.counts
     }
 
-    /// Notes that a request has started: so many are at the origin now.
+    /// Records that a request has started: `in_use` permits are in use now.
     pub fn started(&mut self, in_use: usize) {
         self.peaks[0] = self.peaks[0].max(in_use);
     }
 
-    /// Notes that a request has ended. Its place is given back if the gateway may not keep it.
+    /// Records that a request has ended. Returns its permit if the gateway may not keep it.
     pub fn ended(&mut self, in_use: usize, now: Moment) {
         if in_use == 0
             && let Some(turn) = &mut self.turn
@@ -187,7 +188,9 @@ impl Borrower {
         self.held = self.held.min(self.may_keep(in_use, None, now));
     }
 
-    /// How many of its places it may keep: one of which others wait for until its turn ends.
+    /// Returns how many of its permits it may keep.
+    ///
+    /// While other gateways wait for its only permit, it may keep that until its turn ends.
     fn may_keep(&self, in_use: usize, slot: Option<Moment>, now: Moment) -> usize {
         let keeps = self.keeps.max(in_use);
         if keeps == 0 && self.turn.is_some_and(|turn| now < turn.ends(slot)) {
@@ -196,20 +199,21 @@ impl Borrower {
         keeps
     }
 
-    /// How long after its lease what it holds is certainly withheld for it, by its own clock.
+    /// Returns how long after the lease the pool certainly withholds the permits, by its own clock.
     fn withheld(&self) -> Duration {
-        // Clocks may go 2 % too fast or too slow.
+        // Clocks may be 2 % too fast or too slow.
         self.limits.orphan.saturating_sub(self.limits.orphan / 50)
     }
 
-    /// The next call, which is sent now. What is given back with it is not used from now on.
+    /// Returns the next call, to be sent now. Permits that it gives back are unused from now on.
     pub fn call(&mut self, needs: PlaceNeeds, now: Moment) -> PoolCall {
         if now.since(self.peak_since) >= PEAK {
             self.peaks = [needs.in_use, self.peaks[0]];
             self.peak_since = now;
         }
         if now >= self.until + self.withheld() {
-            // What it had was lent to others meanwhile. A pool that has forgotten that would take its word.
+            // Other gateways have leased these permits meanwhile. A pool that has lost its state
+            // would trust this call.
             self.held = self.held.min(needs.in_use);
         }
         let (usable, wish) = (needs.usable(), self.wish(needs));
@@ -220,7 +224,7 @@ impl Borrower {
         self.number += 1;
         (self.under_way, self.last) = (Some(now), now);
         self.told = (usable, wish);
-        // Another maximum of the file is told as such.
+        // A lower maximum than in the file is reported as such.
         self.of_all = needs.of_all.filter(|of_all| *of_all < self.limits.most);
         PoolCall {
             number: self.number,
@@ -235,7 +239,7 @@ impl Borrower {
         }
     }
 
-    /// The pool answered the call that is under way.
+    /// Processes the reply to the call that is under way.
     pub fn answered(&mut self, reply: &PoolReply, needs: PlaceNeeds, now: Moment) {
         let Some(sent) = self.under_way.take() else {
             return;
@@ -247,7 +251,7 @@ impl Borrower {
             self.turn = Some(Turn::new(now, self.round_trip.usual()));
         }
         (self.told_held, self.keeps) = (reply.lent, reply.keeps);
-        // What others want, or is lent twice, is not used once more.
+        // A permit that others request, or that is leased twice, is not used again.
         self.held = reply.lent.min(self.may_keep(needs.in_use, needs.slot, now));
         self.until = self.until.max(sent + TERM);
         let is_next = reply.lent == 0 && reply.keeps > 0;
@@ -259,26 +263,27 @@ impl Borrower {
         (self.members, self.counts) = (reply.members, Some(reply.counts));
         (self.has_failed, self.is_alone) = (false, false);
         if reply.counts.is_recovering {
-            // It tells the pool at short intervals, and is lent something as soon as it can be.
+            // It calls the pool at short intervals, and gets a lease as soon as possible.
             self.demand.is_scarce = true;
         }
     }
 
-    /// From now on the pool is reached another way, and a call that is under way is not answered.
+    /// Switches to another connection to the pool. A call that is under way gets no reply.
     ///
-    /// The lease goes on: the next call says what is held, and has the next number.
+    /// The lease continues: the next call reports the permits held, and has the next number.
     pub fn reconnect(&mut self) {
         self.under_way = None;
         (self.has_failed, self.last) = (true, Moment::default());
     }
 
-    /// The call that is under way was not answered. What it would have been lent, it does not hold.
+    /// Records that the call under way failed. Permits that it might have leased are not held.
     pub fn failed(&mut self) {
         let Some(sent) = self.under_way.take() else {
             return;
         };
         self.has_failed = true;
-        // Only who has asked since its lease ended knows that nobody answers: it may have stood still.
+        // Only a gateway that has called since its lease ended knows that the pool is unreachable:
+        // it may have been suspended.
         self.is_alone = sent >= self.until;
     }
 }

@@ -1,123 +1,124 @@
-//! What a gateway and a pool of places tell each other.
+//! Messages between a gateway and a pool of permits.
 
 use std::num::NonZeroU32;
 
 use crate::Moment;
 
-/// What a gateway has to do with places.
+/// Permits that a gateway needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlaceNeeds {
-    /// Places in use.
+    /// Permits in use.
     pub in_use: usize,
-    /// More that could be used at once: what waits for nothing else.
+    /// Additional permits that could be used at once: for waiters that wait for nothing else.
     pub waiting: usize,
-    /// Most that it may use by its other limits.
+    /// Upper bound of the permits by the gateway's other limits.
     pub most: usize,
-    /// Most that all gateways together may use now, by what back-off has learned; `None`: all.
+    /// Maximum of all gateways together, lowered by backoff; `None`: not lowered.
     pub of_all: Option<usize>,
-    /// What counts of it against other gateways.
+    /// Weight of this gateway against other gateways.
     pub weight: u64,
-    /// The slot in time in which the next place is used, if one is needed for it or soon.
+    /// Slot in which the next permit is used, if one is needed for it or soon.
     pub slot: Option<Moment>,
-    /// Whether places go round, and one is needed only for a slot in time that is near.
+    /// Whether permits rotate between gateways, and one is needed only for a slot that is near.
     pub is_slot_first: bool,
-    /// When this changes by itself.
+    /// Instant at which these needs change by themselves.
     pub looks: Option<Moment>,
 }
 
 impl PlaceNeeds {
-    /// Places that could be used at once, with those in use.
+    /// Returns the number of permits that could be used at once, including those in use.
     pub(super) fn usable(&self) -> usize {
         let most = self.most.max(self.in_use);
         self.in_use.saturating_add(self.waiting).min(most)
     }
 }
 
-/// The places of a pool that a gateway has.
+/// Permits of a pool that a gateway has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LentPlaces {
-    /// Requests that may be at the origin at once.
+    /// Number of requests that may be at the origin at once.
     pub places: usize,
-    /// When the last of them goes back, if others wait for it; `None`: not known.
+    /// Instant at which the last of them goes back, if others wait for it; `None`: not known.
     pub until: Option<Moment>,
-    /// Among how many gateways they go round; `None`: there is a place for each.
+    /// Number of gateways between which the permits rotate; `None`: there is a permit for each.
     pub among: Option<NonZeroU32>,
 }
 
-/// What a gateway tells the pool. It names no change, so a repeated call changes nothing.
+/// Report of a gateway to the pool. It contains no change, so a repeated call changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCall {
-    /// Only goes up.
+    /// Number that increases with each call.
     pub number: u64,
-    /// Places that it holds, after those that it gives back.
+    /// Permits that it holds, without the ones that it gives back.
     pub held: usize,
-    /// How many of them are in use.
+    /// Permits in use.
     pub in_use: usize,
-    /// Most that all gateways together may use now, by what back-off has learned; `None`: all.
+    /// Maximum of all gateways together, lowered by backoff; `None`: not lowered.
     pub of_all: Option<usize>,
-    /// Places that it could use now.
+    /// Permits that it could use now.
     pub usable: usize,
-    /// Places that it would like to hold, so that the next request need not ask.
+    /// Permits that it would like to hold, so that the next request need not wait for a call.
     pub wish: usize,
-    /// What counts of it against others.
+    /// Weight of this gateway against other gateways.
     pub weight: u64,
-    /// What it was told of members.
+    /// Members of the pool, as of the last reply.
     pub members: KnownMembers,
-    /// Whether it leaves.
+    /// Whether the gateway leaves the pool.
     pub leaves: bool,
 }
 
-/// What a gateway was last told of who borrows from a pool.
+/// Members of a pool, as a gateway knows them from the last reply.
 ///
-/// A pool that has lost its last writes finds out by this whether somebody is missing.
+/// A pool that has lost its last writes detects by this whether a member is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownMembers {
-    /// How many have registered so far.
+    /// Number of registrations so far.
     pub registrations: u64,
-    /// How many had something then.
+    /// Number of members with permits at that time.
     pub members: u64,
 }
 
-/// What the pool answers.
+/// Reply of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolReply {
-    /// Places that are lent to this gateway from now on.
+    /// Permits that are leased to this gateway from now on.
     pub lent: usize,
-    /// How many of them it may keep, as others want the rest.
+    /// Number of them that it may keep, because other gateways request the rest.
     pub keeps: usize,
-    /// Whether others wait for places.
+    /// Whether other gateways wait for permits.
     pub others_wait: bool,
-    /// Whether few places are free.
+    /// Whether few permits are free.
     pub is_scarce: bool,
-    /// The state of the pool.
+    /// State of the pool.
     pub counts: PoolCounts,
-    /// Who is there.
+    /// Members of the pool.
     pub members: KnownMembers,
 }
 
-/// The state of a pool.
+/// State of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
-    /// The maximum in force: that of the file, or what back-off has left of it and what is withheld.
+    /// Effective maximum: the configured one, or the one lowered by backoff plus withheld permits.
     pub of: usize,
     /// Gateways whose lease has not ended.
     pub gateways: u32,
-    /// Places that they hold.
+    /// Permits that they hold.
     pub held: usize,
-    /// Places that they use, as they told last.
+    /// Permits that they use, as last reported.
     pub in_use: usize,
-    /// Places that gateways which vanished may still use.
+    /// Permits that vanished gateways may still use.
     pub withheld: usize,
-    /// Whether the pool, which is new or has lost its state, finds out who holds what. It lends nothing
-    /// meanwhile, and all that nobody has told of counts as withheld.
+    /// Whether the pool is new or has lost its state, and collects the reports of its gateways.
+    ///
+    /// Meanwhile it leases nothing, and every permit that is not reported counts as withheld.
     pub is_recovering: bool,
-    /// Places that are lent to nobody.
+    /// Permits that are not leased.
     pub free: usize,
 }
 
 impl PoolCounts {
-    /// Places that gateways which vanished may still use, and those of which the pool finds out who
-    /// has them.
+    /// Returns the permits that vanished gateways may still use, and the ones whose holder is
+    /// unknown.
     pub fn withheld_and_unknown(&self) -> (usize, usize) {
         if self.is_recovering {
             (0, self.withheld)

@@ -1,3 +1,5 @@
+//! Tests of permits that are leased from a pool.
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -56,7 +58,7 @@ fn a_lost_answer_lends_nothing_and_what_is_given_back_counts_before_it_is_sent()
     it.failed();
     assert_eq!(it.held(), 5);
     assert_eq!(it.due(needs(5, 5)), Some(at(60)));
-    // Others want some: the place of a request that ends is not used again.
+    // Others request some: the permit of a request that ends is not used again.
     let call = it.call(needs(5, 5), at(60));
     assert_eq!((call.number, call.held, call.usable), (3, 5, 10));
     let fewer = PoolReply {
@@ -93,7 +95,7 @@ fn an_idle_gateway_keeps_two_and_one_that_was_busy_a_few_more_for_a_second() {
     assert_eq!((call.held, call.wish), (3, 3));
 }
 
-/// Its only place is kept for one request, or for 40 ms of them, and 2 ms for the next one.
+/// The only permit is kept for one request, or for 40 ms of them, and 2 ms for the next one.
 #[test]
 fn an_only_place_for_which_others_wait_is_kept_for_one_turn() {
     let waited_for = PoolReply {
@@ -136,13 +138,13 @@ fn who_stood_still_asks_before_it_takes_its_part_alone() {
     it.call(needs(0, 0), at(0));
     it.answered(&lent(2, 2), needs(0, 0), at(0));
     it.call(needs(2, 9), at(800));
-    // It was stopped for 20 s while the call was under way.
+    // The process was suspended for 20 s while the call was under way.
     assert_eq!(it.bound(at(21_000)), 0);
     it.failed();
     assert_eq!((it.borrowing(), it.bound(at(21_000))), (Borrowing::Pool, 0));
     it.call(needs(2, 9), at(21_000));
     it.failed();
-    // A quarter of 40, as the file says.
+    // A quarter of 40, as configured.
     assert_eq!(it.borrowing(), Borrowing::Alone(10));
     assert_eq!(it.bound(at(21_100)), 10);
     let call = it.call(needs(10, 9), at(21_200));
@@ -176,7 +178,7 @@ fn who_leaves_gives_all_back() {
     assert!(is_due, "someone still comes from a zone");
 }
 
-/// The pool may have lent them to others, and have forgotten that.
+/// The pool may have leased them to others, and have forgotten that.
 #[test]
 fn places_that_are_withheld_no_longer_are_not_claimed() {
     let claimed = |after_lease: u64| {
@@ -204,7 +206,7 @@ fn what_back_off_has_left_is_told_and_divided_without_the_pool() {
     assert_eq!(it.call(left(2), at(50)).of_all, Some(2));
     it.failed();
     assert_eq!(it.borrowing(), Borrowing::Alone(1));
-    // As many as the file says, or more by a file that others have not read yet, are no bound.
+    // The configured number, or a higher one in a file that others have not read yet, is no bound.
     for all in [40, 80] {
         assert_eq!(it.call(left(all), at(100)).of_all, None);
         it.failed();

@@ -1,45 +1,52 @@
-//! The turn of a gateway that has one place for which others wait.
+//! Turn of a gateway that has one permit for which other gateways wait.
 
 use std::time::Duration;
 
 use super::Moment;
 
-/// Requests start on a place for so long at least, if others wait for it. A shorter turn would be
-/// spent on the way from one gateway to the next.
+/// Minimum duration for which requests start on a permit, if other gateways wait for it.
+///
+/// A shorter turn would mostly be spent on the transfer from one gateway to the next.
 const MIN_TURN: Duration = Duration::from_millis(40);
-/// And at most, however long the way is.
+/// Upper bound of a turn, at any round trip time.
 const MAX_TURN: Duration = Duration::from_secs(1);
-/// A turn is so many times as long as a round trip to the pool, so that a place is on its way for
-/// less than a twentieth of the time.
+/// Length of a turn, as a multiple of a round trip to the pool.
+///
+/// A permit is then in transit for less than a twentieth of the time.
 const ROUND_TRIPS: u32 = 40;
-/// The longest round trip that counts is so many times the shortest.
+/// Upper bound of the round trip that counts, as a multiple of the shortest.
 const MAX_SPREAD: u32 = 4;
-/// The usual round trip is about the mean of so many.
+/// Number of round trips over which the usual one is smoothed.
 const SMOOTHED: u32 = 8;
-/// How long a place waits during a turn for the next request of a client that has just got its
-/// answer.
+/// Duration for which a permit stays unused during a turn, for the next request of a client.
+///
+/// The client has just received its response.
 const LINGER: Duration = Duration::from_millis(2);
 
-/// A place is asked for so long, and two round trips, before it is used. A busy machine wakes late.
+/// Duration before its use at which a permit is requested, plus two round trips.
+///
+/// A busy machine wakes late.
 const SETTLED: Duration = Duration::from_millis(5);
-/// And at most so long before.
+/// Upper bound of that duration.
 const MAX_AHEAD: Duration = Duration::from_millis(40);
 
-/// Slots are granted so far ahead. One that came during a turn is still used.
+/// Duration before its time at which a slot is granted.
+/// A slot that came during a turn is still used.
 const SLOT_AHEAD: Duration = Duration::from_millis(50);
 
-/// A place that a gateway has got while others wait: for one request, or for a while if requests
-/// are short.
+/// Use of a permit that a gateway has got while others wait.
+///
+/// It lasts for one request, or for a while if requests are short.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
-    /// Until when another request may start on the place.
+    /// Instant until which another request may start on the permit.
     until: Moment,
-    /// Since when it is not in use.
+    /// Instant since which the permit is not in use.
     free_since: Moment,
 }
 
 impl Turn {
-    /// One that begins now. `round_trip`: how long the pool usually takes to answer.
+    /// Begins a turn now. `round_trip` is the usual duration until the pool's reply.
     pub(super) fn new(now: Moment, round_trip: Duration) -> Self {
         let lasts = (round_trip * ROUND_TRIPS).clamp(MIN_TURN, MAX_TURN);
         Self {
@@ -48,12 +55,12 @@ impl Turn {
         }
     }
 
-    /// The request on the place has ended.
+    /// Records that the request on the permit has ended.
     pub(super) fn ended(&mut self, now: Moment) {
         self.free_since = now;
     }
 
-    /// When the place goes back if nobody takes it. `slot`: when somebody can.
+    /// Returns when the permit goes back if no request takes it. `slot` is the next departure.
     pub(super) fn ends(&self, slot: Option<Moment>) -> Moment {
         let lingers = self.free_since + LINGER;
         match slot {
@@ -62,18 +69,18 @@ impl Turn {
         }
     }
 
-    /// Until when another request may start on the place.
+    /// Returns the instant until which another request may start on the permit.
     pub(super) fn until(self) -> Moment {
         self.until
     }
 }
 
-/// The time that the pool takes to answer.
+/// Duration until the pool's reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrip {
-    /// The shortest of late, as a busy machine adds to the others.
+    /// Shortest recent duration. A busy machine adds to the others.
     shortest: Option<Duration>,
-    /// About the mean of late: a way may be of very different lengths.
+    /// Smoothed mean of recent durations: a connection may have very different ones.
     usual: Duration,
 }
 
@@ -81,7 +88,7 @@ impl RoundTrip {
     pub(super) fn note(&mut self, took: Duration) {
         let known = self.shortest.map(|known| known + known / 16);
         let shortest = known.map_or(took, |known| took.min(known));
-        // What takes much longer says more of a busy machine than of the way.
+        // A much longer duration shows a busy machine rather than the connection.
         let counted = took.min(shortest * MAX_SPREAD);
         self.usual = match known {
             Some(_) => (self.usual * (SMOOTHED - 1) + counted) / SMOOTHED,
@@ -94,8 +101,9 @@ impl RoundTrip {
         self.usual
     }
 
-    /// How long before it is used a place is asked for: so that an answer that says that none is
-    /// free leaves time for another try.
+    /// Returns how long before its use a permit is requested.
+    ///
+    /// If a reply says that none is free, there is time for another attempt.
     pub(super) fn ahead(self) -> Duration {
         (SETTLED + 2 * self.shortest.unwrap_or_default()).min(MAX_AHEAD)
     }

@@ -1,25 +1,27 @@
+//! Settings of a pool, and the behaviour without it.
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// What the file of a gateway says of a pool.
+/// Settings of a pool, from the file of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// The places of all gateways.
+    /// Permits of all gateways.
     pub most: usize,
-    /// How long places of a gateway that vanished stay withheld.
+    /// Duration for which permits of a vanished gateway stay withheld.
     pub orphan: Duration,
-    /// What the gateway does without the pool.
+    /// Behaviour without the pool.
     pub without: WithoutPool,
-    /// How many gateways there are, until the pool has told.
+    /// Number of gateways, until the pool reports it.
     pub gateways: Option<NonZeroU32>,
 }
 
-/// What a gateway does when its lease has ended and the pool cannot be reached.
+/// Behaviour of a gateway whose lease has ended while the pool cannot be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithoutPool {
-    /// It takes an equal part of the places, at least one.
+    /// The gateway takes an equal part of the permits, at least one.
     Local,
-    /// It starts nothing.
+    /// The gateway starts no request.
     Closed,
 }
 
@@ -28,11 +30,11 @@ impl WithoutPool {
     pub const NAMED: [(&'static str, Self); 2] = [("local", Self::Local), ("closed", Self::Closed)];
 }
 
-/// How a gateway gets its places.
+/// Source of a gateway's permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Borrowing {
-    /// From the pool.
+    /// The pool leases them.
     Pool,
-    /// It takes so many without asking.
+    /// The gateway takes this number without the pool.
     Alone(usize),
 }

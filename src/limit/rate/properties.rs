@@ -1,4 +1,4 @@
-//! What must hold for any text that may be a rate.
+//! Properties of the parser of rates, over arbitrary texts.
 
 use proptest::prelude::*;
 use testing::{config, replay_text, text};
@@ -7,7 +7,7 @@ use super::*;
 
 const BILLION: u128 = 1_000_000_000;
 
-/// A rate as a count in billionths of a request and a period in nanoseconds.
+/// Parses a rate to a count in billionths of a request and a period in nanoseconds.
 fn naive(text: &str) -> Option<(u128, u128)> {
     let at = text.find("r/")?;
     let (count, period) = (&text[..at], &text[at + 2..]);

@@ -1,16 +1,18 @@
+//! Parts of a rate.
+
 use std::num::{NonZeroU32, NonZeroU64};
 
 use super::{Rate, Unit};
 use crate::Percent;
 
-/// Ten to the power of the most decimals a count may have.
+/// Ten to the power of the largest number of decimals of a count.
 const FINEST_SCALE: u64 = 1_000_000_000;
 
 impl Rate {
-    /// A part of this rate: its count times `part`, rounded up to nine decimals.
+    /// Returns a part of this rate: its count times `part`, rounded up to nine decimals.
     ///
-    /// So it is never zero, and never above this rate. Exact if the count has at most three
-    /// decimals. 100 % is this rate itself.
+    /// The result is never zero, and never above this rate. It is exact if the count has at most
+    /// three decimals. 100 % is this rate itself.
     #[must_use]
     pub fn scaled(self, part: Percent) -> Self {
         let finest = u128::from(self.digits.get()) * u128::from(FINEST_SCALE / self.scale.get());
@@ -28,7 +30,7 @@ impl Rate {
         }
     }
 
-    /// An equal part of this rate where so many share it: the same count in a longer period.
+    /// Returns one of `parts` equal parts of this rate: the same count in a longer period.
     #[must_use]
     pub fn divided(self, parts: NonZeroU32) -> Self {
         if parts.get() == 1 {

@@ -1,3 +1,5 @@
+//! Tests of rates.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -84,7 +86,7 @@ fn an_interval_is_rounded_up_to_a_nanosecond() {
 proptest! {
     #![proptest_config(testing::config())]
 
-    /// Compares fractions of requests a nanosecond, without rounding.
+    /// Compares fractions of requests per nanosecond, without rounding.
     #[test]
     fn a_part_of_a_rate_is_between_it_and_the_rate_itself(
         text in "[0-9]{1,9}(\\.[0-9]{1,9})?r/[smhd]",

@@ -1,3 +1,5 @@
+//! Properties of saved accounts.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -7,7 +9,7 @@ use crate::{Delay, Limit, Queue, Ticket, Verdict};
 
 const START: Moment = Moment::from_nanos(1_800_000_000_123_456_789);
 
-/// Gaps before requests in nanoseconds, and what each request costs.
+/// Generates gaps before requests in nanoseconds, and the cost of each request.
 fn requests() -> impl Strategy<Value = Vec<(u64, u32)>> {
     let gap = prop_oneof![
         Just(0),
@@ -37,7 +39,7 @@ fn algorithm() -> impl Strategy<Value = Algorithm> {
     prop::sample::select(Algorithm::NAMED.map(|(_, it)| it).to_vec())
 }
 
-/// What an account says to requests one after another.
+/// Returns the verdicts of an account on consecutive requests.
 fn verdicts(
     account: &mut Account,
     rate: Rate,
@@ -86,7 +88,7 @@ proptest! {
         prop_assert_eq!(verdicts(&mut restored, rate, limit, again, &after), wanted);
     }
 
-    /// The clock of the next process may differ: what counts is how long ago it was saved.
+    /// The clock of the next process may differ: only the age of the saved account counts.
     #[test]
     fn a_bucket_goes_on_alike_on_another_clock(
         rate in rates(),
@@ -149,8 +151,9 @@ proptest! {
         }
     }
 
-    /// What leaves or is given back in the old process after it was saved is never given to the
-    /// new one too: the two together are as slow as one, or slower once.
+    /// A departure or refund in the old process after saving is not granted to the new one too.
+    ///
+    /// The two together are as slow as one, or slower once.
     #[test]
     fn who_leaves_the_old_process_later_makes_nobody_too_fast(
         rate in rates(),
@@ -166,7 +169,7 @@ proptest! {
         let limit = Limit { burst: 1_000, ..limit };
         let costing = |cost: u32| Limit { cost: Cost::new(cost).unwrap(), ..limit };
         let mut old = Queue::new(rate, Bucket::new(), START);
-        // What passes, with its charge, and when.
+        // Accepted requests, each with its charge and instant.
         let (mut passed, mut waiting) = (Vec::new(), Vec::new());
         for (number, cost) in (0..).zip(&before) {
             match old.join(costing(*cost), Ticket(number), START, || *cost) {
@@ -187,7 +190,7 @@ proptest! {
             Some(Account::Bucket(bucket)) => bucket,
             _ => Bucket::new(),
         };
-        // Some of those who wait leave, and a turn that is not used is given back.
+        // Some waiters disconnect, and an unused slot is given back.
         let mut now = at;
         let mut given_back = Vec::new();
         for ((is_leaving, gap), number) in leaves.iter().zip(&waiting) {
@@ -213,7 +216,7 @@ proptest! {
                 Verdict::Reject(_) => {}
             }
         }
-        // The level that they would make in one bucket, if nobody had left.
+        // Level that they would make in one bucket, if none had disconnected.
         left.sort_unstable();
         let mut one = Bucket::new();
         let most = f64::from(free) + 1e-3;

@@ -1,50 +1,52 @@
+//! Results and counts of a waiting room.
+
 use super::Waiting;
 use crate::Moment;
 
-/// A visitor who was called and has not come yet.
+/// Call of a visitor who has not arrived yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// When.
+    /// Instant of the call.
     pub at: Moment,
-    /// Until when its place is kept.
+    /// Instant until which the session is reserved.
     pub until: Moment,
 }
 
-/// What has happened in a room, in numbers of visitors.
+/// Totals of a room, in numbers of visitors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoomCounts {
-    /// Let in without waiting.
+    /// Visitors who entered without waiting.
     pub walked_in: u64,
-    /// Drew a number.
+    /// Visitors who drew a number.
     pub drew: u64,
-    /// Called.
+    /// Visitors who were called.
     pub called: u64,
-    /// Called, and came in time.
+    /// Visitors who were called, and arrived in time.
     pub came: u64,
-    /// Called, and did not come in time.
+    /// Visitors who were called, and did not arrive in time.
     pub lost: u64,
-    /// Inside, and left.
+    /// Visitors whose session ended.
     pub left: u64,
-    /// Sent away while they waited.
+    /// Visitors who were sent away while they waited.
     pub sent_away: u64,
 }
 
-/// The present state of a room.
+/// Current state of a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RoomState {
     /// Visitors who wait.
     pub waiting: u64,
-    /// Those who were called and have not come yet.
+    /// Visitors who were called and have not arrived yet.
     pub called: u64,
-    /// Those inside.
+    /// Visitors inside.
     pub inside: u64,
-    /// Calls a second, as they are measured; infinite if nothing bounds them.
+    /// Measured calls per second; infinite if nothing bounds them.
     pub pace: f64,
-    /// Whether it has opened.
+    /// Whether the room has opened.
     pub is_open: bool,
 }
 
-/// What a visitor without a ticket gets.
+/// Result of a visitor without a ticket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drawn {
     /// A session with this number.
@@ -55,17 +57,17 @@ pub enum Drawn {
     NoNumber,
 }
 
-/// What a visitor with a ticket gets.
+/// Result of a visitor with a ticket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Polled {
-    /// A session with the number of the ticket. The visitor was called so.
+    /// A session with the number of the ticket, for a visitor who was called.
     Inside(Call),
-    /// It waits on.
+    /// The visitor continues to wait.
     Waits(Waiting),
-    /// It asks too often.
+    /// The visitor polls too often.
     TooOften(Waiting),
-    /// All who waited were sent away.
+    /// All waiting visitors were sent away.
     SentAway,
-    /// The ticket was used, its turn is lost, or it was never drawn.
+    /// The ticket was used, its call has expired, or it was never drawn.
     Void,
 }

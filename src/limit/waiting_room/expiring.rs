@@ -1,15 +1,17 @@
-//! Entries that end by themselves: the sessions inside, and the calls that are not answered yet.
+//! Entries with an expiry: the sessions inside, and the calls of visitors who have not arrived yet.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::Moment;
 
-/// Entries that end by themselves, by number.
+/// Entries that expire, by number.
 #[derive(Debug)]
 pub(super) struct Expiring<T> {
     entries: HashMap<u64, T>,
-    /// When to look whether an entry has ended: not later than its end. Entries may be gone by then.
+    /// Instants at which to check whether an entry has expired, not later than its expiry.
+    ///
+    /// The entry may have been removed by then.
     checks: BinaryHeap<Reverse<(Moment, u64)>>,
 }
 
@@ -41,7 +43,7 @@ impl<T> Expiring<T> {
         self.entries.remove(&number)
     }
 
-    /// Removes the entries that have ended by `now`. Returns how many.
+    /// Removes the entries that have expired by `now`. Returns their number.
     pub(super) fn expire(&mut self, now: Moment, end: impl Fn(&T) -> Moment) -> u64 {
         let mut ended = 0;
         while let Some(&Reverse((check, number))) = self.checks.peek()
@@ -60,14 +62,14 @@ impl<T> Expiring<T> {
         ended
     }
 
-    /// Looks at all entries anew, because they end at another time.
+    /// Schedules all checks again, because the expiry of all entries has changed.
     pub(super) fn reschedule(&mut self, end: impl Fn(&T) -> Moment) {
         let checks = self.entries.iter();
         let checks = checks.map(|(number, entry)| Reverse((end(entry), *number)));
         self.checks = checks.collect();
     }
 
-    /// When the next one may have ended.
+    /// Returns the instant at which the next entry may have expired.
     pub(super) fn next_check(&self) -> Option<Moment> {
         self.checks.peek().map(|Reverse((check, _))| *check)
     }

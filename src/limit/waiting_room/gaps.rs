@@ -1,8 +1,11 @@
-/// Most gaps that are kept. Of more, the oldest are taken for numbers that were drawn.
+//! Numbers of a waiting room that may never have been drawn.
+
+/// Upper bound of the gaps that are kept. Numbers of older gaps count as drawn.
 const MAX_GAPS: usize = 16;
 
-/// Ranges of numbers that an earlier process reserved, and may have drawn or not: those above the
-/// first number, up to the second.
+/// Ranges of numbers that an earlier process reserved, and may not have drawn.
+///
+/// A range contains the numbers above the first, up to the second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps(Vec<(u64, u64)>);
 
@@ -24,13 +27,13 @@ impl Gaps {
         gaps.any(|(after, to)| *after < number && number <= *to)
     }
 
-    /// How many of the numbers above `after`, up to `to`, are in gaps.
+    /// Returns how many of the numbers above `after`, up to `to`, are in gaps.
     pub(super) fn ahead(&self, after: u64, to: u64) -> u64 {
         let overlap = |gap: &(u64, u64)| gap.1.min(to).saturating_sub(gap.0.max(after));
         self.0.iter().map(overlap).sum()
     }
 
-    /// Forgets those that have been called.
+    /// Forgets gaps whose numbers have been called.
     pub(super) fn forget_to(&mut self, called: u64) {
         self.0.retain(|(_, to)| *to > called);
     }

@@ -1,33 +1,35 @@
+//! Limits of a waiting room.
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::MAX_SESSIONS;
 use crate::{Moment, Rate};
 
-/// What bounds a waiting room.
+/// Limits of a waiting room.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoomLimits {
-    /// Visitors inside at once; `None`: not bounded.
+    /// Maximum of visitors inside; `None`: no bound.
     pub sessions: Option<NonZeroU32>,
-    /// New visitors let in; [`Rate::UNLIMITED`]: as fast as places come free.
+    /// Rate of new visitors; [`Rate::UNLIMITED`]: as fast as sessions become free.
     pub admit: Rate,
-    /// A visitor who asks nothing for so long has left.
+    /// Duration without a request after which a session ends.
     pub idle: Duration,
-    /// A called visitor who does not come within this loses the turn.
+    /// Duration within which a called visitor must arrive; then the call expires.
     pub claim: Duration,
-    /// Before it everybody waits.
+    /// Opening: before it everybody waits.
     pub opens: Option<Moment>,
-    /// Whether nobody is called for now.
+    /// Whether calls are paused.
     pub is_paused: bool,
 }
 
 impl RoomLimits {
-    /// Most visitors inside at once.
+    /// Returns the maximum of visitors inside.
     pub fn places(&self) -> u64 {
         self.sessions.map_or(MAX_SESSIONS, NonZeroU32::get).into()
     }
 
-    /// The time between two calls; zero if only places bound them.
+    /// Returns the duration between two calls; zero if only sessions bound them.
     pub fn interval(&self) -> Duration {
         if self.admit.is_unlimited() {
             return Duration::ZERO;
@@ -36,9 +38,9 @@ impl RoomLimits {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Visitors a second that are let in at most, as far as the limits alone tell.
+    /// Returns the upper bound of admitted visitors per second, from the limits alone.
     ///
-    /// With places alone, this assumes that each visitor stays as long as one who asks only once.
+    /// If only sessions bound them, this assumes visits of one request each.
     pub(super) fn expected_pace(&self) -> f64 {
         let admit = self.admit.per_second();
         let idle = self.idle.as_secs_f64().max(1.0);

@@ -1,28 +1,30 @@
+//! Random order of the visitors who came before a room opened.
+
 use crate::stable_hash::mixed;
 
-/// A random order of the numbers above `first`, `count` of them.
+/// Random permutation of the `count` numbers above `first`.
 ///
-/// It is a permutation that is computed for one number at a time, in both directions, so it needs
-/// no list: a Feistel network over the smallest square of a power of two that has room, walked
-/// until the result is in range (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
-/// Whoever knows the keys can check the order.
+/// It is computed for one number at a time, in both directions, so it needs no list: a Feistel
+/// network over the smallest square of a power of two that has room, iterated until the result is
+/// in range (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). Everybody who knows
+/// the keys can verify the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lottery {
-    /// The numbers up to this one are not part of it.
+    /// Numbers up to this one are not part of it.
     pub first: u64,
-    /// How many are.
+    /// Number of permuted numbers.
     pub count: u64,
-    /// One for each round.
+    /// Keys, one for each round.
     pub keys: LotteryKeys,
 }
 
-/// The keys of a [`Lottery`], made from the secret of its room.
+/// Keys of a [`Lottery`], derived from the secret of its room.
 pub type LotteryKeys = [u64; ROUNDS];
 
 const ROUNDS: usize = 6;
 
 impl Lottery {
-    /// The place of a number.
+    /// Returns the position of a number.
     pub(super) fn place(&self, number: u64) -> u64 {
         self.walk(number, |half, mut pair| {
             for key in self.keys {
@@ -32,7 +34,7 @@ impl Lottery {
         })
     }
 
-    /// The number with a place.
+    /// Returns the number at a position.
     pub(super) fn number(&self, place: u64) -> u64 {
         self.walk(place, |half, mut pair| {
             for key in self.keys.iter().rev() {
@@ -62,7 +64,7 @@ impl Lottery {
     }
 }
 
-/// The finalizer of `SplitMix64` (Steele, Lea and Flood, 2014) over a half and a key.
+/// Mixes a half and a key, by the finalizer of `SplitMix64` (Steele, Lea and Flood, 2014).
 fn mix(half: u64, key: u64) -> u64 {
     mixed(half.wrapping_add(key).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
@@ -95,7 +97,7 @@ mod tests {
         }
     }
 
-    /// Chi-squared over ten tenths of the places, for each tenth of the numbers.
+    /// Chi-squared over ten tenths of the positions, for each tenth of the numbers.
     #[test]
     fn no_place_is_likelier_for_those_who_came_first() {
         let mut counts = [[0_u32; 10]; 10];

@@ -1,3 +1,5 @@
+//! Waiting room that is kept in a store, as one of several gateways knows it.
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -6,16 +8,16 @@ use super::{
 };
 use crate::Moment;
 
-/// Most calls that are recorded at once: of more the pace is known well enough.
+/// Upper bound of the calls that are recorded at once: this suffices to know the pace.
 const MAX_RECORDED: u64 = 10_000;
 
-/// A waiting room that is kept in a store, as one of several gateways knows it.
+/// Waiting room that is kept in a store, as one of several gateways knows it.
 ///
-/// Those who wait are answered from what the store said last. Whoever draws, or may be called, is
-/// asked about.
+/// Waiting visitors are answered from the last reply of the store. For a visitor who draws a
+/// number, or may have been called, the gateway queries the store.
 #[derive(Debug)]
 pub struct RoomMirror {
-    /// With the counters of the store. It calls nobody.
+    /// Local room with the counters of the store. It never calls visitors.
     room: WaitingRoom,
     inside: u64,
     called: u64,
@@ -26,57 +28,57 @@ pub struct RoomMirror {
     is_out: bool,
 }
 
-/// A session that was seen here.
+/// Session that was seen here.
 #[derive(Clone, Copy, Debug)]
 struct KnownSession {
     seen: Moment,
-    /// When the store was last told.
+    /// Instant at which the session was last reported to the store.
     told: Moment,
 }
 
-/// What the store says of a room.
+/// State of a room, as the store reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomSnapshot {
-    /// The last number that was drawn.
+    /// Last number that was drawn.
     pub drawn: u64,
-    /// The last place that was called.
+    /// Last position that was called.
     pub called: u64,
-    /// The numbers up to this one were sent away.
+    /// Numbers up to this one were sent away.
     pub emptied: u64,
     /// Visitors inside.
     pub inside: u64,
-    /// Visitors who were called and have not come yet.
+    /// Visitors who were called and have not arrived yet.
     pub pending: u64,
-    /// Whether it has opened.
+    /// Whether the room has opened.
     pub is_open: bool,
-    /// What has happened.
+    /// Totals.
     pub counts: RoomCounts,
-    /// The first one first.
+    /// Lotteries, the first one first.
     pub lotteries: Vec<Lottery>,
 }
 
-/// Whether a visitor is inside.
+/// Answer to a request of a visitor with a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorTouch {
-    /// It is.
+    /// The visitor is inside.
     Inside,
-    /// It is, and the store should know that it asked.
+    /// The visitor is inside, and the request must be reported to the store.
     Tell,
-    /// The store knows.
+    /// Only the store knows.
     Ask,
 }
 
-/// What a visitor with a ticket gets.
+/// Answer to a visitor with a ticket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MirrorPoll {
-    /// This. The store should know when the visitor at a place near the front asks again.
+    /// The result. For a position near the front, the next poll must be reported to the store.
     Answer(Polled, Option<(u64, Duration)>),
-    /// The store knows what becomes of the visitor at this place.
+    /// Only the store knows the state of the visitor at this position.
     Ask(u64),
 }
 
 impl RoomMirror {
-    /// A room of which nothing is known yet.
+    /// Returns a room whose state is not known yet.
     pub fn new(limits: RoomLimits, now: Moment) -> Self {
         Self {
             room: WaitingRoom::new(limits, now),
@@ -89,7 +91,7 @@ impl RoomMirror {
         }
     }
 
-    /// Takes other limits from now on.
+    /// Applies other limits from now on.
     pub fn retune(&mut self, limits: RoomLimits, now: Moment) {
         let before = std::mem::replace(&mut self.room.limits, limits);
         if (before.sessions, before.admit) != (limits.sessions, limits.admit) {
@@ -98,42 +100,42 @@ impl RoomMirror {
         }
     }
 
-    /// Takes another opening.
+    /// Changes the opening.
     pub fn reschedule(&mut self, opens: Option<Moment>) {
         self.room.reschedule(opens);
     }
 
-    /// The limits in force here.
+    /// Returns the effective limits of this gateway.
     pub fn limits(&self) -> &RoomLimits {
         &self.room.limits
     }
 
-    /// The last number and the last called place that are known.
+    /// Returns the last drawn number and the last called position that are known.
     pub fn known(&self) -> (u64, u64) {
         (self.room.drawn, self.room.called)
     }
 
-    /// The lotteries that are known.
+    /// Returns the known lotteries.
     pub fn lotteries(&self) -> &[Lottery] {
         &self.room.lotteries
     }
 
-    /// Whether the store was ever reached.
+    /// Returns whether the store was ever reached.
     pub fn is_known(&self) -> bool {
         self.is_known
     }
 
-    /// Whether the store does not answer.
+    /// Returns whether the store is unreachable.
     pub fn is_out(&self) -> bool {
         self.is_out
     }
 
-    /// The store does not answer: nobody is called, and those inside stay.
+    /// Records that the store is unreachable: nobody is called, and sessions continue.
     pub fn lose(&mut self) {
         self.is_out = true;
     }
 
-    /// Follows what the store says.
+    /// Applies the reported state of the store.
     pub fn follow(&mut self, told: RoomSnapshot, now: Moment) {
         let room = &mut self.room;
         let is_calling = room.is_open && !room.limits.is_paused && !self.is_out;
@@ -142,7 +144,7 @@ impl RoomMirror {
             let called = told.counts.called.saturating_sub(room.counts.called);
             (0..called.min(MAX_RECORDED)).for_each(|_| room.pace.called(now));
         }
-        // What was lost at the store is not forgotten here.
+        // State that the store has lost is not forgotten here.
         room.drawn = told.drawn.max(room.drawn);
         room.called = told.called.max(room.called).min(room.drawn);
         room.emptied = told.emptied;
@@ -159,7 +161,7 @@ impl RoomMirror {
         }
     }
 
-    /// A visitor with a session asks.
+    /// Records a request of a visitor with a session.
     pub fn touch(&mut self, number: u64, now: Moment) -> MirrorTouch {
         let idle = self.room.limits.idle;
         if let Some(session) = self.sessions.get_mut(&number)
@@ -178,7 +180,7 @@ impl RoomMirror {
         MirrorTouch::Ask
     }
 
-    /// A visitor is inside.
+    /// Adds a session.
     pub fn begin(&mut self, number: u64, now: Moment) {
         if self.sessions.len() < MAX_SESSIONS as usize {
             let (seen, told) = (now, now);
@@ -186,12 +188,12 @@ impl RoomMirror {
         }
     }
 
-    /// A visitor is not inside.
+    /// Removes a session.
     pub fn end(&mut self, number: u64) {
         self.sessions.remove(&number);
     }
 
-    /// A visitor with a ticket asks.
+    /// Answers a poll of a visitor with a ticket.
     pub fn poll(&mut self, number: u64, now: Moment) -> MirrorPoll {
         let place = self.room.place(number);
         let is_sure = self.is_known && number <= self.room.drawn && place > self.room.called;
@@ -199,7 +201,7 @@ impl RoomMirror {
             return MirrorPoll::Ask(place);
         }
         if number > self.room.drawn {
-            // Of a number that was drawn in an outage only the order is known.
+            // If a number was drawn in an outage, only the order is known.
             return MirrorPoll::Answer(Polled::Waits(self.tell_behind(1, number, now)), None);
         }
         let place = place.max(self.room.called + 1);
@@ -214,17 +216,18 @@ impl RoomMirror {
         MirrorPoll::Answer(Polled::Waits(waiting), told)
     }
 
-    /// What a visitor is told that has just drawn a number, or was not called yet.
+    /// Returns the answer to a visitor who has just drawn a number, or was not called yet.
     pub fn tell(&mut self, number: u64, now: Moment) -> Waiting {
         self.room.tell(number, now)
     }
 
-    /// What a visitor is told that is the `nth` behind all who wait.
+    /// Returns the answer to the visitor at `nth` position behind all waiting visitors.
     pub fn tell_behind(&self, nth: u64, number: u64, now: Moment) -> Waiting {
         self.room.behind(nth, number, now)
     }
 
-    /// What a visitor gets that the store has not called, after [`follow`](Self::follow).
+    /// Returns the result of a visitor whom the store has not called, after
+    /// [`follow`](Self::follow).
     pub fn not_called(&mut self, number: u64, now: Moment) -> Polled {
         if number == 0 || number > self.room.drawn {
             return Polled::Void;
@@ -239,17 +242,17 @@ impl RoomMirror {
         }
     }
 
-    /// The place in line of a number.
+    /// Returns the position of a number.
     pub fn place(&self, number: u64) -> u64 {
         self.room.place(number)
     }
 
-    /// What has happened, at all gateways.
+    /// Returns the totals of all gateways.
     pub fn counts(&self) -> RoomCounts {
         self.room.counts
     }
 
-    /// Who is where, at all gateways.
+    /// Returns the current state over all gateways.
     pub fn state(&self) -> RoomState {
         RoomState {
             waiting: self.room.waiting(),

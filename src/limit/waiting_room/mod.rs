@@ -1,8 +1,8 @@
-//! The waiting room before an origin: who is inside, who is called, and who waits.
+//! Waiting room in front of an origin: sessions, calls, and the queue.
 //!
-//! It is a counter, not a list. Each visitor who finds no place draws the next number, and the room
-//! calls the numbers in order. So a visitor who waits takes no memory, but for the first ones in
-//! line, whose next poll is known.
+//! It is a counter, not a list. Each visitor who finds no free session draws the next number, and
+//! the room calls the numbers in order. So a waiting visitor takes no memory, except near the
+//! front, where the next poll of each visitor is remembered.
 
 mod answers;
 mod expiring;
@@ -35,50 +35,51 @@ use gaps::Gaps;
 use pace::Pace;
 use polls::Polls;
 
-/// Most visitors who are called and have not come yet.
+/// Upper bound of visitors who are called and have not arrived yet.
 const MAX_CALLED: u64 = 1 << 16;
-/// Most visitors inside, if nothing else bounds them.
+/// Maximum of visitors inside, if no limit bounds them.
 pub const MAX_SESSIONS: u32 = 1_000_000;
-/// Most lotteries in the life of a room.
+/// Upper bound of the lotteries in the life of a room.
 const MAX_LOTTERIES: usize = 8;
-/// Calls that are late are made up for, as far as they are not later than this.
+/// Longest delay of a call for which later calls catch up.
 const MAX_CATCH_UP: Duration = Duration::from_secs(1);
 
-/// What bounds the visitors of an origin, and decides who is the next.
+/// Room that bounds the visitors of an origin, and decides who is next.
 #[derive(Debug)]
 pub struct WaitingRoom {
     limits: RoomLimits,
-    /// Whether it has opened.
+    /// Whether the room has opened.
     is_open: bool,
-    /// The last number that was drawn.
+    /// Last number that was drawn.
     drawn: u64,
     /// Numbers up to this one may be drawn: the next process begins above it.
     reserved: u64,
-    /// The last place that was called.
+    /// Last position that was called.
     called: u64,
     /// Numbers that may never have been drawn.
     gaps: Gaps,
-    /// Until when visitors from before the process was killed may say that they drew a number of
-    /// a gap.
+    /// Instant until which visitors may show that they drew a number of a gap.
+    ///
+    /// These visitors came before the process was killed.
     settled: Moment,
     lotteries: Vec<Lottery>,
-    /// The visitors who were called and have not come yet, by their places in line.
+    /// Calls of visitors who have not arrived yet, by position.
     calls: Expiring<Call>,
-    /// When each visitor inside asked last, by number.
+    /// Last request of each visitor inside, by number.
     sessions: Expiring<Moment>,
     polls: Polls,
     pace: Pace,
-    /// Not before this is the next one called.
+    /// Earliest instant of the next call.
     next_call: Moment,
-    /// Whether something else than the pace has kept the room from calling.
+    /// Whether something else than the pace has prevented calls.
     is_idle: bool,
-    /// The numbers up to this one were sent away.
+    /// Numbers up to this one were sent away.
     emptied: u64,
     counts: RoomCounts,
 }
 
 impl WaitingRoom {
-    /// An empty room.
+    /// Returns an empty room.
     pub fn new(limits: RoomLimits, now: Moment) -> Self {
         Self {
             is_open: limits.opens.is_none_or(|opens| opens <= now),
@@ -100,7 +101,7 @@ impl WaitingRoom {
         }
     }
 
-    /// Takes other limits from now on.
+    /// Applies other limits from now on.
     pub fn retune(&mut self, limits: RoomLimits, keys: LotteryKeys, now: Moment) {
         self.advance(keys, now);
         let before = std::mem::replace(&mut self.limits, limits);
@@ -117,12 +118,12 @@ impl WaitingRoom {
         self.advance(keys, now);
     }
 
-    /// Takes another opening. A room that is open stays open.
+    /// Changes the opening. A room that is open stays open.
     pub fn reschedule(&mut self, opens: Option<Moment>) {
         self.limits.opens = opens;
     }
 
-    /// The pace to expect, from that under other limits.
+    /// Returns the pace to expect, scaled from that under other limits.
     fn pace_after(&self, before: &RoomLimits) -> f64 {
         let (had, has) = (before.sessions, self.limits.sessions);
         let measured = self.pace.per_second();
@@ -133,7 +134,7 @@ impl WaitingRoom {
         scaled.min(self.limits.admit.per_second())
     }
 
-    /// Lets a visitor in who has no ticket, or gives it a number.
+    /// Lets a visitor without a ticket in, or draws a number.
     pub fn draw(&mut self, keys: LotteryKeys, now: Moment) -> Drawn {
         self.advance(keys, now);
         if self.drawn >= self.reserved {
@@ -178,15 +179,14 @@ impl WaitingRoom {
         Polled::Waits(self.tell(number, now))
     }
 
-    /// Records that a visitor with a session asks. Returns whether it is inside.
+    /// Records a request of a visitor with a session. Returns whether the visitor is inside.
     pub fn touch(&mut self, number: u64, keys: LotteryKeys, now: Moment) -> bool {
         self.advance(keys, now);
         let session = self.sessions.get_mut(number);
         session.map(|seen| *seen = now.max(*seen)).is_some()
     }
 
-    /// Calls so many of those who wait, whatever the pace is, as far as there are places. Returns
-    /// how many.
+    /// Calls `count` visitors at any pace, as far as sessions are free. Returns their number.
     pub fn call(&mut self, count: u64, keys: LotteryKeys, now: Moment) -> u64 {
         self.advance(keys, now);
         let mut called = 0;
@@ -196,7 +196,7 @@ impl WaitingRoom {
         called
     }
 
-    /// Sends all away who wait or are called. Those inside stay. Returns how many.
+    /// Sends all visitors away who wait or are called. Sessions continue. Returns their number.
     pub fn empty(&mut self, keys: LotteryKeys, now: Moment) -> u64 {
         self.advance(keys, now);
         let count = self.waiting() + self.calls.len();
@@ -207,7 +207,7 @@ impl WaitingRoom {
         count
     }
 
-    /// Ends what is over, and calls those whose turn it is.
+    /// Expires sessions and calls, opens the room, and calls the next visitors.
     pub fn advance(&mut self, keys: LotteryKeys, now: Moment) {
         let is_calling = self.is_open && !self.limits.is_paused;
         self.pace.pass(now, is_calling && self.waiting() > 0);
@@ -222,7 +222,7 @@ impl WaitingRoom {
         }
     }
 
-    /// Opens: all who wait have a random place from now on.
+    /// Opens the room, and gives all waiting visitors random positions.
     fn open(&mut self, keys: LotteryKeys, now: Moment) {
         self.is_open = true;
         let count = self.drawn - self.called;
@@ -237,7 +237,7 @@ impl WaitingRoom {
         self.is_idle = true;
     }
 
-    /// When something happens without a request.
+    /// Returns the instant of the next change without a request.
     pub fn next_event(&self) -> Option<Moment> {
         let opens = self.limits.opens.filter(|_| !self.is_open);
         let waits = self.is_open && !self.limits.is_paused && self.called < self.drawn;
@@ -253,17 +253,17 @@ impl WaitingRoom {
         events.flatten().min()
     }
 
-    /// The limits in force.
+    /// Returns the effective limits.
     pub fn limits(&self) -> &RoomLimits {
         &self.limits
     }
 
-    /// What has happened.
+    /// Returns the totals.
     pub fn counts(&self) -> RoomCounts {
         self.counts
     }
 
-    /// Who is where, as of the last [`advance`](Self::advance).
+    /// Returns the state as of the last [`advance`](Self::advance).
     pub fn state(&self) -> RoomState {
         RoomState {
             waiting: self.waiting(),
@@ -274,7 +274,7 @@ impl WaitingRoom {
         }
     }
 
-    /// The lotteries that were drawn, the first one first.
+    /// Returns the lotteries that were drawn, the first one first.
     pub fn lotteries(&self) -> &[Lottery] {
         &self.lotteries
     }
@@ -284,7 +284,7 @@ impl WaitingRoom {
         self.reserved = number;
     }
 
-    /// The last number that was drawn.
+    /// Returns the last number that was drawn.
     pub fn drawn(&self) -> u64 {
         self.drawn
     }
@@ -298,13 +298,13 @@ impl WaitingRoom {
         self.calls.len() < MAX_CALLED && taken < self.limits.places()
     }
 
-    /// Whether one more may be let in now.
+    /// Returns whether one more visitor may enter now.
     fn may_admit(&self, now: Moment) -> bool {
         let is_open = self.is_open && !self.limits.is_paused;
         is_open && self.has_place() && self.next_call <= now
     }
 
-    /// Whether the next one is to be called now.
+    /// Returns whether the next visitor must be called now.
     fn may_call(&mut self, now: Moment) -> bool {
         let nobody_is = !self.is_open || self.limits.is_paused || self.called == self.drawn;
         let is_blocked =
@@ -313,13 +313,13 @@ impl WaitingRoom {
         !is_blocked && self.next_call <= now
     }
 
-    /// Whether the next number may never have been drawn.
+    /// Returns whether the next number may never have been drawn.
     fn is_next_unsure(&self) -> bool {
         let number = self.number(self.called + 1);
         self.gaps.has(number) && !self.polls.has(number)
     }
 
-    /// Calls the next number. Returns whether there was anyone with it.
+    /// Calls the next number. Returns whether a visitor had it.
     fn call_next(&mut self, now: Moment) -> bool {
         let is_unsure = self.is_next_unsure();
         self.called += 1;
@@ -336,7 +336,7 @@ impl WaitingRoom {
         self.calls.insert(place, call, call.until);
         self.counts.called += 1;
         self.pace.called(now);
-        // A place that came free is filled at once, and the pace goes on from there.
+        // A session that became free is filled at once, and the pace continues from there.
         let earliest = if self.is_idle {
             now
         } else {
@@ -347,10 +347,10 @@ impl WaitingRoom {
         true
     }
 
-    /// Keeps the next call an interval of `admit` after one that was due at `earliest`.
+    /// Schedules the next call an interval of `admit` after one that was due at `earliest`.
     ///
-    /// Without `admit`, only places bound the calls. The moment must not then: workers read the
-    /// clock each for itself, so the next visitor's may be microseconds before this one's.
+    /// Without `admit`, only sessions bound the calls, and the instant must not. Each worker reads
+    /// the clock itself, so the next visitor's instant may be microseconds before this one's.
     fn space_next_call(&mut self, earliest: Moment) {
         let interval = self.limits.interval();
         if !interval.is_zero() {
@@ -358,13 +358,13 @@ impl WaitingRoom {
         }
     }
 
-    /// The place in line of a number.
+    /// Returns the position of a number.
     fn place(&self, number: u64) -> u64 {
         let lotteries = self.lotteries.iter();
         lotteries.fold(number, |place, lottery| lottery.place(place))
     }
 
-    /// The number at a place in line.
+    /// Returns the number at a position.
     fn number(&self, place: u64) -> u64 {
         let lotteries = self.lotteries.iter().rev();
         lotteries.fold(place, |place, lottery| lottery.number(place))

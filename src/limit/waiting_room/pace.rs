@@ -1,30 +1,32 @@
+//! Measured pace of calls.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::Moment;
 
-/// The span over which calls are counted together.
+/// Span over which calls are counted together.
 const STEP: Duration = Duration::from_secs(5);
-/// How many spans are kept: five minutes.
+/// Number of spans that are kept: five minutes.
 const STEPS: usize = 60;
 
-/// How fast visitors are called, measured while some wait.
+/// Pace of calls, measured while visitors wait.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Calls a second until enough is measured.
+    /// Calls per second to assume until enough is measured.
     expected: f64,
-    /// The oldest first.
+    /// Measured spans, the oldest first.
     steps: VecDeque<Step>,
-    /// Until when it has been measured.
+    /// Instant until which the pace has been measured.
     until: Moment,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
     calls: f64,
-    /// Seconds in which somebody waited.
+    /// Seconds in which a visitor waited.
     waited: f64,
-    /// Since the epoch.
+    /// Number of the span since the epoch.
     index: u64,
 }
 
@@ -37,17 +39,17 @@ impl Pace {
         }
     }
 
-    /// Forgets what was measured, because it was under other limits.
+    /// Forgets the measurement, because it was made under other limits.
     pub(super) fn expect(&mut self, expected: f64, now: Moment) {
         *self = Self::new(expected, now);
     }
 
-    /// Records the time that has passed. `is_waited`: whether anybody waited since the last time.
+    /// Records the time that has passed. `is_waited` says whether a visitor waited meanwhile.
     pub(super) fn pass(&mut self, now: Moment, is_waited: bool) {
         let passed = now.since(self.until);
         self.until = self.until.max(now);
         if is_waited && !passed.is_zero() {
-            // After a pause, such as that of a machine, little is known of the time between.
+            // After a pause, for example of the machine, the time between is mostly unknown.
             self.step(now).waited += passed.min(STEP).as_secs_f64();
         }
     }
@@ -72,10 +74,10 @@ impl Pace {
         &mut self.steps[last]
     }
 
-    /// Calls a second, as they are expected.
+    /// Returns the expected calls per second.
     ///
-    /// For what is missing of the first 20 s of measurement the expected pace counts, so that the
-    /// first few calls say little.
+    /// If less than 20 s are measured, the expected pace counts for the rest, so that the first few
+    /// calls have little weight.
     pub(super) fn per_second(&self) -> f64 {
         let sum = |of: fn(&Step) -> f64| self.steps.iter().map(of).sum::<f64>();
         let (calls, waited) = (sum(|it| it.calls), sum(|it| it.waited));

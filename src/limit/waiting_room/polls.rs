@@ -1,34 +1,36 @@
+//! Next polls of the waiting visitors near the front.
+
 use std::time::Duration;
 
 use crate::Moment;
 
-/// How many waiting visitors are remembered: the first in line.
+/// Number of waiting visitors that are remembered: the first in the queue.
 pub(super) const REMEMBERED: usize = 1 << 16;
-/// One poll more than `Retry-After` asked for is allowed in this time.
+/// Period in which one poll more than `Retry-After` allows is accepted.
 const EARLY_INTERVAL: Duration = Duration::from_secs(15);
-/// How many of those at once.
+/// Number of early polls that are accepted at once.
 const EARLY_BURST: u32 = 4;
-/// How much a clock of a visitor may be fast, and a response slow.
+/// Tolerance for a fast clock of a visitor, and for a slow response.
 const TOLERANCE: Duration = Duration::from_secs(1);
 
-/// When each visitor near the front was told to ask again, and how often it asked too early.
+/// Due time of the next poll of each visitor near the front, and a budget of early polls.
 ///
-/// One slot for each number, by its last bits, so that it stays small whoever waits. A visitor
-/// further back has a slot while no one before it needs it.
+/// There is one slot per number, by its last bits, so the memory is bounded. A visitor further back
+/// has a slot while no visitor further ahead needs it.
 #[derive(Debug, Default)]
 pub(super) struct Polls {
-    /// Empty until somebody waits.
+    /// Empty until a visitor waits.
     slots: Box<[Slot]>,
-    /// The latest moment that was told to anyone who has no slot.
+    /// Latest due time of any visitor without a slot.
     unknown: Moment,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// 0: nobody's.
+    /// Number of the visitor; 0: free.
     number: u64,
     due: Moment,
-    /// When the visitor has all its early polls again.
+    /// Instant at which the visitor has its whole budget of early polls again.
     early: Moment,
 }
 
@@ -46,7 +48,7 @@ impl Polls {
         self.slots.get(index).filter(|slot| slot.number == number)
     }
 
-    /// Nobody's next poll is known, and none is later than this.
+    /// Forgets all visitors. `latest` is the upper bound of their due times.
     pub(super) fn forget(&mut self, latest: Moment) {
         *self = Self {
             unknown: latest,
@@ -54,17 +56,17 @@ impl Polls {
         };
     }
 
-    /// Whether a visitor has asked since the room remembers.
+    /// Returns whether a visitor has polled since the room remembers.
     pub(super) fn has(&self, number: u64) -> bool {
         self.known(number).is_some()
     }
 
-    /// When a visitor was told to ask again, or the latest moment at which it may have been.
+    /// Returns the due time of a visitor's next poll, or its upper bound.
     pub(super) fn due(&self, number: u64) -> Moment {
         self.known(number).map_or(self.unknown, |slot| slot.due)
     }
 
-    /// Records a poll. Returns `Err` with the moment that was told if it is one too many before it.
+    /// Records a poll. Returns `Err` with the due time if there were too many polls before it.
     pub(super) fn poll(&mut self, number: u64, now: Moment) -> Result<(), Moment> {
         let Some(known) = self.known(number).copied() else {
             return Ok(());
@@ -80,7 +82,8 @@ impl Polls {
         Ok(())
     }
 
-    /// Records what a visitor is told. `is_behind`: whether another number needs its slot less.
+    /// Records the due time of a visitor.
+    /// `is_behind` returns whether another number needs the slot less.
     pub(super) fn tell(&mut self, number: u64, due: Moment, is_behind: impl FnOnce(u64) -> bool) {
         let slot = self.slot(number);
         if slot.number == number {

@@ -1,3 +1,5 @@
+//! Waiting rooms in the state file.
+
 use std::time::Duration;
 
 use super::gaps::Gaps;
@@ -5,42 +7,43 @@ use super::wait::MAX_RETRY_AFTER;
 use super::{Call, Lottery, LotteryKeys, RoomLimits, WaitingRoom};
 use crate::Moment;
 
-/// How long a room waits for visitors that may have drawn a number just before the process was
-/// killed: those at the front ask again within it.
+/// Duration for which a room waits for visitors who may have drawn a number before a kill.
+///
+/// Visitors at the front poll again within it.
 const SETTLING: Duration = Duration::from_secs(10);
 
 /// Highest number that is restored: far more than are ever drawn.
 const MAX_NUMBER: u64 = u64::MAX >> 1;
 
-/// What of a room outlives its process. Times are in milliseconds.
+/// Room in the state file. Durations are in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedRoom {
-    /// The last number that was drawn.
+    /// Last number that was drawn.
     pub drawn: u64,
-    /// The last number that may have been drawn since: more, if the process was killed.
+    /// Last number that may have been drawn since. It is above `drawn` if the process was killed.
     pub reserved: u64,
-    /// The last place that was called.
+    /// Last position that was called.
     pub called: u64,
-    /// The numbers up to this one were sent away.
+    /// Numbers up to this one were sent away.
     pub emptied: u64,
-    /// Whether it has opened.
+    /// Whether the room has opened.
     pub is_open: bool,
-    /// How long nobody is called yet.
+    /// Duration until the next call.
     #[cfg_attr(feature = "serde", serde(default))]
     pub next_call: u64,
     /// Ranges of numbers that may never have been drawn: above the first, up to the second.
     pub gaps: Vec<(u64, u64)>,
-    /// The first one first: `first`, `count` and `keys` of each.
+    /// `first`, `count` and `keys` of each lottery, the first one first.
     pub lotteries: Vec<(u64, u64, LotteryKeys)>,
-    /// The numbers of those inside, and how long ago they asked.
+    /// Number of each visitor inside, and the duration since the last request.
     pub sessions: Vec<(u64, u64)>,
-    /// The places of those who are called, how long ago that was, and how long they have yet.
+    /// Position of each called visitor, the duration since the call, and the remaining duration.
     pub calls: Vec<(u64, u64, u64)>,
 }
 
 impl SavedRoom {
-    /// Whether no arithmetic with its numbers overflows.
+    /// Returns whether no arithmetic with its numbers overflows.
     pub fn is_sound(&self) -> bool {
         let last = self.drawn.max(self.reserved);
         let mut ends = self.lotteries.iter().map(|it| it.0.checked_add(it.1));
@@ -53,7 +56,7 @@ fn millis(span: Duration) -> u64 {
 }
 
 impl WaitingRoom {
-    /// What has to be kept of it.
+    /// Returns the room for the state file.
     pub fn save(&self, now: Moment) -> SavedRoom {
         let lotteries = self.lotteries.iter();
         let sessions = self.sessions.iter();
@@ -82,13 +85,13 @@ impl WaitingRoom {
         }
     }
 
-    /// A room that goes on from a saved one that is [sound](SavedRoom::is_sound).
+    /// Continues from a saved room that is [sound](SavedRoom::is_sound).
     pub fn restore(saved: SavedRoom, limits: RoomLimits, now: Moment) -> Self {
         let mut room = Self::new(limits, now);
         room.drawn = saved.reserved.max(saved.drawn);
         room.called = saved.called.min(room.drawn);
         room.emptied = saved.emptied;
-        // The file may say another pace.
+        // The file may have another pace.
         room.next_call = now + Duration::from_millis(saved.next_call).min(limits.interval());
         room.is_open = saved.is_open && limits.opens.is_none_or(|opens| opens <= now);
         let lottery = |(first, count, keys)| Lottery { first, count, keys };
@@ -96,14 +99,14 @@ impl WaitingRoom {
         let ranges = saved.gaps.into_iter().chain([(saved.drawn, room.drawn)]);
         room.gaps = Gaps::of(ranges.filter(|(_, to)| *to > saved.called));
         room.settled = now + SETTLING;
-        // What visitors were told before is not kept.
+        // Due times of polls are not saved.
         room.polls.forget(now + MAX_RETRY_AFTER);
         for (number, ago) in saved.sessions {
             let seen = now.before(Duration::from_millis(ago));
             room.sessions.insert(number, seen, seen + limits.idle);
         }
         for (place, ago, left) in saved.calls {
-            // While the gateway was away, nobody could come.
+            // While the gateway was down, no visitor could arrive.
             let until = now + Duration::from_millis(left).max(limits.claim);
             let at = now.before(Duration::from_millis(ago));
             room.calls.insert(place, Call { at, until }, until);

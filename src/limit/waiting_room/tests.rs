@@ -1,3 +1,5 @@
+//! Tests of waiting rooms.
+
 #![expect(clippy::cast_precision_loss, reason = "the numbers are small")]
 
 use std::num::NonZeroU32;
@@ -26,7 +28,7 @@ fn limits(sessions: u32, admit: &str) -> RoomLimits {
     }
 }
 
-/// A room in which so many are inside, and so many wait.
+/// Returns a room with this number of visitors inside, and this number waiting.
 fn filled(sessions: u32, waiting: u64) -> WaitingRoom {
     let mut room = WaitingRoom::new(limits(sessions, "none"), at(0.0));
     for number in 1..=u64::from(sessions) {
@@ -73,7 +75,7 @@ fn a_session_ends_once_its_visitor_has_asked_nothing_for_idle() {
     let mut room = filled(2, 2);
     assert!(room.touch(1, KEYS, at(50.0)));
     assert_eq!(position(room.poll(3, KEYS, at(59.0))), Some(1));
-    // Visitor 2 has left, and visitor 3 has its place; visitor 4 is the first now.
+    // Visitor 2 has left, and visitor 3 has its session; visitor 4 is the first now.
     assert!(matches!(room.poll(3, KEYS, at(60.0)), Polled::Inside(_)));
     assert_eq!(position(room.poll(4, KEYS, at(61.0))), Some(1));
     assert!(!room.touch(2, KEYS, at(61.0)), "its session has ended");
@@ -90,7 +92,7 @@ fn a_ticket_is_used_once_and_a_lost_turn_does_not_come_back() {
         let found = room.poll(unknown, KEYS, at(60.0));
         assert_eq!(found, Polled::Void, "{unknown}");
     }
-    // Visitor 3 is called when 2 has left, and does not come within 10 s of the time it was told.
+    // Visitor 3 is called when 2 has left, and does not come within 10 s of its due time.
     assert_eq!(position(room.poll(3, KEYS, at(119.0))), Some(1));
     room.advance(KEYS, at(120.0));
     assert_eq!(position(room.poll(4, KEYS, at(129.0))), Some(1));
@@ -101,7 +103,8 @@ fn a_ticket_is_used_once_and_a_lost_turn_does_not_come_back() {
     assert_eq!((counts.called, counts.came, counts.lost), (3, 2, 1));
 }
 
-/// The next process does not know what a visitor was told, so it keeps the turn for the longest time.
+/// The next process does not know the due time of a visitor, so it keeps the call for the longest
+/// time.
 #[test]
 fn a_turn_is_kept_until_the_moment_that_was_told_and_claim_after_it_also_over_a_restart() {
     for restarts in [false, true] {
@@ -113,7 +116,7 @@ fn a_turn_is_kept_until_the_moment_that_was_told_and_claim_after_it_also_over_a_
             panic!("it waits");
         };
         assert!((45..=60).contains(&waiting.retry_after), "{waiting:?}");
-        // All at once are called, long before the time that was told.
+        // All are called at once, long before their due time.
         let quick = RoomLimits {
             sessions: NonZeroU32::new(1000),
             admit: Rate::UNLIMITED,
@@ -133,7 +136,7 @@ fn a_turn_is_kept_until_the_moment_that_was_told_and_claim_after_it_also_over_a_
 #[test]
 fn asking_before_the_time_is_allowed_four_times_a_minute() {
     let mut room = filled(100, 100);
-    // Each answer says when to ask again, 6 s later and more.
+    // Each answer contains the next due time, 6 s later and more.
     for nth in 0..10 {
         let found = room.poll(199, KEYS, at(f64::from(nth) * 0.1));
         assert_eq!(matches!(found, Polled::TooOften(_)), nth >= 4, "{nth}");
@@ -142,7 +145,7 @@ fn asking_before_the_time_is_allowed_four_times_a_minute() {
         panic!("it is too often");
     };
     assert_eq!(waiting.position, Some(99));
-    // As told it is allowed, whatever was before.
+    // A poll at its due time is allowed, whatever was before.
     let told = 1.0 + waiting.retry_after as f64;
     assert!(matches!(room.poll(199, KEYS, at(told)), Polled::Waits(_)));
     let again = room.poll(199, KEYS, at(told + 0.5));
@@ -195,7 +198,7 @@ fn a_place_that_was_free_for_long_is_not_made_up_for() {
     }
     room.advance(KEYS, at(1.0));
     assert_eq!(room.state().called, 1);
-    // It is full until a minute later; then one a second again.
+    // It is full until a minute later; then one per second again.
     room.poll(2, KEYS, at(1.0));
     room.advance(KEYS, at(60.0));
     assert_eq!(room.state().called, 1);

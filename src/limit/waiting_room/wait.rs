@@ -1,29 +1,31 @@
+//! Predicted waits of visitors, and the time of their next poll.
+
 use std::time::Duration;
 
 use super::WaitingRoom;
 use crate::{Moment, to_float, to_whole};
 
-/// Bounds of `Retry-After`, in seconds.
+/// Lower bound of `Retry-After`, in seconds.
 const MIN_RETRY: f64 = 2.0;
 const MAX_RETRY: f64 = MAX_RETRY_AFTER.as_secs_f64();
-/// No visitor is told to ask again later than after this time.
+/// Upper bound of `Retry-After`.
 pub(super) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Over how many seconds after the opening those are spread who came before it.
+/// Seconds after the opening over which the polls of earlier visitors are spread.
 const AFTER_OPENING: f64 = 8.0;
 
-/// What a visitor who waits is told.
+/// Answer to a visitor who waits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waiting {
-    /// The place in line, from 1; `None` before the room opens.
+    /// Position in the queue, from 1; `None` before the room opens.
     pub position: Option<u64>,
-    /// How long the wait will be; `None` if nobody is called for now, or nothing is known.
+    /// Predicted wait; `None` if calls are paused, or nothing is known.
     pub wait: Option<Duration>,
-    /// Seconds after which to ask again.
+    /// Seconds after which to poll again.
     pub retry_after: u64,
 }
 
 impl WaitingRoom {
-    /// What a visitor is told, which is remembered.
+    /// Returns the answer to a visitor, and remembers the due time of the next poll.
     pub(super) fn tell(&mut self, number: u64, now: Moment) -> Waiting {
         let place = self.place(number);
         let mut waiting = self.waiting_at(place, now);
@@ -38,15 +40,18 @@ impl WaitingRoom {
         waiting
     }
 
-    /// What a visitor is told who is the `nth` behind all who wait, and has no place yet.
+    /// Returns the answer to the visitor at `nth` position behind all waiting visitors.
+    ///
+    /// The visitor has no position yet.
     pub(super) fn behind(&self, nth: u64, number: u64, now: Moment) -> Waiting {
         let mut waiting = self.waiting_at(self.called + self.waiting() + nth, now);
         waiting.retry_after = self.retry_after(&waiting, number, now);
         waiting
     }
 
-    /// A tenth of the time that is left, spread by the number so that not all ask at once; and not
-    /// long after the room opens, because nobody knows before who is the first.
+    /// Returns a tenth of the remaining time, spread by the number so that polls do not coincide.
+    ///
+    /// It is not long after the opening, because the order is unknown before.
     fn retry_after(&self, waiting: &Waiting, number: u64, now: Moment) -> u64 {
         let spread = spread(number);
         let tenth = (self.time_left(waiting, now) / 10.0).clamp(MIN_RETRY, MAX_RETRY);
@@ -60,7 +65,7 @@ impl WaitingRoom {
         to_whole(after.min(most.floor()))
     }
 
-    /// What a visitor is told who was told before to ask again at `due`.
+    /// Returns the answer to a visitor whose next poll is due at `due`.
     pub(super) fn waiting_until(&self, place: u64, due: Moment, now: Moment) -> Waiting {
         let left = due.since(now).as_secs_f64().ceil();
         Waiting {
@@ -71,14 +76,14 @@ impl WaitingRoom {
 
     fn waiting_at(&self, place: u64, now: Moment) -> Waiting {
         let position = self.is_open.then(|| {
-            // One that was called meanwhile is told so when it asks again.
+            // A visitor who was called meanwhile learns it with the next poll.
             let before = place.saturating_sub(self.called).max(1);
             before - self.gaps.ahead(self.called, place).min(before - 1)
         });
         let opens_in = self.limits.opens.map(|opens| opens.since(now));
         let wait = match position {
             Some(position) => self.wait_of(position),
-            // In the middle, as far as anyone can tell.
+            // The middle of the queue is the best prediction.
             None => self
                 .wait_of(self.waiting() / 2 + 1)
                 .zip(opens_in)
@@ -91,9 +96,10 @@ impl WaitingRoom {
         }
     }
 
-    /// How long a place in line waits, by the measured pace of calls.
+    /// Returns the predicted wait of a position, by the measured pace of calls.
     ///
-    /// Calls to those who do not come are in it: their places are called again.
+    /// Calls of visitors who do not arrive are included, because their sessions are used for later
+    /// calls.
     fn wait_of(&self, position: u64) -> Option<Duration> {
         let seconds = to_float(position) / self.pace.per_second();
         Duration::try_from_secs_f64(seconds).ok()
@@ -106,7 +112,7 @@ impl WaitingRoom {
     }
 }
 
-/// From 0 to 1: far apart for numbers that follow each other, by the golden ratio.
+/// Maps a number to 0 to 1 by the golden ratio, so that consecutive numbers are far apart.
 fn spread(number: u64) -> f64 {
     to_float(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) / 65_536.0
 }

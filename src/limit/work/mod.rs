@@ -1,16 +1,16 @@
-//! How long requests of one kind take their origin, learned from earlier ones.
+//! Duration that requests of one kind take at their origin, learned from earlier ones.
 //!
-//! What is wanted is the time that a request needs by itself. A time that was measured while the
-//! origin was busy also has the time for which the request waited there. So:
+//! The goal is the time that a request needs by itself. A duration that was measured while the
+//! origin was busy also contains the time for which the request waited there. So:
+//! - While fewer than half of the permits are in use, durations are taken as they are:
+//!   [`QUIET_PERCENT`] of them are at most the learned value. The quantile is low, because other
+//!   causes than the work (a pause of the origin, a slow client) make a duration longer, and
+//!   nothing makes it shorter.
+//! - Other durations are only upper bounds of the work. They count while there are no quiet ones,
+//!   by a lower quantile, [`BUSY_PERCENT`]: of many requests that waited, some waited very little.
 //!
-//! - While fewer than half of the places are taken, times are taken as they are: [`QUIET_PERCENT`]
-//!   of them are at most what is learned. A low quantile, because what makes a time longer than the
-//!   work (a pause of the origin, a slow client) is no work, and nothing makes it shorter.
-//! - Other times are only upper bounds of the work. They count while there are no quiet ones, by a
-//!   lower quantile, [`BUSY_PERCENT`]: of many that waited, some waited least.
-//!
-//! So a queue at the origin raises what is learned only if no request passes it any more, and then
-//! the gate lets fewer through, which ends that queue.
+//! So a queue at the origin raises the learned value only if every request waits there. Then the
+//! gate lets fewer requests through, which ends that queue.
 
 #[cfg(test)]
 mod properties;
@@ -26,39 +26,39 @@ pub use saved::SavedWork;
 
 use super::Cost;
 
-/// The quantile of quiet times.
+/// Quantile of quiet durations.
 const QUIET_PERCENT: usize = 25;
-/// The quantile of busy times.
+/// Quantile of busy durations.
 const BUSY_PERCENT: usize = 10;
-/// How many quiet times it takes to learn from them.
+/// Minimum number of quiet durations to learn from.
 const MIN_QUIET: usize = 4;
-/// How many busy times it takes to learn from them.
+/// Minimum number of busy durations to learn from.
 const MIN_BUSY: usize = 8;
-/// After so many busy times in a row, quiet ones are too old.
+/// Number of consecutive busy durations after which quiet ones are too old.
 const MAX_BUSY_IN_ROW: u16 = 256;
 
-/// How long requests of one kind take their origin.
+/// Duration that requests of one kind take at their origin.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     quiet: Recent,
     busy: Recent,
-    /// How many busy times there were since the last quiet one.
+    /// Number of busy durations since the last quiet one.
     busy_in_row: u16,
     learned: Option<LearnedWork>,
 }
 
-/// What was learned of the requests of one kind.
+/// Learned duration of the requests of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LearnedWork {
-    /// Time at the origin, in microseconds, at least 1.
+    /// Duration at the origin, in microseconds, at least 1.
     pub micros: u32,
-    /// What it was learned from.
+    /// Requests from which it was learned.
     #[cfg_attr(feature = "serde", serde(rename = "quiet"))]
     pub source: WorkSource,
 }
 
-/// What a time was learned from.
+/// Requests from which a duration was learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -66,17 +66,17 @@ pub struct LearnedWork {
     serde(from = "bool", into = "bool")
 )]
 pub enum WorkSource {
-    /// Requests that came while fewer than half of the places were taken.
+    /// Requests that departed while fewer than half of the permits were in use.
     Quiet,
-    /// Requests that came while more were, or while nobody knows.
+    /// Requests that departed while more were in use, or while this is unknown.
     Busy,
 }
 
 impl Work {
-    /// Learns from a request that took so long. `is_quiet`: whether fewer than half of the places
-    /// were taken when it left and when it ended.
+    /// Learns from a request that took `took`. Returns whether the learned value has changed.
     ///
-    /// Returns whether what is known has changed.
+    /// `is_quiet` says whether fewer than half of the permits were in use when it departed and when
+    /// it ended.
     pub fn learn(&mut self, took: Duration, is_quiet: bool) -> bool {
         let micros = micros(took);
         if is_quiet {
@@ -100,7 +100,7 @@ impl Work {
         is_changed
     }
 
-    /// What is known; `None` while too few requests have ended.
+    /// Returns the learned value; `None` while too few requests have ended.
     pub fn learned(&self) -> Option<LearnedWork> {
         self.learned
     }
@@ -118,8 +118,9 @@ impl Work {
     }
 }
 
-/// Whether two values differ by more than a tenth of the first: smaller changes would make costs
-/// flicker between two numbers.
+/// Returns whether two values differ by more than a tenth of the first.
+///
+/// Smaller changes would make costs flicker between two numbers.
 fn is_other(before: LearnedWork, now: LearnedWork) -> bool {
     before.source != now.source || before.micros.abs_diff(now.micros) > (before.micros / 10).max(1)
 }
@@ -129,8 +130,7 @@ fn micros(took: Duration) -> u32 {
 }
 
 impl Cost {
-    /// What a request costs that takes its origin so long: the nearest whole number of units, at
-    /// least 1 and at most `max`.
+    /// Returns the cost of a duration at the origin: the nearest whole number of units, 1 to `max`.
     ///
     /// `unit` is above zero.
     pub fn of_work(took: Duration, unit: Duration, max: Self) -> Self {
@@ -141,13 +141,13 @@ impl Cost {
 }
 
 impl LearnedWork {
-    /// The time as a duration.
+    /// Returns the learned value as a duration.
     pub fn time(self) -> Duration {
         Duration::from_micros(self.micros.into())
     }
 }
 
-/// Whether it was quiet.
+/// Converts to whether the source is quiet.
 impl From<WorkSource> for bool {
     fn from(source: WorkSource) -> Self {
         source == WorkSource::Quiet
@@ -161,7 +161,7 @@ impl From<bool> for WorkSource {
 }
 
 impl WorkSource {
-    /// Its name in metrics and in the API.
+    /// Returns the name in metrics and in the API.
     pub fn label(self) -> &'static str {
         match self {
             Self::Quiet => "quiet",

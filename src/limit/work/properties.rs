@@ -1,11 +1,11 @@
-//! What is learned beside a plain model that keeps all times, and how far off it is.
+//! Properties of the learned durations, against a plain model that keeps all durations.
 
 use proptest::prelude::*;
 use testing::config;
 
 use super::*;
 
-/// The nearest rank of the last 32 of these.
+/// Returns the nearest rank of the last 32 of these.
 fn quantile(all: &[u32], percent: usize) -> Option<u32> {
     let mut last = all[all.len().saturating_sub(32)..].to_vec();
     last.sort_unstable();
@@ -57,7 +57,7 @@ proptest! {
         }
     }
 
-    /// Whatever happens at a busy origin, quiet times of one length teach that length.
+    /// At a busy origin, quiet durations of one length teach that length.
     #[test]
     fn noise_that_only_adds_time_changes_nothing(
         work_micros in 1_000..2_000_000_u32,
@@ -66,7 +66,7 @@ proptest! {
         let mut work = Work::default();
         let mut seen = 0;
         for (is_quiet, is_noisy, noise) in added {
-            // Of four quiet times, at most two are noisy: more than a quarter are not.
+            // Of four quiet durations, at most two are noisy: more than a quarter are not.
             let noise = if is_quiet && (seen % 4 < 2 || !is_noisy) { 0 } else { noise };
             seen += usize::from(is_quiet);
             let took = Duration::from_micros(u64::from(work_micros) + u64::from(noise));
@@ -77,7 +77,7 @@ proptest! {
         }
     }
 
-    /// A restart between any two requests changes nothing of what is learned.
+    /// A restart between any two requests does not change the learned value.
     #[test]
     fn what_is_restored_learns_on_as_if_nothing_had_happened(
         times in prop::collection::vec((1..5_000_000_u32, prop::bool::weighted(0.05)), 1..600),

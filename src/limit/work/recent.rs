@@ -1,15 +1,17 @@
-/// How many times are kept.
+//! Ring buffer of recent durations, with exact quantiles.
+
+/// Number of durations that are kept.
 const KEPT: usize = 32;
 
-/// The last times that something took, in microseconds: at most [`KEPT`].
+/// Recent durations in microseconds: at most [`KEPT`].
 ///
-/// A quantile of them is exact, follows a change within [`KEPT`] times, and needs no step size.
+/// A quantile of them is exact, follows a change within [`KEPT`] durations, and needs no step size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
     times: [u32; KEPT],
-    /// How many there are.
+    /// Number of durations.
     len: usize,
-    /// Where the next one goes.
+    /// Index of the next one.
     next: usize,
 }
 
@@ -30,7 +32,7 @@ impl Recent {
         (self.len, self.next) = (0, 0);
     }
 
-    /// The times, the oldest first.
+    /// Returns the durations, the oldest first.
     pub(super) fn in_order(&self) -> Vec<u32> {
         let first = (self.next + KEPT - self.len) % KEPT;
         let indexes = (first..first + self.len).map(|nth| nth % KEPT);
@@ -39,9 +41,10 @@ impl Recent {
             .collect()
     }
 
-    /// The shortest time that at least `percent` of them do not exceed; `None` without any.
+    /// Returns the shortest duration that at least `percent` of them do not exceed; `None` without
+    /// any.
     ///
-    /// It is one of the times: the nearest rank (Hyndman and Fan 1996, type 1).
+    /// It is one of the durations: the nearest rank (Hyndman and Fan 1996, type 1).
     pub(super) fn quantile(&self, percent: usize) -> Option<u32> {
         let mut times = self.times;
         let times = times.get_mut(..self.len())?;

@@ -1,7 +1,9 @@
+//! Learned durations in the state file.
+
 use super::recent::Recent;
 use super::{LearnedWork, Work};
 
-/// What is kept over a restart of how long requests of one kind take their origin.
+/// Learned durations of one kind of request, in the state file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -9,18 +11,18 @@ use super::{LearnedWork, Work};
     serde(default)
 )]
 pub struct SavedWork {
-    /// Times while the origin had little to do, in microseconds, the oldest first.
+    /// Durations while the origin had little to do, in microseconds, the oldest first.
     pub quiet: Vec<u32>,
-    /// Other times.
+    /// Other durations.
     pub busy: Vec<u32>,
-    /// How many of the others there were since the last quiet one.
+    /// Number of other durations since the last quiet one.
     pub busy_in_row: u16,
-    /// What was learned of them.
+    /// Learned value.
     pub learned: Option<LearnedWork>,
 }
 
 impl Work {
-    /// What is kept of it.
+    /// Returns the durations for the state file.
     pub fn save(&self) -> SavedWork {
         SavedWork {
             quiet: self.quiet.in_order(),
@@ -30,7 +32,7 @@ impl Work {
         }
     }
 
-    /// Goes on from what was kept. Of more times than it keeps, the last ones count.
+    /// Continues from saved durations. If there are too many, the last ones count.
     pub fn restore(saved: &SavedWork) -> Self {
         let recent = |times: &[u32]| {
             let mut recent = Recent::default();

@@ -1,7 +1,7 @@
-//! Two kinds of requests, of 20 ms and 2 s, before an origin of four workers, on a virtual time:
-//! what learned costs do for its busy time, for those who wait, and for the keys.
+//! Simulation of learned costs: two kinds of requests, of 20 ms and 2 s, before four workers.
 //!
-//! The gate, the costs and what they are learned from are the real ones.
+//! It measures the busy time of the origin, the waits, and the fairness between keys, on a virtual
+//! clock. The gate, the costs and the learning are the real ones.
 
 #![expect(clippy::cast_precision_loss, reason = "counts are small")]
 
@@ -16,16 +16,16 @@ use crate::{Admission, Cost, Gate, GateLimits, Moment, Share};
 
 const WORKERS: usize = 4;
 const UNIT: Duration = Duration::from_millis(10);
-/// Seconds before anything is measured.
+/// Seconds before measurements begin.
 const WARM_UP: u64 = 60;
 
-/// A client with a key of its own, whose requests are all of one kind.
+/// Client with a key of its own, whose requests are all of one kind.
 #[derive(Clone, Copy)]
 struct Client {
     kind: usize,
-    /// What its requests need of a worker.
+    /// Duration that its requests need of a worker.
     work: Duration,
-    /// The mean time from a request to the next one, or from an answer if it `waits` for that.
+    /// Mean duration from a request to the next one, or from a response if it `waits` for that.
     pause: Duration,
     waits: bool,
 }
@@ -35,7 +35,7 @@ struct Scenario {
     clients: Vec<Client>,
     rate: &'static str,
     max_in_flight: Option<usize>,
-    /// The largest cost; `None`: each request costs 1.
+    /// Largest cost; `None`: each request costs 1.
     learns: Option<u32>,
     seconds: u64,
     seed: u64,
@@ -45,19 +45,19 @@ struct Scenario {
 enum Event {
     /// A request is served.
     Served(usize),
-    /// A client asks.
+    /// A client sends a request.
     Asks(usize),
 }
 
-/// What was measured.
+/// Measured values.
 struct Record {
     /// Seconds that the workers were busy, in each second.
     busy: Vec<f64>,
     /// Seconds of the origin by client.
     work: Vec<f64>,
-    /// How long requests took from the client's view, by kind.
+    /// Durations of requests from the client's view, by kind.
     took: [Vec<f64>; 2],
-    /// What requests cost at the end, by kind.
+    /// Cost of requests at the end, by kind.
     costs: [u32; 2],
 }
 
@@ -150,7 +150,7 @@ impl Simulation {
             .push(Reverse((now + pause, Event::Asks(client))));
     }
 
-    /// What a request counts for. A new kind counts as the other one.
+    /// Returns the cost of a request. A new kind costs the same as the other one.
     fn cost(&self, kind: usize) -> Cost {
         let Some(max) = self.scenario.learns.and_then(Cost::new) else {
             return Cost::ONE;
@@ -195,7 +195,7 @@ impl Simulation {
         let work = self.client(request).work;
         let end = now + work;
         self.events.push(Reverse((end, Event::Served(request))));
-        // By whole seconds.
+        // Divided into whole seconds.
         let (mut at, end) = (now.since(START), end.since(START));
         while at < end {
             let second = at.as_secs();
@@ -261,7 +261,7 @@ impl Record {
         took[took.len() * 99 / 100]
     }
 
-    /// Jain's index of the seconds of the origin by key (Jain, Chiu and Hawe 1984).
+    /// Returns Jain's index of the seconds of the origin by key (Jain, Chiu and Hawe 1984).
     fn jain(&self) -> f64 {
         let sum: f64 = self.work.iter().sum();
         let squares: f64 = self.work.iter().map(|it| it * it).sum();
@@ -269,8 +269,9 @@ impl Record {
     }
 }
 
-/// So many clients of each kind. Together they ask for so much work, in seconds a second; without
-/// such numbers, each asks again at once after an answer.
+/// Returns `counts` clients of each kind. Together they request `asked` seconds of work per second.
+///
+/// Without `asked`, each client sends the next request right after a response.
 fn clients(counts: [usize; 2], asked: Option<[f64; 2]>) -> Vec<Client> {
     let of = |kind: usize| {
         let work = [20, 2000].map(Duration::from_millis)[kind];
@@ -286,8 +287,10 @@ fn clients(counts: [usize; 2], asked: Option<[f64; 2]>) -> Vec<Client> {
     (0..2).flat_map(of).collect()
 }
 
-/// 20 light keys ask for 0.8 seconds of work a second, so many heavy ones for 2.4: four fifths of
-/// what four workers do. With cost 1, the rate lets as much work through as they do on average.
+/// Returns 20 light keys with 0.8 seconds of work per second, and heavy keys with 2.4.
+///
+/// This is four fifths of the capacity of four workers. With cost 1, the rate lets as much work
+/// through as they do on average.
 fn open(heavy: usize, seed: u64) -> Scenario {
     Scenario {
         clients: clients([20, heavy], Some([0.8, 2.4])),
@@ -299,7 +302,7 @@ fn open(heavy: usize, seed: u64) -> Scenario {
     }
 }
 
-/// The same with costs that are learned, at a rate of four seconds of work a second.
+/// Returns the same with costs that are learned, at a rate of four seconds of work per second.
 fn learned(one: &Scenario) -> Scenario {
     Scenario {
         rate: "400r/s",
@@ -313,7 +316,7 @@ fn work_that_is_paced_keeps_the_origin_evenly_busy_and_light_requests_fast() {
     for (heavy, seed) in some_of(&[(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)], 1) {
         let one = open(heavy, seed);
         let work = run(&learned(&one));
-        // The heavy ones get their work done, too.
+        // The heavy requests get their work done, too.
         assert_eq!(work.costs, [2, 200]);
         for max_in_flight in [None, one.max_in_flight] {
             let one = run(&Scenario {
@@ -329,7 +332,7 @@ fn work_that_is_paced_keeps_the_origin_evenly_busy_and_light_requests_fast() {
 
 #[test]
 fn keys_that_always_ask_get_equal_work() {
-    // All rates are 3.2 seconds of work a second.
+    // All rates are 3.2 seconds of work per second.
     let all = [(20, "9r/s", 1), (20, "9r/s", 2), (12, "372r/m", 3)];
     for (light, rate, seed) in some_of(&all, 1) {
         let one = Scenario {
@@ -344,13 +347,14 @@ fn keys_that_always_ask_get_equal_work() {
         let one = run(&one);
         assert!(one.jain() < 0.3);
         assert!(work.jain() >= 0.98);
-        // How even it is with cost 1 depends on who came when: 0.1 to 2.4 were seen.
+        // With cost 1, fairness depends on the order of arrivals: 0.1 to 2.4 were observed.
         assert!(work.variance() <= 0.35);
     }
 }
 
-/// The file allows twice or four times as many places as the origin has workers, so requests wait
-/// there, and all keys ask all the time.
+/// The file allows two or four times as many permits as the origin has workers.
+///
+/// So requests wait there, and all keys always have requests.
 #[test]
 fn a_queue_at_the_origin_does_not_feed_itself() {
     let all = [(8, "400r/s", 10), (16, "400r/s", 10), (16, "2000r/s", 200)];

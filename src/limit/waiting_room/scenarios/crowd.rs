@@ -1,4 +1,4 @@
-//! Visitors who draw, ask again as they are told, come in and leave.
+//! Simulated visitors who draw, poll, enter and leave.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,22 +10,22 @@ use crate::{Moment, Rate};
 
 pub(super) const KEYS: LotteryKeys = [1, 2, 3, 4, 5, 6];
 
-/// How visitors behave.
+/// Behaviour of visitors.
 #[derive(Clone, Copy)]
 pub(super) struct Crowd {
     pub(super) seed: u64,
     pub(super) visitors: usize,
-    /// Seconds in which they come, at random.
+    /// Seconds in which they arrive, at random.
     pub(super) come_within: f64,
-    /// Whether they come in two waves rather than evenly.
+    /// Whether they arrive in two waves rather than evenly.
     pub(super) has_waves: bool,
     /// Mean seconds inside, exponentially distributed.
     pub(super) stay: f64,
-    /// The share by which visits get longer and shorter in turns of an hour.
+    /// Share by which visits get longer and shorter, in cycles of an hour.
     pub(super) swing: f64,
-    /// How many of a hundred never come back after they drew a number.
+    /// Percentage of visitors who never come back after they drew a number.
     pub(super) vanish: u64,
-    /// Seconds that a response takes at most.
+    /// Upper bound of the seconds that a response takes.
     pub(super) latency: f64,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Happening {
     Event,
 }
 
-/// What happened to one visitor.
+/// Events of one visitor.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Visit {
     pub(super) number: u64,
@@ -57,13 +57,13 @@ pub(super) struct Run {
     pub(super) crowd: Crowd,
     pub(super) agenda: BinaryHeap<Reverse<(Moment, Happening)>>,
     pub(super) visits: Vec<Visit>,
-    /// The most inside and called at once.
+    /// Largest number of visitors inside and called.
     pub(super) most: u64,
-    /// Place-seconds in which a place was neither taken nor kept while somebody waited.
+    /// Session-seconds in which a session was neither used nor reserved while a visitor waited.
     pub(super) wasted: f64,
-    /// Place-seconds while somebody waited.
+    /// Session-seconds while a visitor waited.
     pub(super) offered: f64,
-    /// Place-seconds of those who were called and had not come yet.
+    /// Session-seconds of visitors who were called and had not arrived yet.
     pub(super) kept: f64,
     pub(super) polls: u64,
     pub(super) calls: Vec<Moment>,
@@ -141,7 +141,7 @@ impl Run {
     }
 
     pub(super) fn enter(&mut self, id: usize) {
-        // Visits get longer and shorter in turns of an hour.
+        // Visits get longer and shorter in cycles of an hour.
         let turn = self.now.since(at(0.0)).as_secs_f64() / 3600.0 * std::f64::consts::TAU;
         let longer = 1.0 + self.crowd.swing * turn.sin();
         let stay = -self.uniform().max(1e-9).ln() * self.crowd.stay * longer;
@@ -199,11 +199,11 @@ impl Run {
         }
     }
 
-    /// Runs until nobody waits or asks any more.
+    /// Runs until no visitor waits or polls any more.
     pub(super) fn run(&mut self) {
         let (mut called, mut last) = (0, RoomState::default());
         while let Some(Reverse((moment, happening))) = self.agenda.pop() {
-            // Between two requests the room does what is due, to the moment.
+            // Between two requests the room advances at the exact instants.
             let due = self.room.next_event().filter(|due| *due <= moment);
             let (moment, happening) = match due {
                 Some(due) => {
@@ -230,7 +230,7 @@ impl Run {
                 self.calls.push(self.now);
             }
             if last.waiting + last.called > 0 && self.agenda.is_empty() {
-                // Those who are left never come back: the room goes on by itself.
+                // The remaining visitors never come back: the room continues by itself.
                 self.plan(self.now + Duration::from_secs(1), Happening::Event);
             }
         }
@@ -238,7 +238,7 @@ impl Run {
         self.room.advance(KEYS, self.now);
     }
 
-    /// All who drew a number and came: by number, when they were called.
+    /// Returns the visitors who drew a number and arrived: the number, and the instant of the call.
     pub(super) fn called_in_order(&self) -> Vec<(u64, Moment)> {
         let visits = self.visits.iter();
         let called = visits.filter_map(|it| Some((it.number, it.called?)));
@@ -247,7 +247,8 @@ impl Run {
         called
     }
 
-    /// The told and the true wait of all who drew a number after so many seconds, and came.
+    /// Returns the predicted and the actual wait of visitors who drew after `after` seconds and
+    /// arrived.
     pub(super) fn waits(&self, after: f64) -> Vec<(f64, f64)> {
         let visits = self.visits.iter().filter(|it| it.drew >= Some(at(after)));
         let waits = visits.filter_map(|it| {

@@ -53,10 +53,11 @@ fn visitors_enter_in_their_order_and_never_more_than_there_are_places() {
         "all have left in the end"
     );
     assert_eq!(run.room.state().waiting, 0);
-    // A place is free for no time while somebody waits.
+    // A session is never free while a visitor waits.
     let (wasted, offered) = (run.wasted, run.offered);
     assert!(wasted < offered * 0.001, "{wasted} of {offered}");
-    // For one who never comes it is kept for 5 s, for others until they ask: 2 s and the latency.
+    // A session is reserved for 5 s for a visitor who never comes, else until the poll: 2 s and
+    // latency.
     let allowed = counts.lost as f64 * 5.0 + counts.came as f64 * 1.5;
     assert!(run.kept < allowed * 1.01, "{} of {allowed}", run.kept);
 }
@@ -200,8 +201,9 @@ fn a_restart_changes_nobodys_place() {
     assert!(run.visits.iter().all(|it| !it.voided));
 }
 
-/// A kill: numbers that were drawn since the last save are given to nobody else, and who keeps to
-/// Retry-After keeps its place.
+/// A number that was drawn since the last save before a kill is not given twice.
+///
+/// A visitor who follows `Retry-After` keeps the position.
 #[test]
 fn after_a_kill_no_number_is_given_twice() {
     let mut room = WaitingRoom::new(limits(1, "none", 60, 5), at(0.0));
@@ -221,12 +223,12 @@ fn after_a_kill_no_number_is_given_twice() {
     let mut room = WaitingRoom::restore(saved, *room.limits(), at(2.0));
     let (number, waiting) = draw(&mut room, at(3.0));
     assert_eq!((number, waiting.position), (1001, Some(5)));
-    // Number 7 still asks, the others of its time do not.
+    // Number 7 still polls, the others of its time do not.
     for number in [2, 3, 4, 5, 7, 1001] {
         let waits = matches!(room.poll(number, KEYS, at(4.0)), Polled::Waits(_));
         assert!(waits, "{number}");
     }
-    // The one inside leaves after a minute. Each visitor comes as told and leaves at once.
+    // The visitor inside leaves after a minute. Each visitor arrives when due and leaves at once.
     let mut entered = Vec::new();
     let mut now = at(4.0);
     while entered.len() < 6 && now < at(1000.0) {
