@@ -255,8 +255,7 @@ impl<W> State<W> {
 }
 
 impl<W> Lane<W> {
-    /// Returns the instant at which the first waiter, which joined first, has waited for its
-    /// `max_wait`.
+    /// Returns the instant at which the first waiter has waited for its `max_wait`.
     fn expires(&self) -> Option<Moment> {
         let ((joined, _), _) = self.waiters.first_key_value()?;
         Some(*joined + self.terms.max_wait?)

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::moment::Moment;
 
-/// Duration by which a connection is closed before the server does it, so that no request meets the
-/// close.
+/// Duration by which a connection is closed before the server would close it.
+///
+/// Otherwise a request could meet the close.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// Limits of the connections to an origin, or of the connections of clients.
@@ -29,8 +30,7 @@ pub struct Usage {
     end: Moment,
     /// Number of requests that it has carried.
     requests: u32,
-    /// Idle time in seconds after which the server closes it; `u32::MAX` if the server does not
-    /// report one.
+    /// Idle seconds after which the server closes it; `u32::MAX` if the server does not say.
     server_idle: u32,
 }
 

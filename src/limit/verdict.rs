@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Cost, Moment, Rate};
 
-/// Longest wait of a request in backoff for which `burst` has no room.
+/// Longest wait of an HTTP/2 request that waits above `burst` (`hold_streams`).
 pub const MAX_WAIT_ABOVE_BURST: Duration = Duration::from_secs(60);
 
 /// Limit of a route for one request: nginx's `limit_req` parameters, and a cost.
@@ -25,7 +25,7 @@ pub struct Limit {
     ///
     /// A bucket alone ignores it: see [`Places`](super::Places).
     pub in_flight: Option<NonZeroU32>,
-    /// Number of requests in backoff that may wait above `burst`, instead of being rejected.
+    /// Number of HTTP/2 requests that may wait above `burst` instead of being rejected.
     ///
     /// They raise the level above `burst`, where every other request is rejected. Only a leaky
     /// bucket has this room, and only [where requests wait](Self::ceiling).
@@ -52,7 +52,7 @@ impl Limit {
 
     /// Returns the highest level after a request of this limit, at this rate of its key.
     ///
-    /// Requests in backoff may exceed `burst` only where requests wait, that is where `burst` is
+    /// HTTP/2 requests may exceed `burst` only where requests wait, that is where `burst` is
     /// above `delay`. They may not wait longer than [`MAX_WAIT_ABOVE_BURST`].
     pub fn ceiling(&self, rate: Rate) -> u32 {
         let delay = match self.delay {
@@ -80,7 +80,7 @@ impl Limit {
         }
     }
 
-    /// Returns the same limit with room for `above_burst` requests in backoff.
+    /// Returns the same limit with room for `above_burst` HTTP/2 requests above `burst`.
     #[must_use]
     pub fn with_above_burst(self, above_burst: u32) -> Self {
         Self {

@@ -47,7 +47,7 @@ pub struct Share<K> {
     pub key: K,
     /// Weight of the key within the class, from 1 to [`MAX_WEIGHT`](super::MAX_WEIGHT).
     pub weight: u32,
-    /// Number of waiters that the key may have above `queue`: its requests in backoff.
+    /// Number of waiters that the key may have above `queue`: HTTP/2 requests (`hold_streams`).
     pub above_queue: u32,
 }
 

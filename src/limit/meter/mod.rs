@@ -56,8 +56,7 @@ pub enum Meter {
 
 /// Operations that each algorithm implements.
 trait Metering {
-    /// Returns the number of charged requests that still count at `now`, rounded as for the
-    /// decision.
+    /// Returns the charged requests that still count at `now`, rounded as for the decision.
     fn charged(&self, rate: Rate, now: Moment) -> Excess;
 
     /// Returns the first instant, `now` or later, at which one more request would be accepted.
@@ -185,8 +184,7 @@ impl Meter {
     }
 }
 
-/// Returns the window that contains `now`, counted from the Unix epoch, and the nanoseconds into
-/// it.
+/// Returns the window that contains `now` (0: at the Unix epoch), and the nanoseconds into it.
 pub(super) fn window(rate: Rate, now: Moment) -> (u64, u64) {
     let period = period(rate);
     (now.as_nanos() / period, now.as_nanos() % period)

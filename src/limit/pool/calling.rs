@@ -95,8 +95,7 @@ impl Borrower {
         }
     }
 
-    /// Returns whether there are more gateways than permits: any of them may come to wait for this
-    /// one.
+    /// Returns whether there are more gateways than permits: any of them may wait for this one's.
     fn is_contended(&self) -> bool {
         self.contenders().is_some()
     }

@@ -22,7 +22,7 @@ pub use said::{KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolR
 use turn::{RoundTrip, Turn};
 pub use without::{Borrowing, PoolLimits, WithoutPool};
 
-/// Length of a lease at a gateway: 2 % clock error are subtracted, with a margin.
+/// Length of a lease by a gateway's clock. Shorter than at the pool: clocks may be 2 % off.
 const TERM: Duration = Duration::from_millis(2350);
 /// Minimum duration for which the largest number of concurrent requests is remembered.
 const PEAK: Duration = Duration::from_secs(1);

@@ -117,8 +117,7 @@ pub struct PoolCounts {
 }
 
 impl PoolCounts {
-    /// Returns the permits that vanished gateways may still use, and the ones whose holder is
-    /// unknown.
+    /// Returns the permits withheld for vanished gateways, and the ones whose holder is unknown.
     pub fn withheld_and_unknown(&self) -> (usize, usize) {
         if self.is_recovering {
             (0, self.withheld)

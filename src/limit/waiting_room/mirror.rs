@@ -226,8 +226,7 @@ impl RoomMirror {
         self.room.behind(nth, number, now)
     }
 
-    /// Returns the result of a visitor whom the store has not called, after
-    /// [`follow`](Self::follow).
+    /// Returns the result of a visitor who was not called, after [`follow`](Self::follow).
     pub fn not_called(&mut self, number: u64, now: Moment) -> Polled {
         if number == 0 || number > self.room.drawn {
             return Polled::Void;

@@ -103,8 +103,7 @@ fn a_ticket_is_used_once_and_a_lost_turn_does_not_come_back() {
     assert_eq!((counts.called, counts.came, counts.lost), (3, 2, 1));
 }
 
-/// The next process does not know the due time of a visitor, so it keeps the call for the longest
-/// time.
+/// The next process does not know a visitor's due time, so it keeps the call longest.
 #[test]
 fn a_turn_is_kept_until_the_moment_that_was_told_and_claim_after_it_also_over_a_restart() {
     for restarts in [false, true] {

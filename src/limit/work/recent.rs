@@ -41,8 +41,7 @@ impl Recent {
             .collect()
     }
 
-    /// Returns the shortest duration that at least `percent` of them do not exceed; `None` without
-    /// any.
+    /// Returns the shortest duration that at least `percent` of them do not exceed; `None`: empty.
     ///
     /// It is one of the durations: the nearest rank (Hyndman and Fan 1996, type 1).
     pub(super) fn quantile(&self, percent: usize) -> Option<u32> {

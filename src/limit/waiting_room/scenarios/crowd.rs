@@ -247,8 +247,7 @@ impl Run {
         called
     }
 
-    /// Returns the predicted and the actual wait of visitors who drew after `after` seconds and
-    /// arrived.
+    /// Returns predicted and actual waits of visitors who drew after `after` seconds and arrived.
     pub(super) fn waits(&self, after: f64) -> Vec<(f64, f64)> {
         let visits = self.visits.iter().filter(|it| it.drew >= Some(at(after)));
         let waits = visits.filter_map(|it| {
