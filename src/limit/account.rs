@@ -12,7 +12,7 @@ use super::{
 pub enum Account {
     /// State of any other algorithm.
     Bucket(Bucket),
-    /// For all other algorithms.
+    /// State of any other algorithm.
     Meter(Box<Meter>),
 }
 

@@ -91,8 +91,8 @@ impl SequentialTest {
 
     /// Returns whether the last blocks are so bad that no more are needed.
     ///
-    /// These are at least three blocks with at least five responses in all. In each, the bad share is at
-    /// least the middle between the allowed share and 1 (limited to 0.5 to 0.75).
+    /// These are at least three blocks with at least five responses in all. In each, the bad share
+    /// is at least the middle between the allowed share and 1 (limited to 0.5 to 0.75).
     pub fn is_spell(&self, blocks: &[Sample]) -> bool {
         let limit = f64::midpoint(self.allowed, 1.0).clamp(0.5, 0.75);
         let (mut seen, mut answers) = (0, 0.0);
