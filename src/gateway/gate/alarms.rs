@@ -1,6 +1,6 @@
-//! The alarms of the threads that have requests at a gate.
+//! Alarms of a gate: each worker thread with waiters has one.
 //!
-//! Each such thread has one. Whichever rings first gives out the slots for all.
+//! The alarm that rings first releases the slots of the waiters of all threads.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -17,22 +17,22 @@ use crate::time::clock;
 use crate::time::pacer::{Alarm, Bell, Pacer};
 
 thread_local! {
-    /// Keyed by the gate's address in memory. An entry is removed with the task that follows it.
+    /// Keyed by the gate's address in memory. An entry is removed when its `follow` task ends.
     static HERE: RefCell<HashMap<*const OriginGate, Rc<Alarms>, RandomState>> = RefCell::default();
 }
 
-/// This thread's alarm for a gate.
+/// Alarm of this thread for one gate.
 #[derive(Debug)]
 pub(super) struct Alarms {
     alarm: Alarm,
-    /// When it rings.
+    /// Instant at which the alarm rings; `None` if it is not set.
     armed: Cell<Option<Moment>>,
-    /// Requests of this thread that wait.
+    /// Number of waiters of this thread.
     waiting: Cell<usize>,
 }
 
 impl Alarms {
-    /// Sets this thread's alarm for a request that has joined here. Starts it if need be.
+    /// Counts a new waiter of this thread and sets the alarm. Starts the alarm on first use.
     pub(super) fn join(gate: &Arc<OriginGate>, state: &mut State, now: Moment) -> Rc<Self> {
         let here = HERE.with_borrow_mut(|all| {
             let new = || Self::start(gate);
@@ -43,7 +43,7 @@ impl Alarms {
         here
     }
 
-    /// Sets this thread's alarm, if it has one. Returns whether some thread's alarm is set.
+    /// Sets this thread's alarm, if it has one. Returns whether the alarm of any thread is set.
     pub(super) fn set_here(gate: &Arc<OriginGate>, state: &mut State, now: Moment) -> bool {
         let here = HERE.try_with(|all| all.borrow().get(&Arc::as_ptr(gate)).cloned());
         if let Ok(Some(here)) = here {
@@ -53,7 +53,7 @@ impl Alarms {
         state.alarm_at(now).is_none()
     }
 
-    /// A request that has joined here waits no longer.
+    /// Counts that a waiter of this thread has left the queue.
     pub(super) fn leave(&self) {
         self.waiting.set(self.waiting.get().saturating_sub(1));
     }
@@ -75,7 +75,7 @@ impl Alarms {
         here
     }
 
-    /// Sets the alarm for the next departure, unless it rings sooner.
+    /// Sets the alarm for the next departure, unless it already rings sooner.
     fn set(&self, state: &mut State, now: Moment) {
         let Some(at) = state.alarm_at(now) else {
             return;
@@ -89,8 +89,9 @@ impl Alarms {
         self.alarm.set(Some(at));
     }
 
-    /// Gives out the slots that are near, and sets the alarm again if this thread has waiters, or
-    /// if no other thread has set its own.
+    /// Releases the slots that are near, then sets the alarm again if needed.
+    ///
+    /// It is needed if this thread has waiters, or if no other thread has set its alarm.
     fn ring(&self, gate: &Arc<OriginGate>) {
         let mut state = gate.lock();
         if self.armed.take().is_some() {
@@ -106,7 +107,7 @@ impl Alarms {
     }
 }
 
-/// Follows a gate on this thread until it is dropped.
+/// Rings this thread's alarm for a gate until the gate is dropped.
 async fn follow(
     gate: Followed,
     here: Rc<Alarms>,
@@ -126,16 +127,16 @@ async fn follow(
     }
 }
 
-/// A gate that a task of this thread follows. If this is dropped, its alarm here is removed.
+/// Gate that a task of this thread follows. Dropping it removes this thread's alarm of the gate.
 ///
-/// As long as this is there, no other gate has its address.
+/// While this weak reference exists, no other gate can get the same address.
 struct Followed(Weak<OriginGate>);
 
 impl Drop for Followed {
     fn drop(&mut self) {
-        // The thread may be ending.
+        // The thread may be ending, and its table may be gone.
         let removed = HERE.try_with(|all| all.borrow_mut().remove(&self.0.as_ptr()));
-        // The table is not borrowed any more when the alarm is dropped.
+        // The alarm is dropped after the table is no longer borrowed.
         drop(removed);
     }
 }

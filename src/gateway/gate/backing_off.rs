@@ -1,3 +1,7 @@
+//! Back-off of one gate: lowers the gate's limits while the origin has trouble.
+//!
+//! The arithmetic is [`limit::Backoff`]. What other gateways share of it is in `learning`.
+
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -9,17 +13,17 @@ use super::learning::SharedBackoff;
 use super::place::{OriginResult, Unreported};
 use crate::observe::metrics::{GateMetrics, Outcome};
 
-/// How often a gate with waiters looks whether the back-off has changed something.
+/// Interval at which a gate with waiters checks whether the back-off has changed its limits.
 const CHANGES: Duration = Duration::from_millis(100);
 
-/// The back-off of a gate.
+/// Back-off of a gate, with its settings.
 #[derive(Debug)]
 pub(super) struct BackingOff {
     settings: config::Backoff,
     pub(super) backoff: Backoff,
-    /// What the gate lets through while nothing is lowered.
+    /// Limits of the gate while the back-off lowers nothing.
     limits: GateLimits,
-    /// How it learns from other gateways; `None`: it does not.
+    /// Exchange with other gateways; `None`: the back-off is not shared.
     pub(super) shared: Option<SharedBackoff>,
 }
 
@@ -34,7 +38,9 @@ impl BackingOff {
         }
     }
 
-    /// The same under new settings.
+    /// Takes over new settings and keeps what has been lowered.
+    ///
+    /// A pause that the origin ordered ends if `retry_after` is now off.
     pub(super) fn reload(
         mut self,
         settings: &config::Backoff,
@@ -50,8 +56,7 @@ impl BackingOff {
         self
     }
 
-    /// Follows other limits, as if they were those of the file: what is lowered stays at its share
-    /// of them.
+    /// Sets the limits that the back-off lowers. The lowered share of each limit stays the same.
     pub(super) fn set_whole(&mut self, whole: &GateLimits, now: Moment) {
         self.limits = *whole;
         let (rate, most) = (whole.rate, whole.max_in_flight);
@@ -65,19 +70,21 @@ impl BackingOff {
         sent
     }
 
-    /// Wakes the task that asks other gateways, if it has to ask before it would by itself.
+    /// Wakes the task that exchanges with other gateways, if its next call is now due sooner.
     fn note_change(&mut self, now: Moment) {
         if let Some(shared) = &mut self.shared {
             shared.note(&self.backoff, now);
         }
     }
 
-    /// The back-off, and how it learns from others.
+    /// Returns the back-off and its exchange with other gateways, if it is shared.
     pub(super) fn learning(&mut self) -> Option<(&mut Backoff, &mut SharedBackoff)> {
         Some((&mut self.backoff, self.shared.as_mut()?))
     }
 
-    /// A request of this key waits. Returns whether this ends a pause that is another one's alone.
+    /// Records that a request of `key` waits. Returns whether this ends a pause.
+    ///
+    /// A pause that the origin ordered for one key ends when a request of another key waits.
     pub(super) fn waits(&mut self, key: &KeyAtGate, now: Moment) -> bool {
         let key = key.hash();
         let ends = key.is_some_and(|key| self.backoff.waits(key, now));
@@ -108,7 +115,7 @@ impl BackingOff {
             {
                 (true, None, false)
             }
-            // No answer is no good answer either.
+            // A request without an answer says nothing good about the origin: it is abandoned.
             Some(OriginResult::Failed(_)) | None => return self.backoff.abandoned(sent, now),
         };
         let is_order = self.settings.retry_after && may_order;
@@ -127,7 +134,7 @@ impl BackingOff {
         }
     }
 
-    /// Sets the gate to what the origin can take now, unless this is only a shadow.
+    /// Applies the lowered limits and pauses to the gate, unless the mode is shadow.
     pub(super) fn apply<K: Hash + Eq + Clone, W>(
         &mut self,
         gate: &mut Gate<K, W>,
@@ -147,12 +154,13 @@ impl BackingOff {
         }
     }
 
-    /// The limits to show, and what is lowered.
+    /// Returns the limits to show, and what is lowered. In shadow mode these limits are not
+    /// enforced.
     pub(super) fn shown(&self, limits: GateLimits) -> (GateLimits, Lowered) {
         (self.limits_now(limits), self.backoff.lowered())
     }
 
-    /// Whether anything is lower than it would be without the back-off.
+    /// Returns whether the back-off lowers a limit or pauses the gate. False in shadow mode.
     pub(super) fn is_lower(&self, now: Moment) -> bool {
         let lowered = self.backoff.lowered();
         let is_paused = lowered.paused_until.is_some_and(|until| until > now);
@@ -160,14 +168,14 @@ impl BackingOff {
         is_lower && self.settings.mode == BackoffMode::On
     }
 
-    /// Returns whether the origin has ordered a pause that is not over.
+    /// Returns whether the origin has ordered a pause that has not ended.
     pub(super) fn is_ordered_to_pause(&self, now: Moment) -> bool {
         let until = self.backoff.paused_for_all();
         let obeys = self.settings.retry_after && self.settings.mode == BackoffMode::On;
         obeys && until.is_some_and(|until| until > now)
     }
 
-    /// When something may change without a request or an answer.
+    /// Returns when the limits may change without a request or an answer.
     pub(super) fn next_change(&self, now: Moment) -> Option<Moment> {
         self.backoff.may_change().then(|| now + CHANGES)
     }

@@ -1,3 +1,5 @@
+//! Causes for which a gate blocks its first waiter, and the time spent in each.
+
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -6,21 +8,21 @@ use limit::{Gate, Moment};
 use crate::observe::metrics::labels;
 
 labels! {
-    /// What a gate's first waiter waits for.
+    /// Cause for which a gate blocks its first waiter.
     pub enum BlockedBy {
-        /// Its slot in time.
+        /// Its slot has not come.
         Pace = "pace",
-        /// A free place at the origin.
+        /// No permit is free at the origin.
         InFlight = "in_flight",
-        /// The end of a pause that the origin asked for.
+        /// The origin has asked for a pause.
         Pause = "pause",
-        /// The end of an outage: the origin cannot be reached.
+        /// The origin cannot be reached.
         Outage = "outage",
     }
 }
 
 impl BlockedBy {
-    /// What blocks the gate now; `None` if nothing waits.
+    /// Returns the cause that blocks the gate now; `None` if no request waits.
     pub(super) fn of<K: Hash + Eq + Clone, W>(gate: &Gate<K, W>, now: Moment) -> Option<Self> {
         if gate.depth() == 0 {
             return None;
@@ -37,10 +39,10 @@ impl BlockedBy {
     }
 }
 
-/// How long requests have waited, by cause, in the order of [`BlockedBy::ALL`].
+/// Time that the gate was blocked, by cause, in the order of [`BlockedBy::ALL`].
 pub type BlockedTimes = [Duration; BlockedBy::ALL.len()];
 
-/// Adds up how long a gate is blocked by each cause.
+/// Adds up the time for which a gate is blocked by each cause.
 #[derive(Debug, Default)]
 pub(super) struct Blocked {
     times: BlockedTimes,
@@ -48,7 +50,7 @@ pub(super) struct Blocked {
 }
 
 impl Blocked {
-    /// Notes what blocks the gate from `now` on.
+    /// Records the cause that blocks the gate from `now` on.
     pub(super) fn note(&mut self, by: Option<BlockedBy>, now: Moment) {
         let before = std::mem::replace(&mut self.since, by.map(|by| (by, now)));
         if let Some((by, since)) = before {

@@ -1,6 +1,7 @@
-//! The gate of an origin whose rate several gateways share: it claims slots of one grid.
+//! Shared rate of an origin's gate: claims slots of a grid that several gateways share.
 //!
-//! What it claims and when is [`limit::Claims`]; how it reaches the store is [`GridLink`].
+//! [`limit::Claims`] decides how many slots to claim, and when. [`GridLink`] sends the claims to
+//! the store.
 
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -15,35 +16,35 @@ use super::{OriginGate, State};
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 
-/// How the gate of an origin shares its rate.
+/// State with which a gate shares its rate.
 #[derive(Debug)]
 pub(super) struct SharedGrid {
     claims: Claims,
-    /// What tells the gate from those at other gateways, also after the settings of the store
-    /// have changed.
+    /// Random identifier of this gate in the cluster. It stays the same when the store's settings
+    /// change.
     gateway: u64,
-    /// The rate in this gateway's file, and since when.
+    /// Rate in this gateway's file, and the instant since which the file has it.
     rate: (Rate, Moment),
     caller: Caller,
 }
 
-/// How an origin's rate is shared, for people and metrics.
+/// Status of a shared rate, for the API and the metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateSharing {
-    /// Whether this gateway goes on alone, as the store is out or refuses the gate's key.
+    /// Whether this gateway uses its part alone: the store is out or refuses the gate's key.
     pub is_alone: bool,
-    /// Why it does; `None`: it does not, or only waits for the others.
+    /// Reason for being alone; `None`: not alone, or only waiting for the other gateways.
     pub why_alone: Option<StoreRefusal>,
-    /// Its part of the rate, above 0 and at most 1.
+    /// Part of the rate that this gateway may use, above 0 and at most 1.
     pub part: f64,
-    /// How many gateways share the rate; `None`: not known.
+    /// Number of gateways that share the rate; `None`: not known.
     pub gateways: Option<u32>,
-    /// What became of the slots that it was granted.
+    /// Counts of the granted slots, by use.
     pub slots: SlotCounts,
 }
 
 impl SharedGrid {
-    /// Wakes the task if a claim is due before it looks by itself.
+    /// Wakes the task if a claim is due before the task wakes by itself.
     pub(super) fn note<K: Hash + Eq + Clone, W>(&mut self, gate: &limit::Gate<K, W>, now: Moment) {
         self.caller.note(self.claims.due(gate, now));
     }
@@ -62,7 +63,7 @@ impl State {
         })
     }
 
-    /// Which part of its turns the gate may take: less than all while it backs off.
+    /// Part of its slots that the gate may take: below 1 while the back-off lowers the rate.
     fn part_of_turns(&self) -> f64 {
         let now = self.gate.limits().rate;
         let whole = self.whole().rate.or(now);
@@ -76,7 +77,9 @@ impl State {
 }
 
 impl OriginGate {
-    /// Shares the rate through this store from now on, if the origin's settings say so.
+    /// Shares the rate through `store` from now on, if the origin's settings ask for it.
+    ///
+    /// Returns the task to start; `None` if no new task is needed.
     pub(super) fn share_slots(
         self: &Arc<Self>,
         origin: &config::Origin,
@@ -116,7 +119,7 @@ impl OriginGate {
         Some(task)
     }
 
-    /// How it shares its rate now.
+    /// Returns the status of the shared rate.
     #[cfg(test)]
     pub(crate) fn sharing(&self) -> Option<GateSharing> {
         self.lock().sharing()

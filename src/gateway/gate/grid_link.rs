@@ -1,3 +1,7 @@
+//! Calls of the store that claim slots of a shared grid.
+//!
+//! The state of the gate's claims is in `claims`.
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,32 +14,32 @@ use crate::observe::metrics::{CountBy, StoreResult};
 use crate::store::{Claim, GRID_FORM, Pace, StoreClock};
 use crate::zone::{StoreRefusal, store_result};
 
-/// What the log says of a refusal.
+/// End of the log line for a key that the store refuses.
 const REFUSED: &str = "gate, which goes on alone with its part of the rate";
 
-/// A claim of slots, and what the store is told with it.
+/// Claim of slots, with what the store needs to know for it.
 pub(super) struct SlotClaim {
     pub(super) demand: Demand,
-    /// Which part of its turns the gate may take.
+    /// Part of its slots that the gate may take.
     pub(super) part: f64,
-    /// That of this gateway's file, and since when.
+    /// Rate in this gateway's file, and the instant since which the file has it.
     pub(super) rate: (Rate, Moment),
 }
 
-/// A gate's way to the grid that gateways share before its origin.
+/// Connection of one gate to the grid of slots that gateways share.
 ///
-/// One task of one worker has it, and uses the link of that worker.
+/// One task of one worker owns it, and uses that worker's link to the store.
 pub(super) struct GridLink {
-    /// The grid.
+    /// Key of the grid in the store.
     pub(super) key: StoreKey,
     clock: Rc<StoreClock>,
-    /// How long answers to claims take to arrive, most of them; zero before the first one.
+    /// Time within which most answers to claims arrive; zero before the first one.
     lead: Duration,
     claims: Arc<CountBy<StoreResult>>,
 }
 
 impl GridLink {
-    /// The way of a task, from its thread. Does not connect.
+    /// Creates it on the thread of the task. Does not connect yet.
     pub(super) fn new(task: &StoreTask) -> Self {
         let key = StoreKey::new(task, "gate", GRID_FORM);
         Self {
@@ -46,17 +50,17 @@ impl GridLink {
         }
     }
 
-    /// Claims slots, and tells what waits.
+    /// Claims slots, and reports the waiting requests to the store.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store granted nothing in time. Then another claim may be, or the
-    /// gate goes on alone until the store is back.
+    /// Returns an error if the store granted nothing in time. The caller may claim again, or let
+    /// the gate use its own part alone until the store is back.
     pub(super) async fn claim(&mut self, claim: &SlotClaim) -> Result<GridAnswer, StoreRefusal> {
         let SlotClaim { demand, part, rate } = claim;
         self.key.begin();
         let pace = Pace::new(rate.0, Algorithm::LeakyBucket, rate.1);
-        // The file is refused with such a rate.
+        // Cannot fail for a valid configuration: such a rate is rejected when the file is read.
         let pace = pace.map_err(|error| StoreRefusal {
             is_answer: false,
             reason: error.to_string(),
@@ -78,7 +82,8 @@ impl GridLink {
         let granted = granted.map_err(|error| self.key.note(&error, REFUSED))?;
         self.clock.note(trip, granted.now);
         let own = |told: Moment| self.clock.own(told);
-        // Up at once, and down slowly: an answer that takes longer brings slots that have passed.
+        // Rises at once and falls slowly. With a lead that is too short, slots arrive after their
+        // time.
         let took = trip.received.since(own(granted.now));
         self.lead = took.max((self.lead * 7 + took) / 8);
         let named = demand.classes.iter().map(|it| it.class);

@@ -1,4 +1,4 @@
-//! What a gate leaves to the next process, and takes from the one before.
+//! State of a gate that passes from one process to the next.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -10,18 +10,19 @@ use serde::{Deserialize, Serialize};
 use super::OriginGate;
 use crate::time::clock;
 
-/// The state of an origin's gate at the end of its process.
+/// State of an origin's gate at the end of its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedOriginGate {
-    /// Its schedule.
+    /// Schedule of the gate.
     #[serde(flatten)]
     pub gate: SavedGate,
-    /// What is lower than in the file; `None` if nothing is.
+    /// State of the back-off; `None` if nothing is lowered.
     pub backoff: Option<SavedBackoff>,
 }
 
-/// The name of a gate for those that wait in a zone before it; `None` if this process has had too
-/// many gates.
+/// Returns the next number by which waiters in a zone name the gate that they go on to.
+///
+/// Returns `None` if this process has had too many gates.
 pub(super) fn next_onward() -> Option<Onward> {
     static LAST: AtomicU16 = AtomicU16::new(0);
     let next = |last: u16| last.checked_add(1);
@@ -30,15 +31,17 @@ pub(super) fn next_onward() -> Option<Onward> {
 }
 
 impl OriginGate {
-    /// What those are told by who go on to this gate.
+    /// Returns the number by which waiters in a zone name this gate.
     pub fn onward(&self) -> Option<Onward> {
         self.onward
     }
 
-    /// Accepts only requests that have waited in a zone from now on. Those that wait here leave.
+    /// Stops accepting requests, except those that have waited in a zone. Waiters here still
+    /// depart.
     ///
-    /// Returns its state at `at`, a moment not long ago. `to_come` are those that still wait in a
-    /// zone. An override ends: the next process follows the file.
+    /// Returns the state at `at`, an instant shortly before now. `to_come`: requests that still
+    /// wait in a zone and then come here. An override ends, because the next process follows its
+    /// file.
     pub fn hand_over(self: &Arc<Self>, at: Moment, to_come: &[ToCome]) -> SavedOriginGate {
         self.set_override(None);
         let mut state = self.lock();
@@ -51,14 +54,15 @@ impl OriginGate {
         }
     }
 
-    /// Continues from what an earlier process saved at `at`, before the first request.
+    /// Continues from the state that an earlier process saved at `at`. Call it before the first
+    /// request.
     pub fn restore(&self, saved: &SavedOriginGate, at: Moment) {
         let mut state = self.lock();
         let now = clock::now();
         if let (Some(backing_off), Some(saved)) = (&mut state.backing_off, &saved.backoff) {
             backing_off.backoff.restore(saved, at, now);
         }
-        // At the rate that is in force from now on.
+        // Applies the back-off first, so that the schedule continues at the effective rate.
         state.back_off(&self.metrics, now);
         state.gate.restore(&saved.gate, at);
     }

@@ -1,7 +1,6 @@
-//! The back-off of an origin that several gateways share: it tells them what it has learned, and
-//! learns from them.
+//! Shared back-off of an origin: exchanges with other gateways what each has learned.
 //!
-//! What it asks and when is [`limit::BackoffExchange`].
+//! [`limit::BackoffExchange`] decides what to send, and when.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -14,7 +13,7 @@ use crate::store::{BACKOFF_FORM, BackoffCall};
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 
-/// How a gate shares what its back-off learns.
+/// State with which a gate shares its back-off.
 #[derive(Debug)]
 pub(super) struct SharedBackoff {
     exchange: BackoffExchange,
@@ -22,19 +21,21 @@ pub(super) struct SharedBackoff {
 }
 
 impl SharedBackoff {
-    /// Wakes the task if it has to ask before it looks by itself.
+    /// Wakes the task if a call is due before the task wakes by itself.
     pub(super) fn note(&mut self, backoff: &Backoff, now: Moment) {
         self.caller.note(self.exchange.due(backoff, now));
     }
 
-    /// Counts the cost of an answer of the origin.
+    /// Counts the cost of an answer from the origin.
     pub(super) fn count(&mut self, cost: u32) {
         self.exchange.count(cost);
     }
 }
 
 impl OriginGate {
-    /// Learns from the other gateways that share the origin from now on, if its settings say so.
+    /// Shares the back-off through `store` from now on, if the origin's settings ask for it.
+    ///
+    /// Returns the task to start; `None` if no new task is needed.
     pub(super) fn share_backoff(
         self: &Arc<Self>,
         origin: &config::Origin,
@@ -64,13 +65,13 @@ impl OriginGate {
     }
 }
 
-/// A gate's way to what gateways have learned of its origin, from one worker.
+/// Connection of one gate to the shared back-off in the store, from one worker.
 pub(super) struct LearningLink {
     key: StoreKey,
 }
 
 impl LearningLink {
-    /// The way of a task, from its thread. Does not connect.
+    /// Creates it on the thread of the task. Does not connect yet.
     pub(super) fn new(task: &StoreTask) -> Self {
         Self {
             key: StoreKey::new(task, "backoff", BACKOFF_FORM),
@@ -107,7 +108,7 @@ impl Dialogue for LearningLink {
         let asked = self.key.link.store().exchange_backoff(&call);
         let (told, _) = self.key.link.run(asked).await;
         told.map_err(|error| {
-            // Others tell of an outage.
+            // An outage of the store is logged elsewhere.
             if !error.is_outage() {
                 let what = "back-off, so this gateway backs off alone";
                 self.key.tell_refused(&error, what);

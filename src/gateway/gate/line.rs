@@ -1,4 +1,7 @@
-//! The line of a request that has left, for another one that takes over from it.
+//! Position in a gate's queue that a second request can take over from a departed one.
+//!
+//! When a departed request gets no answer, another request of the same shared response reserves a
+//! position ahead of the queue. The zone key of a waiter is here, too.
 
 use std::sync::Arc;
 
@@ -11,24 +14,24 @@ use super::{Granted, OriginGate, Waiting};
 use crate::time::clock;
 use crate::zone::Key;
 
-/// The line of a request that has left.
+/// Departure of a request, from which another request can take over.
 ///
-/// If it gets no answer, another one that wants the same leaves ahead of the queue.
+/// If the departed request gets no answer, a request for the same resource goes ahead of the queue.
 #[derive(Clone, Debug)]
 pub struct Line {
     gate: Arc<OriginGate>,
-    /// The number of the departure.
+    /// Number of the departure.
     number: u64,
-    /// What the request counts for.
+    /// Cost of the request.
     cost: u32,
 }
 
-/// A place ahead of the queue, for a request of any thread. It is given up when this is dropped.
+/// Reserved position ahead of the queue, for a request of any thread. Dropping it gives it up.
 #[derive(Debug)]
 pub struct Reserved {
     gate: Arc<OriginGate>,
     position: GatePosition,
-    /// `None` once it is taken.
+    /// Receiver of the grant; `None` once a request has taken the position.
     turn: Option<oneshot::Receiver<Granted>>,
     since: Moment,
 }
@@ -42,11 +45,11 @@ impl Line {
         }
     }
 
-    /// Reserves a place ahead of the queue. `None`: the gateway stops, or too many wait there.
+    /// Reserves a position ahead of the queue. `None`: the gateway stops, or the queue is full.
     pub fn reserve(&self) -> Option<Reserved> {
         let mut state = self.gate.lock();
         let now = clock::now();
-        // The key of the request that takes it is not known yet, and charged for nothing.
+        // The key of the request that will take it is not known yet. No key is charged.
         let key = KeyAtGate::default();
         state.check_room_at_head(&key, now).ok()?;
         let (sender, turn) = oneshot::channel();
@@ -63,9 +66,9 @@ impl Line {
 }
 
 impl Reserved {
-    /// Lets a request of this thread wait at the place.
+    /// Lets a request of this thread wait at the reserved position.
     ///
-    /// Until then the alarms of other threads grant its turn.
+    /// Until then, the alarms of other threads grant its slot.
     pub fn take(mut self) -> Option<Waiting> {
         let turn = self.turn.take()?;
         let mut state = self.gate.lock();
@@ -95,27 +98,29 @@ impl Drop for Reserved {
     }
 }
 
-/// The key by which a request shares a gate.
+/// Key by which a request shares a gate.
 ///
 /// A reload may give the gate the keys of another zone while requests wait. Their keys stay those
-/// of the zone by which they joined: its plans apply, and it says how the keys are shown.
+/// of the zone by which they joined. The plans of that zone apply, and it decides how keys are
+/// shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KeyAtGate {
-    /// The name of the zone; `None` if the origin names none.
+    /// Name of the zone; `None` if the origin names no zone.
     pub zone: Option<Arc<str>>,
-    /// The key, empty for all requests without a zone.
+    /// Key within the zone. Empty for all requests if there is no zone.
     pub key: Key,
 }
 
 impl KeyAtGate {
-    /// What the back-off knows it by; `None`: the origin names no zone.
+    /// Returns the hash by which the back-off knows the key; `None` if the origin names no zone.
     pub(super) fn hash(&self) -> Option<u64> {
         self.zone.as_ref().map(|_| stable_hash(&self.key))
     }
 
-    /// What it hashes to, the same at all gateways and in all versions.
+    /// Returns a hash that is the same at all gateways and in all versions.
     ///
-    /// It is cryptographic, so that nobody finds a key that takes another one's turns.
+    /// The hash is cryptographic, so that nobody can find a key that collides with another client's
+    /// key and takes its slots.
     pub(super) fn name(&self) -> u64 {
         let zone = self.zone.as_deref().unwrap_or_default();
         let mut hash = Context::new(&SHA256);

@@ -1,9 +1,8 @@
-//! The gate of an origin, shared by all workers: it lets requests through at the origin's pace and
-//! while places are free, fairly between keys.
+//! Gate of an origin: limits the rate and the requests in flight, fairly between keys.
 //!
-//! The arithmetic is [`limit::Gate`], behind one short lock. A request that waits gets its slot up
-//! to a millisecond ahead, and the pacer of its own worker releases it, so a wake-up between
-//! threads does not delay a departure.
+//! All workers share one gate. The arithmetic is [`limit::Gate`], behind one short lock. A waiter
+//! gets its slot up to one millisecond early, and the pacer of its own worker releases it on time.
+//! So a wake-up between threads does not delay a departure.
 
 mod alarms;
 mod backing_off;
@@ -58,51 +57,51 @@ use state::{Released, State};
 pub use status::GateState;
 pub use waiting::{NoTurn, Waiting};
 
-/// The gate of an origin.
+/// Gate of an origin, shared by all workers.
 #[derive(Debug)]
 pub struct OriginGate {
     state: Mutex<State>,
     metrics: GateMetrics,
     events: GateEvents,
-    /// Tells the threads that have waiters to look when the next request is due.
+    /// Notifies threads with waiters to check when the next request is due.
     changes: watch::Sender<()>,
-    /// Tells those who wait for the origin's sake about its outages. It changes under the lock.
+    /// Publishes the outages of the origin to the waiters. Changed only under the lock.
     outage: watch::Sender<Option<GateOutage>>,
     onward: Option<Onward>,
-    /// When the lease of its places ends, in nanoseconds of the clock; `NO_LEASE`: they have none.
+    /// End of the lease of its permits, in nanoseconds of the clock. `NO_LEASE`: there is no lease.
     lease_end: AtomicU64,
-    /// Whether an experiment follows the requests that leave.
+    /// Whether an experiment follows the departing requests.
     is_observed: AtomicBool,
 }
 
-/// The turn of a request that waited.
+/// Permit that is granted to a waiter, with the time of its slot.
 #[derive(Debug)]
 struct Granted {
     place: Place,
     due: Moment,
 }
 
-/// What becomes of a request at the gate.
+/// Result of joining the gate.
 pub enum Admission {
-    /// It goes on at once.
+    /// The request goes on at once.
     Passed(Place),
-    /// It waits.
+    /// The request waits.
     Waiting(Waiting),
 }
 
-/// Why the gate rejects a request, and when to retry.
+/// Reason for which the gate rejects a request, and when to retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateRejection {
-    /// The bound that it met.
+    /// Bound that the request met.
     pub reason: GateRejected,
     /// Time until the same request would be accepted, if no other request comes.
     pub retry_after: Duration,
 }
 
 impl OriginGate {
-    /// The gate of an origin; `None` if the file gives it none.
+    /// Creates the gate of an origin; `None` if the file gives it none.
     ///
-    /// `room`: what its servers take, if that changes.
+    /// `room`: permits that the origin's servers allow, if that number changes.
     pub(crate) fn of(origin: &config::Origin, room: Option<Room>) -> Option<Arc<Self>> {
         let limits = origin.gate()?;
         let mut gate = limit::Gate::new(limits);
@@ -144,7 +143,7 @@ impl OriginGate {
         let waiters = state.gate.clear();
         state.note_blocked(clock::now());
         drop(state);
-        // A waiter without a sender knows that the gate is closed.
+        // A waiter whose sender is dropped knows that the gate is closed.
         drop(waiters);
     }
 
@@ -154,26 +153,26 @@ impl OriginGate {
         state.gate.depth() > 0 || state.gate.in_flight() > 0
     }
 
-    /// Returns whether the origin has ordered a pause, by its Retry-After, that is not over.
+    /// Returns whether the origin's `Retry-After` has ordered a pause that has not ended.
     pub(crate) fn is_ordered_to_pause(&self) -> bool {
         let state = self.lock();
         let backing_off = state.backing_off.as_ref();
         backing_off.is_some_and(|it| it.is_ordered_to_pause(clock::now()))
     }
 
-    /// The gate's metrics.
+    /// Returns the gate's metrics.
     pub fn metrics(&self) -> &GateMetrics {
         &self.metrics
     }
 
-    /// The gate's log events.
+    /// Returns the gate's log events.
     pub fn events(&self) -> &GateEvents {
         &self.events
     }
 
-    /// Returns why a request of this share would be rejected now, without charging anything.
+    /// Returns why a request of this share would be rejected now. Charges nothing.
     ///
-    /// `limits` are the longest times that it may wait.
+    /// `limits`: the longest times that the request may wait.
     pub fn foresee(
         &self,
         share: impl FnOnce() -> Share<KeyAtGate>,
@@ -195,17 +194,19 @@ impl OriginGate {
         state.predict(&share, &limits(), now).err()
     }
 
-    /// Lets a request through if it need not wait, or lets it wait for its turn.
+    /// Lets a request pass if it need not wait; otherwise lets it wait for its slot.
     ///
-    /// `limits` are the longest times that it may wait. `is_charged`: whether its share is charged also
-    /// if it need not wait; if not, `share` is only asked for if it has to wait. `has_turn`: whether
-    /// the request has a turn in a zone, so that it may go on after the
-    /// [handover](Self::hand_over). `waited`: how long it has waited for its origin elsewhere, which
-    /// counts for its place in the line of its key.
+    /// - `is_charged`: whether the share is charged also if the request need not wait. If not,
+    ///   `share` is called only if the request has to wait.
+    /// - `limits`: the longest times that the request may wait.
+    /// - `has_turn`: whether the request has waited in a zone, so that it may go on after the
+    ///   [handover](Self::hand_over).
+    /// - `waited`: time for which the request has already waited for its origin elsewhere. It
+    ///   counts for its position in the queue of its key.
     ///
     /// # Errors
     ///
-    /// Returns an error if it may not wait.
+    /// Returns an error if the request may not wait.
     pub fn join(
         self: &Arc<Self>,
         is_charged: bool,
@@ -247,7 +248,7 @@ impl OriginGate {
         })
     }
 
-    /// Lets a request through if it need not wait. `charged`: the share that is charged for it.
+    /// Lets a request pass if it need not wait. `charged`: the share that is charged for it.
     fn pass(
         self: &Arc<Self>,
         charged: Option<&Share<KeyAtGate>>,
@@ -270,7 +271,7 @@ impl OriginGate {
         Some(Place::new(self, number, cost.get(), left))
     }
 
-    /// When a new request of this share would leave, from now on.
+    /// Returns how long a new request of this share would wait from now on.
     pub(crate) fn predicted_wait(&self, share: &Share<KeyAtGate>) -> Duration {
         let state = self.lock();
         let now = clock::now();
@@ -278,7 +279,7 @@ impl OriginGate {
         predicted.unwrap_or_else(|full| full.retry_at.since(now))
     }
 
-    /// A waiter leaves before its turn.
+    /// Removes a waiter whose slot has not come.
     fn leave(self: &Arc<Self>, position: &GatePosition) {
         let mut state = self.lock();
         let left = state.gate.leave(position);
@@ -287,14 +288,14 @@ impl OriginGate {
         drop(left);
     }
 
-    /// Tells the back-off something of a request, if there is one.
+    /// Calls `tell` with the back-off, if the gate has one.
     fn with_backoff(&self, tell: impl FnOnce(&mut Backoff)) {
         if let Some(backing_off) = &mut self.lock().backing_off {
             tell(&mut backing_off.backoff);
         }
     }
 
-    /// Tells the back-off how a request went.
+    /// Reports the result of a request to the back-off.
     fn report(self: &Arc<Self>, unreported: Unreported) {
         let mut state = self.lock();
         let now = clock::now();
@@ -302,13 +303,13 @@ impl OriginGate {
         self.advance(state, now);
     }
 
-    /// A request that has left turned out to have another cost than it was charged.
+    /// Corrects the charge of a departed request whose cost differs from what was charged.
     fn settle(self: &Arc<Self>, charged: u32, cost: u32) {
         let mut state = self.lock();
         let now = clock::now();
         let mut released = state.release(&self.metrics, now);
         match cost.checked_sub(charged) {
-            // The next process counts on the slots of those who wait.
+            // Do not delay the remaining waiters: the next process relies on their slots.
             Some(_) if state.is_handed_over => {}
             Some(more) => state.gate.bill(more, now),
             None => state.gate.credit(charged - cost, now),
@@ -320,7 +321,7 @@ impl OriginGate {
     fn give_back(self: &Arc<Self>, unreported: Option<Unreported>) {
         let mut state = self.lock();
         if state.gate.depth() == 0 && unreported.is_none() {
-            // When a place comes free matters only to those who wait.
+            // Only waiters need to know when a permit becomes free.
             state.gate.give_back(Moment::default());
             if state.places.is_some() {
                 state.place_ended(clock::now());
@@ -336,13 +337,13 @@ impl OriginGate {
         self.advance(state, now);
     }
 
-    /// Grants the turns that have come.
+    /// Grants the slots that have come.
     fn advance(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now: Moment) {
         let released = state.release(&self.metrics, now);
         self.tell(state, released, now);
     }
 
-    /// Grants turns, and makes the other threads look unless some thread's alarm is set.
+    /// Sends grants. Wakes the other threads unless the alarm of some thread is set.
     fn tell(self: &Arc<Self>, mut state: MutexGuard<'_, State>, released: Released, now: Moment) {
         let is_set = Alarms::set_here(self, &mut state, now);
         drop(state);
@@ -352,7 +353,7 @@ impl OriginGate {
         }
     }
 
-    /// Tells requests that their turn has come. Those that have gone give their places back.
+    /// Sends grants to waiters. The permit of a disconnected waiter is given back.
     fn grant(self: &Arc<Self>, released: Released) {
         for (release, left) in released {
             let Release {
@@ -375,7 +376,7 @@ impl OriginGate {
 }
 
 impl GateRejection {
-    /// The gateway stood still until the lease of the request's place had ended.
+    /// Rejection after the gateway stood still until the lease of the request's permit had ended.
     pub const LEASE_ENDED: Self = Self {
         reason: GateRejected::Timeout,
         retry_after: Duration::from_secs(1),

@@ -1,7 +1,7 @@
-//! What an experiment sees of a gate and of the requests that leave it.
+//! Observation of a gate and of its departing requests, for an experiment.
 //!
-//! Requests are found by the number of their departure, so that one that is not observed carries
-//! nothing for it.
+//! Requests are found by the number of their departure. A request that is not observed has no extra
+//! state for this.
 
 use std::collections::HashMap;
 use std::mem;
@@ -17,23 +17,23 @@ use super::{OriginGate, State};
 use crate::observe::metrics::Counts;
 use crate::time::clock;
 
-/// Most events that are kept between two readings. Those above are not told.
+/// Upper bound of the events kept between two readings. Later events are dropped.
 const MAX_EVENTS: usize = 100_000;
-/// Most requests at the origin that are followed at once. Those above are not told.
+/// Upper bound of the requests followed at once. Further requests are not followed.
 const MAX_FOLLOWED: usize = 100_000;
-/// From this part of the time on, requests waited all the time: a wake-up may be late.
+/// Part of the time from which requests count as always waiting. Below 1, as wake-ups may be late.
 const ALL_THE_TIME: f64 = 0.98;
 
-/// Follows the requests that leave a gate.
+/// Records what happens to the requests that leave a gate.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
-    /// By the number of its departure.
+    /// Requests by the number of their departure.
     followed: HashMap<u64, Followed, RandomState>,
-    /// How many followed requests wait for their clients: they count as departed later.
+    /// Followed requests that wait for their clients. They count as departed only afterwards.
     awaiting: u64,
     events: Vec<(Moment, AnswerEvent)>,
     most_in_flight: usize,
-    /// When it was read last, and what was blocked until then.
+    /// Instant of the last reading, and the blocked times until then.
     read: (Moment, Waited),
     waits: Counts,
 }
@@ -41,45 +41,45 @@ pub(super) struct Observer {
 #[derive(Debug)]
 struct Followed {
     sent: Moment,
-    /// Whether its client still has to send a part of it.
+    /// Whether the client still has to send a part of the request.
     awaits_client: bool,
-    /// The status of its head; `None`: it has not arrived.
+    /// Status of the response head; `None`: the head has not arrived.
     status: Option<u16>,
 }
 
-/// How the stay of a request at its origin ended.
+/// End of a request at its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlaceEnd {
-    /// The last byte of its answer has arrived.
+    /// The last byte of the response has arrived.
     Whole,
-    /// It got no answer, or only a part.
+    /// The request got no response, or only a part of it.
     Failed,
-    /// Its client has left.
+    /// The client has disconnected.
     Abandoned,
 }
 
-/// What has been observed since the reading before.
+/// Observations since the previous reading.
 pub(crate) struct Observation {
-    /// When each request was sent, and what happened to it.
+    /// Events, each with the instant at which its request was sent.
     pub(crate) events: Vec<(Moment, AnswerEvent)>,
-    /// Requests that the origin has had so far.
+    /// Number of departures to the origin so far.
     pub(crate) departures: u64,
-    /// Whether a request waited for its slot or a place all the time.
+    /// Whether a request waited for its slot or a permit all the time.
     pub(crate) has_waited: bool,
-    /// How long the first waiter waited for its slot in time, and how long for a place.
+    /// Time for which the first waiter waited for its slot, and for a permit.
     pub(crate) waited: Waited,
-    /// What the file lets through.
+    /// Limits of the file.
     pub(crate) file: GateLimits,
-    /// The median wait of those that left after a wait.
+    /// Median wait of the requests that departed after a wait.
     pub(crate) wait: Option<Duration>,
-    /// Most requests at the origin at once.
+    /// Largest number of requests at the origin at once.
     pub(crate) most_in_flight: usize,
-    /// Whether the back-off lowers anything.
+    /// Whether the back-off lowers a limit or pauses the gate.
     pub(crate) is_backed_off: bool,
 }
 
 impl Observer {
-    /// A request leaves to the origin, or leaves again.
+    /// Records that a request leaves for the origin, for the first time or again.
     pub(super) fn sent(&mut self, number: u64, in_flight: usize, now: Moment) {
         self.most_in_flight = self.most_in_flight.max(in_flight);
         if self.followed.len() < MAX_FOLLOWED {
@@ -92,8 +92,9 @@ impl Observer {
         }
     }
 
-    /// Its client still has to send a part of it (`awaits`), or does no more: then it counts as one
-    /// that leaves now.
+    /// Records whether the client still has to send a part of the request (`awaits`).
+    ///
+    /// When the client has sent everything, the request counts as departing now.
     fn await_client(&mut self, number: u64, awaits: bool, now: Moment) {
         let Some(it) = self.followed.get_mut(&number) else {
             return;
@@ -110,7 +111,7 @@ impl Observer {
         }
     }
 
-    /// The head of its answer has arrived.
+    /// Records that the head of a response has arrived.
     fn answered(&mut self, number: u64, status: u16, time: OriginTime, now: Moment) {
         self.await_client(number, false, now);
         let Some(it) = self.followed.get_mut(&number) else {
@@ -128,7 +129,7 @@ impl Observer {
         };
         let (took, had_head) = (time.since(sent, now), status.is_some());
         match (end, status) {
-            // A tunnel has no last byte.
+            // A tunnel (status 101) has no last byte.
             (_, Some(101)) => {}
             (PlaceEnd::Whole, Some(status)) => self.note(sent, AnswerEvent::Whole { took, status }),
             (PlaceEnd::Failed, _) => self.note(sent, AnswerEvent::Failed { had_head }),
@@ -145,7 +146,7 @@ impl Observer {
     }
 }
 
-/// How long requests have waited for their slot or a place.
+/// Returns the times for which requests were blocked by the pace and by permits.
 fn waited(times: &BlockedTimes) -> Waited {
     Waited {
         for_pace: times[BlockedBy::Pace as usize],
@@ -182,7 +183,7 @@ impl State {
 }
 
 impl OriginGate {
-    /// Follows the requests that leave from now on; those that were there before are not told.
+    /// Observes the requests that leave from now on. Requests already at the origin are ignored.
     pub(crate) fn begin_observing(&self) {
         let now = clock::now();
         let mut state = self.lock();
@@ -196,13 +197,13 @@ impl OriginGate {
         self.is_observed.store(true, Ordering::Relaxed);
     }
 
-    /// Ends it. What has not been read is lost.
+    /// Ends the observation. What has not been read is lost.
     pub(crate) fn end_observing(&self) {
         self.is_observed.store(false, Ordering::Relaxed);
         self.lock().observer = None;
     }
 
-    /// What has been observed since it was asked last; `None` if nobody observes.
+    /// Returns what was observed since the last call; `None` if no experiment observes the gate.
     pub(crate) fn observed(&self) -> Option<Observation> {
         let waits = self.metrics.waits.counts();
         let mut state = self.lock();
@@ -211,7 +212,7 @@ impl OriginGate {
         state.observed(waits, now)
     }
 
-    /// Whether anybody observes. Each request at the origin reads this.
+    /// Returns whether an experiment observes the gate. Each request at the origin reads this.
     pub(super) fn is_observed(&self) -> bool {
         self.is_observed.load(Ordering::Relaxed)
     }
@@ -281,7 +282,7 @@ mod tests {
         observer.ended(4, PlaceEnd::Abandoned, TIME, at(44));
         observer.answered(5, 101, TIME, at(55));
         observer.ended(5, PlaceEnd::Abandoned, TIME, at(90));
-        // It was there before, or has ended.
+        // Request 7 left before the observation began, and request 1 has ended.
         observer.answered(7, 200, TIME, at(91));
         observer.ended(1, PlaceEnd::Whole, TIME, at(92));
         let failed = |sent, had_head| (at(sent), AnswerEvent::Failed { had_head });
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(observer.followed.keys().collect::<Vec<_>>(), [&6]);
     }
 
-    /// A client that uploads slowly, or takes its answer slowly, is no slow origin.
+    /// The time of a slow upload or a slow reader does not count as the origin's time.
     #[test]
     fn the_time_of_the_client_is_told_to_nobody() {
         let mut observer = Observer::default();
@@ -314,7 +315,7 @@ mod tests {
         time.stop(at(5020));
         time.go_on(at(9020));
         observer.ended(1, PlaceEnd::Whole, time, at(9025));
-        // An answer to a part of the request, and a client that leaves.
+        // Request 2 is answered after a part of its body; the client of request 3 disconnects.
         time.uploaded(at(6000), true);
         observer.answered(2, 408, time, at(7000));
         observer.ended(3, PlaceEnd::Abandoned, time, at(8000));

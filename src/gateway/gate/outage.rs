@@ -1,4 +1,4 @@
-//! Outages of an origin, at its gate: nothing leaves until the origin can be reached again.
+//! Outages of an origin: its gate releases no request until the origin can be reached again.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,32 +14,33 @@ use super::{GateRejection, Granted, KeyAtGate, OriginGate};
 use crate::origin::error::OriginError;
 use crate::time::clock;
 
-/// An outage of an origin: it cannot be reached, and requests wait for it.
+/// Outage of an origin: it cannot be reached, and its requests are held.
 #[derive(Clone, Debug)]
 pub struct GateOutage {
-    /// When the first request could not be sent.
+    /// Instant at which the first request could not be sent.
     pub since: Moment,
-    /// Why the origin was last not reached.
+    /// Latest connection error of the origin.
     pub error: Arc<OriginError>,
 }
 
-/// Whether an outage is a new one.
+/// Result of beginning an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// It has this number.
+    /// New outage, with its number.
     New(u64),
     Known,
 }
 
 impl OriginGate {
-    /// Lets nothing leave until [the end](Self::end_outage), because of `error`.
+    /// Begins an outage because of `error`: nothing leaves until [its end](Self::end_outage).
     ///
-    /// `version`: that of the settings under which it could not be reached. `origin`: its name.
+    /// `version`: version of the settings under which the origin could not be reached. `origin`:
+    /// its name.
     ///
     /// # Errors
     ///
-    /// Returns the error if nobody shall wait: the gateway stops, or the origin has other servers
-    /// or no `hold` now.
+    /// Returns the error if no request is to be held: the gateway stops, or the origin now has
+    /// other servers or no `hold`.
     pub(crate) fn begin_outage(
         &self,
         origin: &str,
@@ -69,7 +70,7 @@ impl OriginGate {
         Ok(Begun::New(number))
     }
 
-    /// Notes that the origin still cannot be reached.
+    /// Records that the origin still cannot be reached.
     ///
     /// Returns whether the outage of this number lasts and requests wait for its end.
     pub(crate) fn is_still_out(&self, number: u64, error: Option<OriginError>) -> bool {
@@ -82,16 +83,16 @@ impl OriginGate {
                 if let Some(outage) = outage {
                     outage.error = Arc::new(error);
                 }
-                // Nobody has to wake for this.
+                // Waiters need not wake for a new error.
                 false
             });
         }
         state.gate.depth() > 0
     }
 
-    /// The outage of this number ends: those who wait leave, at the pace of the gate.
+    /// Ends the outage of this number: waiters leave at the pace of the gate.
     ///
-    /// Returns how long it has lasted, and how many wait; `None` if it was over.
+    /// Returns its duration and the number of waiters; `None` if it had ended before.
     pub(crate) fn end_outage(self: &Arc<Self>, number: u64) -> Option<(Duration, usize)> {
         let mut state = self.lock();
         if state.outages != number || !state.gate.is_out() {
@@ -106,7 +107,7 @@ impl OriginGate {
         Some((now.since(since), waiting))
     }
 
-    /// Tells those who wait if an outage is over.
+    /// Publishes the end of an outage to the waiters.
     pub(super) fn show_outage(&self, state: &State) {
         if !state.gate.is_out() {
             self.outage
@@ -114,19 +115,19 @@ impl OriginGate {
         }
     }
 
-    /// Whether requests wait for the end of an outage.
+    /// Returns whether requests wait for the end of an outage.
     pub(crate) fn is_in_outage(&self) -> bool {
         self.outage.borrow().is_some()
     }
 
-    /// The version of the origin's settings: it changes where they end an outage.
+    /// Returns the version of the origin's settings. It rises with each change that ends an outage.
     pub(crate) fn version(&self) -> u64 {
         self.lock().version
     }
 
-    /// Lets a request that left and was not sent wait again, ahead of the queue.
+    /// Puts a departed request that could not be sent back at the head of the queue.
     ///
-    /// On an error, it keeps its place.
+    /// On an error, the request keeps its permit.
     pub(super) fn put_back(
         self: &Arc<Self>,
         place: &mut Place,

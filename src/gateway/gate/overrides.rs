@@ -1,47 +1,48 @@
-//! What a gate has in place of the values of the file, for a while.
+//! Temporary overrides of a gate's configured values.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use limit::{GateLimits, Moment, Rate};
 
-/// Values in place of those of the file, until they expire.
+/// Values that apply instead of those of the file, until they expire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateOverride {
-    /// `None`: the rate of the file.
+    /// Overridden rate; `None`: the rate of the file.
     pub rate: Option<Rate>,
-    /// Requests at the origin at once; `None`: as in the file.
+    /// Overridden number of requests at the origin at once; `None`: the number of the file.
     pub max_in_flight: Option<NonZeroUsize>,
-    /// No request leaves.
+    /// Whether the gate is paused: no request leaves.
     pub is_paused: bool,
-    /// When it was set first.
+    /// Instant at which the override was first set.
     pub since: Moment,
-    /// When it ends.
+    /// Instant at which the override expires.
     pub until: Moment,
-    /// Who set it: the name of a token, or an address.
+    /// Token name or address of the client that set the override.
     pub by: Arc<str>,
-    /// Who renews it before it ends; `None`: nobody. Nobody else may replace it meanwhile.
+    /// Owner that renews the override before it expires; `None`: no owner.
+    ///
+    /// Only the owner may replace it meanwhile.
     pub owner: Option<Arc<str>>,
 }
 
-/// Why an origin cannot have an override.
+/// Reason for which an origin cannot have an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It has no gate.
+    /// The origin has no gate.
     NoGate,
-    /// Several gateways share its rate.
+    /// Several gateways share the origin's rate.
     SharedRate,
-    /// Several gateways share its places.
+    /// Several gateways share the origin's permits.
     SharedPlaces,
 }
 
 impl Unfit {
-    /// Checks that an origin can have another rate, or another number of places, at this gateway
-    /// alone.
+    /// Checks that this gateway alone may override the rate or the permits of an origin.
     ///
     /// # Errors
     ///
-    /// Returns why it cannot.
+    /// Returns the reason if it may not.
     pub fn check(origin: &config::Origin, sets_rate: bool, sets_places: bool) -> Result<(), Self> {
         if origin.gate().is_none() {
             return Err(Self::NoGate);
@@ -57,22 +58,22 @@ impl Unfit {
 }
 
 impl GateOverride {
-    /// Whether it sets the same values, whoever set it and however long it lasts.
+    /// Returns whether it sets the same values as `other`. Owner and times may differ.
     pub fn has_values_of(&self, other: &Self) -> bool {
         let values = |it: &Self| (it.rate, it.max_in_flight, it.is_paused);
         values(self) == values(other)
     }
 
-    /// Checks that an origin can have it.
+    /// Checks that an origin can have this override.
     ///
     /// # Errors
     ///
-    /// Returns why it cannot.
+    /// Returns the reason if it cannot.
     pub fn check_fits(&self, origin: &config::Origin) -> Result<(), Unfit> {
         Unfit::check(origin, self.rate.is_some(), self.max_in_flight.is_some())
     }
 
-    /// What the gate lets through instead of `file`.
+    /// Returns the limits of `file` with the overridden values in place.
     pub(super) fn over(&self, file: GateLimits) -> GateLimits {
         let places = self.max_in_flight.map(NonZeroUsize::get);
         GateLimits {

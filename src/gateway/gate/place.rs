@@ -1,3 +1,5 @@
+//! Permit of a request at the origin, and what is recorded until it ends.
+
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -11,45 +13,45 @@ use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
 use crate::observe::metrics::Outcome;
 use crate::time::clock;
 
-/// A place at the origin, taken until this is dropped.
+/// Permit for one request at the origin. Dropping it gives the permit back.
 pub struct Place {
     gate: Arc<OriginGate>,
-    /// The number of its departure.
+    /// Number of the departure.
     pub(super) number: u64,
-    /// What the request counts for.
+    /// Cost of the request.
     pub(super) cost: u32,
-    /// Whether it was given back before this is dropped.
+    /// Whether the permit was given back before this is dropped.
     pub(super) is_given_back: bool,
-    /// Whether the last byte of the answer has arrived.
+    /// Whether the last byte of the response has arrived.
     is_whole: Cell<bool>,
-    /// Whether the origin had little to do when the request left.
+    /// Whether the origin was [quiet](limit::Gate::is_quiet) when the request departed.
     was_quiet: bool,
-    /// The request as the back-off knows it, until its result is reported.
+    /// Record of the request in the back-off, until its result is reported.
     sent: Cell<Option<Sent>>,
-    /// How much of its time at the origin was its client's.
+    /// Clock of the request's time at the origin, which leaves out the time of its client.
     time: Cell<OriginTime>,
-    /// How the last attempt failed. It is the result unless another server answers.
+    /// Failure of the last attempt. It is the result unless another server answers.
     failure: Cell<Option<Outcome>>,
 }
 
-/// What is noted of a request as it leaves.
+/// Facts recorded as a request departs.
 pub(super) struct Left {
-    /// The request as the back-off knows it.
+    /// Record of the request in the back-off, if the gate has one.
     pub(super) sent: Option<Sent>,
-    /// Whether the origin has [little to do](limit::Gate::is_quiet).
+    /// Whether the origin is [quiet](limit::Gate::is_quiet).
     pub(super) is_quiet: bool,
 }
 
-/// What the origin had to do while a request was there.
+/// Load of the origin while a request was there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// Whether fewer than half of the places were taken, when it left and now.
+    /// Whether fewer than half of the permits were in use, both at the departure and now.
     pub(crate) is_quiet: bool,
-    /// Whether the back-off has lowered what the gate lets through.
+    /// Whether the back-off has lowered the gate's limits.
     pub(crate) is_lowered: bool,
 }
 
-/// What a request has come to, for the back-off.
+/// Result of a request that the back-off does not know yet.
 pub(super) struct Unreported {
     pub(super) sent: Sent,
     pub(super) time: OriginTime,
@@ -57,11 +59,11 @@ pub(super) struct Unreported {
     pub(super) result: Option<OriginResult>,
 }
 
-/// A `Retry-After` that is neither a delay nor a date.
+/// Error: a `Retry-After` that is neither a delay nor a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidRetryAfter;
 
-/// What an origin did with a request; if nothing, its client left.
+/// Result of a request at an origin. A request without one was abandoned by its client.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OriginResult {
     Answered {
@@ -86,17 +88,19 @@ impl Place {
         }
     }
 
-    /// The line of the request, for another one that takes over from it.
+    /// Returns the departure of the request, from which another request can take over.
     pub fn line(&self) -> Line {
         Line::new(&self.gate, self.number, self.cost)
     }
 
-    /// Whether its request may still be sent: the gateway may have stood still for too long.
+    /// Returns whether the request may still be sent.
+    ///
+    /// False if the gateway stood still until the lease of the permit had ended.
     pub fn may_start(&self) -> bool {
         self.gate.may_start()
     }
 
-    /// Names the key by which the request shares the gate. It is asked only if the back-off counts by key.
+    /// Reports the hash of the request's key. `key` is called only if the gate backs off.
     pub(crate) fn tell_key(&self, key: impl FnOnce() -> u64) {
         if let Some(mut sent) = self.sent.take() {
             let key = key();
@@ -105,7 +109,7 @@ impl Place {
         }
     }
 
-    /// Reports that the head of an answer has arrived.
+    /// Reports that the head of a response has arrived.
     ///
     /// `retry_after` is called only if the gate backs off.
     pub(crate) fn answered(
@@ -135,7 +139,7 @@ impl Place {
         }
     }
 
-    /// Notes how much of the time at the origin was the client's so far.
+    /// Records how much of the time at the origin was the client's so far.
     pub(crate) fn note_time(&self, time: OriginTime) {
         let before = self.time.replace(time);
         if before.is_stopped() == time.is_stopped() {
@@ -152,12 +156,12 @@ impl Place {
         }
     }
 
-    /// Reports that the last byte of the answer has arrived.
+    /// Reports that the last byte of the response has arrived.
     pub(crate) fn ended(&self) {
         self.is_whole.set(true);
     }
 
-    /// What the origin had to do while the request was there.
+    /// Returns the load of the origin while the request was there.
     pub(crate) fn load(&self) -> Load {
         let now = self.gate.lock().load(clock::now());
         Load {
@@ -166,23 +170,23 @@ impl Place {
         }
     }
 
-    /// Changes what the request was charged to what it turned out to cost.
+    /// Corrects the charge of the request to its real cost.
     pub(crate) fn settle(&self, cost: Cost) {
         self.gate.settle(self.cost, cost.get());
     }
 
-    /// Notes that a server gave no answer. Another one may still be asked.
+    /// Records that a server did not answer. Another server may still be tried.
     pub(crate) fn failed(&self, outcome: Outcome) {
         self.failure.set(Some(outcome));
     }
 
-    /// Lets a request that could not be sent wait again, ahead of the queue.
+    /// Puts a request that could not be sent back at the head of the queue.
     ///
-    /// `key`: its key at the gate. `held_since`: when it first could not be sent.
+    /// `key`: its key at the gate. `held_since`: instant at which it first could not be sent.
     ///
     /// # Errors
     ///
-    /// Returns an error if the gateway stops, or as many of them wait as may wait at the gate.
+    /// Returns an error if the gateway stops, or if the queue of the gate is full.
     pub(crate) fn put_back(
         mut self,
         key: KeyAtGate,
@@ -202,7 +206,7 @@ impl Place {
         })
     }
 
-    /// How it ended, when this is dropped.
+    /// Returns how the request ended. Called when this is dropped.
     fn end(&self) -> PlaceEnd {
         let failure = self.failure.take();
         self.failure.set(failure);

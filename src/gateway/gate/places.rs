@@ -1,7 +1,7 @@
-//! The gate of an origin whose places several gateways share: it borrows them from one pool.
+//! Shared permits of an origin's gate: borrows permits from a pool that several gateways share.
 //!
-//! What it borrows and when it calls the pool is [`limit::Borrower`]; how it reaches the pool is
-//! [`PlacesLink`].
+//! [`limit::Borrower`] decides how many permits to borrow, and when to call the pool.
+//! [`PlacesLink`] calls the pool.
 
 mod link;
 
@@ -20,45 +20,46 @@ use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 pub(super) use link::PlacesLink;
 
-/// What the end of a lease is while there is none.
+/// Value of the end of the lease while there is no lease.
 pub(super) const NO_LEASE: u64 = u64::MAX;
 
-/// How the gate of an origin shares its places.
+/// State with which a gate shares its permits.
 #[derive(Debug)]
 pub(super) struct SharedPlaces {
     borrower: Borrower,
-    /// What tells the gate from those at other gateways, also after the settings of the store
-    /// have changed.
+    /// Random identifier of this gate in the cluster. It stays when the settings of the store
+    /// change.
     gateway: u64,
     terms: PoolTerms,
     caller: Caller,
 }
 
-/// What the file says of a pool, and since when it has had this maximum.
+/// Pool limits of the file, and the instant since which the file has this maximum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PoolTerms {
     limits: PoolLimits,
     since: Moment,
 }
 
-/// How an origin's places are shared, for people and metrics.
+/// Status of shared permits, for the API and the metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceSharing {
-    /// Places that this gateway holds.
+    /// Number of permits that this gateway holds.
     pub held: usize,
-    /// Those of them in which a request runs.
+    /// Number of held permits that a request uses.
     pub in_use: usize,
-    /// Whether its lease has ended and it cannot reach the pool.
+    /// Whether the lease has ended and the pool cannot be reached.
     pub is_out: bool,
-    /// How many places it takes without asking; `None`: none.
+    /// Number of permits that this gateway uses without the pool; `None`: it uses only lent
+    /// permits.
     pub alone: Option<usize>,
-    /// Why it cannot; `None`: it can.
+    /// Reason for which the pool cannot be reached; `None`: it can be reached.
     pub why_out: Option<StoreRefusal>,
-    /// The state of the pool, as last told; `None`: not yet.
+    /// State of the pool as of its last reply; `None`: no reply yet.
     pub pool: Option<PoolCounts>,
 }
 
-/// What the file says of an origin's pool; `None`: its places are not shared.
+/// Returns the pool limits of an origin in the file; `None`: its permits are not shared.
 fn pool_limits(origin: &config::Origin) -> Option<PoolLimits> {
     Some(PoolLimits {
         most: origin.shared_places()?.get(),
@@ -69,29 +70,29 @@ fn pool_limits(origin: &config::Origin) -> Option<PoolLimits> {
 }
 
 impl SharedPlaces {
-    /// Lets as many requests be at the origin as there are places now.
+    /// Limits the requests at the origin to the number of permits held now.
     pub(super) fn bind<W>(&self, gate: &mut limit::Gate<KeyAtGate, W>, now: Moment) {
         gate.set_lent(Some(self.borrower.lent(now)), now);
     }
 
-    /// What the gate has to do with places.
+    /// Returns what the gate needs of its permits now.
     fn needs_of<W>(&self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) -> PlaceNeeds {
         gate.place_needs(now, self.borrower.ahead())
     }
 
-    /// A request has started: so many are at the origin.
+    /// Reports that a request has started, and so how many are at the origin.
     pub(super) fn started<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>) {
         self.borrower.started(gate.in_flight());
     }
 
-    /// A request has ended. Returns whether fewer may be there from now on.
+    /// Reports that a request has ended. Returns whether fewer permits are held from now on.
     pub(super) fn ended<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) -> bool {
         let before = self.borrower.held();
         self.borrower.ended(gate.in_flight(), now);
         self.borrower.held() < before
     }
 
-    /// Wakes the task if a call is due before it looks by itself.
+    /// Wakes the task if a call is due before the task wakes by itself.
     pub(super) fn note<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) {
         self.caller
             .note(self.borrower.due(self.needs_of(gate, now)));
@@ -122,14 +123,14 @@ impl State {
         })
     }
 
-    /// Lets as many requests be at the origin as the gate has places now.
+    /// Limits the requests at the origin to the permits held now, if permits are shared.
     pub(super) fn follow_places(&mut self, now: Moment) {
         if let Some(places) = &self.places {
             places.bind(&mut self.gate, now);
         }
     }
 
-    /// From now on no place is kept that is not in use.
+    /// Stops keeping free permits: each permit that is not in use goes back to the pool.
     pub(super) fn leave_pool(&mut self, now: Moment) {
         if let Some(places) = &mut self.places {
             places.borrower.leave();
@@ -150,7 +151,9 @@ impl State {
 }
 
 impl OriginGate {
-    /// Shares the places through this store from now on, if the origin's settings say so.
+    /// Shares the permits through `store` from now on, if the origin's settings ask for it.
+    ///
+    /// Returns the task to start; `None` if no new task is needed.
     pub(super) fn share_places(
         self: &Arc<Self>,
         origin: &config::Origin,
@@ -192,7 +195,8 @@ impl OriginGate {
             places.caller.wake();
             return None;
         }
-        // It goes on as the same gateway: what another one had is withheld.
+        // The identifier stays, so that the pool withholds the permits that this gateway had
+        // before.
         places.borrower.reconnect();
         let task = task(places.gateway);
         places.caller = caller;
@@ -200,15 +204,15 @@ impl OriginGate {
         Some(task)
     }
 
-    /// Whether a request that has its place may still be sent: its gateway's lease has not ended.
+    /// Returns whether a request with a permit may still be sent: the lease has not ended.
     ///
-    /// A gateway that stood still may find that it has.
+    /// A gateway that stood still may find that its lease has ended.
     pub(super) fn may_start(&self) -> bool {
         let lease_end = self.lease_end.load(Ordering::Relaxed);
         lease_end == NO_LEASE || clock::now().as_nanos() < lease_end
     }
 
-    /// Gives back each place of the pool that is not in use, and waits until the pool knows.
+    /// Gives all free permits back to the pool, and waits until the pool knows.
     pub(crate) async fn give_back_places(&self) {
         const LOOKS: Duration = Duration::from_millis(5);
         while self.still_leaves() {
@@ -216,8 +220,7 @@ impl OriginGate {
         }
     }
 
-    /// Gives back each place of the pool that is not in use. Returns whether the pool is still to
-    /// know.
+    /// Gives all free permits back to the pool. Returns whether the pool does not know yet.
     fn still_leaves(&self) -> bool {
         let mut state = self.lock();
         let needs = state.place_needs(clock::now());
@@ -232,12 +235,12 @@ impl OriginGate {
         !is_over
     }
 
-    /// How it shares its places now.
+    /// Returns the status of the shared permits; `None` if they are not shared.
     pub fn place_sharing(&self) -> Option<PlaceSharing> {
         self.lock().place_sharing()
     }
 
-    /// What is at the origin if the gate does not share its places any more; `None` if it does.
+    /// Returns the number of requests at the origin if permits are no longer shared, else `None`.
     pub(super) fn left_in_use(&self) -> Option<usize> {
         let state = self.lock();
         (state.places.is_none()).then(|| state.gate.in_flight())
@@ -263,7 +266,7 @@ impl Dialogue for PlacesLink {
             return None;
         }
         let call = places.borrower.call(needs, now);
-        // What is given back is not used from now on.
+        // Permits in the call that go back to the pool must not be used from now on.
         places.bind(&mut state.gate, now);
         Some((call, places.terms))
     }
@@ -303,7 +306,7 @@ impl Dialogue for PlacesLink {
     }
 }
 
-/// Logs that the pool of this origin's places cannot be called, and how the gateway goes on.
+/// Logs that the pool of this origin cannot be called, and how the gateway goes on.
 fn tell_out(origin: &str, borrowing: Borrowing, most: usize, why: &StoreRefusal) {
     let StoreRefusal { reason, remedy, .. } = why;
     let what = if why.is_answer {

@@ -1,14 +1,16 @@
+//! Limit that an origin's servers set for the requests in flight.
+
 use std::fmt;
 use std::sync::Arc;
 
 use limit::Moment;
 
-/// How many requests may be at an origin, as its servers are now; `None`: they set no limit.
+/// Number of requests that an origin's servers allow now; `None`: the servers set no limit.
 #[derive(Clone)]
 pub(crate) struct Room(Arc<dyn Fn(Moment) -> Option<usize> + Send + Sync>);
 
 impl Room {
-    /// The function must not lock: it is called behind the gate's lock.
+    /// Creates it from a function. The function must not lock, as it runs behind the gate's lock.
     pub(crate) fn new(now: impl Fn(Moment) -> Option<usize> + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }

@@ -1,4 +1,4 @@
-//! Changes of what a gate lets through: by a new file, and by an override for a while.
+//! Changes of a gate's limits, by a new file or by a temporary override.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -36,8 +36,7 @@ impl State {
         self.apply_whole(now);
     }
 
-    /// What it lets through while nothing is lowered: the values of the file and those in their
-    /// place.
+    /// Returns the limits while the back-off lowers nothing: the file's values and the override.
     pub(super) fn whole(&self) -> GateLimits {
         let overridden = self.overridden.as_ref();
         overridden.map_or(self.file, |it| it.over(self.file))
@@ -50,15 +49,16 @@ impl State {
         }
     }
 
-    /// Sets the gate to what it lets through while nothing is lowered. The back-off lowers it when
-    /// it is [applied](State::back_off) next.
+    /// Sets the gate's limits to [those](State::whole) that apply while nothing is lowered.
+    ///
+    /// The back-off lowers them when it is [applied](State::back_off) next.
     fn apply_whole(&mut self, now: Moment) {
         let whole = self.whole();
         self.gate.set_limits(whole, now);
         self.end_pause(now);
     }
 
-    /// Ends a pause, unless an override has one.
+    /// Ends a pause, unless an override pauses the gate.
     pub(super) fn end_pause(&mut self, now: Moment) {
         self.gate.resume(now);
         let paused = self.overridden.as_ref().filter(|it| it.is_paused);
@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    /// Sets an override, or ends it. Returns the one before.
+    /// Sets an override, or ends it. Returns the previous override.
     fn set_override(
         &mut self,
         new: Option<GateOverride>,
@@ -79,7 +79,8 @@ impl State {
         before
     }
 
-    /// Follows the rate in force where gateways share it. `own`: that of this gateway's file.
+    /// Follows the effective rate of the gateways that share it. `own`: the rate in this gateway's
+    /// file.
     pub(super) fn follow_rate(&mut self, origin: &str, rate: Rate, own: Rate, now: Moment) {
         if self.file.rate == Some(rate) {
             return;
@@ -100,11 +101,11 @@ impl State {
 }
 
 impl OriginGate {
-    /// Takes over new settings. Requests that wait get new times, and none is lost.
+    /// Takes over new settings. Waiters get new times, and none is lost.
     ///
-    /// If the origin has no gate any more, all of them leave. `keeps_outage`: if not, an outage
-    /// ends, and requests that know only the settings before do not begin another one. An override
-    /// stays if the origin can still have it.
+    /// If the origin no longer has a gate, all waiters depart. `keeps_outage`: if false, an outage
+    /// ends, and requests sent under the old settings cannot begin another one. An override stays
+    /// if the origin can still have it.
     pub(crate) fn reload(
         self: &Arc<Self>,
         origin: &config::Origin,
@@ -134,16 +135,15 @@ impl OriginGate {
         }
     }
 
-    /// Sets values in place of those of the file; `None`: the file's are in force again. Returns
-    /// the override before.
+    /// Sets an override; `None` ends it. Returns the previous override.
     ///
-    /// Requests that wait get new times, and none is lost. What the back-off has lowered stays
-    /// lowered to the same part.
+    /// Waiters get new times, and none is lost. Limits that the back-off has lowered stay lowered
+    /// by the same factor.
     pub fn set_override(self: &Arc<Self>, new: Option<GateOverride>) -> Option<GateOverride> {
         self.replace_override(self.lock(), new)
     }
 
-    /// Ends the override if it is one that `ends`, and returns it.
+    /// Ends the override if `ends` says so for it, and returns it.
     pub fn end_override_if(
         self: &Arc<Self>,
         ends: impl FnOnce(&GateOverride) -> bool,
@@ -170,8 +170,9 @@ impl OriginGate {
         before.map(|it| *it)
     }
 
-    /// Moves the end of the override to `until` if it is the same as `new`, which is renewed by its
-    /// owner. Returns whether it is.
+    /// Extends the override to the end of `new`, if both have the same owner and values.
+    ///
+    /// Returns whether the override was extended. An override without an owner is not.
     pub fn renew(&self, new: &GateOverride) -> bool {
         let mut state = self.lock();
         let it = state.overridden.as_mut();
@@ -186,12 +187,12 @@ impl OriginGate {
         true
     }
 
-    /// What is not as in the file.
+    /// Returns the override in force; `None` if there is none.
     pub fn overridden(&self) -> Option<GateOverride> {
         self.lock().overridden.as_deref().cloned()
     }
 
-    /// Ends an override whose time is over, and returns it.
+    /// Ends an expired override, and returns it.
     pub fn take_expired(self: &Arc<Self>, now: Moment) -> Option<GateOverride> {
         self.end_override_if(|it| it.until <= now)
     }

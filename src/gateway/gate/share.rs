@@ -1,4 +1,6 @@
-//! What a gate shares with the gates of other gateways: slots, places, and what its back-off learns.
+//! Sharing of a gate with other gateways: its slots, its permits and its back-off.
+//!
+//! Each has its own module: `claims`, `places` and `learning`.
 
 use std::sync::Arc;
 
@@ -13,10 +15,10 @@ use super::store_task::{Shared, StoreTask};
 use crate::zone::StoreHealth;
 
 impl OriginGate {
-    /// Shares through this store from now on what the origin's settings say, and nothing else.
+    /// Shares through `store`, from now on, exactly what the origin's settings say.
     ///
-    /// Those who wait stay. `worker`: where the tasks run. `since`: when the file got its rate and
-    /// its maximum, if the gate did not have them before.
+    /// Waiters stay. `worker`: the worker that runs the tasks. `since`: instant at which the file
+    /// got its rate and its maximum, unless the gate had the same before.
     pub(crate) fn share(
         self: &Arc<Self>,
         origin: &config::Origin,
@@ -34,8 +36,7 @@ impl OriginGate {
         }
     }
 
-    /// The part of [`share`](Self::share) that is not the tasks themselves. Returns those that have
-    /// to begin.
+    /// Starts sharing without starting the tasks. Returns the tasks to start.
     pub(crate) fn begin_sharing(
         self: &Arc<Self>,
         origin: &config::Origin,
@@ -50,7 +51,7 @@ impl OriginGate {
 }
 
 impl StoreTask {
-    /// Calls until the gate is dropped, or another task calls for it.
+    /// Calls the store until the gate is dropped, or another task calls it for the gate.
     pub(crate) async fn run(self) {
         match self.shared {
             Shared::Slots => {

@@ -1,3 +1,7 @@
+//! State behind a gate's lock.
+//!
+//! It combines the schedule of [`limit::Gate`] with back-off, overrides, outages and sharing.
+
 use std::time::Duration;
 
 use limit::{
@@ -17,49 +21,50 @@ use super::room::Room;
 use super::{GateRejection, Granted, KeyAtGate};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
-/// How far ahead of time slots are given out.
+/// Time by which slots are given out early.
 const AHEAD: Duration = Duration::from_millis(1);
-/// How long before a slot alarms ring. It is less than slots are given out ahead, so that one ring
-/// gives out several slots of a fast gate.
+/// Time by which alarms ring before a slot.
+///
+/// Less than [`AHEAD`], so that one alarm gives out several slots of a fast gate.
 const BEFORE: Duration = Duration::from_micros(500);
-/// How often a gate with waiters looks whether the servers of its origin take more.
+/// Interval at which a gate with waiters checks whether the origin's servers allow more requests.
 const ROOM_CHANGES: Duration = Duration::from_millis(50);
 
-/// What is behind a gate's lock. It knows no clock.
+/// State behind a gate's lock. It does not read the clock: callers pass the time.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) gate: limit::Gate<KeyAtGate, oneshot::Sender<Granted>>,
-    /// `None` if the file has no `backoff`.
+    /// Back-off; `None` if the file has no `backoff`.
     pub(super) backing_off: Option<BackingOff>,
-    /// What the servers of the origin take; `None`: the file limits none of them.
+    /// Limit of the origin's servers; `None`: the file limits none of them.
     pub(super) room: Option<Room>,
-    /// How it shares its rate with other gateways; `None`: it does not.
+    /// Shared rate; `None`: the rate is not shared with other gateways.
     pub(super) grid: Option<SharedGrid>,
-    /// How it shares its places with other gateways; `None`: it does not.
+    /// Shared permits; `None`: the permits are not shared with other gateways.
     pub(super) places: Option<Box<SharedPlaces>>,
-    /// What it lets through while nothing is lowered or overridden.
+    /// Limits while nothing is lowered or overridden.
     pub(super) file: GateLimits,
-    /// What is not as in the file for a while.
+    /// Override in force.
     pub(super) overridden: Option<Box<GateOverride>>,
-    /// Follows requests for an experiment; `None`: there is none.
+    /// Observer of an experiment; `None`: no experiment runs.
     pub(super) observer: Option<Box<Observer>>,
     pub(super) blocked: Blocked,
-    /// How many threads have set their alarm for the next departure.
+    /// Number of threads that have set their alarm for the next departure.
     pub(super) armed: usize,
     pub(super) is_closed: bool,
-    /// Whether the next process counts on the schedule as it was: nobody new may join.
+    /// Whether the next process relies on the schedule as it is: new requests may not join.
     pub(super) is_handed_over: bool,
     /// Number of outages so far. The last one may still last.
     pub(super) outages: u64,
-    /// How often the file gave the origin other servers, or no `hold`.
+    /// Number of reloads that gave the origin other servers, or no `hold`.
     pub(super) version: u64,
 }
 
-/// Requests whose turn has come, to be told outside the lock.
+/// Requests whose slot has come. The grants are sent outside the lock.
 pub(super) type Released = SmallVec<[(Release<KeyAtGate, oneshot::Sender<Granted>>, Left); 4]>;
 
 impl State {
-    /// Takes the requests whose slot is at most [`AHEAD`] away.
+    /// Releases the requests whose slot is at most [`AHEAD`] away.
     pub(super) fn release(&mut self, metrics: &GateMetrics, now: Moment) -> Released {
         self.back_off(metrics, now);
         self.follow_room(|| now);
@@ -72,7 +77,7 @@ impl State {
         released
     }
 
-    /// A request leaves. `number`: that of its departure.
+    /// Records that a request departs. `number`: number of its departure.
     pub(super) fn left(&mut self, number: u64, now: Moment) -> Left {
         let in_flight = self.gate.in_flight();
         if let Some(observer) = &mut self.observer {
@@ -85,7 +90,7 @@ impl State {
         }
     }
 
-    /// What the origin has to do.
+    /// Returns the load of the origin.
     pub fn load(&self, now: Moment) -> Load {
         let backing_off = self.backing_off.as_ref();
         Load {
@@ -94,7 +99,7 @@ impl State {
         }
     }
 
-    /// The request that left last leaves now. Returns the number of its departure, too.
+    /// Records the departure of the request that left the gate last. Also returns its number.
     pub(super) fn left_last(&mut self, now: Moment) -> (u64, Left) {
         let number = self.gate.departures();
         (number, self.left(number, now))
@@ -106,7 +111,7 @@ impl State {
         }
     }
 
-    /// A request of this key waits: it ends a pause that only another key was asked for.
+    /// Records that a request of this key waits. It may end a pause ordered for another key only.
     pub(super) fn note_waiter(&mut self, key: &KeyAtGate, now: Moment) {
         if let Some(backing_off) = &mut self.backing_off
             && backing_off.waits(key, now)
@@ -115,14 +120,14 @@ impl State {
         }
     }
 
-    /// Lowers the gate's limits, or raises them again, if it is time.
+    /// Lowers or raises the gate's limits, if it is time.
     pub(super) fn back_off(&mut self, metrics: &GateMetrics, now: Moment) {
         if let Some(backing_off) = &mut self.backing_off {
             backing_off.apply(&mut self.gate, metrics, now);
         }
     }
 
-    /// Follows what the servers of the origin take now, and what is lent to the gateway.
+    /// Follows the limit of the origin's servers, and the permits lent to this gateway.
     pub(super) fn follow_room(&mut self, now: impl FnOnce() -> Moment) {
         if self.room.is_none() && self.places.is_none() {
             return;
@@ -134,7 +139,7 @@ impl State {
         self.follow_places(now);
     }
 
-    /// A request has ended: its place may have to go back.
+    /// Records that a request has ended. Its permit may have to go back to the pool.
     pub(super) fn place_ended(&mut self, now: Moment) {
         if let Some(places) = &mut self.places {
             if places.ended(&self.gate, now) {
@@ -144,7 +149,7 @@ impl State {
         }
     }
 
-    /// Tells the one who borrows places how many are in use and wanted.
+    /// Updates the number of permits in use and needed, if permits are shared.
     pub(super) fn note_places(&mut self, now: Moment) {
         if let Some(places) = &mut self.places {
             places.started(&self.gate);
@@ -152,21 +157,21 @@ impl State {
         }
     }
 
-    /// Takes over the servers of another version of the origin.
+    /// Takes over the servers of a new version of the origin.
     pub(super) fn set_room(&mut self, room: Option<Room>, now: Moment) {
         self.gate
             .set_room(room.as_ref().and_then(|it| it.at(now)), now);
         self.room = room;
     }
 
-    /// The limits to show, which in shadow mode are not in force, and what is lowered.
+    /// Returns the limits to show, and what is lowered. Shadow mode does not enforce these limits.
     pub(super) fn shown(&self) -> (GateLimits, Lowered) {
         let limits = *self.gate.limits();
         let backing_off = self.backing_off.as_ref();
         backing_off.map_or((limits, Lowered::default()), |it| it.shown(limits))
     }
 
-    /// When to look again: before the next departure, or when the back-off may change something.
+    /// Returns when to look again: before the next departure, or when limits may change.
     pub(super) fn alarm_at(&self, now: Moment) -> Option<Moment> {
         let due = self.gate.due().map(|due| due.before(BEFORE));
         let changes = self.backing_off.as_ref().filter(|_| self.gate.depth() > 0);
@@ -184,7 +189,7 @@ impl State {
         self.note_places(now);
     }
 
-    /// Lets a request pass (`None`) or wait. `since`: when it began to wait, perhaps elsewhere.
+    /// Lets a request pass (`None`) or wait. `since`: when it began to wait, here or elsewhere.
     pub(super) fn join(
         &mut self,
         share: &Share<KeyAtGate>,
@@ -205,7 +210,9 @@ impl State {
         }
     }
 
-    /// Returns an error if one more request of this key that could not be sent may not wait again.
+    /// Returns an error if no more requests of this key may wait at the head of the queue.
+    ///
+    /// Requests that could not be sent wait there.
     pub(super) fn check_room_at_head(
         &self,
         key: &KeyAtGate,
@@ -216,7 +223,7 @@ impl State {
         room.map_err(|full| GateRejection::full(full, now))
     }
 
-    /// Whether a request is too late. `has_turn`: whether it has waited in a zone.
+    /// Returns whether a request comes too late. `has_turn`: whether it has waited in a zone.
     pub(super) fn takes_no_more(&self, has_turn: bool) -> bool {
         self.is_closed || (self.is_handed_over && !has_turn)
     }
@@ -225,7 +232,7 @@ impl State {
         self.check_takes(true)
     }
 
-    /// Returns an error if a request is [too late](Self::takes_no_more).
+    /// Returns an error if a request comes [too late](Self::takes_no_more).
     pub(super) fn check_takes(&self, has_turn: bool) -> Result<(), GateRejection> {
         if self.takes_no_more(has_turn) {
             return Err(GateRejection {

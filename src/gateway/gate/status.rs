@@ -1,4 +1,4 @@
-//! What a gate says of itself.
+//! Status of a gate, for the API and the metrics.
 
 use limit::{Class, Lowered, Rate};
 
@@ -8,41 +8,41 @@ use super::{
 use crate::time::clock;
 use crate::zone::StoreRefusal;
 
-/// The state of a gate, for people and metrics.
+/// Status of a gate, for the API and the metrics.
 #[derive(Clone, Debug)]
 pub struct GateState {
-    /// Requests that wait.
+    /// Number of waiters.
     pub depth: usize,
-    /// Requests at the origin.
+    /// Number of requests at the origin.
     pub in_flight: usize,
-    /// Requests that have left it since the gateway started.
+    /// Number of departures since the gateway started.
     pub departures: u64,
-    /// The pace now in force, of all gateways that share it.
+    /// Effective rate. If several gateways share it, it is the rate of all together.
     pub rate: Option<Rate>,
-    /// How it is shared with other gateways; `None`: it is not.
+    /// Status of the shared rate; `None`: the rate is not shared.
     pub sharing: Option<GateSharing>,
-    /// How its places are shared with other gateways; `None`: they are not.
+    /// Status of the shared permits; `None`: the permits are not shared.
     pub places: Option<PlaceSharing>,
-    /// Why its back-off does not learn from other gateways; `None`: it does, or there are none.
+    /// Reason for which the back-off is not shared; `None`: it is, or it does not have to be.
     pub why_backs_off_alone: Option<StoreRefusal>,
-    /// The places now in force.
+    /// Effective number of permits.
     pub max_in_flight: Option<usize>,
-    /// What is not as in the file for a while.
+    /// Override in force.
     pub overridden: Option<GateOverride>,
-    /// What is lower than in the file, and why.
+    /// Limits that the back-off has lowered, with the reason.
     pub lowered: Lowered,
-    /// How long requests have waited for each cause.
+    /// Time for which the gate was blocked, by cause.
     pub blocked: BlockedTimes,
-    /// The present outage; `None` if the origin can be reached.
+    /// Present outage; `None` if the origin can be reached.
     pub outage: Option<GateOutage>,
-    /// The classes of the file with their waiters; empty if it has none.
+    /// Configured classes with their waiters; empty if there are none.
     pub classes: Vec<(Class, usize)>,
-    /// The keys with the most waiters, and how many, deepest first.
+    /// Keys with the most waiters and their numbers of waiters, deepest first.
     pub deepest: Vec<(KeyAtGate, usize)>,
 }
 
 impl OriginGate {
-    /// Its present state, with so many of the deepest keys.
+    /// Returns the present status, with at most `keys` of the deepest keys.
     pub fn state(&self, keys: usize) -> GateState {
         let mut state = self.lock();
         let now = clock::now();
@@ -79,9 +79,9 @@ impl OriginGate {
         }
     }
 
-    /// The keys with the most waiters, deepest first, at most so many.
+    /// Returns the keys with the most waiters, deepest first, at most `most`.
     ///
-    /// With many keys the lock is let go again and again, and departures go on meanwhile.
+    /// With many keys the lock is released after each batch, so that departures go on meanwhile.
     fn deepest(&self, most: usize) -> Vec<(KeyAtGate, usize)> {
         const STEPS: usize = 1000;
         let mut deepest: Vec<(KeyAtGate, usize)> = Vec::new();
@@ -89,7 +89,7 @@ impl OriginGate {
         while let Some(from) = next {
             next = self.lock().gate.depths(from, STEPS, |key, depth| {
                 let at = deepest.partition_point(|(_, known)| *known >= depth);
-                // Between two parts a key may have left and come again.
+                // Between two batches a key may have emptied and filled again.
                 let is_known = deepest.iter().any(|(known, _)| known == key);
                 if at < most && !is_known {
                     deepest.truncate(most - 1);

@@ -1,3 +1,7 @@
+//! Key in the store that the gates of one origin share, and its link.
+//!
+//! Used by the calls for slots, permits and back-off.
+
 use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,32 +16,34 @@ use crate::store::{Error, Link};
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 
-/// How often a refusal of the key is logged.
+/// Minimum interval between two log lines about a refused key.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// A key in the store that the gates of an origin share, and the way to it from one worker.
+/// Key in the store that the gates of an origin share, with the link of one worker.
 pub(super) struct StoreKey {
     store_health: Arc<StoreHealth>,
     pub(super) link: Rc<Link>,
     pub(super) origin: String,
-    /// Its name in the store.
+    /// Name of the key in the store.
     pub(super) name: Vec<u8>,
-    /// What tells this gateway from others.
+    /// Identifier of this gateway.
     pub(super) gateway: [u8; 8],
-    /// Why the last call was not answered, if the store is out.
+    /// Error of the last call, if the store is out.
     error: Option<Error>,
-    /// When a refusal was last logged.
+    /// Instant at which a refusal was last logged.
     refused: Option<Moment>,
 }
 
-/// What tells the gate of this origin at this gateway from those at others. Each is another one.
+/// Returns a new random identifier for this origin's gate at this gateway.
+///
+/// It differs from those of all other gateways.
 pub(super) fn new_gateway(origin: &str) -> u64 {
     let seed = (clock::wall().as_nanos(), std::process::id(), origin);
     RandomState::default().hash_one(seed)
 }
 
 impl StoreKey {
-    /// The key of this kind and form that a task calls, from its thread. Does not connect.
+    /// Creates a key of this kind and format on the thread of the task. Does not connect yet.
     pub(super) fn new(task: &StoreTask, kind: &str, form: u8) -> Self {
         let (store_health, origin) = (&task.store, &task.origin);
         Self {
@@ -51,12 +57,12 @@ impl StoreKey {
         }
     }
 
-    /// Another call begins.
+    /// Forgets the error of the previous call, as another call begins.
     pub(super) fn begin(&mut self) {
         self.error = None;
     }
 
-    /// Notes why a call was not answered. `what`: what the log says if the store refused the key.
+    /// Records why a call was not answered. `what`: text for the log if the store refused the key.
     pub(super) fn note(&mut self, error: &Error, what: &str) -> StoreRefusal {
         if error.is_outage() {
             self.error = Some(error.clone());
@@ -66,7 +72,7 @@ impl StoreKey {
         error.into()
     }
 
-    /// Logs that the store refused the key.
+    /// Logs that the store refused the key, at most once per [`TELL_EVERY`].
     pub(super) fn tell_refused(&mut self, error: &Error, what: &str) {
         let now = clock::now();
         if self
@@ -82,9 +88,9 @@ impl StoreKey {
         tracing::error!(store = %redis.url, origin = self.origin, key = %cut_quoted(&key), %error, "the store refused the key of an origin's {what}; {remedy}");
     }
 
-    /// Waits until the store is worth another try. Returns whether it takes writes then.
+    /// Waits until the store is worth another try. Returns whether it accepts writes then.
     ///
-    /// It is out from now on, if that is why the last call was not answered.
+    /// If an outage ended the last call, the store counts as out from now on.
     pub(super) async fn is_back(&mut self) -> bool {
         if let Some(error) = self.error.take() {
             self.link.lose(&error);

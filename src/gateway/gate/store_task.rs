@@ -1,7 +1,7 @@
-//! The tasks that call the store for a gate: one for each thing that it shares with other gateways.
+//! Tasks that call the store for a gate, one for each thing that the gate shares.
 //!
-//! Each runs on the thread of one worker, which calls for all workers. What a task calls for, and
-//! what becomes of the reply, is a [`Dialogue`].
+//! Each task runs on the thread of one worker and calls for all workers. A [`Dialogue`] defines the
+//! calls of a task and the use of the replies.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, MutexGuard, Weak};
@@ -17,18 +17,18 @@ use crate::observe::metrics::{CountBy, StoreResult};
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 
-/// What a gate and a key of the store tell each other.
+/// Calls and replies between a gate and one key of the store.
 pub(super) trait Dialogue {
     type Call;
     type Reply;
 
-    /// The task as its gate knows it; `None`: the gate does not share this any more.
+    /// Returns the task's record in its gate; `None`: the gate no longer shares this.
     fn caller(state: &mut State) -> Option<&mut Caller>;
 
-    /// The way to the store.
+    /// Returns the key in the store.
     fn key(&mut self) -> &mut StoreKey;
 
-    /// Returns the call that is due `now`. If none is, the task waits.
+    /// Returns the call that is due `now`; `None`: the task waits.
     fn next(gate: &OriginGate, state: &mut State, now: Moment) -> Option<Self::Call>;
 
     /// Calls the store.
@@ -43,21 +43,21 @@ pub(super) trait Dialogue {
         reply: Result<Self::Reply, StoreRefusal>,
     ) -> bool;
 
-    /// The store is back.
+    /// Called when the store is back after an outage.
     fn found(_state: &mut State) {}
 }
 
-/// A task that calls the store, as its gate knows it. The task ends when this is dropped.
+/// Gate's record of a task that calls the store. Dropping it ends the task.
 #[derive(Debug)]
 pub(super) struct Caller {
     store: Arc<StoreHealth>,
-    /// Wakes the task, and tells it from others.
+    /// Wakes the task. Also identifies it among other tasks.
     wake: Arc<Notify>,
-    /// When the task looks by itself; `None`: only if it is woken.
+    /// Instant at which the task wakes by itself; `None`: only when it is woken.
     looks: Option<Moment>,
-    /// Whether it waits for a reply.
+    /// Whether the task waits for a reply.
     is_calling: bool,
-    /// Why the last call had no reply; `None`: it had one.
+    /// Reason for which the last call had no reply; `None`: it had one.
     pub(super) refusal: Option<StoreRefusal>,
 }
 
@@ -72,17 +72,17 @@ impl Caller {
         }
     }
 
-    /// Returns whether it calls this store, through a link with the same settings.
+    /// Returns whether the task calls this store, through a link with the same settings.
     pub(super) fn calls(&self, store: &Arc<StoreHealth>) -> bool {
         Arc::ptr_eq(&self.store, store)
     }
 
-    /// Lets the task look at once whether a call is due.
+    /// Makes the task check at once whether a call is due.
     pub(super) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// Wakes the task if a call is due before it looks by itself.
+    /// Wakes the task if a call is due before the task wakes by itself.
     pub(super) fn note(&mut self, due: Option<Moment>) {
         let is_sooner = |due: &Moment| self.looks.is_none_or(|looks| *due < looks);
         if let Some(due) = due.filter(|due| !self.is_calling && is_sooner(due)) {
@@ -91,7 +91,7 @@ impl Caller {
         }
     }
 
-    /// Notes when the next call is due. Returns whether that is `now`.
+    /// Records when the next call is due. Returns whether it is due `now`.
     pub(super) fn begins(&mut self, due: Option<Moment>, now: Moment) -> bool {
         self.is_calling = due.is_some_and(|due| due <= now);
         self.looks = due.filter(|_| !self.is_calling);
@@ -105,7 +105,7 @@ impl Drop for Caller {
     }
 }
 
-/// What a gate shares with the gates of other gateways.
+/// Things that a gate can share with the gates of other gateways.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shared {
     Slots,
@@ -113,19 +113,19 @@ pub(super) enum Shared {
     Backoff,
 }
 
-/// What a task does next.
+/// Next step of a task.
 enum Next<C> {
     Call(C),
-    /// It looks again then, or when it is woken.
+    /// Checks again at this instant, or when the task is woken.
     Look(Option<Moment>),
 }
 
-/// A task that calls the store for a gate, before it runs.
+/// Task that calls the store for a gate, before it runs.
 pub(crate) struct StoreTask {
     pub(super) gate: Weak<OriginGate>,
     pub(super) origin: String,
     pub(super) shared: Shared,
-    /// What tells the gate from those at other gateways.
+    /// Identifier of this gate in the cluster.
     pub(super) gateway: u64,
     pub(super) store: Arc<StoreHealth>,
     wake: Arc<Notify>,
@@ -149,13 +149,13 @@ impl StoreTask {
         }
     }
 
-    /// Counts of what the gate asks the store for.
+    /// Returns the counters of the gate's calls of the store.
     pub(super) fn claims(&self) -> Arc<CountBy<StoreResult>> {
         let gate = self.gate.upgrade();
         gate.map(|gate| gate.metrics.claims()).unwrap_or_default()
     }
 
-    /// Calls until the gate is dropped, or another task calls for it.
+    /// Calls the store until the gate is dropped, or another task calls it for the gate.
     pub(super) async fn converse<D: Dialogue>(&self, dialogue: &mut D) {
         while let Some(next) = self.next::<D>() {
             let call = match next {
@@ -165,7 +165,7 @@ impl StoreTask {
                     continue;
                 }
             };
-            // A panic counts as no reply: nothing else would call for the gate.
+            // A panic counts as no reply. The task must go on, as no other task calls for the gate.
             let called = AssertUnwindSafe(dialogue.call(&call)).catch_unwind().await;
             let reply = called.unwrap_or_else(|_| Err(StoreRefusal::panicked()));
             if self.hand_over(dialogue, call, reply) {
@@ -175,7 +175,7 @@ impl StoreTask {
         }
     }
 
-    /// Returns what the task does next; `None`: it ends.
+    /// Returns the next step of the task; `None`: the task ends.
     fn next<D: Dialogue>(&self) -> Option<Next<D::Call>> {
         let gate = self.gate.upgrade()?;
         let mut state = self.state::<D>(&gate)?;
@@ -204,13 +204,13 @@ impl StoreTask {
         dialogue.replied(&gate, state, call, reply)
     }
 
-    /// Whether the gate still needs this task.
+    /// Returns whether the gate still needs this task.
     fn needs<D: Dialogue>(&self) -> bool {
         let gate = self.gate.upgrade();
         gate.is_some_and(|gate| self.state::<D>(&gate).is_some())
     }
 
-    /// Tells the gate that the store is back.
+    /// Notifies the gate that the store is back.
     fn found<D: Dialogue>(&self) {
         let gate = self.gate.upgrade();
         if let Some(mut state) = gate.as_ref().and_then(|gate| self.state::<D>(gate)) {
@@ -218,7 +218,7 @@ impl StoreTask {
         }
     }
 
-    /// Waits until the task is woken, or until it looks by itself.
+    /// Waits until the task is woken, or until it wakes by itself.
     async fn wait(&self, looks: Option<Moment>) {
         let woken = self.wake.notified();
         match looks {
@@ -229,7 +229,7 @@ impl StoreTask {
         }
     }
 
-    /// Locks the gate; `None`: this task is not the one that calls for it.
+    /// Locks the gate; `None`: another task calls the store for the gate.
     fn state<'g, D: Dialogue>(&self, gate: &'g OriginGate) -> Option<MutexGuard<'g, State>> {
         let mut state = gate.lock();
         let caller = D::caller(&mut state)?;

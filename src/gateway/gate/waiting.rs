@@ -1,3 +1,5 @@
+//! Waiter at a gate: waits for its slot and its permit, or gives up.
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,24 +17,25 @@ use crate::origin::error::OriginError;
 use crate::time::clock;
 use crate::time::pacer::Pacer;
 
-/// A request that waits at a gate. If this is dropped, it leaves the queue.
+/// Request that waits at a gate. Dropping it removes the request from the queue.
 #[derive(Debug)]
 pub struct Waiting {
     pub(super) gate: Arc<OriginGate>,
     pub(super) share: Share<KeyAtGate>,
     pub(super) position: GatePosition,
-    /// If the turn is on its way when this is dropped, its place is given back.
+    /// Receiver of the grant. If a grant is in transit when this is dropped, its permit is given
+    /// back.
     pub(super) turn: oneshot::Receiver<Granted>,
     pub(super) since: Moment,
-    /// When it first could not be sent, if it has left before.
+    /// Instant at which the request first could not be sent, if it has departed before.
     pub(super) held_since: Option<Moment>,
     pub(super) alarms: Rc<Alarms>,
     pub(super) has_left: bool,
 }
 
-/// Why a request that waited does not get its turn.
+/// Reason for which a waiter does not get a permit.
 pub enum NoTurn {
-    /// It met a bound.
+    /// The request met a bound of the gate.
     Rejected(GateRejection),
     /// The origin could not be reached for all of `hold`.
     Outage(OriginError),
@@ -45,12 +48,12 @@ impl From<GateRejection> for NoTurn {
 }
 
 impl Waiting {
-    /// When the request began to wait here: its limits count from then.
+    /// Returns the instant from which the request's limits count.
     pub fn since(&self) -> Moment {
         self.since
     }
 
-    /// Waits for the turn, and then until the slot has come.
+    /// Waits for the grant, and then until the slot has come.
     ///
     /// # Errors
     ///
@@ -61,7 +64,7 @@ impl Waiting {
                 let answer = timeout(limits.queue_timeout, &mut self.turn).await;
                 answer.map_err(|_| self.timed_out(GateRejected::Timeout))?
             } else {
-                // Boxed: where nobody is held, the state of a waiting request should stay small.
+                // Boxed to keep the state of a waiting request small where no requests are held.
                 Box::pin(self.turn_or_outage(limits)).await?
             };
             self.has_left = true;
@@ -74,7 +77,7 @@ impl Waiting {
             if place.may_start() {
                 break (place, due);
             }
-            // The gateway stood still until its lease had ended: the request waits for the next one.
+            // The gateway stood still until the lease had ended: wait again, for a new permit.
             self.wait_again(place)?;
         };
         if due > pacer.now() {
@@ -89,7 +92,7 @@ impl Waiting {
         Ok(place)
     }
 
-    /// Goes back to the head of the queue with a place that is good for nothing any more.
+    /// Goes back to the head of the queue with a permit that may no longer be used.
     fn wait_again(&mut self, mut place: Place) -> Result<(), NoTurn> {
         let key = self.share.key.clone();
         let (position, turn, alarms) = self.gate.put_back(&mut place, key)?;
@@ -99,7 +102,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Waits for the turn, in an outage for as long as requests are held.
+    /// Waits for the grant. During an outage, waits at most as long as requests are held.
     async fn turn_or_outage(
         &mut self,
         limits: WaitLimits,
@@ -114,7 +117,7 @@ impl Waiting {
             tokio::select! {
                 biased;
                 answer = &mut self.turn => return Ok(answer),
-                // The gate, and with it the sender, stays at least as long as this.
+                // The sender cannot be dropped before `self`: the gate owns it.
                 _ = outages.changed() => {}
                 () = sleep(until.since(now)) => return Err(self.given_up(why, limits.hold)),
             }
@@ -128,7 +131,8 @@ impl Waiting {
                 NoTurn::Outage(OriginError::Outage { last, hold })
             }
             (GivesUp::Most, _) => self.timed_out(GateRejected::MaxWait),
-            // An outage that ended at this moment leaves no time for the queue.
+            // `Hold` without an outage: the outage has just ended, and no time is left for the
+            // queue.
             (GivesUp::QueueTimeout | GivesUp::Hold, _) => self.timed_out(GateRejected::Timeout),
         }
     }

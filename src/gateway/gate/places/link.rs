@@ -1,3 +1,7 @@
+//! Calls of the pool from which gateways borrow the permits of an origin.
+//!
+//! The state of the gate's permits is in the parent module.
+
 use std::sync::Arc;
 
 use limit::{PoolCall, PoolReply};
@@ -9,19 +13,19 @@ use crate::observe::metrics::{CountBy, StoreResult};
 use crate::store::{PLACES_FORM, PlacesCall};
 use crate::zone::{StoreRefusal, store_result};
 
-/// A gate's way to the pool of places that gateways share before its origin.
+/// Connection of one gate to the pool of permits that gateways share.
 ///
-/// One task of one worker has it, and uses the link of that worker.
+/// One task of one worker owns it, and uses that worker's link to the store.
 pub(in crate::gate) struct PlacesLink {
-    /// The pool.
+    /// Key of the pool in the store.
     pub(super) key: StoreKey,
     calls: Arc<CountBy<StoreResult>>,
-    /// What the pool was told last.
+    /// Last call of the pool.
     last: Option<(PoolCall, PoolTerms)>,
 }
 
 impl PlacesLink {
-    /// The way of a task, from its thread. Does not connect.
+    /// Creates it on the thread of the task. Does not connect yet.
     pub(in crate::gate) fn new(task: &StoreTask) -> Self {
         Self {
             key: StoreKey::new(task, "places", PLACES_FORM),
@@ -30,7 +34,9 @@ impl PlacesLink {
         }
     }
 
-    /// Tells the pool what the gateway holds and wants. `terms`: of this gateway's file.
+    /// Reports to the pool how many permits this gateway holds and needs.
+    ///
+    /// `terms`: the pool's limits in this gateway's file.
     ///
     /// # Errors
     ///
@@ -55,10 +61,10 @@ impl PlacesLink {
         reply.map_err(|error| self.key.note(&error, "places"))
     }
 
-    /// Gives back what the pool has lent, if nothing calls for the gate any more.
+    /// Gives all permits back to the pool, if no other task calls it for this gate.
     ///
-    /// `gate`: `None` if it was dropped, so that nothing is at the origin. If another task calls for
-    /// it, all is kept.
+    /// `gate`: `None` if the gate was dropped, so that no request is at the origin. If another task
+    /// calls the pool for this gate, the permits are kept.
     pub(in crate::gate) async fn end(mut self, gate: Option<Arc<OriginGate>>) {
         let in_use = gate.map_or(Some(0), |gate| gate.left_in_use());
         if let (Some((call, terms)), Some(in_use)) = (self.last, in_use) {
