@@ -1,24 +1,24 @@
-//! The addresses of a server's name, and which connections go to one that has left it.
+//! Known addresses of a server's name, and connections to addresses that the name has dropped.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// The addresses that the name of a server has, as of the last lookup.
+/// Addresses of a server's name as of the last lookup.
 #[derive(Debug, Default)]
 pub(super) struct KnownAddresses {
-    /// `None` if the server is no name, or was not looked up yet.
+    /// `None` if the server is given by its address, or the name was not looked up yet.
     found: RefCell<Option<Arc<[SocketAddr]>>>,
-    /// How often an address has left the name.
+    /// Number of lookups in which the name had dropped an address. Wraps around.
     generation: Cell<u32>,
 }
 
-/// The generation in which a connection was last compared with the addresses.
+/// Generation of the addresses with which a connection was last compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Compared(u32);
 
 impl KnownAddresses {
-    /// Notes the addresses of the last lookup.
+    /// Records the addresses of the last lookup.
     pub(super) fn note(&self, found: &Arc<[SocketAddr]>) {
         let before = self.found.replace(Some(Arc::clone(found)));
         let Some(before) = before.filter(|before| !Arc::ptr_eq(before, found)) else {
@@ -29,16 +29,16 @@ impl KnownAddresses {
         }
     }
 
-    /// Returns whether an address is none of the name.
+    /// Returns whether the name no longer has this address.
     pub(super) fn has_left(&self, address: IpAddr) -> bool {
         let found = self.found.borrow();
         let is_there = |found: &Arc<[SocketAddr]>| found.iter().any(|it| it.ip() == address);
         found.as_ref().is_some_and(|found| !is_there(found))
     }
 
-    /// Returns whether a connection goes to an address that has left the name.
+    /// Returns whether a connection goes to an address that the name no longer has.
     ///
-    /// Asks for the connection's address only if any has left since it was last compared.
+    /// `address` is called only if the name has dropped an address since the last comparison.
     pub(super) fn is_left(
         &self,
         compared: &mut Compared,
@@ -73,7 +73,8 @@ mod tests {
             });
             (is_asked, is_left)
         };
-        // Without a lookup, with the first one, with the same again, and with one more address.
+        // Before the first lookup, after it, after the same result again, and with one more
+        // address.
         assert_eq!(left(&mut old, "10.0.0.1"), (false, false));
         let first = found(&["10.0.0.1", "10.0.0.2"]);
         known.note(&first);

@@ -1,4 +1,4 @@
-//! Which server of several gets a request: arithmetic alone.
+//! Choice of one server among several for a request. Pure arithmetic, without clock or I/O.
 
 #[cfg(test)]
 mod tests;
@@ -7,40 +7,42 @@ use std::cmp::Ordering;
 
 use limit::mixed;
 
-/// The whole weight of a server of weight 1: weights are in thousandths, for servers that have
-/// come back lately.
+/// Full weight of a server of weight 1.
+///
+/// Weights are in thousandths, so that a server that has just recovered can have a part of its
+/// weight.
 pub(super) const WHOLE: u64 = 1000;
 
-/// A server that may be chosen.
+/// Server among which the choice is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    /// Whether requests may be sent to it.
+    /// Whether requests may be sent to the server.
     pub(super) is_in: bool,
     pub(super) is_backup: bool,
-    /// In thousandths, above zero.
+    /// Weight in thousandths, above zero.
     pub(super) weight: u64,
-    /// Requests at it.
+    /// Number of requests at the server.
     pub(super) in_flight: usize,
-    /// Requests at it at once; `None`: no limit.
+    /// Upper bound of the requests at the server at once; `None`: no limit.
     pub(super) max_in_flight: Option<usize>,
-    /// What tells it from others when keys are hashed: [`hash`] of its URL.
+    /// Hash of the server's URL: its identity where keys are hashed.
     pub(super) id: u64,
 }
 
-/// Why no server can take a request.
+/// Reason for which no server can take a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoServer {
-    /// None is in.
+    /// All servers are out.
     Out,
-    /// Those that are in have as many requests as they may have.
+    /// Each server that is in has as many requests as its limit allows.
     Full,
 }
 
-/// The turns of servers with equally few requests: nginx's smooth weighted round robin.
+/// State of nginx's smooth weighted round robin, for servers with an equal load.
 ///
-/// Each server that could be next gains its weight, and the one that has most loses the sum of
-/// what all have gained. So of weights 5, 1 and 1 the first is not chosen five times in a row
-/// (`ngx_http_upstream_get_peer` in nginx's `ngx_http_upstream_round_robin.c`).
+/// In each choice, every eligible server gains its weight, and the server with the highest sum is
+/// chosen and loses the total gained. So with weights 5, 1 and 1 the first server is not chosen
+/// five times in a row (`ngx_http_upstream_get_peer` in nginx's `ngx_http_upstream_round_robin.c`).
 #[derive(Debug)]
 pub(super) struct Turns(Vec<i64>);
 
@@ -49,10 +51,10 @@ impl Turns {
         Self(vec![0; servers])
     }
 
-    /// Chooses the server with the fewest requests relative to its weight, or for a key, if there
-    /// is a `hash` of one, the server that has that key.
+    /// Chooses the server of a key if there is a `hash`, otherwise the server with the lowest load.
     ///
-    /// A backup is chosen only if nothing else can be.
+    /// The load is the number of requests relative to the weight. A backup is chosen only if no
+    /// other server can be.
     pub(super) fn choose(
         &mut self,
         servers: &[Candidate],
@@ -75,7 +77,7 @@ impl Turns {
         })
     }
 
-    /// As nginx's `least_conn`: the turns decide between those that have equally few.
+    /// Chooses as nginx's `least_conn`: round robin decides between servers with an equal load.
     fn least(
         &mut self,
         servers: &[Candidate],
@@ -111,12 +113,12 @@ impl Candidate {
     }
 }
 
-/// The server that has a key: weighted rendezvous hashing.
+/// Returns the server of a key, by weighted rendezvous hashing.
 ///
-/// Each server draws a number for the key, and the highest wins. A server that leaves takes no
-/// part: its keys go to the second highest, and no other key moves. Of drawn numbers `u` between 0
-/// and 1, the highest `weight / -ln(u)` is that of each server as often as its weight says
-/// (Schindelhauer and Schomaker, Weighted Distributed Hash Tables, 2005).
+/// Each server draws a number for the key, and the highest number wins. A server that is out does
+/// not take part: its keys go to the server with the second-highest number, and no other key moves.
+/// With draws `u` between 0 and 1, a server has the highest `weight / -ln(u)` in proportion to its
+/// weight (Schindelhauer and Schomaker, Weighted Distributed Hash Tables, 2005).
 fn of_key(
     servers: &[Candidate],
     hash: u64,

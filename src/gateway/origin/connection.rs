@@ -1,4 +1,6 @@
-//! What one request holds of a connection to its server, over either version of HTTP.
+//! Connection to a server as one request uses it, over HTTP/1 or HTTP/2.
+//!
+//! The two kinds are in `http1` and `http2`; idle connections are in `pool`.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -18,18 +20,18 @@ use crate::http::message::{
 };
 use crate::time::deadline::Deadline;
 
-/// A connection in use by one request: a whole one over HTTP/1, a stream of one over HTTP/2.
+/// Connection in use by one request: a whole one over HTTP/1, a stream of one over HTTP/2.
 ///
-/// When dropped, it closes, or resets its stream. When [given back](Connection::give_back), the
-/// connection serves another request.
+/// Dropping it closes the connection, or resets the stream. [Giving it back](Connection::give_back)
+/// lets the connection serve another request.
 pub enum Connection {
-    /// A connection over HTTP/1. Boxed, as its pool keeps it.
+    /// HTTP/1 connection. Boxed, as its pool keeps it boxed.
     Http1(Box<Http1Connection>),
-    /// A stream of a connection over HTTP/2. Boxed, because most origins speak HTTP/1.
+    /// Stream of an HTTP/2 connection. Boxed, because most origins speak HTTP/1.
     Http2(Box<Http2Exchange>),
 }
 
-/// What both kinds of connections do alike.
+/// Does the same for both kinds of connections.
 macro_rules! of_both {
     ($connection:expr, $it:ident => $does:expr) => {
         match $connection {
@@ -40,18 +42,18 @@ macro_rules! of_both {
 }
 
 impl Connection {
-    /// Keeps the connection for its client alone, which may be logged in on it.
+    /// Reserves the connection for its client, which may be logged in on it.
     ///
-    /// Over HTTP/2 such requests have a connection of their own.
+    /// Over HTTP/2 such requests have their own connection.
     pub fn tie(&mut self) {
         if let Self::Http1(connection) = self {
             connection.tie();
         }
     }
 
-    /// Returns the connection to its pool, if it can carry another request, or to its client.
+    /// Gives the connection back to its pool or to its client, if it can carry another request.
     ///
-    /// `now`: when the last bytes of the response arrived. `client`: the connections that are
+    /// `now`: instant at which the last bytes of the response arrived. `client`: the connections
     /// [tied](Self::tie) to the client.
     pub fn give_back<'c>(
         self,
@@ -66,26 +68,26 @@ impl Connection {
                 Some(pool) => pool.keep(connection, settings.keep_alive),
                 None => {}
             },
-            // The others that use it keep it.
+            // The other requests of the connection keep it open.
             Self::Http2(exchange) => drop(exchange),
         }
     }
 
-    /// Notes how long the server keeps the connection open while it is idle, if it says so.
+    /// Records the server's limit for idle connections, in seconds.
     pub fn note_server_idle(&mut self, seconds: u32) {
         if let Self::Http1(connection) = self {
             connection.note_server_idle(seconds);
         }
     }
 
-    /// Returns whether it has carried a request before.
+    /// Returns whether the connection has carried a request before.
     ///
     /// If so, the server may just be closing it.
     pub fn is_reused(&self) -> bool {
         of_both!(self, it => it.is_reused())
     }
 
-    /// Returns whether the server has told that it did nothing with the request.
+    /// Returns whether the server has reported that it did not process the request.
     pub fn is_refused(&self) -> bool {
         match self {
             Self::Http1(_) => false,
@@ -101,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Returns whether the server has certainly seen nothing of the request.
+    /// Returns whether the server has certainly not seen the request.
     pub fn is_unseen(&mut self) -> bool {
         match self {
             Self::Http1(connection) => connection.sender().is_untouched(),
@@ -109,10 +111,10 @@ impl Connection {
         }
     }
 
-    /// Takes over the body that another connection has begun to send, for a server that did nothing
-    /// with it. The head is to be written anew.
+    /// Takes over the part of a body that another connection has sent to a server which refused it.
     ///
-    /// Returns whether that was possible: only over HTTP/2, and only if little was sent of it.
+    /// The caller must write the head again. Returns whether this was possible: only over HTTP/2,
+    /// and only if the sent part was small.
     pub fn take_over_body(&mut self, other: &mut Self) -> bool {
         match (self, other) {
             (Self::Http2(exchange), Self::Http2(other)) => exchange.take_over(other),
@@ -133,14 +135,14 @@ impl Connection {
         }
     }
 
-    /// Gives no more requests to the connection: its server has been silent for too long.
+    /// Stops using the connection for further requests, as its server has been silent for too long.
     pub fn distrust(&mut self) {
         if let Self::Http2(exchange) = self {
             exchange.distrust();
         }
     }
 
-    /// Sends all bytes that wait to be sent.
+    /// Sends all buffered bytes.
     ///
     /// # Errors
     ///
@@ -166,7 +168,7 @@ impl Connection {
         of_both!(self, it => it.poll_send(cx, piece, then))
     }
 
-    /// Returns whether anything of a response, or of the next head of one, is here.
+    /// Returns whether a part of a response, or of its next head, has arrived.
     pub fn has_received(&self) -> bool {
         match self {
             Self::Http1(connection) => !connection.received().is_empty(),
@@ -174,10 +176,10 @@ impl Connection {
         }
     }
 
-    /// Returns the head that is here and its size; `None` while it is not complete.
+    /// Returns the received head and its size; `None` while it is not complete.
     ///
-    /// `table`: room for its fields. `to_head`: it is the response to a `HEAD` request. `limit`: most
-    /// bytes of a head.
+    /// `table`: space for its fields. `to_head`: whether it answers a `HEAD` request. `limit`:
+    /// maximum number of bytes of a head.
     ///
     /// # Errors
     ///
@@ -194,7 +196,7 @@ impl Connection {
         }
     }
 
-    /// Removes the head of this size, which a body of this length follows.
+    /// Removes the head of this size. A body of this length follows.
     pub fn take_head(&mut self, size: usize, length: BodyLength) {
         match self {
             Self::Http1(connection) => connection.take_head(size, length),
@@ -214,7 +216,7 @@ impl Connection {
         }
     }
 
-    /// Returns the next piece of the response's body, which is empty only at the end.
+    /// Returns the next piece of the response's body. Only the end is an empty piece.
     ///
     /// # Errors
     ///
@@ -224,9 +226,9 @@ impl Connection {
         of_both!(self, it => it.poll_body(cx))
     }
 
-    /// Takes what has arrived of the response, while the client takes nothing of it.
+    /// Receives what has arrived of the response while the client reads nothing.
     ///
-    /// Over HTTP/1 it stays in the kernel; over HTTP/2 it would be in the way of other requests.
+    /// Over HTTP/1 the bytes stay in the kernel. Over HTTP/2 they would block other requests.
     pub fn poll_ahead(&mut self, cx: &mut Context<'_>) {
         if let Self::Http2(exchange) = self {
             exchange.poll_ahead(cx);
@@ -264,7 +266,7 @@ impl Connection {
         silence.poll(cx)
     }
 
-    /// Notes that bytes have moved.
+    /// Records that bytes have moved.
     pub fn moved(&mut self) {
         self.silence().stop();
     }

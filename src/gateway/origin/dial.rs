@@ -1,3 +1,5 @@
+//! Opens connections to servers over TCP, TLS and unix sockets.
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -16,7 +18,7 @@ use super::stream::OriginStream;
 use super::tls::Tls;
 use crate::http::tcp::set_keepalive;
 
-/// Time that an address has before the next address of the same name is tried beside it.
+/// Time for which an address is tried alone before the next address is tried, too.
 ///
 /// The value is that of RFC 8305.
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -31,7 +33,7 @@ pub struct Dialer {
     tls: Arc<Tls>,
 }
 
-/// What the dialers of all origins share.
+/// State that the dialers of all origins share.
 #[derive(Debug, Default)]
 struct Known {
     names: Names,
@@ -47,7 +49,8 @@ impl Dialer {
         self.known.keepalive.store(millis, Ordering::Relaxed);
     }
 
-    /// The same dialer with this TLS. If that is what it has, sessions of TLS go on.
+    /// Returns a dialer with these TLS settings. TLS sessions are kept if the settings are the
+    /// same.
     pub(super) fn with_tls(&self, tls: &OriginTls) -> Self {
         let mut dialer = self.clone();
         if self.tls.settings() != tls {
@@ -56,7 +59,7 @@ impl Dialer {
         dialer
     }
 
-    /// Looks up a name, and returns its addresses in order.
+    /// Looks up a name, and returns its addresses in ascending order.
     pub(crate) async fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let found = self.known.names.refreshed(name).await?;
         let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
@@ -65,9 +68,9 @@ impl Dialer {
         Ok(addresses)
     }
 
-    /// Returns the addresses to which connections to `server` go; `None` if it is no name.
+    /// Returns the addresses of the name of `server`; `None` if the server has no name.
     ///
-    /// Old ones are looked up again meanwhile.
+    /// Old addresses are returned at once and looked up again in the background.
     pub(super) async fn addresses(&self, server: &ServerUrl) -> Option<Arc<[SocketAddr]>> {
         match server {
             ServerUrl::Tcp {
@@ -79,14 +82,14 @@ impl Dialer {
         }
     }
 
-    /// Whether another dialer has the same TLS.
+    /// Returns whether another dialer has the same TLS state.
     pub(super) fn has_tls_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tls, &other.tls)
     }
 
     /// Opens a connection to `server`.
     ///
-    /// `http2`: a server over TLS may choose HTTP/2.
+    /// `http2`: whether a server over TLS may choose HTTP/2.
     pub(super) async fn open(&self, server: &ServerUrl, http2: bool) -> io::Result<OriginStream> {
         let (scheme, host, port, address) = match server {
             ServerUrl::Unix(path) => return through(path).await.map(OriginStream::Unix),
@@ -129,10 +132,11 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     connected.map_err(|error| told_apart(error, address))
 }
 
-/// The error of a connection to this address, told apart from a shortage.
+/// Returns an error that tells a missing route to `address` from a missing local port.
 ///
-/// The kernel has one error for no free port and for no address of the host from which the server can be reached, such
-/// as `::1` on a host without IPv6. UDP has ports of its own, so it only meets the second.
+/// The kernel has one error for both: no free port, and no address of the host from which the
+/// server can be reached, such as `::1` on a host without IPv6. UDP has its own ports, so a UDP
+/// socket only fails for the second reason.
 fn told_apart(error: io::Error, address: SocketAddr) -> io::Error {
     if Errno::from_io_error(&error) != Some(Errno::ADDRNOTAVAIL) {
         return error;
@@ -152,7 +156,8 @@ fn told_apart(error: io::Error, address: SocketAddr) -> io::Error {
 
 /// Connects to a unix socket, and waits while its backlog is full.
 ///
-/// Over TCP the kernel waits. For a unix socket it returns an error at once, so the wait is here.
+/// Over TCP the kernel waits. For a unix socket it returns an error at once, so this function
+/// waits.
 async fn through(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
@@ -164,8 +169,8 @@ async fn through(path: &Path) -> io::Result<UnixStream> {
 
 /// Returns the first connection that succeeds.
 ///
-/// The addresses are tried in order. The next one is tried if one refuses, or does not respond for
-/// a while.
+/// The addresses are tried in order. The next one is tried when one refuses, or after
+/// [`HEAD_START`] without a result.
 async fn first_of<T, C>(
     addresses: &[SocketAddr],
     connect: impl Fn(SocketAddr) -> C,

@@ -1,3 +1,5 @@
+//! Cache of the addresses of names, with at most one lookup of a name at a time.
+
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
@@ -14,22 +16,24 @@ use super::resolver::{Resolve, System};
 const FRESH: Duration = Duration::from_secs(5);
 /// Age below which addresses are used while a new lookup runs.
 ///
-/// With older addresses a caller waits for the lookup first, but not longer than `STALE_WAIT`.
+/// With older addresses a caller waits for the lookup first, but at most [`STALE_WAIT`].
 const STALE: Duration = Duration::from_secs(30);
-/// Maximum time that a caller with old addresses waits for new ones.
+/// Maximum time for which a caller with old addresses waits for new ones.
 const STALE_WAIT: Duration = Duration::from_millis(200);
 /// Time until the next lookup of a name after a lookup that failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A name that was not asked for in this time is forgotten when another name is added.
+/// Age of the last request for a name after which the name may be forgotten.
+///
+/// It is forgotten when another name is added.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
 
 type Addresses = Arc<[SocketAddr]>;
 
-/// The addresses of names, shared by all workers.
+/// Addresses of names, shared by all workers.
 ///
-/// Only one lookup of a name runs at a time, however many callers ask and however long it takes.
-/// If it fails, the previous addresses stay in use.
+/// Only one lookup of a name runs at a time, however many callers there are and however long it
+/// takes. If a lookup fails, the previous addresses stay in use.
 #[derive(Debug, Default)]
 pub(super) struct Names<R = System>(Arc<Shared<R>>);
 
@@ -39,7 +43,7 @@ struct Shared<R> {
     names: Mutex<HashMap<String, Name>>,
 }
 
-/// A name that was not resolved, and why.
+/// Error: a name that was not resolved, and the reason.
 #[derive(Debug, Error)]
 #[error("looking up {name}: {why}")]
 pub(super) struct LookupError {
@@ -49,21 +53,21 @@ pub(super) struct LookupError {
 
 #[derive(Debug, Default)]
 struct Name {
-    /// When its addresses were asked for last.
+    /// Instant at which the addresses were last requested.
     asked: Option<Instant>,
-    /// The last addresses found, and when.
+    /// Addresses of the last successful lookup, and its instant.
     found: Option<(Addresses, Instant)>,
-    /// Why the lookup has failed since then, and when.
+    /// Error of the lookup that has failed since then, and its instant.
     failed: Option<(String, Instant)>,
     /// Closes when the current lookup ends.
     lookup: Option<watch::Receiver<()>>,
 }
 
-/// What a caller that needs addresses must do.
+/// Next step of a caller that needs addresses.
 enum Plan {
     Use(Addresses),
     GiveUp(io::Error),
-    /// Wait for the end of the lookup, but only briefly if there are old addresses.
+    /// Wait for the end of the lookup, but only [`STALE_WAIT`] if there are old addresses.
     Wait(watch::Receiver<()>, Option<Addresses>),
 }
 
@@ -83,7 +87,7 @@ impl<R: Resolve> Names<R> {
                 let ended = async { while lookup.changed().await.is_ok() {} };
                 match old {
                     None => ended.await,
-                    // If the lookup took too long, the old addresses are the best that there are.
+                    // If the lookup takes too long, the old addresses are used.
                     Some(_) => timeout(STALE_WAIT, ended).await.unwrap_or_default(),
                 }
                 self.0.known(name)
@@ -91,7 +95,7 @@ impl<R: Resolve> Names<R> {
         }
     }
 
-    /// Looks up `name` now, unless that is being done already, and returns its addresses.
+    /// Looks up `name` now, or joins a lookup that runs, and returns the addresses.
     ///
     /// # Errors
     ///
@@ -107,9 +111,9 @@ impl<R: Resolve> Names<R> {
         self.0.known(name)
     }
 
-    /// The lookup that runs, or a new one.
+    /// Returns the running lookup, or starts a new one.
     fn lookup_of(&self, known: &mut Name, name: &str) -> watch::Receiver<()> {
-        // A lookup whose task was dropped with its worker has ended, too.
+        // A lookup whose task was dropped with its worker has also ended.
         let running = |lookup: &&watch::Receiver<()>| lookup.has_changed().is_ok();
         match known.lookup.as_ref().filter(running) {
             Some(lookup) => lookup.clone(),
@@ -120,7 +124,7 @@ impl<R: Resolve> Names<R> {
     fn plan(&self, name: &str, now: Instant) -> Plan {
         let mut names = self.0.names();
         if !names.contains_key(name) {
-            // A name that is asked for no more has left the file.
+            // A name that has not been requested for long is no longer in the file.
             names.retain(|_, known| known.asked.is_some_and(|at| now - at < FORGOTTEN));
         }
         let known = names.entry(name.to_owned()).or_default();
@@ -192,8 +196,8 @@ impl<R> Shared<R> {
             Ok(_) => "it has no addresses".to_owned(),
             Err(error) => error.to_string(),
         };
-        // Logged once until the name is resolved again. If there are no old addresses, the failed
-        // requests report it.
+        // Logged once until the name resolves again. Without old addresses, the failed requests
+        // report the error themselves.
         if known.failed.is_none() && known.found.is_some() {
             tracing::warn!(
                 name,
@@ -223,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns one of `answers` for each lookup in turn, after a delay.
+    /// Resolver that returns one of `answers` for each lookup in turn, after a delay.
     #[derive(Debug)]
     struct Script {
         takes: Duration,
@@ -379,7 +383,7 @@ mod tests {
             assert_eq!(told(&names).await, Ok("10.0.0.1".to_owned()));
             names.addresses(&format!("new{nth}")).await.unwrap();
         }
-        // The name in use, and those of the last hour.
+        // The name in use, and the names of the last hour.
         assert_eq!(known(), 1 + 8);
     }
 }

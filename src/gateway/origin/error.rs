@@ -1,3 +1,5 @@
+//! Errors for which an origin gave no response, with the status for the client.
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,21 +9,21 @@ use thiserror::Error;
 use crate::http::message::InvalidResponse;
 use crate::observe::metrics::Outcome;
 
-/// Why an origin gave no response.
+/// Error: an origin gave no response.
 #[derive(Debug, Error)]
 pub enum OriginError {
     /// The server did not accept a connection.
     #[error("connecting to {server} failed: {source}")]
     Connect {
-        /// The server.
+        /// URL of the server.
         server: String,
-        /// The error of the system.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The server did not accept a connection in time.
     #[error("connecting to {server} took longer than {limit:?}")]
     ConnectTimeout {
-        /// The server.
+        /// URL of the server.
         server: String,
         /// `connect_timeout`.
         limit: Duration,
@@ -29,7 +31,7 @@ pub enum OriginError {
     /// The server did not begin to respond in time.
     #[error("{server} did not answer within {limit:?}")]
     ResponseTimeout {
-        /// The server.
+        /// URL of the server.
         server: String,
         /// `response_timeout`.
         limit: Duration,
@@ -37,31 +39,31 @@ pub enum OriginError {
     /// The connection was closed or broke before the head of a response was complete.
     #[error("{server} gave no answer: {source}")]
     Broken {
-        /// The server.
+        /// URL of the server.
         server: String,
-        /// The error of the system.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The server sent a response that cannot be forwarded.
     #[error("{server} gave an invalid answer: {invalid}")]
     Invalid {
-        /// The server.
+        /// URL of the server.
         server: String,
-        /// What is wrong with the response.
+        /// Defect of the response.
         invalid: InvalidResponse,
     },
-    /// No file descriptor was free for a connection in time. No server was asked.
+    /// No file descriptor was free for a connection in time. The request was not sent.
     #[error("no file descriptor was free for a connection to {server} within {limit:?}")]
     NoDescriptor {
-        /// The server.
+        /// URL of the server.
         server: String,
         /// `connect_timeout`.
         limit: Duration,
     },
-    /// No local port was free for a connection in time. No server was asked.
+    /// No local port was free for a connection in time. The request was not sent.
     #[error("no local port was free for a connection to {server} within {limit:?}")]
     NoLocalPort {
-        /// The server.
+        /// URL of the server.
         server: String,
         /// `connect_timeout`.
         limit: Duration,
@@ -69,21 +71,21 @@ pub enum OriginError {
     /// All servers of the origin are out, after failures or by their health checks.
     #[error("the origin {origin} has no server in use; try again in {retry_after:?}")]
     AllOut {
-        /// The origin.
+        /// Name of the origin.
         origin: String,
-        /// Time until the first of them may be asked again.
+        /// Time until the first server may be used again.
         retry_after: Duration,
     },
-    /// All servers that are in have as many requests as the file allows.
+    /// Each server that is in has as many requests as its `max_in_flight` allows.
     #[error("the servers of the origin {origin} have as many requests as their max_in_flight")]
     AllFull {
-        /// The origin.
+        /// Name of the origin.
         origin: String,
     },
     /// No server could be reached for all of `hold`, and the request was not sent.
     #[error("{last}; the request has waited for it for {hold:?}")]
     Outage {
-        /// Why no server was reached when one was last tried.
+        /// Error of the last attempt to reach a server.
         last: Arc<OriginError>,
         /// `hold`.
         hold: Duration,
@@ -93,7 +95,7 @@ pub enum OriginError {
 impl OriginError {
     /// Returns the status for the client.
     ///
-    /// 504 if time ran out, 502 if the origin failed, 503 if it was not asked.
+    /// 504 after a timeout, 502 if the origin failed, 503 if the request was not sent.
     pub fn status(&self) -> u16 {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
@@ -106,7 +108,7 @@ impl OriginError {
         }
     }
 
-    /// Returns when the client may try again, if the origin was not asked.
+    /// Returns the time after which the client may retry, if the request was not sent.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::AllOut { retry_after, .. } => Some(*retry_after),
@@ -117,7 +119,7 @@ impl OriginError {
         }
     }
 
-    /// Returns whether the gateway is at fault, and not a server.
+    /// Returns whether the gateway lacks a resource, so that no server is at fault.
     pub fn is_own(&self) -> bool {
         matches!(
             self,
@@ -125,18 +127,20 @@ impl OriginError {
         )
     }
 
-    /// Returns whether the request itself may be the cause: a server had it, and ended the connection
-    /// or the stream, or answered what is no response.
+    /// Returns whether the request itself may be the cause of the failure.
+    ///
+    /// This is so if a server had received the request, and then ended the connection or the
+    /// stream, or sent an invalid response.
     pub fn is_in_doubt(&self) -> bool {
         matches!(self, Self::Broken { .. } | Self::Invalid { .. })
     }
 
-    /// Returns whether the request need only wait until a server has fewer requests.
+    /// Returns whether the request only has to wait until a server has fewer requests.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::AllFull { .. })
     }
 
-    /// Returns whether no server was reached, so that a later try may reach one.
+    /// Returns whether no server was reached, so that a later attempt may reach one.
     ///
     /// A server that was reached but is not the right one stays so: its certificate does not
     /// verify, or it does not speak TLS.

@@ -1,4 +1,4 @@
-//! What kind of failure an error of an origin is, as far as that decides what helps.
+//! Kinds of failures of an origin, by the remedy that helps.
 
 use std::io;
 
@@ -7,24 +7,24 @@ use config::tls::CertificateRefused;
 use super::dns::LookupError;
 use super::error::OriginError;
 
-/// What kind of failure it is that an origin gave no response.
+/// Kind of a failure for which an origin gave no response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailureKind {
     /// Nothing listens at the address of the server.
     Refused,
     /// The name of the server does not resolve.
     Lookup,
-    /// The gateway refuses the certificate of the server, or the server has none for the name.
+    /// The gateway refuses the server's certificate, or the server has none for the name.
     Certificate,
-    /// The server refuses the certificate of the gateway, or that it shows none.
+    /// The server refuses the gateway's certificate, or requires one that the gateway lacks.
     ClientCert,
-    /// Any other.
+    /// Any other failure.
     #[default]
     Other,
 }
 
 impl FailureKind {
-    /// The kind of this error.
+    /// Returns the kind of this error.
     pub(super) fn of(error: &OriginError) -> Self {
         match error {
             OriginError::Connect { source, .. } | OriginError::Broken { source, .. } => {

@@ -1,4 +1,4 @@
-//! What counts as a failure of a server, and how many servers such failures take out.
+//! Rules by which failures take servers of an origin out, with their bounds.
 
 #[cfg(test)]
 mod tests;
@@ -15,30 +15,31 @@ use super::health::MaxFails;
 use super::server::Server;
 use crate::observe::metrics::Outcome;
 
-/// Upper bound of the duration for which one answer shows that a server works.
+/// Upper bound of the time for which one answer shows that a server works.
 ///
-/// `fail_timeout` counts if it is shorter.
+/// A shorter `fail_timeout` applies instead.
 const WORKS_FOR: Duration = Duration::from_secs(10);
-/// Divides that duration: within the result, a server that is in again gives its first answer.
+/// Divisor of that time. The result is the time for the first answer of a server that is in again.
 const FIRST_ANSWER: u32 = 10;
 
-/// The rules by which failed requests take the servers of an origin out.
+/// Rules by which failed requests take the servers of an origin out.
 ///
-/// A failure is *in doubt* if the server had the request: the request itself may be the cause, and
-/// a client could take all servers out by sending it again and again.
+/// A failure is *in doubt* if the server had received the request: the request itself may be the
+/// cause, and a client could take all servers out by sending it repeatedly.
 ///
-/// Failing answers and timeouts of one client are doubtful, too. While the server answers other
-/// clients, those of each client count once in a row, and it takes two clients to take it out.
+/// Failing answers and timeouts of one client are in doubt, too. While the server answers other
+/// clients, the failures of each client count once in a row, and at least two clients must fail
+/// before the server goes out.
 #[derive(Debug)]
 pub(super) struct Failures {
     max_fails: MaxFails,
-    /// The answers that count as failures. Empty if there is no other server.
+    /// Answers that count as failures. Empty if there is no other server.
     fail_on: Vec<FailOn>,
     servers: Vec<Arc<Server>>,
-    /// Held while a server is taken out.
+    /// Locked while a server is taken out.
     ///
-    /// Without it, the last two servers could go at once, each because the other is in. Reloads
-    /// keep it.
+    /// Without it, the last two servers could go out at the same time, each because the other is
+    /// still in. Reloads keep it.
     one_goes: Arc<Mutex<()>>,
 }
 
@@ -69,9 +70,9 @@ impl Failures {
         self.max_fails
     }
 
-    /// Returns why an answer counts as a failure; `None`: it does not.
+    /// Returns the reason for which an answer counts as a failure; `None`: it does not count.
     ///
-    /// `waited` is called only if some answers count.
+    /// `waited` is called only if some answers count as failures.
     pub(super) fn reason(&self, status: u16, waited: impl FnOnce() -> Duration) -> Option<String> {
         if self.fail_on.is_empty() {
             return None;
@@ -104,7 +105,8 @@ impl Failures {
         now: Moment,
     ) {
         let is_timeout = error.outcome() == Outcome::Timeout;
-        // A few clients can have timeouts at all servers at once, while these answer all others.
+        // A few clients can have timeouts at all servers at once, while the servers answer all
+        // other clients.
         let is_in_doubt =
             error.is_in_doubt() || is_timeout && self.has_answered(server, Some(client), now);
         let max_fails = if error.is_in_doubt() {
@@ -122,9 +124,9 @@ impl Failures {
         }
     }
 
-    /// Returns how a failure counts that a request of `client` may have caused by itself.
+    /// Returns how a failure counts which a request of `client` may have caused itself.
     ///
-    /// `None`: not at all.
+    /// `None`: it does not count.
     fn by_client(&self, server: &Server, client: Client, now: Moment) -> Option<MaxFails> {
         if self.max_fails.alone || !self.has_answered(server, Some(client), now) {
             return Some(self.max_fails);
@@ -135,7 +137,7 @@ impl Failures {
         })
     }
 
-    /// The duration for which one answer shows that a server works.
+    /// Returns the time for which one answer shows that a server works.
     fn works_for(&self) -> Duration {
         self.max_fails.fail_timeout.min(WORKS_FOR)
     }
@@ -158,10 +160,10 @@ impl Failures {
         self.has_answered(server, None, now) || is_back
     }
 
-    /// Counts a failure in doubt, by the bounds for such failures.
+    /// Counts a failure in doubt, within the bounds of such failures.
     ///
-    /// Such failures take no more than half of the servers out, and never the last one that is in:
-    /// while all answer 503, half of them are better than none.
+    /// Failures in doubt take out at most half of the servers, and never the last one that is in.
+    /// While all servers answer 503, half of them are better than none.
     fn in_doubt(
         &self,
         server: &Arc<Server>,

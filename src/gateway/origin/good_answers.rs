@@ -1,4 +1,4 @@
-//! The clients to which a server last gave a good answer, and when.
+//! Latest good answers of a server: the clients that got them, and when.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use limit::Moment;
 
 /// Resolution of the instants, in nanoseconds.
 ///
-/// A good answer within it of the client's recorded one is not recorded.
+/// A good answer that comes sooner after the recorded one to the same client is not recorded.
 const APART: u64 = 10_000_000;
 
-/// A client, identified by its address. All IPv6 addresses of a /64 network are one client.
+/// Client, identified by its address. All IPv6 addresses of a /64 network are one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Client(u64);
 
@@ -25,14 +25,14 @@ impl Client {
     }
 }
 
-/// The last good answer to each of the two clients that got one from a server most recently.
+/// Latest good answers of a server, to the two clients that got one most recently.
 #[derive(Debug, Default)]
 pub(super) struct GoodAnswers([GoodAnswer; 2]);
 
 #[derive(Debug, Default)]
 struct GoodAnswer {
     client: AtomicU64,
-    /// The instant in nanoseconds, up to [`APART`] early. Zero: no answer.
+    /// Instant in nanoseconds, up to [`APART`] early. Zero: no answer.
     at: AtomicU64,
 }
 
@@ -57,7 +57,7 @@ impl GoodAnswers {
         } else {
             first
         };
-        // All workers read it, so it is seldom written.
+        // All workers read this memory, so it is written rarely.
         if at.as_nanos().saturating_sub(answer.at()) >= APART {
             answer.client.store(client.0, Ordering::Relaxed);
             answer.at.store(at.as_nanos(), Ordering::Relaxed);

@@ -1,5 +1,6 @@
-//! Servers of which the file says more than their URLs: how strong each is now, and which one gets
-//! a request.
+//! Servers with weights, limits, backups or hashing: their strength, and the choice among them.
+//!
+//! The arithmetic of the choice is in `choice`. Servers with nothing but a URL have no group.
 
 #[cfg(test)]
 mod tests;
@@ -14,15 +15,15 @@ use smallvec::SmallVec;
 use super::choice::{Candidate, NoServer, Turns, WHOLE};
 use super::server::Server;
 
-/// The servers of an origin, with what the file says of them.
+/// Servers of an origin with their settings.
 #[derive(Debug)]
 pub(super) struct Group {
     members: Vec<Member>,
-    /// The sum of `max_in_flight` over servers that are no backups, if each server has one.
+    /// Sum of `max_in_flight` of the servers that are no backups, if each server has one.
     bound: Option<usize>,
-    /// How long a server that comes back gets less; zero: it does not.
+    /// Time for which a server that comes back gets fewer requests; zero: it does not.
     slow_start: Duration,
-    /// One choice at a time, so that no server gets more requests than it may have.
+    /// Locked during each choice, so that no server gets more requests than its limit.
     turns: Mutex<Turns>,
 }
 
@@ -30,14 +31,14 @@ pub(super) struct Group {
 struct Member {
     server: Arc<Server>,
     settings: config::OriginServer,
-    /// The hash of its URL.
+    /// Hash of the server's URL.
     id: u64,
 }
 
 type Candidates = SmallVec<[Candidate; 8]>;
 
 impl Group {
-    /// The group of an origin's servers; `None` if the file says nothing but their URLs.
+    /// Returns the group of an origin's servers; `None` if the file gives only their URLs.
     pub(super) fn of(settings: &config::Origin, servers: &[Arc<Server>]) -> Option<Arc<Self>> {
         let is_plain = settings.servers.iter().all(config::OriginServer::is_plain)
             && settings.balance == Balance::LeastInFlight
@@ -64,9 +65,9 @@ impl Group {
         }))
     }
 
-    /// Chooses one of the servers that `may_be` chosen, and gives `take` its index.
+    /// Chooses one of the servers for which `may_be` is true, and calls `take` with its index.
     ///
-    /// `hash`: that of the request's key, if its server is to be found by it.
+    /// `hash`: hash of the request's key, if keys are hashed.
     pub(super) fn choose<T>(
         &self,
         may_be: impl Fn(&Arc<Server>) -> bool,
@@ -82,11 +83,10 @@ impl Group {
         turns.choose(&candidates, hash).map(take)
     }
 
-    /// How many requests may have left the origin's gate before another one leaves; `None`: any
-    /// number.
+    /// Returns the number of requests that may be in flight at the servers; `None`: no limit.
     ///
-    /// Those at servers that are out have places, too, and take none from the others. Backups add
-    /// no places to those of the other servers, but stand in for them.
+    /// Requests at servers that are out count, too, and take no permits from the others. Backups
+    /// add no permits: they replace other servers.
     pub(super) fn room(&self, now: Moment) -> Option<usize> {
         let (mut room, mut is_any_in) = (0_usize, false);
         for it in self.candidates(now) {
@@ -98,14 +98,14 @@ impl Group {
             };
             room = room.saturating_add(most.max(it.in_flight));
         }
-        // If none is in, those that wait leave, to be told so.
+        // If no server is in, the waiters leave the gate and get an error.
         is_any_in.then(|| self.bound.map_or(room, |bound| room.min(bound)))
     }
 
-    /// What each server can take now.
+    /// Returns the current weight and limit of each server.
     ///
-    /// The number of requests at one that came back lately grows with its weight, but not while all
-    /// that are in came back lately: then there is no other that could take its part.
+    /// The limit of a server that came back recently grows with its weight. It does not while all
+    /// servers that are in came back recently, as no other server could take the rest.
     fn candidates(&self, now: Moment) -> Candidates {
         let alone = self.members.len() == 1;
         let candidate = |member: &Member| Candidate {
@@ -123,7 +123,7 @@ impl Group {
         candidates
     }
 
-    /// Lowers `max_in_flight` of servers that came back lately, if another one is as it always is.
+    /// Lowers the limits of servers that came back recently, if another server has its full weight.
     fn lower_places(&self, candidates: &mut [Candidate]) {
         let whole = |member: &Member| u64::from(member.settings.weight) * WHOLE;
         let mut all = self.members.iter().zip(candidates.iter());
@@ -137,7 +137,7 @@ impl Group {
         }
     }
 
-    /// The part of its weight that a server has now, in thousandths.
+    /// Returns the present part of a server's weight, in thousandths.
     fn strength(&self, member: &Member, now: Moment) -> u64 {
         if self.slow_start.is_zero() || self.members.len() == 1 {
             return WHOLE;

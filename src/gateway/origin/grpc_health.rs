@@ -1,19 +1,20 @@
-//! The messages of gRPC's health protocol, `grpc.health.v1`:
-//! <https://github.com/grpc/grpc/blob/master/doc/health-checking.md>.
+//! Messages of gRPC's health protocol, `grpc.health.v1`.
+//!
+//! Specification: <https://github.com/grpc/grpc/blob/master/doc/health-checking.md>.
 
 use http::HeaderMap;
 
-/// What is asked for.
+/// Path of the health method.
 pub(super) const GRPC_CHECK: &str = "/grpc.health.v1.Health/Check";
 
-/// The bytes before each message: whether it is compressed, and its length.
+/// Number of bytes before each message: a compression flag, and the length.
 const PREFIX: usize = 5;
 
-/// A `HealthCheckRequest` for a service of at most 255 bytes, with its prefix.
+/// Encodes a `HealthCheckRequest` for a service of at most 255 bytes, with its prefix.
 pub(super) fn request(service: &str) -> Vec<u8> {
     let length = service.len().min(255);
     let name = &service.as_bytes()[..length];
-    // The default of a field is left out. The length of another one is a varint.
+    // A field with its default value is left out. The length of a field is a varint.
     let message = match length {
         0 => Vec::new(),
         1..128 => [&[0x0a, low_byte(length)], name].concat(),
@@ -27,12 +28,12 @@ fn low_byte(length: usize) -> u8 {
     u8::try_from(length & 0xff).unwrap_or_default()
 }
 
-/// The outcome of the call, in `grpc-status`.
+/// Returns the outcome of the call, from `grpc-status`.
 pub(super) fn call_status(fields: &HeaderMap) -> Option<u32> {
     fields.get("grpc-status")?.to_str().ok()?.parse().ok()
 }
 
-/// Returns what the outcome of the call and its message say of the server.
+/// Returns the verdict on the server, from the outcome of the call and its message.
 pub(super) fn judged(status: u32, body: &[u8]) -> Result<String, String> {
     match status {
         0 => {}
@@ -49,7 +50,7 @@ pub(super) fn judged(status: u32, body: &[u8]) -> Result<String, String> {
     }
 }
 
-/// The field 1 of a `HealthCheckResponse`, an enum.
+/// Returns field 1 of a `HealthCheckResponse`, an enum.
 fn serving_status(body: &[u8]) -> Option<u8> {
     let (prefix, message) = body.split_at_checked(PREFIX)?;
     let [compressed, size @ ..] = prefix else {

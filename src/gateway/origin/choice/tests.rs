@@ -1,3 +1,5 @@
+//! Tests of the choice of a server.
+
 use limit::stable_hash;
 use proptest::prelude::*;
 use testing::cases;
@@ -20,7 +22,7 @@ fn servers(weights: &[u64]) -> Vec<Candidate> {
     weights.map(|(nth, weight)| server(nth, *weight)).collect()
 }
 
-/// Which servers get so many requests, one after the other.
+/// Returns the servers chosen for `requests` requests, one after the other.
 fn sequence(servers: &[Candidate], requests: usize) -> Vec<usize> {
     let mut turns = Turns::new(servers.len());
     let choose = |_| turns.choose(servers, None).unwrap();
@@ -29,7 +31,7 @@ fn sequence(servers: &[Candidate], requests: usize) -> Vec<usize> {
 
 #[test]
 fn sequential_requests_come_in_the_order_of_nginx() {
-    // From the commit of nginx that brought it, 52327e0627f4.
+    // Expected sequence of nginx's commit 52327e0627f4, which introduced the algorithm.
     assert_eq!(sequence(&servers(&[5, 1, 1]), 7), [0, 0, 1, 0, 2, 0, 0]);
     assert_eq!(sequence(&servers(&[1, 1, 1]), 6), [0, 1, 2, 0, 1, 2]);
     assert_eq!(sequence(&servers(&[1, 3]), 4), [1, 0, 1, 1]);
@@ -76,7 +78,7 @@ fn a_key_whose_server_is_full_goes_to_the_next_in_its_order() {
     for it in &mut all {
         it.max_in_flight = None;
     }
-    // As if they went out one after the other.
+    // Servers go out one after the other: the order is the same.
     for wanted in order {
         assert_eq!(turns.choose(&all, Some(42)), Ok(wanted));
         all[wanted].is_in = false;
@@ -85,7 +87,7 @@ fn a_key_whose_server_is_full_goes_to_the_next_in_its_order() {
 
 #[test]
 fn a_hash_is_the_same_for_ever() {
-    // Gateways of different versions send a key to the same server.
+    // Gateways of different versions must send a key to the same server.
     assert_eq!(stable_hash(b""), mixed(0xcbf2_9ce4_8422_2325));
     assert_eq!(stable_hash(b"alice"), 14_254_268_223_963_220_572);
     let all = servers(&[1, 2, 3, 4]);
@@ -98,7 +100,7 @@ fn weights() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(1..20_u64, 2..8)
 }
 
-/// How many of `requests` are for each server, in parts of what its weight says.
+/// Returns how many requests each server got, relative to what its weight says.
 fn shares(weights: &[u64], chosen: impl Iterator<Item = usize>, requests: usize) -> Vec<f64> {
     let mut counts = vec![0_u32; weights.len()];
     chosen.for_each(|nth| counts[nth] += 1);

@@ -1,10 +1,12 @@
+//! Tests of the rules by which failures take servers out.
+
 use std::io;
 
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The rules of an origin with so many servers, one failure of which counts, and the servers.
+/// Returns the rules of an origin with `count` servers, and the servers. One failure takes one out.
 fn origin(count: usize, fail_timeout: &str) -> (Failures, Vec<Arc<Server>>) {
     let urls: Vec<_> = (0..count).map(|nth| format!("http://s{nth}")).collect();
     let text = format!(
@@ -56,7 +58,7 @@ fn client(last: u8) -> Client {
     Client::of(Some([10, 0, 0, last].into()))
 }
 
-/// Which servers are in.
+/// Returns for each server whether it is in.
 fn are_in(servers: &[Arc<Server>], now: Moment) -> Vec<bool> {
     servers.iter().map(|it| it.is_in(false, now)).collect()
 }
@@ -100,7 +102,7 @@ fn a_server_that_is_in_again_has_a_tenth_of_the_time_for_its_first_answer() {
     }
     failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(5500));
     assert!(!servers[0].is_in(false, at(5500)));
-    // With an answer it has all of it.
+    // After an answer, the server has the whole time.
     servers[0].answered(client(1), at(11_000));
     failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(15_900));
     assert!(servers[0].is_in(false, at(15_900)));
@@ -125,7 +127,9 @@ fn failures_in_doubt_take_out_no_more_than_half_and_others_do() {
     }
 }
 
-/// How many failures of these clients, in this order, take a server out that has answered another one.
+/// Returns the number of failures of `clients`, in this order, that take a server out.
+///
+/// The server has answered another client before. `None`: it stays in.
 fn out_after(in_a_row: u32, fails: Fails, clients: &[u8]) -> Option<usize> {
     let (mut failures, servers) = origin(2, "10s");
     failures.max_fails.in_a_row = in_a_row;
@@ -163,7 +167,7 @@ fn failing_answers_and_timeouts_count_once_for_a_client_while_others_are_answere
 #[test]
 fn failures_of_one_client_count_once_no_other_one_was_answered_for_fail_timeout() {
     for fails in FAILS {
-        // Its own good answers say nothing of its failures.
+        // Good answers to a client say nothing about the failures of the same client.
         assert_eq!(out_after(1, fails, &[100]), Some(1));
         let (failures, servers) = origin(2, "10s");
         servers[0].answered(client(2), at(0));

@@ -1,3 +1,5 @@
+//! Tests of a group of servers.
+
 use super::*;
 use crate::origin::error::OriginError;
 use crate::origin::good_answers::Client;
@@ -7,7 +9,7 @@ use crate::test_settings;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The group of these servers, and the servers; `more`: more fields of their origin.
+/// Returns a group and its servers. `more`: further fields of the origin.
 fn group(servers: &str, more: &str) -> (Arc<Group>, Vec<Arc<Server>>) {
     let text = format!(
         "[origins.a]\nservers = [{servers}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"a\"\n"
@@ -25,13 +27,13 @@ fn at(seconds: u64) -> Moment {
     Moment::default() + SECOND * 100 + SECOND * u32::try_from(seconds).unwrap()
 }
 
-/// The weight, in thousandths, and the places of each server.
+/// Returns the weight, in thousandths, and the limit of each server.
 fn strengths(group: &Group, now: Moment) -> Vec<(u64, Option<usize>)> {
     let candidates = group.candidates(now).into_iter();
     candidates.map(|it| (it.weight, it.max_in_flight)).collect()
 }
 
-/// One failure takes a server out for three seconds.
+/// Rule by which one failure takes a server out for three seconds.
 const OUT: MaxFails = MaxFails {
     in_a_row: 1,
     fail_timeout: Duration::from_secs(3),
@@ -81,7 +83,7 @@ fn a_server_is_back_when_fail_timeout_is_over_or_when_it_answers() {
     fail(&servers[0], at(0));
     assert!(!group.candidates(at(2))[0].is_in);
     assert_eq!(strengths(&group, at(4))[0], (200, Some(1)));
-    // It began when `fail_timeout` was over, whenever the first answer comes.
+    // The slow start began when `fail_timeout` ended, not with the first answer.
     servers[0].answered(Client::of(None), at(4));
     assert_eq!(strengths(&group, at(8))[0], (1000, Some(5)));
     assert_eq!(strengths(&group, at(13))[0], (2000, Some(10)));
@@ -97,7 +99,7 @@ fn requests_at_servers_that_are_out_take_no_room_from_others() {
     let enter = || at_second.enter(Sender::default(), at(0));
     let mut requests = vec![enter(), enter(), enter()];
     fail(&servers[1], at(0));
-    // Three are still there, and two more may be at the first server.
+    // Three requests are still there, and two more may be at the first server.
     assert_eq!(group.room(at(1)), Some(5));
     requests.pop();
     assert_eq!(group.room(at(1)), Some(4));
