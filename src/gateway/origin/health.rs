@@ -1,7 +1,7 @@
-//! Which servers get requests.
+//! Health of one server: whether it gets requests.
 //!
-//! A server is *out* by failed requests until a time or a response, and *ill* by failed checks until
-//! enough succeed. The only server of an origin is never out; it is shown as *dead*.
+//! Failed requests take a server *out* until a time or a response. Failed checks make it *ill*
+//! until enough checks succeed. The only server of an origin is never out; it is shown as *dead*.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -15,34 +15,35 @@ use super::good_answers::{Client, GoodAnswers};
 use crate::observe::summary::Summary;
 use crate::time::clock;
 
-/// Maximum number of clients that are told apart in a row of failures.
+/// Maximum number of clients that are distinguished in a row of failures.
 const MAX_CLIENTS: usize = 64;
 
-/// Whether requests may be sent to a server.
+/// State that decides whether requests may be sent to a server.
 ///
-/// They may if neither failed requests nor health checks have taken it out.
+/// They may be sent unless failed requests or health checks have taken the server out.
 #[derive(Debug)]
 pub(super) struct ServerHealth {
-    /// The name of its origin and its URL, for the log.
+    /// Name of the server's origin, for the log.
     origin: Box<str>,
     url: ServerUrl,
     /// Number of requests that failed since the last response.
     failures: AtomicU32,
-    /// Whether the last of them got no connection. If so, one shows that the server is back.
+    /// Whether the last failed request got no connection. If so, a connection brings the server
+    /// back.
     was_unreachable: AtomicBool,
-    /// The moment, in nanoseconds, until which failed requests keep the server out.
+    /// Instant, in nanoseconds, until which failed requests keep the server out.
     ///
-    /// Zero while they do not.
+    /// Zero while it is not out.
     out_until: AtomicU64,
-    /// Whether failures in doubt have taken it out: requests that it had may be their cause.
+    /// Whether failures in doubt have taken the server out: the requests may be their cause.
     in_doubt: AtomicBool,
-    /// Its last good answers.
+    /// Latest good answers.
     pub(super) good_answers: GoodAnswers,
-    /// The clients whose requests failed since the last good answer, where that counts once for each.
+    /// Clients whose requests failed since the last good answer, where each client counts once.
     failed_clients: Mutex<Vec<Client>>,
-    /// The moment, in nanoseconds, at which it was last in again, or was new; zero: never.
+    /// Instant, in nanoseconds, at which the server was last in again, or new. Zero: never.
     returned: AtomicU64,
-    /// As `out_until`, for a server without others, which is asked all the same.
+    /// The same as `out_until` for the only server of an origin, which gets requests anyway.
     dead_until: AtomicU64,
     /// Number of health checks in a row that contradict `ill`.
     against: AtomicU32,
@@ -52,19 +53,18 @@ pub(super) struct ServerHealth {
     log: Summary<Change>,
 }
 
-/// When failures count against a server.
+/// Rule by which failures take a server out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MaxFails {
-    /// So many failures in a row take it out.
+    /// Number of failures in a row that take the server out.
     pub in_a_row: u32,
-    /// For so long.
+    /// Time for which the server is out.
     pub fail_timeout: Duration,
-    /// Whether the origin has no other server. If so, it is asked all the same, and only shown as
-    /// dead.
+    /// Whether the origin has no other server. It then gets requests anyway, and is shown as dead.
     pub alone: bool,
 }
 
-/// A change of a server's state, as its line in the log describes it.
+/// Change of a server's state, for the log.
 struct Change {
     origin: Box<str>,
     server: ServerUrl,
@@ -73,16 +73,16 @@ struct Change {
 }
 
 enum What {
-    /// Its requests failed, the last one for this reason. It is out for this time.
+    /// Requests failed, the last one for this reason. The server is out for this time.
     Failed(Duration, String),
     Answered,
-    /// Its health checks failed, and why.
+    /// Health checks failed, for this reason.
     Unhealthy(String),
     Healthy,
 }
 
 impl Change {
-    /// Writes the last of so many changes.
+    /// Logs the last of `changes` changes.
     fn log(&self, changes: u64) {
         let Self {
             origin,
@@ -132,7 +132,7 @@ impl ServerHealth {
         !self.ill.load(Ordering::Relaxed)
     }
 
-    /// Whether the last request at the server got no response.
+    /// Returns whether the last request at the server got no response.
     pub(super) fn has_failed(&self) -> bool {
         self.failures.load(Ordering::Relaxed) > 0
     }
@@ -155,21 +155,23 @@ impl ServerHealth {
         }
     }
 
-    /// Notes that it is in again, or new beside others.
+    /// Records that the server is in again, or new beside others.
     pub(super) fn note_return(&self, at: Moment) {
         self.returned.store(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// How long it has been in again, or there at all; `None`: it never came back.
+    /// Returns the time since the server came back or was added; `None`: neither happened.
     pub(super) fn back_for(&self, now: Moment) -> Option<Duration> {
-        // Nobody is there to note that `fail_timeout` is over.
+        // The end of `fail_timeout` is recorded nowhere, so it is computed here.
         let in_since = Some(self.out_until()).filter(|until| *until <= now);
         let returned = Moment::from_nanos(self.returned.load(Ordering::Relaxed));
         let returned = in_since.unwrap_or_default().max(returned);
         (returned > Moment::default()).then(|| now.since(returned))
     }
 
-    /// Whether a failure of `client` is its first one in the row, among those that are asked for.
+    /// Returns whether a failure of `client` is its first one in the present row of failures.
+    ///
+    /// Counts only failures for which this was called.
     pub(super) fn fails_first(&self, client: Client) -> bool {
         let clients = self.failed_clients.lock();
         let mut clients = clients.unwrap_or_else(PoisonError::into_inner);
@@ -183,17 +185,17 @@ impl ServerHealth {
         is_first
     }
 
-    /// Notes whether the failures that take it out next are in doubt.
+    /// Records whether the failures that take the server out next are in doubt.
     pub(super) fn note_in_doubt(&self, in_doubt: bool) {
         self.in_doubt.store(in_doubt, Ordering::Relaxed);
     }
 
-    /// Whether failures in doubt keep it out.
+    /// Returns whether failures in doubt keep the server out.
     pub(super) fn is_out_in_doubt(&self, now: Moment) -> bool {
         self.in_doubt.load(Ordering::Relaxed) && self.out_until() > now
     }
 
-    /// Leaves a change to the log.
+    /// Hands a change to the log.
     fn note(&self, in_a_row: u32, what: What) {
         self.log.last(Change {
             origin: self.origin.clone(),
@@ -203,20 +205,20 @@ impl ServerHealth {
         });
     }
 
-    /// Notes why the last request failed: whether it got no connection.
+    /// Records whether the last failed request got no connection.
     pub(super) fn note_unreachable(&self, unreachable: bool) {
         self.was_unreachable.store(unreachable, Ordering::Relaxed);
     }
 
-    /// Whether the last request that failed got no connection.
+    /// Returns whether the last failed request got no connection.
     pub(super) fn was_unreachable(&self) -> bool {
         self.was_unreachable.load(Ordering::Relaxed)
     }
 
-    /// Records that a request got no response.
+    /// Records that a request got no response. Returns whether this took the server out.
     ///
-    /// `reason`: why there was none, for the log. Returns whether this failure took it out: it was
-    /// in before.
+    /// `reason`: why there was no response, for the log. Returns false if the server was out
+    /// before.
     pub(super) fn failed(&self, max_fails: MaxFails, reason: &dyn Display, now: Moment) -> bool {
         let in_a_row = self
             .failures
@@ -232,11 +234,11 @@ impl ServerHealth {
             return false;
         }
         let before = self.out_until.swap(until, Ordering::Relaxed);
-        // The failures of requests that were under way say nothing new.
+        // Failures of requests that were sent before are not logged again.
         if before <= now.as_nanos() {
             self.note(in_a_row, What::Failed(fail_timeout, reason.to_string()));
         }
-        // It is zero from a response or recovery until the next outage.
+        // Stays above zero from the first failure until a response or a recovery.
         before == 0
     }
 
@@ -274,7 +276,7 @@ impl ServerHealth {
         self.note(in_a_row, what);
     }
 
-    /// Ends the health checks: from now on they do not keep the server out.
+    /// Ends the health checks: they no longer keep the server out.
     pub(super) fn unchecked(&self, now: Moment) {
         self.against.store(0, Ordering::Relaxed);
         if self.ill.swap(false, Ordering::Relaxed) {
@@ -284,7 +286,8 @@ impl ServerHealth {
 
     /// Returns whether requests may be sent to the server, and it answers.
     ///
-    /// `alone`: the origin has no other server, so what failures with others did does not count.
+    /// `alone`: the origin has no other server. Failures from a time with other servers do not
+    /// count then.
     pub(super) fn is_healthy(&self, alone: bool, now: Moment) -> bool {
         let until = if alone {
             &self.dead_until

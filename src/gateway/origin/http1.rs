@@ -1,4 +1,6 @@
-//! One connection to a server over HTTP/1: a request out, its response in, and then the next.
+//! One HTTP/1 connection to a server: sends a request, receives its response, then the next.
+//!
+//! Its idle time is in `pool`.
 
 use std::io;
 use std::rc::{Rc, Weak};
@@ -17,9 +19,9 @@ use crate::http::message::{
 };
 use crate::time::deadline::Deadline;
 
-/// A connection in use.
+/// HTTP/1 connection in use.
 ///
-/// When dropped, it closes. When given back, it serves another request.
+/// Dropping it closes the connection. A connection that is given back serves another request.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -28,23 +30,24 @@ use crate::time::deadline::Deadline;
 pub struct Http1Connection {
     stream: OriginStream,
     sender: Sender,
-    /// Bytes that are received but not used yet.
+    /// Received bytes that are not used yet.
     received: Option<Buffer>,
-    /// How many of these bytes were searched for the end of a head.
+    /// Number of received bytes that were searched for the end of a head.
     searched: usize,
-    /// Whether the last poll found nothing to read. The runtime then wakes the task once something
-    /// has arrived, so the next poll reads without a check.
+    /// Whether the last poll found nothing to read.
+    ///
+    /// The runtime then wakes the task when bytes arrive, so the next poll reads without a check.
     was_silent: bool,
     decoder: BodyDecoder,
-    /// The deadline for the server to send something.
+    /// Deadline for the server to send something.
     ///
     /// It outlives each request, because arming a timer is expensive.
     silence: Deadline,
     reused: bool,
-    /// Whether its client may be logged in on it, so that it serves no other.
+    /// Whether the client may be logged in on the connection, so that no other client may use it.
     is_tied: bool,
     usage: Usage,
-    /// Until when it may be used while it is idle.
+    /// Instant until which the idle connection may be used.
     usable_until: Moment,
     compared: Compared,
     /// Whether the rest of the response's body is invalid.
@@ -76,20 +79,20 @@ impl Http1Connection {
         }
     }
 
-    /// Keeps the connection for its client alone.
+    /// Reserves the connection for its client.
     pub fn tie(&mut self) {
         self.is_tied = true;
     }
 
-    /// Returns whether its client may be logged in on it.
+    /// Returns whether the client may be logged in on the connection.
     pub(super) fn is_tied(&self) -> bool {
         self.is_tied
     }
 
     /// Makes the connection ready for its next request. Returns its pool if it may carry one.
     ///
-    /// Not if bytes arrived after its last response, or if its address has left the server's name.
-    /// `now`: when the last bytes of the response arrived.
+    /// It may not if bytes arrived after its last response, or if the server's name has dropped its
+    /// address. `now`: instant at which the last bytes of the response arrived.
     pub(super) fn rest(
         &mut self,
         limits: &ReuseLimits,
@@ -111,18 +114,18 @@ impl Http1Connection {
         (!self.has_left(&pool.addresses)).then_some(pool)
     }
 
-    /// Returns whether its address has left the name of the server.
+    /// Returns whether the server's name has dropped the connection's address.
     pub(super) fn has_left(&mut self, known: &KnownAddresses) -> bool {
         let address = || self.stream.peer();
         known.is_left(&mut self.compared, address)
     }
 
-    /// Notes how long the server keeps the connection open while it is idle, if it says so.
+    /// Records the server's limit for idle connections, in seconds.
     pub(super) fn note_server_idle(&mut self, seconds: u32) {
         self.usage.note_server_idle(seconds);
     }
 
-    /// Returns whether it has carried a request before.
+    /// Returns whether the connection has carried a request before.
     ///
     /// If so, the server may just be closing it.
     pub(super) fn is_reused(&self) -> bool {
@@ -140,7 +143,7 @@ impl Http1Connection {
         self.is_tied |= other.is_tied;
     }
 
-    /// Sends all bytes that wait to be sent.
+    /// Sends all buffered bytes.
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.sender.poll_flush(cx, &mut self.stream)
     }
@@ -155,15 +158,15 @@ impl Http1Connection {
         self.sender.poll_send(cx, &mut self.stream, piece, then)
     }
 
-    /// Returns the bytes that are received but not used yet.
+    /// Returns the received bytes that are not used yet.
     pub(super) fn received(&self) -> &[u8] {
         self.received.as_ref().map_or(&[], Buffer::filled)
     }
 
     /// Returns the head at the start of the received bytes and its size, if it is complete.
     ///
-    /// A head that arrives in pieces is parsed when it is complete, and whenever it is twice as
-    /// long: so what is no head is found early, and the time is in proportion to the bytes.
+    /// A head that arrives in pieces is parsed when it is complete, and each time its length has
+    /// doubled. So an invalid head is found early, and the total time is proportional to the bytes.
     pub(super) fn head<'a>(
         &'a mut self,
         table: &'a mut FieldTable,
@@ -189,7 +192,7 @@ impl Http1Connection {
 
     /// Removes the head of a response from the received bytes.
     ///
-    /// `length`: the length of the body that follows.
+    /// `length`: length of the body that follows.
     pub(super) fn take_head(&mut self, size: usize, length: BodyLength) {
         self.decoder = BodyDecoder::new(length);
         self.searched = 0;
@@ -215,13 +218,13 @@ impl Http1Connection {
         read
     }
 
-    /// Returns the next piece of the response's body, which is empty only at the end.
+    /// Returns the next piece of the response's body. Only the end is an empty piece.
     pub(super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
         if self.is_broken {
             return Poll::Ready(Err(into_io(BodyError::Chunks)));
         }
         if self.decoder.is_over() {
-            // Received bytes belong to no response.
+            // Bytes after the response belong to no response.
             return Poll::Ready(Ok(Buffer::take()));
         }
         let mut piece = self.received.take().unwrap_or_else(|| {
@@ -273,7 +276,7 @@ impl Http1Connection {
         self.decoder.trailers()
     }
 
-    /// The deadline for the server to send something.
+    /// Returns the deadline for the server to send something.
     pub(super) fn silence(&mut self) -> &mut Deadline {
         &mut self.silence
     }

@@ -1,10 +1,12 @@
+//! Tests of HTTP/1 connections to servers.
+
 use proptest::prelude::*;
 use testing::config;
 use tokio::net::UnixStream;
 
 use super::*;
 
-/// A connection, and the other end of its socket.
+/// Returns a connection, and the other end of its socket.
 fn connection() -> (Http1Connection, UnixStream) {
     let (near, far) = UnixStream::pair().expect("two sockets");
     let pool = Rc::default();
@@ -13,7 +15,7 @@ fn connection() -> (Http1Connection, UnixStream) {
     (connection, far)
 }
 
-/// What is read of the pieces: the head and its size, or an error; `None` if it is not complete.
+/// Reads a head in these pieces: the head and its size, or an error; `None` if it is not complete.
 fn reading(pieces: &[&[u8]]) -> Option<Result<(String, usize), InvalidResponse>> {
     let (mut connection, _far) = connection();
     for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
@@ -67,8 +69,7 @@ fn a_head() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(config())]
 
-    /// However a head is split, it is read as if it came at once. What is no head may be found
-    /// later.
+    /// A head in pieces is read as if it came at once. An invalid head may be found later.
     #[test]
     fn a_head_in_pieces_is_read_as_a_whole_one(
         head in a_head(),
@@ -87,7 +88,7 @@ proptest! {
     }
 }
 
-/// Without memory of what was searched, this takes minutes.
+/// Without memory of the searched part, this takes minutes.
 #[tokio::test]
 async fn a_head_of_a_megabyte_in_single_bytes_is_read_in_a_moment() {
     let value = "a".repeat(1 << 20);

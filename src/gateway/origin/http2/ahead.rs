@@ -1,4 +1,4 @@
-//! The part of a body that has arrived and that the client does not take yet.
+//! Buffer for the part of a response's body that the client has not read yet.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -8,10 +8,10 @@ use super::STREAM_WINDOW;
 use crate::http::message::Buffer;
 use crate::http::message::buffer::READ_SIZE;
 
-/// The size of the memory for a few bytes.
+/// Smallest capacity of a buffer, in bytes.
 const SMALLEST: usize = 1024;
 
-/// Bytes of all bodies of a connection that wait for their clients.
+/// Number of buffered bytes of all bodies of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undelivered(Rc<Cell<usize>>);
 
@@ -21,9 +21,9 @@ impl Undelivered {
     }
 }
 
-/// Bytes of one body that wait for the client.
+/// Buffered bytes of one body.
 ///
-/// The server gets no new window for them, so they never are more than [`STREAM_WINDOW`]. Frames as
+/// The server gets no new window for them, so there are at most [`STREAM_WINDOW`] bytes. Frames as
 /// h2 keeps them would take far more memory than their bytes.
 pub(super) struct Ahead {
     bytes: VecDeque<u8>,
@@ -53,7 +53,7 @@ impl Ahead {
         self.all.0.set(self.all.0.get() + bytes.len());
     }
 
-    /// Moves the first bytes into an empty piece, and returns how many.
+    /// Moves the first bytes into an empty piece, and returns their number.
     pub(super) fn take(&mut self, piece: &mut Buffer) -> usize {
         let (first, _) = self.bytes.as_slices();
         let count = first.len().min(READ_SIZE);

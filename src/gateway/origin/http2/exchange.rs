@@ -1,4 +1,4 @@
-//! One request on a stream of a shared connection, and its response.
+//! One request on a stream of a shared HTTP/2 connection, and its response.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,38 +18,37 @@ use crate::http::message::{
 };
 use crate::time::deadline::Deadline;
 
-/// Small pieces of a body become one until it has so many bytes. A full frame fits behind them.
+/// Size up to which small pieces of a body are joined. A full frame fits behind them.
 const COALESCED: usize = 1000;
 
-/// One request on a stream of a shared connection. When dropped early, it resets the stream.
+/// Request on a stream of a shared connection. Dropping it early resets the stream.
 pub struct Http2Exchange {
-    /// Before `place`, so that the stream is gone before its place is free.
+    /// Declared before `place`, so that the stream has ended before its permit is free.
     request: Request,
-    /// All of the request's body that was sent, until a head arrives; `None` if it is large.
+    /// Sent part of the request's body, until a head arrives; `None` if it is large.
     ///
-    /// The server may still refuse the request unseen.
+    /// The server may still refuse the request without having processed it.
     sent: Option<Vec<u8>>,
-    /// What another connection sent of the body before its server refused the request.
+    /// Part of the body that another connection sent before its server refused the request.
     again: Option<Buffer>,
-    /// The interim responses that were not taken yet. [`Budget`](super::watched::Budget) bounds
-    /// them.
+    /// Interim responses that were not taken yet. [`Budget`](super::watched::Budget) limits them.
     interims: VecDeque<Box<::http::Response<()>>>,
     response: Response,
-    /// What has arrived of the body, and was not taken yet.
+    /// Part of the body that has arrived and was not taken yet.
     ahead: Ahead,
     place: StreamPlace,
-    /// The fields of the head that is here.
+    /// Text of the fields of the present head.
     text: Vec<u8>,
     is_over: bool,
     trailers: Option<Trailers>,
     silence: Deadline,
-    /// Whether the server has told that it did nothing with the request.
+    /// Whether the server has reported that it did not process the request.
     is_refused: bool,
-    /// Whether the stream was reset after the server may have acted on the request.
+    /// Whether the stream was reset after the server may have processed the request.
     is_reset: bool,
 }
 
-/// How far the request is.
+/// Progress of the request.
 enum Request {
     None,
     Ready(Box<::http::Request<()>>),
@@ -57,7 +56,7 @@ enum Request {
     Over,
 }
 
-/// How far the response is.
+/// Progress of the response.
 enum Response {
     None,
     Awaited(ResponseFuture),
@@ -85,38 +84,39 @@ impl Http2Exchange {
         }
     }
 
-    /// Sets the request, which is sent with its first piece or with a flush.
+    /// Sets the request. It is sent with its first piece or with a flush.
     pub fn begin(&mut self, request: ::http::Request<()>) {
         self.request = Request::Ready(Box::new(request));
     }
 
-    /// Returns whether the connection, which has carried requests before, may just be closing.
+    /// Returns whether the connection has carried requests before, and so may just be closing.
     ///
-    /// If the stream alone was reset, it was not.
+    /// False if only the stream was reset.
     pub(in super::super) fn is_reused(&self) -> bool {
         self.place.is_reused && !self.is_reset
     }
 
-    /// Returns whether the stream alone was reset, after the server may have acted on the request.
+    /// Returns whether only the stream was reset, after the server may have processed the request.
     pub(in super::super) fn is_reset(&self) -> bool {
         self.is_reset
     }
 
-    /// Returns whether the server has told that it did nothing with the request.
+    /// Returns whether the server has reported that it did not process the request.
     pub(in super::super) fn is_refused(&self) -> bool {
         self.is_refused
     }
 
-    /// Returns whether the server has certainly done nothing with the request.
+    /// Returns whether the server has certainly not processed the request.
     ///
-    /// It says so by resetting the stream as refused, or by leaving with a lower stream (RFC 9113,
-    /// section 8.7).
+    /// The server reports it by resetting the stream as refused, or by a GOAWAY frame with a lower
+    /// stream (RFC 9113, section 8.7).
     pub(in super::super) fn is_unseen(&self) -> bool {
         matches!(self.request, Request::Ready(_)) || self.is_refused
     }
 
-    /// Takes over the body that another connection has begun to send, for a server that did
-    /// nothing with it. Returns whether that was possible.
+    /// Takes over the part of a body that another connection has sent to a server which refused it.
+    ///
+    /// Returns whether that was possible.
     pub(in super::super) fn take_over(&mut self, other: &mut Self) -> bool {
         let Some(mut sent) = other.sent.take() else {
             return false;
@@ -132,7 +132,7 @@ impl Http2Exchange {
         true
     }
 
-    /// Gives no more requests to the connection: it may be dead.
+    /// Stops using the connection for further requests: it may be dead.
     pub(in super::super) fn distrust(&self) {
         self.place.connection.is_leaving.set(true);
     }
@@ -143,7 +143,7 @@ impl Http2Exchange {
             return Ok(());
         };
         let request = std::mem::take(&mut **request);
-        // Each handle has its own place among the streams that are to be opened.
+        // Each handle has its own position in h2's queue of streams to open.
         let mut send = self.place.connection.send.clone();
         match send.send_request(request, is_last) {
             Ok((response, stream)) => {
@@ -164,13 +164,13 @@ impl Http2Exchange {
         }
     }
 
-    /// Sends all bytes that wait to be sent.
+    /// Sends all buffered bytes.
     pub(in super::super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.send_head(false)?;
         self.poll_send_again(cx)
     }
 
-    /// Sends what another connection has sent before.
+    /// Sends the part of the body that another connection has sent before.
     fn poll_send_again(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let (Some(again), Request::Sending(stream)) = (&mut self.again, &mut self.request) {
             let note = |data: &[u8]| note_sent(&mut self.sent, data);
@@ -212,7 +212,7 @@ impl Http2Exchange {
         !self.interims.is_empty() || matches!(self.response, Response::Head(..))
     }
 
-    /// Returns the head that is here, and zero for its size. h2 has seen to its limit.
+    /// Returns the received head. Its size is always zero, because h2 enforces the limit.
     pub(in super::super) fn head<'a>(
         &'a mut self,
         table: &'a mut FieldTable,
@@ -262,7 +262,7 @@ impl Http2Exchange {
             Poll::Ready(None) | Poll::Pending => ready!(Pin::new(&mut *response).poll(cx)).map(Ok),
         };
         if received.is_ok() {
-            // It is not sent again once any of an answer is here.
+            // Once a part of the response has arrived, the request is not sent again.
             self.sent = None;
         }
         match received {
@@ -282,10 +282,11 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
-    /// Takes what has arrived of the response, while the client takes nothing of it.
+    /// Buffers what has arrived of the response while the client reads nothing.
     ///
-    /// Wakes the task when more arrives. Frames that nobody takes end the connection with all other
-    /// requests on it; what is taken here has a bound, because the server gets no window for it.
+    /// Wakes the task when more arrives. Without this, h2 would end the connection with all its
+    /// requests because of frames that nobody takes. The buffer is bounded, because the server gets
+    /// no new window for its bytes.
     pub(in super::super) fn poll_ahead(&mut self, cx: &mut Context<'_>) {
         while matches!(self.response, Response::Awaited(_)) {
             match self.poll_receive(cx) {
@@ -295,7 +296,7 @@ impl Http2Exchange {
             }
         }
         if let Response::Head(_, body) | Response::Body(body) = &mut self.response {
-            // The end, the trailers or an error are found again behind the bytes.
+            // The end, the trailers or an error follow later, after the buffered bytes.
             while let Poll::Ready(Some(Ok(data))) = body.poll_data(cx) {
                 self.ahead.put(&data);
             }
@@ -350,7 +351,7 @@ impl Http2Exchange {
         self.trailers.as_ref()
     }
 
-    /// The deadline for the server to send something.
+    /// Returns the deadline for the server to send something.
     pub(in super::super) fn silence(&mut self) -> &mut Deadline {
         &mut self.silence
     }
@@ -364,7 +365,7 @@ impl Drop for Http2Exchange {
     }
 }
 
-/// Keeps what is sent of a request's body, as long as it is small.
+/// Keeps a copy of the sent part of a request's body, as long as it is small.
 fn note_sent(sent: &mut Option<Vec<u8>>, data: &[u8]) {
     if let Some(all) = sent {
         if all.len() + data.len() <= MAX_UNSENT {
@@ -375,17 +376,17 @@ fn note_sent(sent: &mut Option<Vec<u8>>, data: &[u8]) {
     }
 }
 
-/// Lets the server send as many bytes of the body again.
+/// Gives the server a new window of `count` bytes of the body.
 fn release(place: &StreamPlace, body: &mut RecvStream, count: usize) {
     place.connection.budget.note_released(count);
-    // A stream that was reset has no window any more.
+    // Fails for a stream that was reset, as it has no window any more.
     let _reset = body.flow_control().release_capacity(count);
 }
 
-/// Returns whether the server has told that it did nothing with the request.
+/// Returns whether the server has reported that it did not process the request.
 ///
-/// h2 gives the error of a leaving server only to streams above the last one that it names, and the
-/// server has done nothing with those, whatever its reason is (RFC 9113, section 6.8).
+/// h2 returns the error of a GOAWAY frame only for streams above the last one that the frame names.
+/// The server has not processed these, whatever its reason is (RFC 9113, section 6.8).
 fn does_nothing(error: &h2::Error) -> bool {
     let is_refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
     error.is_remote() && (is_refused || error.is_go_away())

@@ -1,8 +1,8 @@
-//! Whether a server that sends nothing while it has requests is still there.
+//! Detects a server that is lost: one that sends nothing while it has requests.
 //!
-//! Without this, a connection that the network has lost takes requests until they time out. Servers
-//! of gRPC end a connection that pings more than twice in five minutes while they send nothing, so
-//! pings without another sign of life become rare.
+//! Without this, a connection that the network has lost takes requests until they time out. gRPC
+//! servers close a connection that pings more than twice in five minutes while they send nothing.
+//! So pings become rare while nothing but their answers arrives.
 
 use std::time::Duration;
 
@@ -10,44 +10,45 @@ use limit::Moment;
 
 /// Silence after which a server with requests is pinged.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Time that it has to answer.
+/// Time for the server to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Factor by which the silence before the next ping grows while a server sends nothing but answers
-/// to pings, and its longest value.
+/// Factor by which the silence before the next ping grows, and its longest value.
+///
+/// The silence grows while the server sends nothing but answers to pings.
 const SLOWER: u32 = 8;
 const MAX_SILENCE: Duration = Duration::from_secs(320);
-/// Longest time between two looks that counts: the process may have been stopped.
+/// Longest time between two checks that counts, as the process may have been stopped.
 const MAX_STEP: Duration = Duration::from_secs(2);
 
-/// What a server has sent on a connection.
+/// Amount that a server has sent on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Received {
     pub(super) bytes: u64,
-    /// Frames other than pings and their answers.
+    /// Number of frames other than pings and their answers.
     pub(super) frames: u64,
 }
 
-/// What is known of a connection, looked at again and again.
+/// State of a connection that is checked regularly.
 #[derive(Debug)]
 pub(super) struct Liveness {
     received: Received,
     looked: Moment,
-    /// Time since the last byte, or since the ping that waits for its answer.
+    /// Time since the last byte, or since the ping without an answer.
     silent: Duration,
     /// Silence before the next ping.
     patience: Duration,
     is_pinged: bool,
 }
 
-/// What to do with a connection.
+/// Result of a check: how to treat the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     Alive,
     /// Send a ping.
     Ping,
-    /// A ping has no answer yet: requests that come now should use another connection.
+    /// A ping has no answer yet: new requests should use another connection.
     Suspect,
-    /// A ping has no answer for too long.
+    /// A ping has had no answer for too long.
     Lost,
 }
 
@@ -62,7 +63,7 @@ impl Liveness {
         }
     }
 
-    /// Looks at a connection. `in_use`: whether the server has any request.
+    /// Checks a connection. `in_use`: whether the server has a request.
     pub(super) fn look(&mut self, received: Received, in_use: bool, now: Moment) -> Finding {
         let step = now.since(self.looked).min(MAX_STEP);
         self.looked = now;
@@ -93,7 +94,7 @@ impl Liveness {
 mod tests {
     use super::*;
 
-    /// A connection at which is looked every second.
+    /// Connection that is checked every second.
     struct Watch {
         liveness: Liveness,
         received: Received,
@@ -115,7 +116,7 @@ mod tests {
             self.liveness.look(self.received, in_use, now)
         }
 
-        /// Seconds until it is pinged; nothing comes meanwhile.
+        /// Returns the seconds until the connection is pinged, while nothing arrives.
         fn pinged_after(&mut self) -> u64 {
             let before = self.second;
             while self.look(true) != Finding::Ping {

@@ -1,4 +1,11 @@
-//! Connections to one server over HTTP/2, which the requests of a worker share.
+//! HTTP/2 connections to one server, shared by the requests of a worker.
+//!
+//! | module | content |
+//! |---|---|
+//! | `exchange` | one request on a stream |
+//! | `ahead` | buffered bodies |
+//! | `liveness` | detection of lost connections |
+//! | `watched` | bounds on what a server sends |
 
 mod ahead;
 mod exchange;
@@ -32,45 +39,48 @@ use crate::time::clock;
 
 /// Bytes of one response that the server may send before the client takes them.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// The same of all responses of a connection together: so many that it never ends before those of
-/// its streams, and clients that take nothing hold up no others. Go's client has the same.
+/// Bytes of all responses of a connection that the server may send before the clients take them.
+///
+/// It is so large that it never ends before the windows of the streams. So a slow client does not
+/// block others. Go's client has the same value.
 const CONNECTION_WINDOW: u32 = 1 << 30;
-/// Requests at once for which [`CONNECTION_WINDOW`] suffices, whatever the server takes.
+/// Requests at once for which [`CONNECTION_WINDOW`] suffices, even if the server allows more.
 const MAX_STREAMS: usize = (CONNECTION_WINDOW / STREAM_WINDOW) as usize;
-/// Bytes that wait for clients, from which a connection takes no more requests.
+/// Number of buffered bytes above which a connection takes no more requests.
 const CONGESTED: usize = 16 * STREAM_WINDOW as usize;
 /// Maximum number of bytes of a request's body that wait until the server reads them.
 const MAX_UNSENT: usize = 64 * 1024;
-/// Cancelled requests of a connection whose late frames are dropped for a second. Those of others
-/// are answered by a reset, each.
+/// Cancelled requests of a connection whose late frames are dropped for a second.
+///
+/// Late frames of further cancelled requests are each answered by a reset.
 const MAX_CANCELLED: usize = 1024;
-/// The number of requests at once that stands for: the server has not told its own yet.
+/// Value that stands for an unknown stream limit: the server has not sent its settings yet.
 const UNTOLD: usize = u32::MAX as usize + 1;
-/// Requests at once on a connection whose server does not tell: the least that RFC 9113,
-/// section 6.5.2, recommends.
+/// Stream limit of a connection whose server never sends its settings.
+///
+/// RFC 9113, section 6.5.2, recommends at least this.
 const USUAL: usize = 100;
-/// Time for a server to tell how many requests it takes at once, before others use its connection.
+/// Time to wait for the server's stream limit before other requests share its connection.
 const SETTINGS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The open connections to one server. Each is filled before the next is used.
+/// Open connections to one server. Each is filled before the next is used.
 #[derive(Debug, Default)]
 pub(super) struct Http2Connections {
     open: RefCell<Vec<Rc<SharedConnection>>>,
-    /// All connections, also those that take no more requests.
+    /// All connections, including the ones that take no more requests.
     running: RefCell<Vec<Weak<SharedConnection>>>,
-    /// Most connections that are kept without requests.
+    /// Maximum number of connections kept without requests.
     most_idle: Cell<usize>,
-    /// As of the last request.
+    /// Limits as of the last request.
     limits: Cell<ReuseLimits>,
     /// Whether the server chose HTTP/1 on its last connection.
     is_unused: Cell<bool>,
     is_opening: Cell<bool>,
-    /// Told when a connection is open, when its server tells how many requests it takes, and when
-    /// it ends.
+    /// Notified when a connection opens or ends, and when its server sends its stream limit.
     opened: Notify,
 }
 
-/// One connection, and how many requests it carries.
+/// HTTP/2 connection with its number of requests.
 #[derive(Debug)]
 struct SharedConnection {
     send: SendRequest<Bytes>,
@@ -79,19 +89,19 @@ struct SharedConnection {
     budget: Rc<Budget>,
     undelivered: Undelivered,
     usage: Cell<Usage>,
-    /// Until when it may be used, while it has no requests.
+    /// Instant until which the connection may be used while it has no requests.
     usable_until: Cell<Moment>,
-    /// The address of the server; `None` on a unix socket.
+    /// Address of the server; `None` on a unix socket.
     address: Option<IpAddr>,
     liveness: RefCell<Liveness>,
     pings: RefCell<Option<PingPong>>,
-    /// The task that moves its frames.
+    /// Task that moves the frames of the connection.
     task: OnceCell<AbortHandle>,
     /// Whether the server has not answered a ping yet.
     is_suspect: Cell<bool>,
-    /// Whether its server does not tell how many requests it takes.
+    /// Whether the server has not sent its stream limit in time.
     is_untelling: Cell<bool>,
-    /// Whether it takes no more requests.
+    /// Whether the connection takes no more requests.
     is_leaving: Cell<bool>,
 }
 
@@ -106,12 +116,12 @@ impl SharedConnection {
         self.in_use.get() < most
     }
 
-    /// Returns whether so much waits for clients that further requests use another connection.
+    /// Returns whether the buffers are so full that further requests use another connection.
     fn is_congested(&self) -> bool {
         self.undelivered.bytes() >= CONGESTED
     }
 
-    /// Returns whether the server may still tell how many requests it takes at once.
+    /// Returns whether the server may still send its stream limit.
     fn is_awaited(&self) -> bool {
         let is_untold = self.send.current_max_send_streams() == UNTOLD;
         is_untold && !self.is_untelling.get() && !self.is_leaving.get()
@@ -124,13 +134,13 @@ impl SharedConnection {
         !self.is_leaving.get() && !matches!(ready, Poll::Ready(Err(_)))
     }
 
-    /// Returns whether the connection may carry another request, by its age and what it has done.
+    /// Returns whether the connection may carry another request, by its age and use.
     fn may_carry(&self, limits: &ReuseLimits, now: Moment) -> bool {
         let is_idle_for_long = self.in_use.get() == 0 && now >= self.usable_until.get();
         !is_idle_for_long && self.usage.get().may_carry(limits, now)
     }
 
-    /// Looks whether the server is still there. Returns whether the connection is lost.
+    /// Checks whether the server still answers. Returns whether the connection is lost.
     ///
     /// All requests of a lost connection end with an error.
     fn check(&self, now: Moment) -> bool {
@@ -156,11 +166,11 @@ impl SharedConnection {
     }
 }
 
-/// The place of one request on a connection, until this is dropped.
+/// Permit for one request on a connection. Dropping it gives the permit back.
 struct StreamPlace {
     connection: Rc<SharedConnection>,
     is_reused: bool,
-    /// Whether all of the response came and was taken.
+    /// Whether the whole response arrived and was taken.
     is_whole: bool,
 }
 
@@ -193,7 +203,7 @@ impl Drop for StreamPlace {
     }
 }
 
-/// The right to open a connection, while others wait for it.
+/// Exclusive right to open a connection, while other requests wait for it.
 pub(super) struct Opening<'a>(&'a Http2Connections);
 
 impl Drop for Opening<'_> {
@@ -204,13 +214,13 @@ impl Drop for Opening<'_> {
 }
 
 impl Http2Connections {
-    /// Takes a place on an open connection, if one has room and is neither congested nor suspect.
+    /// Takes a stream on an open connection that has room and is neither congested nor suspect.
     pub(super) fn take(&self, settings: &Origin, now: Moment) -> Option<Http2Exchange> {
         let suits = |it: &SharedConnection| !it.is_congested() && !it.is_suspect.get();
         self.take_if(settings, now, suits)
     }
 
-    /// The same on any connection that has room.
+    /// Takes a stream on any connection that has room.
     pub(super) fn take_any(&self, settings: &Origin, now: Moment) -> Option<Http2Exchange> {
         self.take_if(settings, now, |_| true)
     }
@@ -233,10 +243,11 @@ impl Http2Connections {
         Some(Http2Exchange::new(StreamPlace::on(found)))
     }
 
-    /// Waits until nobody else opens a connection, unless the server chose HTTP/1 before.
+    /// Returns the right to open a connection, unless another request is opening one.
     ///
-    /// Also waits until the server has told how many requests it takes on a connection that is just
-    /// open, but not for long. Returns `None` after a wait: there may be room now.
+    /// Returns `None` after a wait: there may be room now. Waits while another request opens a
+    /// connection, unless the server chose HTTP/1 before. Waits up to [`SETTINGS_TIMEOUT`] for the
+    /// stream limit of a new connection.
     pub(super) async fn opening(&self) -> Option<Opening<'_>> {
         let opened = self.opened.notified();
         if !self.is_unused.get() && self.is_opening.get() {
@@ -260,12 +271,12 @@ impl Http2Connections {
         open.iter().any(|connection| is_so(connection))
     }
 
-    /// Notes that the server chose HTTP/1.
+    /// Records that the server chose HTTP/1.
     pub(super) fn note_http1(&self) {
         self.is_unused.set(true);
     }
 
-    /// Begins HTTP/2 on a new connection, and takes the first place on it.
+    /// Begins HTTP/2 on a new connection, and takes its first stream.
     ///
     /// # Errors
     ///
@@ -282,7 +293,7 @@ impl Http2Connections {
         Ok(first)
     }
 
-    /// The same on a connection that no other request uses. It ends with this one.
+    /// Begins HTTP/2 on a connection for one request alone. It ends with the request.
     ///
     /// # Errors
     ///
@@ -310,11 +321,11 @@ impl Http2Connections {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .initial_max_send_streams(UNTOLD)
             .max_send_buffer_size(MAX_UNSENT)
-            // h2 counts small pieces of bodies, also those that come late for a cancelled request,
-            // which it never gives back. `Watched` bounds them.
+            // h2 counts small pieces of bodies, including late ones of cancelled requests, and
+            // never reduces that count. `Watched` limits them instead.
             .data_frame_budget(usize::MAX)
-            // What is on the way when a client cancels is no error of the server: h2 would count it
-            // and end the connection after 1024 such frames.
+            // Frames in transit when a client cancels are not the server's fault. h2 would count
+            // them as errors and end the connection after 1024 of them.
             .max_concurrent_reset_streams(MAX_CANCELLED)
             .max_local_error_reset_streams(None)
             .handshake(Watched::new(stream, Rc::clone(&budget)))
@@ -339,7 +350,8 @@ impl Http2Connections {
             is_untelling: Cell::new(false),
             is_leaving: Cell::new(false),
         });
-        // It ends by itself when the server closes it, or when no request can use it any more.
+        // The task ends when the server closes the connection, or when no request can use it any
+        // more.
         let task = actix_rt::spawn(drive(connection, Rc::downgrade(&shared)));
         let _first = shared.task.set(task.abort_handle());
         self.running.borrow_mut().push(Rc::downgrade(&shared));
@@ -351,8 +363,11 @@ impl Http2Connections {
         self.running.borrow().is_empty()
     }
 
-    /// Gives no more requests to connections that are too old or idle, or whose address `has_left`
-    /// the server's name, and ends those whose server is silent. Returns how many of these.
+    /// Retires unsuitable connections and ends lost ones. Returns the number of lost connections.
+    ///
+    /// A connection gets no more requests if it is too old, idle for too long, or `has_left` is
+    /// true for its address: the server's name has dropped it. A connection is lost if its server
+    /// is silent.
     pub(super) fn sweep(&self, now: Moment, has_left: impl Fn(IpAddr) -> bool) -> usize {
         let limits = self.limits.get();
         let mut running = self.running.borrow_mut();

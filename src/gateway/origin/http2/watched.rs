@@ -1,13 +1,11 @@
-//! Bounds on what a server sends before it is read, and for requests that are over.
+//! Bounds on what a server sends that is not read yet, and on late frames of ended requests.
 //!
-//! h2 drops what comes late for a request that was cancelled, whatever it is, and never asks whether
-//! the server still respects the window that the stream had.
-//!
-//! Heads have no window: h2 keeps each interim response until its request takes it, and a request
-//! whose client reads nothing takes none.
-//!
-//! h2 keeps small pieces of bodies as frames, which take far more memory than their bytes. So the
-//! requests get time to take them before more is read.
+//! - h2 drops late frames of a cancelled request, and does not check that the server respects the
+//!   stream's old window.
+//! - Heads have no window. h2 keeps each interim response until its request takes it, and a request
+//!   whose client reads nothing takes none.
+//! - h2 keeps small pieces of bodies as frames, which take far more memory than their bytes. So the
+//!   requests get time to take them before more is read.
 
 use std::cell::Cell;
 use std::io;
@@ -21,53 +19,55 @@ use super::super::stream::OriginStream;
 use super::liveness::Received;
 use super::{MAX_CANCELLED, STREAM_WINDOW};
 
-/// Maximum number of heads of one request that are not read yet. A response has few.
+/// Maximum number of unread heads of one request. A response has few.
 const MAX_UNREAD: usize = 32;
-/// Heads that may come for requests that have ended: all streams may be reset at once.
+/// Heads that may arrive for ended requests: all streams may be reset at once.
 const MAX_LATE: usize = 256;
-/// Bytes of a body that may come before the client takes them.
+/// Bytes of a body that may arrive before the client takes them.
 const WINDOW: usize = STREAM_WINDOW as usize;
-/// Small pieces of bodies that are read before the requests get time to take them.
+/// Number of small pieces that are read before the requests get time to take them.
 const MAX_SMALL: usize = 128;
-/// A smaller piece takes more memory as a frame than it has bytes.
+/// Size below which a piece takes more memory as a frame than it has bytes.
 const SMALL: usize = 256;
-/// Empty pieces of bodies one after another that h2 does not see. It ends a connection that has had
-/// 100 of them, in however long a time; more than these are a flood.
+/// Number of consecutive empty pieces that are hidden from h2.
+///
+/// h2 ends a connection that has had 100 of them, over any length of time. More than this number
+/// are a flood.
 const MAX_EMPTY: usize = 100;
-/// The type of the frame that carries a piece of a body (RFC 9113, section 6.1).
+/// Type of the frame that carries a piece of a body (RFC 9113, section 6.1).
 const DATA: u8 = 0;
-/// The type of the frame that begins a head (RFC 9113, section 6.2).
+/// Type of the frame that begins a head (RFC 9113, section 6.2).
 const HEADERS: u8 = 1;
-/// The type of a ping, and of its answer (RFC 9113, section 6.7).
+/// Type of a ping, and of its answer (RFC 9113, section 6.7).
 const PING: u8 = 6;
-/// A type that nothing defines: such a frame is ignored (RFC 9113, section 4.1).
+/// Undefined frame type. Such a frame is ignored (RFC 9113, section 4.1).
 const UNKNOWN: u8 = 0xff;
-/// The flag of the last frame of a stream.
+/// Flag of the last frame of a stream.
 const END_STREAM: u8 = 1;
-/// The flag of a frame with padding (RFC 9113, section 6.1).
+/// Flag of a frame with padding (RFC 9113, section 6.1).
 const PADDED: u8 = 8;
 /// Bytes of a frame before its payload (RFC 9113, section 4.1).
 const FRAME_HEAD: usize = 9;
 
-/// What the server of a connection may still send.
+/// Budget of what the server of a connection may still send.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     heads: Cell<usize>,
-    /// Heads for requests that were cancelled, beside [`MAX_LATE`]: a final one and trailers each.
+    /// Heads for cancelled requests, in addition to [`MAX_LATE`]: a final one and trailers each.
     late_heads: Cell<usize>,
-    /// Bytes of bodies: the windows of all streams, also of those that were cancelled.
+    /// Bytes of bodies: the windows of all streams, including cancelled ones.
     bodies: Cell<usize>,
-    /// What has come so far.
+    /// Amount received so far.
     received: Cell<Received>,
 }
 
 impl Budget {
-    /// What the server has sent so far.
+    /// Returns the amount that the server has sent so far.
     pub(super) fn received(&self) -> Received {
         self.received.get()
     }
 
-    /// Counts bytes, and frames that are no pings.
+    /// Counts bytes, and frames other than pings.
     fn count(&self, bytes: usize, frames: u64) {
         let mut received = self.received.get();
         received.bytes += bytes as u64;
@@ -75,14 +75,15 @@ impl Budget {
         self.received.set(received);
     }
 
-    /// Notes that a request is sent.
+    /// Records that a request is sent.
     pub(super) fn begin(&self) {
         self.heads.set(self.heads.get() + MAX_UNREAD);
         self.bodies.set(self.bodies.get() + WINDOW);
     }
 
-    /// Notes that a request has ended, whether all of its response came, and how many requests are
-    /// left.
+    /// Records that a request has ended.
+    ///
+    /// `is_whole`: whether its whole response arrived. `left`: number of requests that remain.
     pub(super) fn end(&self, is_whole: bool, left: usize) {
         let most = MAX_UNREAD * left + MAX_LATE;
         self.heads.set(self.heads.get().min(most));
@@ -94,12 +95,12 @@ impl Budget {
         self.bodies.set(bodies.min(most));
     }
 
-    /// Notes that an interim response was read: another one may come.
+    /// Records that an interim response was read: another one may arrive.
     pub(super) fn note_read(&self) {
         self.heads.set(self.heads.get() + 1);
     }
 
-    /// Notes that the server gets a window of so many bytes again.
+    /// Records that the server gets a new window of this number of bytes.
     pub(super) fn note_released(&self, bytes: usize) {
         self.bodies.set(self.bodies.get() + bytes);
     }
@@ -112,9 +113,10 @@ impl Budget {
         Ok(())
     }
 
-    /// `bytes`: of a piece of a body, without its padding, for which h2 opens the window by itself.
+    /// Spends the bytes of a piece of a body, without its padding.
     ///
-    /// An end without a byte counts as a head: a response has no more than one.
+    /// h2 opens the window for padding by itself. An end without a byte counts as a head: a
+    /// response has only one.
     fn spend_piece(&self, bytes: usize, is_last: bool) -> io::Result<()> {
         if bytes == 0 && is_last {
             return self.spend_head();
@@ -130,21 +132,23 @@ fn too_many(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("too many {what}"))
 }
 
-/// A connection that fails when its server sends more than the budget has, and that pauses after
-/// many small pieces of bodies.
+/// Connection that enforces the budget of its server.
+///
+/// It fails when the server sends more than the budget, and pauses after many small pieces of
+/// bodies.
 pub(super) struct Watched {
     stream: OriginStream,
     budget: Rc<Budget>,
-    /// The start of the next frame, as far as it is here.
+    /// Received part of the next frame's start.
     head: [u8; FRAME_HEAD],
     filled: usize,
-    /// Bytes of the present frame that are still to come.
+    /// Bytes of the present frame that have not arrived yet.
     left: usize,
-    /// Set if the first of them is the length of the frame's padding: whether its stream ends.
+    /// Set if the next byte is the length of the frame's padding: whether the stream ends.
     padded: Option<bool>,
     /// Small pieces of bodies since the last pause.
     small: usize,
-    /// Empty pieces of bodies since the last other one.
+    /// Consecutive empty pieces of bodies.
     empty: usize,
 }
 
@@ -168,7 +172,7 @@ impl Watched {
         while at < bytes.len() {
             if let Some(is_last) = self.padded.take() {
                 let bytes = self.left.saturating_sub(1 + usize::from(bytes[at]));
-                // h2 sees it: its head has gone on.
+                // The frame cannot be hidden from h2: its head has already passed.
                 self.note_piece(bytes, is_last)?;
             }
             let skipped = self.left.min(bytes.len() - at);
@@ -193,7 +197,7 @@ impl Watched {
                         continue;
                     }
                     let is_hidden = self.note_piece(self.left, is_last)?;
-                    // A frame whose type came with an earlier read is left as it is.
+                    // The type stays unchanged if it arrived with an earlier read.
                     let mut head = bytes[..at].iter_mut().rev().take(FRAME_HEAD);
                     if let Some(kind) = head.nth(FRAME_HEAD - 4).filter(|_| is_hidden) {
                         *kind = UNKNOWN;
@@ -204,8 +208,9 @@ impl Watched {
         Ok(())
     }
 
-    /// Notes a piece of a body that has so many bytes beside its padding, and returns whether it is
-    /// one of the empty ones that h2 need not see.
+    /// Records a piece of a body with this number of bytes, without its padding.
+    ///
+    /// Returns whether the piece is an empty one that h2 need not see.
     fn note_piece(&mut self, bytes: usize, is_last: bool) -> io::Result<bool> {
         self.budget.spend_piece(bytes, is_last)?;
         self.small += usize::from((1..SMALL).contains(&bytes));
@@ -224,12 +229,12 @@ impl AsyncRead for Watched {
         cx: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // What came before them reaches its request first.
+        // Fails only now, so that earlier pieces reach their request first.
         if self.empty > 2 * MAX_EMPTY {
             return Poll::Ready(Err(too_many("empty pieces of bodies")));
         }
         if self.small >= MAX_SMALL {
-            // The tasks of the requests were woken before this one wakes itself.
+            // The tasks of the requests run first: they were woken before this task wakes itself.
             self.small = 0;
             cx.waker().wake_by_ref();
             return Poll::Pending;

@@ -1,18 +1,18 @@
-//! Properties of bodies that wait for their clients: each is a queue of bytes, and all are counted.
+//! Property tests of buffered bodies: each is a queue of bytes, and all bytes are counted.
 
 use proptest::prelude::*;
 use testing::cases;
 
 use super::*;
 
-/// One step of one body among several of a connection.
+/// Step of one body among several of a connection.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A frame with so many bytes arrives, as far as the window allows.
+    /// A frame with this number of bytes arrives, cut to the window.
     Arrive(usize),
     /// The client takes a piece.
     Take,
-    /// The request ends, and another begins.
+    /// The request ends, and another one begins.
     End,
 }
 
@@ -26,7 +26,7 @@ fn step() -> impl Strategy<Value = (usize, Step)> {
     (0..3usize, step)
 }
 
-/// A body as the server counts it: what it has sent, and what it may still send.
+/// Body as the server counts it: the bytes it has sent, and its window.
 struct Model {
     ahead: Ahead,
     waiting: VecDeque<u8>,
@@ -62,7 +62,7 @@ impl Model {
                 let mut piece = Buffer::take();
                 piece.clear_for_body();
                 let count = self.ahead.take(&mut piece);
-                // What is here is taken: a piece is empty only if nothing is.
+                // A piece is empty only if nothing is buffered.
                 prop_assert_eq!(count == 0, self.waiting.is_empty());
                 prop_assert_eq!(count, piece.len());
                 prop_assert!(count <= READ_SIZE);
@@ -73,7 +73,7 @@ impl Model {
             Step::End => *self = Self::new(all),
         }
         prop_assert_eq!(self.ahead.is_empty(), self.waiting.is_empty());
-        // What the server may still send, and what waits, is the window.
+        // The remaining window and the buffered bytes add up to the whole window.
         prop_assert_eq!(self.window + self.waiting.len(), STREAM_WINDOW as usize);
         prop_assert!(self.ahead.bytes.capacity() <= STREAM_WINDOW as usize);
         if self.waiting.is_empty() {

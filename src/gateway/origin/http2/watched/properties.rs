@@ -1,4 +1,4 @@
-//! Properties of what h2 sees of a connection, wherever its reads begin and end.
+//! Property tests of what h2 sees of a connection, for any boundaries of its reads.
 
 use proptest::prelude::*;
 use testing::config;
@@ -7,7 +7,7 @@ use tokio::runtime::Builder;
 
 use super::*;
 
-/// A frame: its type, its flags, its stream and the length of its payload.
+/// Frame: its type, its flags, its stream and the length of its payload.
 type Frame = (u8, u8, u8, usize);
 
 fn frame() -> impl Strategy<Value = Frame> {
@@ -17,7 +17,7 @@ fn frame() -> impl Strategy<Value = Frame> {
     (kind, flags, 0..3u8, length)
 }
 
-/// The bytes of frames, and where the types of the empty pieces are.
+/// Returns the bytes of frames, and the positions of the types of the empty pieces.
 fn bytes(frames: &[Frame]) -> (Vec<u8>, Vec<usize>) {
     let (mut bytes, mut empty) = (Vec::new(), Vec::new());
     for (kind, flags, stream, length) in frames {
@@ -27,13 +27,13 @@ fn bytes(frames: &[Frame]) -> (Vec<u8>, Vec<usize>) {
         let size = u32::try_from(*length).expect("a short frame");
         bytes.extend(&size.to_be_bytes()[1..]);
         bytes.extend([*kind, *flags, 0, 0, 0, *stream]);
-        // What a payload is made of looks like frames.
+        // The payload itself looks like frames.
         bytes.extend(std::iter::repeat_n(0, *length));
     }
     (bytes, empty)
 }
 
-/// What h2 sees of these bytes, which come in reads of these sizes, again and again.
+/// Returns what h2 sees of these bytes, read in a cycle of these sizes.
 fn seen(mut bytes: Vec<u8>, reads: &[usize]) -> io::Result<Vec<u8>> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let _inside = runtime.enter();
@@ -50,7 +50,7 @@ fn seen(mut bytes: Vec<u8>, reads: &[usize]) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A connection with this budget.
+/// Returns a connection with this budget.
 fn watched(budget: &Rc<Budget>) -> io::Result<Watched> {
     let (stream, _) = UnixStream::pair()?;
     Ok(Watched::new(OriginStream::Unix(stream), Rc::clone(budget)))
@@ -63,7 +63,7 @@ async fn pieces_with_padding_alone_take_nothing_of_the_window_of_others() -> io:
     budget.begin();
     for _ in 0..20_000 {
         budget.begin();
-        // Its head; the length of its padding and a byte of it, twice.
+        // A head; then twice a piece with the length of its padding and one byte of padding.
         let (mut head, _) = bytes(&[(HEADERS, 0, 3, 1)]);
         watched.watch(&mut head)?;
         for flags in [PADDED, PADDED | END_STREAM] {
@@ -112,7 +112,7 @@ proptest! {
             wanted[*at] = UNKNOWN;
         }
         prop_assert_eq!(&whole, &wanted);
-        // Where a read ends within the head of an empty piece, that piece stays as it is.
+        // An empty piece stays unchanged if a read ends within its head.
         let in_parts = seen(bytes.clone(), &reads).expect("few heads");
         for (at, byte) in in_parts.iter().enumerate() {
             prop_assert!(*byte == bytes[at] || *byte == UNKNOWN && empty.contains(&at));
