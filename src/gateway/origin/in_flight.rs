@@ -1,3 +1,5 @@
+//! Request at one server, from its departure until its response has ended.
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,23 +14,23 @@ use super::in_flight_table::{Entry, Phase, Sender};
 use super::server::Server;
 use crate::gate::{InvalidRetryAfter, Load, Place};
 
-/// A request at one of the servers, counted until this is dropped.
+/// Request at one server, counted until this is dropped.
 pub struct InFlight<'o> {
     server: &'o Arc<Server>,
-    /// `None` while it waits for the origin to come back.
+    /// Entry in the server's table; `None` while the request waits for the origin to come back.
     entry: Option<Entry<'o>>,
     failures: &'o Failures,
     place: Option<Box<Place>>,
     sender: Sender,
     left: Moment,
-    /// Whether the head of an answer has come, or need not come soon.
+    /// Whether the head of a response has arrived, or need not arrive soon.
     has_begun: Cell<bool>,
-    /// What was noted last, so that the table is written to only if it changes.
+    /// Last recorded phase. The table is written only if it changes.
     noted: Cell<(Phase, Moment)>,
 }
 
 impl<'o> InFlight<'o> {
-    /// The request of `sender`, which leaves for `server` `now`.
+    /// Creates the request of `sender`, which leaves for `server` `now`.
     pub(super) fn new(
         server: &'o Arc<Server>,
         failures: &'o Failures,
@@ -47,12 +49,12 @@ impl<'o> InFlight<'o> {
         }
     }
 
-    /// Gives the request its place at the origin.
+    /// Gives the request its permit at the origin.
     pub fn set_place(&mut self, place: Option<Box<Place>>) {
         self.place = place;
     }
 
-    /// Whose request it is.
+    /// Returns the client and the route of the request.
     pub(super) fn sender(&self) -> Sender {
         self.sender
     }
@@ -63,18 +65,20 @@ impl<'o> InFlight<'o> {
         *self = other;
     }
 
-    /// Whether the request may be sent now: the gateway may have stood still since it got its place.
+    /// Returns whether the request may be sent now.
+    ///
+    /// False if the gateway stood still until the lease of the request's permit had ended.
     pub fn may_start(&self) -> bool {
         self.place.as_ref().is_none_or(|place| place.may_start())
     }
 
-    /// Leaves the server, which it did not reach, and returns its place at the origin.
+    /// Leaves the server, which the request did not reach. Returns its permit at the origin.
     pub fn leave(&mut self) -> Option<Box<Place>> {
         self.entry = None;
         self.place.take()
     }
 
-    /// Returns the server that the request is at.
+    /// Returns the URL of the server that has the request.
     pub fn server(&self) -> &'o ServerUrl {
         self.server.url()
     }
@@ -83,14 +87,16 @@ impl<'o> InFlight<'o> {
         self.server
     }
 
-    /// As [`Self::note_time`], but not in the table: the request is about to leave that.
+    /// Records the client's time as [`Self::note_time`] does, but not in the table.
+    ///
+    /// Use it for a request that is about to leave the table.
     pub fn note_at_place(&self, time: OriginTime) {
         if let Some(place) = &self.place {
             place.note_time(time);
         }
     }
 
-    /// Notes how much of the time at the origin was the client's so far.
+    /// Records how much of the time at the origin was the client's so far.
     pub fn note_time(&self, time: OriginTime) {
         self.note_at_place(time);
         let phase = match (self.has_begun.get(), time.is_stopped()) {
@@ -100,14 +106,14 @@ impl<'o> InFlight<'o> {
             (true, false) => Phase::End,
         };
         let since = match phase {
-            // Each piece of a slow upload would begin the time anew.
+            // Otherwise each piece of a slow upload would restart the time.
             Phase::Upload => self.left,
             _ => time.began(self.left),
         };
         self.note(phase, since);
     }
 
-    /// Notes that an answer has begun and goes on, or need not come soon, as that to a call of gRPC.
+    /// Records that a response has begun, or need not begin soon, as for a gRPC call.
     pub fn note_begun(&self) {
         self.has_begun.set(true);
         self.note(Phase::End, self.noted.get().1);
@@ -123,8 +129,8 @@ impl<'o> InFlight<'o> {
 
     /// Records that the head of a response arrived `now`, after `took` of the origin's time.
     ///
-    /// `retry_after` is asked only if the gate wants to know it, `waited` only if slow answers may
-    /// count as failures: how long the server had the whole request.
+    /// `retry_after` is called only if the gate needs it. `waited` returns how long the server had
+    /// the whole request. It is called only if slow answers may count as failures.
     pub fn answered(
         &self,
         took: Duration,
@@ -136,7 +142,7 @@ impl<'o> InFlight<'o> {
         if let Some(place) = &self.place {
             place.answered(status, retry_after);
         }
-        // Most answers are whole then, so this alone is no reason to write to the table.
+        // Most responses are complete at this point, so the table is not written for this alone.
         self.has_begun.set(true);
         self.server.metrics.count_response(status, took);
         let client = Client::of(self.sender.client);
@@ -153,7 +159,7 @@ impl<'o> InFlight<'o> {
         }
     }
 
-    /// What the origin had to do while the request was there.
+    /// Returns the load of the origin while the request was there.
     pub(crate) fn load(&self) -> Load {
         self.place
             .as_ref()
@@ -161,7 +167,7 @@ impl<'o> InFlight<'o> {
             .unwrap_or_default()
     }
 
-    /// Changes what the request was charged at the gate to what it turned out to cost.
+    /// Corrects the charge at the gate to the real cost of the request.
     pub fn settle(&self, cost: Cost) {
         if let Some(place) = &self.place {
             place.settle(cost);
@@ -172,10 +178,12 @@ impl<'o> InFlight<'o> {
     ///
     /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
     /// further failure takes it out again, until it responds. A failure that the request itself may
-    /// have caused does not count, or only once for its client, while the server answers others.
+    /// have caused does not count while the server answers other clients, or counts only once for
+    /// its client.
     ///
-    /// What is the gateway's own fault counts against no server, and does not lower the gate. That it was late counts
-    /// against no server if it `is_impatient`: other routes may give the server more time.
+    /// A lack of the gateway's own resources counts against no server and does not lower the gate's
+    /// limits. With `is_impatient`, a timeout counts against no server either: other routes may
+    /// give the server more time.
     pub fn failed(&self, error: &OriginError, took: Duration, now: Moment, is_impatient: bool) {
         if error.is_own() {
             return;

@@ -1,4 +1,4 @@
-//! The requests at a server, each with its client, its route, and what it waits for.
+//! Table of the requests at a server: client, route and phase of each.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,55 +9,55 @@ use slab::Slab;
 
 use crate::observe::metrics::Sharded;
 
-/// The requests at a server.
+/// Table of the requests at a server.
 ///
-/// Each worker writes to a part of its own, so that workers do not wait for each other.
+/// Each worker writes to its own part, so that workers do not wait for each other.
 #[derive(Debug, Default)]
 pub struct InFlightTable(Sharded<Part>);
 
-/// The requests of a few workers.
+/// Requests of a few workers.
 #[derive(Debug, Default)]
 struct Part {
-    /// The number of requests, so that a choice between servers takes no lock. Written under the lock.
+    /// Number of requests, so that choosing a server needs no lock. Written under the lock.
     count: AtomicUsize,
     requests: Mutex<Slab<AtServer>>,
 }
 
-/// Of which client and route a request is.
+/// Client and route of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sender {
-    /// `None`: a client without an address, such as one of a unix socket.
+    /// Address of the client; `None`: it has no address, as on a unix socket.
     pub client: Option<IpAddr>,
-    /// The index of its route; `None`: it has none.
+    /// Index of the route; `None`: the request has none.
     pub route: Option<usize>,
 }
 
-/// What a request at a server waits for.
+/// Phase of a request at a server: the event that it waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// The head of the answer.
+    /// The head of the response.
     #[default]
     Answer,
-    /// More of the body, which the client has to send.
+    /// More of the request's body, which the client has to send.
     Upload,
-    /// The client, which has to take more of the answer.
+    /// The client has to read more of the response.
     Reader,
-    /// The end of an answer that has begun, or of a call of gRPC or a tunnel.
+    /// The end of a response that has begun, or of a gRPC call or a tunnel.
     End,
 }
 
-/// A request at a server.
+/// Request at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtServer {
-    /// Whose it is.
+    /// Client and route of the request.
     pub sender: Sender,
-    /// What it waits for.
+    /// Event that the request waits for.
     pub phase: Phase,
-    /// When the request left for the server, or when the client last sent more of its body.
+    /// Departure for the server, or the instant at which the client last sent more of its body.
     pub since: Moment,
 }
 
-/// The entry of a request in the table, which ends when this is dropped.
+/// Entry of a request in the table. Dropping it removes the entry.
 pub(super) struct Entry<'o> {
     part: &'o Part,
     key: usize,
@@ -77,13 +77,13 @@ impl InFlightTable {
         Entry { part, key }
     }
 
-    /// The number of requests at the server.
+    /// Returns the number of requests at the server.
     pub(super) fn count(&self) -> usize {
         let counts = self.0.iter().map(|part| part.count.load(Ordering::Relaxed));
         counts.sum()
     }
 
-    /// Returns since when the oldest request waits for the head of its answer.
+    /// Returns since when the oldest request waits for the head of its response.
     pub fn oldest_unanswered(&self) -> Option<Moment> {
         let mut oldest: Option<Moment> = None;
         self.each(|request| {
@@ -103,7 +103,7 @@ impl InFlightTable {
 }
 
 impl Part {
-    /// Changes the list, and counts it anew.
+    /// Changes the list, and updates the count.
     fn change<T>(&self, change: impl FnOnce(&mut Slab<AtServer>) -> T) -> T {
         let mut requests = self.lock();
         let changed = change(&mut requests);
@@ -117,7 +117,7 @@ impl Part {
 }
 
 impl Entry<'_> {
-    /// Notes what the request waits for, and since when the origin could do something for it.
+    /// Records the phase of the request, and since when the origin could work on it.
     pub(super) fn note(&self, phase: Phase, since: Moment) {
         if let Some(request) = self.part.lock().get_mut(self.key) {
             (request.phase, request.since) = (phase, since);

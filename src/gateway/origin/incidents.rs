@@ -1,12 +1,14 @@
+//! Latest failure, check and outage of a server, for the API.
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use limit::Moment;
 
 use super::failure_kind::FailureKind;
 
-/// What happened last at a server, for people.
+/// Latest incidents of a server.
 ///
-/// Failures and checks take its lock; a request that succeeds does not.
+/// Failures and checks take its lock; a successful request does not.
 #[derive(Debug, Default)]
 pub(super) struct Incidents(Mutex<Past>);
 
@@ -14,65 +16,65 @@ pub(super) struct Incidents(Mutex<Past>);
 pub(super) struct Past {
     pub(super) last_failure: Option<Failure>,
     pub(super) last_check: Option<LastCheck>,
-    /// When failed requests took it out, the last time that they did.
+    /// Instant at which failed requests last took the server out.
     pub(super) out_by_failures: Option<Moment>,
-    /// The same for its checks.
+    /// Instant at which health checks last took the server out.
     pub(super) out_by_checks: Option<Moment>,
 }
 
-/// A request that a server did not answer.
+/// Request that a server did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// When it failed.
+    /// Instant of the failure.
     pub at: Moment,
-    /// When the first failure of this kind was after which the server has given no good answer.
+    /// Instant of the first failure of this kind since the server's last good answer.
     pub since: Moment,
-    /// Its kind.
+    /// Kind of the failure.
     pub kind: FailureKind,
-    /// Why.
+    /// Reason of the failure, as text.
     pub text: String,
 }
 
-/// The last health check of a server.
+/// Last health check of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastCheck {
-    /// When it ended.
+    /// Instant at which the check ended.
     pub at: Moment,
-    /// What was answered, or why the server is not healthy.
+    /// Answer of the server, or the reason for which it is not healthy.
     pub found: Result<String, String>,
 }
 
-/// Whether a server gets requests.
+/// Availability of a server: whether it gets requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// It gets requests, and nothing is known against it.
+    /// Gets requests, and nothing is known against it.
     InUse,
-    /// It gets requests, although its last request or check failed.
+    /// Gets requests, although its last request or check failed.
     Failing,
-    /// It gets no requests.
+    /// Gets no requests.
     Out(Outage),
 }
 
-/// Why a server is out, and for how long.
+/// Reason and beginning of a server's outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// When it was taken out.
+    /// Instant at which the server was taken out.
     pub since: Moment,
-    /// What took it out.
+    /// Cause of the outage.
     pub by: OutBy,
 }
 
-/// What has taken a server out.
+/// Cause for which a server is out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutBy {
-    /// Failed requests; it is asked again at this moment.
+    /// Failed requests. The server gets requests again at this instant.
     Failures(Moment),
     /// Health checks, until enough of them succeed.
     Checks,
 }
 
 impl Availability {
-    /// The name in the API.
+    /// Returns the name in the API.
     pub fn label(self) -> &'static str {
         match self {
             Self::InUse => "asked",
@@ -83,7 +85,7 @@ impl Availability {
 }
 
 impl OutBy {
-    /// The name in the API.
+    /// Returns the name in the API.
     pub fn label(self) -> &'static str {
         match self {
             Self::Failures(_) => "failures",

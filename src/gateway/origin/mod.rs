@@ -1,24 +1,24 @@
 //! The side to the origin: its servers, their health, and the connections of each worker.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | `servers` | the servers of an origin |
-//! | `group`, `choice` | the choice of a server where the file says more than their URLs |
+//! | `group`, `choice` | choice of a server by weight, limit or hash |
 //! | `server`, `health` | one server, and whether it is in use |
-//! | `failures` | what counts as a failure, and how many servers it takes out |
-//! | `good_answers` | to whom a server last gave a good answer |
-//! | `in_flight` | a request at a server |
-//! | `incidents`, `failure_kind` | what happened last at a server, and what kind of failure it was, for people |
-//! | `shown_certificate` | until when the certificate is valid that a server showed last |
-//! | `prober`, `probe` | health checks |
-//! | `recovery` | the search for the end of an outage |
+//! | `failures` | rules by which failures take servers out |
+//! | `good_answers` | latest good answers of a server |
+//! | `in_flight`, `in_flight_table` | a request at a server, and the table of all of them |
+//! | `incidents`, `failure_kind` | latest failure of a server and its kind, for the API |
+//! | `shown_certificate` | expiry of the certificate that a server showed last |
+//! | `probe`, `grpc_health` | health checks |
+//! | `recovery` | attempts to reach an origin during an outage |
 //! | `connection`, `http1`, `http2` | connections in use, over either version |
-//! | `pool`, `idle` | the connections of a worker to each server |
-//! | `addresses` | the addresses of a name, and those that have left it |
-//! | `error` | why there is no response |
+//! | `pool` | the connections of a worker to each server |
+//! | `addresses` | addresses of a name, and connections to dropped ones |
+//! | `error` | errors for which there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
-//! | `dns`, `resolver` | the addresses of names |
-//! | `shortage` | what happens without a file descriptor for a new connection |
+//! | `dns`, `resolver` | lookups of names |
+//! | `shortage` | waiting for a file descriptor or a local port |
 
 mod addresses;
 pub(crate) mod choice;

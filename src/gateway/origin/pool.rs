@@ -1,4 +1,4 @@
-//! The idle connections of a worker, by server. The connection used last is used next.
+//! Connections of a worker, by server. The idle connection used last is reused first.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,17 +22,17 @@ use super::shortage;
 use super::stream::OriginStream;
 use crate::time::clock;
 
-/// Interval between looks at the connections to a server.
+/// Interval between checks of the connections to a server.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// The idle connections of a worker, by server.
+/// Connections of a worker, by server.
 #[derive(Debug, Default)]
 pub struct Pools(Rc<RefCell<ByServer>>);
 
 /// Keyed by the server's address in memory, which stays unique because each pool holds its server.
 type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 
-/// The connections to one server: idle ones over HTTP/1, and shared ones over HTTP/2.
+/// Connections to one server: idle ones over HTTP/1, and shared ones over HTTP/2.
 #[derive(Debug)]
 pub struct Pool {
     server: Arc<Server>,
@@ -41,7 +41,7 @@ pub struct Pool {
     is_swept: Cell<bool>,
 }
 
-/// What a request needs of its connection.
+/// Requirement of a request for its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// Any version of HTTP.
@@ -66,8 +66,8 @@ impl Pools {
             shared: Rc::default(),
             is_swept: Cell::new(false),
         });
-        // A request that was waiting when its server left the file may still use the pool, but no
-        // connection is kept for others.
+        // A request may still use the pool after its server has left the file, but no connection is
+        // kept for others.
         if !server.is_retired() {
             pools.insert(key, Rc::clone(&pool));
             let (retirement, pools) = (server.retirement(), Rc::downgrade(&self.0));
@@ -83,10 +83,10 @@ impl Pools {
 }
 
 impl Pool {
-    /// Takes a place on a shared connection, or the idle connection used last.
+    /// Takes a stream on a shared connection, or the idle connection used last.
     ///
-    /// The server is least likely to have closed that one. `surely`: asks the kernel whether it is
-    /// still open, because the request cannot be sent twice.
+    /// The server is least likely to have closed the one used last. `surely`: whether to ask the
+    /// kernel if the connection is still open, because the request cannot be sent again.
     pub(crate) fn take(
         &self,
         settings: &Origin,
@@ -127,7 +127,7 @@ impl Pool {
 
     /// Returns whether there is no connection to the server, in use or idle.
     fn is_empty(&self) -> bool {
-        // Each connection over HTTP/1 refers to the idle ones.
+        // Each HTTP/1 connection holds a reference to the idle ones.
         Rc::weak_count(&self.idle) == 0 && self.shared.is_empty()
     }
 
@@ -182,10 +182,11 @@ impl Pool {
     }
 }
 
-/// Closes connections that should carry no more requests, and those that are dead.
+/// Closes idle connections that may not be reused, and connections that are lost.
 ///
-/// Idle ones that their server has closed or whose time is over, those to addresses that have left
-/// the server's name, and all idle ones if a request needs a descriptor. Ends when none is left.
+/// It closes idle connections that the server has closed or that have expired, and connections to
+/// addresses that the server's name has dropped. If a request needs a descriptor, it closes all
+/// idle connections. It ends when no connection is left.
 async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
@@ -209,22 +210,22 @@ async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
     }
 }
 
-/// A connection that can wait for its next request.
+/// Connection that can wait for its next request.
 pub(super) trait Reusable {
     /// Returns whether the connection can be used again.
     ///
-    /// Its time must not be over. The server must not have closed it, nor sent bytes that belong to
-    /// no response. This checks what the runtime already knows. `surely` asks the kernel, too.
+    /// It must not have expired. The server must not have closed it, nor sent bytes that belong to
+    /// no response. This checks what the runtime already knows; `surely` also asks the kernel.
     fn is_usable(&mut self, now: Moment, surely: bool) -> bool;
 }
 
-/// The idle connections to one server. The one used last is on top.
+/// Idle connections to one server. The one used last is on top.
 ///
-/// They are boxed, so that little moves when a request takes one and gives it back.
+/// They are boxed, so that little memory moves when a request takes one and gives it back.
 #[derive(Debug)]
 pub(super) struct IdleConnections<C> {
     idle: RefCell<Vec<Box<C>>>,
-    /// The addresses of the server's name.
+    /// Addresses of the server's name.
     pub(super) addresses: KnownAddresses,
 }
 
@@ -249,7 +250,7 @@ impl<C: Reusable> IdleConnections<C> {
         }
     }
 
-    /// Keeps a connection, unless there are `most` already, or a request needs its descriptor.
+    /// Keeps a connection, unless there are already `most`, or a request needs its descriptor.
     pub(super) fn keep(&self, connection: Box<C>, most: usize) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() < most && !shortage::is_short() {
@@ -257,8 +258,9 @@ impl<C: Reusable> IdleConnections<C> {
         }
     }
 
-    /// Closes the connections that are not usable any more or not `wanted`, and all if a request
-    /// needs a descriptor.
+    /// Closes connections that are no longer usable, or for which `wanted` is false.
+    ///
+    /// Closes all connections if a request needs a descriptor.
     pub(super) fn sweep(&self, now: Moment, mut wanted: impl FnMut(&mut C) -> bool) {
         let is_short = shortage::is_short();
         let mut idle = self.idle.borrow_mut();
@@ -266,7 +268,8 @@ impl<C: Reusable> IdleConnections<C> {
     }
 }
 
-/// The idle connections of one client, at most one to each server. They end with the client's own.
+/// Idle connections of one client, at most one to each server. Dropped with the client's
+/// connection.
 #[derive(Debug, Default)]
 pub struct TiedConnections(RefCell<Vec<Tied>>);
 
@@ -277,7 +280,7 @@ struct Tied {
 }
 
 impl TiedConnections {
-    /// Takes the connection to `server`, if there is one that is [usable](Reusable::is_usable).
+    /// Takes the connection to `server`, if there is a [usable](Reusable::is_usable) one.
     pub(super) fn take(
         &self,
         server: &Arc<Server>,
@@ -290,7 +293,8 @@ impl TiedConnections {
         connection.is_usable(now, surely).then_some(connection)
     }
 
-    /// Keeps a connection, unless a request needs its descriptor. An older one to the server closes.
+    /// Keeps a connection, unless a request needs its descriptor. Closes an older one to the
+    /// server.
     pub(super) fn keep(&self, server: &Arc<Server>, connection: Box<Http1Connection>) {
         let mut tied = self.0.borrow_mut();
         tied.retain(|it| !Arc::ptr_eq(&it.server, server) && !it.server.is_retired());

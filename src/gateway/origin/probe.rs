@@ -1,3 +1,7 @@
+//! Health checks of servers, repeated at an interval, over HTTP/1, HTTP/2 or gRPC.
+//!
+//! The messages of gRPC are in `grpc_health`; the results go to `server`.
+
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io;
@@ -26,13 +30,13 @@ use super::shortage;
 use super::stream::OriginStream;
 use crate::time::clock;
 
-/// A health check of one server, repeated at an interval.
+/// Health check of one server, repeated at an interval.
 #[derive(Clone, Debug)]
 pub(super) struct Check {
     server: Arc<Server>,
     health: Health,
     http2: Http2,
-    /// The value of `Host` in the check.
+    /// Value of `Host` in the check.
     host: String,
     dialer: Dialer,
 }
@@ -67,9 +71,7 @@ impl Check {
             && self.dialer.has_tls_of(&other.dialer)
     }
 
-    /// Repeats the check and records each result.
-    ///
-    /// Ends only when it is dropped.
+    /// Repeats the check and records each result. Ends only when it is dropped.
     pub(super) async fn run(self) {
         let client = client(&self.dialer, self.server.url(), &self.health);
         let mut ticks = interval(self.health.interval);
@@ -79,7 +81,7 @@ impl Check {
             let answer = timeout(self.health.timeout, self.ask(&client)).await;
             let found = answer
                 .unwrap_or_else(|_| Err(format!("no answer within {:?}", self.health.timeout)));
-            // A check that could not be made says nothing of the server.
+            // If this host lacked a descriptor or a port, the result says nothing about the server.
             let is_unmade = client.is_unmade.take();
             if found.is_err() && (is_unmade || shortage::none_is_left()) {
                 continue;
@@ -105,8 +107,8 @@ impl Check {
             }
             client.opened.replace(Some(stream));
         }
-        // The name has no meaning: the connector knows the server's address, and `Host` has its
-        // own value.
+        // The name has no meaning: the connector knows the server's address, and `Host` is set
+        // below.
         let url = format!("http://server{}", self.path());
         let request = client
             .awc
@@ -119,7 +121,7 @@ impl Check {
         judged(answer.status().as_u16())
     }
 
-    /// What is asked for.
+    /// Returns the path of the check.
     fn path(&self) -> PathAndQuery {
         let path = self.health.path.clone();
         path.unwrap_or_else(|| PathAndQuery::from_static(GRPC_CHECK))
@@ -138,7 +140,7 @@ impl Check {
         said(uri)
     }
 
-    /// Asks by gRPC's health protocol (`grpc.health.v1`) how a service is.
+    /// Checks the health of a service by gRPC's health protocol (`grpc.health.v1`).
     async fn ask_grpc(&self, stream: OriginStream, service: &str) -> Result<String, String> {
         let (mut send, connection) = said(h2::client::handshake(stream).await)?;
         let request = http::Request::post(self.uri()?)
@@ -165,7 +167,7 @@ impl Check {
         before_end(connection, exchange).await
     }
 
-    /// Asks over HTTP/2, and returns the status.
+    /// Sends the check over HTTP/2, and returns the status.
     async fn ask_http2(&self, stream: OriginStream) -> Result<u16, String> {
         let handshake = h2::client::handshake(stream).await;
         let (mut send, connection): (SendRequest<Bytes>, _) = said(handshake)?;
@@ -178,12 +180,12 @@ impl Check {
     }
 }
 
-/// The same with the words of an error.
+/// Converts an error to its text.
 fn said<T>(result: Result<T, impl Display>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
 }
 
-/// Returns what comes of `exchange` on this connection, or that the connection ended before.
+/// Returns the result of `exchange`, or an error if its connection ends before.
 async fn before_end<T>(
     connection: impl Future<Output = Result<(), h2::Error>>,
     exchange: impl Future<Output = Result<T, String>>,
@@ -197,10 +199,10 @@ async fn before_end<T>(
     }
 }
 
-/// Most bytes of an answer by gRPC. A right one has 7.
+/// Maximum number of bytes kept of a gRPC answer. A valid one has 7.
 const MAX_MESSAGE: usize = 1024;
 
-/// The body of an answer and its trailers.
+/// Reads the body of an answer and its trailers.
 async fn read_whole(mut body: RecvStream) -> Result<(Vec<u8>, Option<HeaderMap>), h2::Error> {
     let mut message = Vec::new();
     while let Some(piece) = body.data().await {
@@ -213,7 +215,7 @@ async fn read_whole(mut body: RecvStream) -> Result<(Vec<u8>, Option<HeaderMap>)
     Ok((message, body.trailers().await?))
 }
 
-/// Returns what a status says of its server.
+/// Returns the verdict on a server from the status of its answer.
 fn judged(status: u16) -> Result<String, String> {
     let told = format!(
         "it answered {}",
@@ -225,17 +227,17 @@ fn judged(status: u16) -> Result<String, String> {
     }
 }
 
-/// A client for checks over HTTP/1.
+/// Client for checks over HTTP/1.
 struct CheckClient {
     awc: Client,
-    /// The connection for the next check, if it is open already.
+    /// Connection for the next check, if it is already open.
     opened: Rc<RefCell<Option<OriginStream>>>,
-    /// Whether the last connection lacked a descriptor or a local port.
+    /// Whether the last connection attempt lacked a descriptor or a local port.
     is_unmade: Rc<Cell<bool>>,
 }
 
 impl CheckClient {
-    /// Notes whether a connection lacked something of this host.
+    /// Records whether a connection attempt lacked a resource of this host.
     fn note<T>(&self, opened: io::Result<T>) -> Result<T, String> {
         opened.map_err(|error| {
             self.is_unmade.set(shortage::of(&error).is_some());
@@ -246,9 +248,10 @@ impl CheckClient {
 
 /// Creates an awc client over the gateway's own connections.
 ///
-/// It reaches unix sockets and TLS in the same way as requests, with the same addresses and roots.
-/// The flaws of awc as a proxy's client do no harm here, where only the status counts. After an
-/// interim response the status would be the wrong one, but servers send none to a health check.
+/// It reaches unix sockets and TLS in the same way as requests, with the same addresses and root
+/// certificates. The flaws of awc as a proxy's client do no harm here, because only the status
+/// counts. After an interim response the status would be wrong, but servers send none to a health
+/// check.
 fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> CheckClient {
     let (dialer, server) = (dialer.clone(), server.clone());
     let opened = Rc::<RefCell<Option<OriginStream>>>::default();
@@ -297,7 +300,7 @@ struct UnderWay {
 }
 
 impl Prober {
-    /// From now on checks the servers of `origins`, and no others.
+    /// Checks the servers of `origins` from now on, and no others.
     ///
     /// Checks that stay the same continue undisturbed.
     pub fn follow(&self, origins: &[Origin]) {

@@ -1,3 +1,5 @@
+//! Attempts to reach an origin during an outage, until a server accepts a connection.
+
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +18,20 @@ use super::shortage;
 use crate::gate::OriginGate;
 use crate::time::clock;
 
-/// The time before the first try, on average.
+/// Average time before the first attempt.
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest time between two tries, on average.
+/// Longest average time between two attempts.
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
-/// Tries to reach an origin again and again while requests wait for it.
+/// Repeated attempts to reach an origin while requests wait for it.
 ///
-/// There is one of it for each outage of an origin, however many requests wait. When it is
-/// dropped, the outage is over: the next request finds out for itself.
+/// Each outage of an origin has one, however many requests wait. Dropping it ends the outage: then
+/// the next request finds out whether the origin works.
 pub(super) struct Recovery {
-    /// The name of the origin.
+    /// Name of the origin.
     pub(super) origin: String,
     pub(super) gate: Arc<OriginGate>,
-    /// The number of the outage at the gate.
+    /// Number of the outage at the gate.
     pub(super) outage: u64,
     pub(super) servers: Vec<Arc<Server>>,
     pub(super) dialer: Dialer,
@@ -45,7 +47,7 @@ impl Recovery {
         loop {
             sleep(jittered(pause)).await;
             pause = (pause * 3 / 2).min(MAX_PAUSE);
-            // Nothing is tried for nobody.
+            // No attempt is needed if no request waits.
             if !self.gate.is_still_out(self.outage, None) {
                 return;
             }
@@ -68,8 +70,8 @@ impl Recovery {
 
     /// Tries all servers that may be back, at once, until one is reached.
     ///
-    /// A failure counts like that of a request, since no request counts any meanwhile. Returns why
-    /// the last one was not reached; `None` if none may be back.
+    /// A failure counts like that of a request, because no request reaches the servers meanwhile.
+    /// Returns the last error; `None` if no server may be back.
     async fn try_all(&self) -> Result<(), Option<OriginError>> {
         let (alone, now) = (self.servers.len() == 1, clock::now());
         let servers = self.servers.iter();
@@ -105,7 +107,7 @@ impl Drop for Recovery {
     }
 }
 
-/// A time within a fifth of `pause`, so that many gateways do not try at once.
+/// Returns a time within a fifth of `pause`, so that many gateways do not connect at once.
 fn jittered(pause: Duration) -> Duration {
     let random = RandomState::default().hash_one(0_u8) % 401;
     let random = u32::try_from(random).unwrap_or_default();

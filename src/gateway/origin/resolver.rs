@@ -1,16 +1,20 @@
+//! Lookup of a name by the operating system.
+//!
+//! The cache of the results is in `dns`.
+
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::{fs, thread};
 
 use tokio::sync::oneshot;
 
-/// Looks up names.
+/// Lookup of the addresses of a name.
 pub(super) trait Resolve: Send + Sync + 'static {
     /// Returns the addresses of `name`, best first.
     fn resolve(&self, name: String) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
 }
 
-/// Uses getaddrinfo: the hosts file and then DNS, in the order that the system is configured for.
+/// Resolver of the operating system (getaddrinfo), with its hosts file and its DNS servers.
 #[derive(Debug, Default)]
 pub(super) struct System;
 
@@ -26,17 +30,17 @@ impl Resolve for System {
             .spawn(move || {
                 let found = (&*name, 0).to_socket_addrs().map(Iterator::collect);
                 let found = found.map_err(with_resolvers);
-                // If the worker that asked has ended, no task waits for the result.
+                // If the requesting worker has ended, no task waits for the result.
                 let _gone = tell.send(found);
             })?;
         told.await.map_err(io::Error::other)?
     }
 }
 
-/// The C library asks this many of the servers in the file at most (`MAXNS` in resolv.h).
+/// Maximum number of servers that the C library uses (`MAXNS` in resolv.h).
 const MAX_RESOLVERS: usize = 3;
 
-/// Adds the resolvers of the system to the error of a lookup, if its file names any.
+/// Adds the DNS servers of the system to the error of a lookup, if its file names any.
 fn with_resolvers(error: io::Error) -> io::Error {
     let file = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     match &*resolvers(&file) {
@@ -49,7 +53,7 @@ fn with_resolvers(error: io::Error) -> io::Error {
     }
 }
 
-/// The addresses of the resolvers in the text of a `resolv.conf`.
+/// Returns the addresses of the DNS servers in the text of a `resolv.conf`.
 fn resolvers(file: &str) -> Vec<&str> {
     let named = file.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();

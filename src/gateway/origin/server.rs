@@ -1,3 +1,5 @@
+//! One server of an origin: its health, its metrics and its requests.
+
 use std::fmt::Display;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,17 +19,18 @@ use super::shown_certificate::ShownCertificate;
 use super::stream::OriginStream;
 use crate::observe::metrics::{Outcome, ServerMetrics};
 
-/// One server of an origin, as long as it is in the file. Reloads keep it.
+/// Server of an origin, as long as it is in the file. Reloads keep it.
 #[derive(Debug)]
 pub(crate) struct Server {
     url: ServerUrl,
-    /// The requests at it.
+    /// Requests at the server.
     pub(super) in_flight: InFlightTable,
     pub(super) health: ServerHealth,
     incidents: Incidents,
     certificate: ShownCertificate,
     pub(super) metrics: ServerMetrics,
-    /// Every request reads this, and a channel's lock would be too expensive for that.
+    /// Flag beside the channel, because each request reads it and a channel's lock is too
+    /// expensive.
     is_retired: AtomicBool,
     retirement: watch::Sender<()>,
 }
@@ -50,7 +53,7 @@ impl Server {
         &self.url
     }
 
-    /// Whether it gets requests. `alone`: the origin has no other server.
+    /// Returns whether the server gets requests. `alone`: the origin has no other server.
     pub(super) fn availability(&self, alone: bool, now: Moment) -> Availability {
         let past = self.incidents.lock();
         let out = |since: Option<Moment>, by| {
@@ -73,22 +76,22 @@ impl Server {
         }
     }
 
-    /// The last request that it did not answer.
+    /// Returns the last request that the server did not answer.
     pub(super) fn last_failure(&self) -> Option<Failure> {
         self.incidents.lock().last_failure.clone()
     }
 
-    /// Its last health check.
+    /// Returns the last health check.
     pub(super) fn last_check(&self) -> Option<LastCheck> {
         self.incidents.lock().last_check.clone()
     }
 
-    /// Returns whether requests may be sent to it. `alone`: the origin has no other server.
+    /// Returns whether requests may be sent to the server. `alone`: the origin has no other server.
     pub(super) fn is_in(&self, alone: bool, now: Moment) -> bool {
         self.health.passes_checks() && (alone || self.out_for(now).is_zero())
     }
 
-    /// Returns the time until it may be asked again. `check`: the interval between its checks.
+    /// Returns the time until the server may be used again. `check`: interval between its checks.
     pub(super) fn back_in(&self, check: Duration, now: Moment) -> Duration {
         if self.health.passes_checks() {
             self.out_for(now)
@@ -97,32 +100,38 @@ impl Server {
         }
     }
 
-    /// Returns the time for which failed requests still keep it out.
+    /// Returns the time for which failed requests still keep the server out.
     fn out_for(&self, now: Moment) -> Duration {
         self.health.out_until().since(now)
     }
 
-    /// Returns whether it is worth a try in an outage: nothing but failed connections is known
-    /// against it. `alone`: the origin has no other server.
+    /// Returns whether the server is worth an attempt during an outage.
+    ///
+    /// It is if only failed connections are known against it. `alone`: the origin has no other
+    /// server.
     pub(super) fn may_be_back(&self, alone: bool, now: Moment) -> bool {
         let is_in = self.is_in(alone, now);
         is_in || (self.health.passes_checks() && self.health.was_unreachable())
     }
 
-    /// Notes that it was reached in an outage. If failed connections had taken it out, it is in.
+    /// Records that the server was reached in an outage.
+    ///
+    /// If failed connections had taken it out, it is in again.
     pub(super) fn reached(&self) {
         if self.health.was_unreachable() {
             self.health.answered();
         }
     }
 
-    /// Notes that it answered a client as it should.
+    /// Records a good answer to a client.
     pub(super) fn answered(&self, client: Client, now: Moment) {
         self.health.answered();
         self.health.good_answers.note(client, now);
     }
 
-    /// Records that its answer is a failure, and why. `max_fails`: how it counts; `None`: not at all.
+    /// Records a failing answer, with its reason.
+    ///
+    /// `max_fails`: the rule by which it counts; `None`: it does not count.
     pub(super) fn failed_by_answer(&self, reason: &str, max_fails: Option<MaxFails>, now: Moment) {
         if max_fails.is_some() {
             self.health.note_unreachable(false);
@@ -131,8 +140,9 @@ impl Server {
         self.note_failure(&reason, max_fails, FailureKind::Other, text, now);
     }
 
-    /// Records that an attempt after `took` got no response. `max_fails`: how that counts as a
-    /// failure; `None`: not at all.
+    /// Records that an attempt got no response after `took`.
+    ///
+    /// `max_fails`: the rule by which it counts; `None`: it does not count.
     pub(super) fn failed(
         &self,
         error: &OriginError,
@@ -153,7 +163,9 @@ impl Server {
         self.note_failure(error, max_fails, kind, error.to_string(), now);
     }
 
-    /// The last failure goes on with the one before if that is of the same kind and no good answer came since.
+    /// Records a failure. It keeps the beginning of the previous failure if that continues.
+    ///
+    /// It continues if it is of the same kind and no good answer came since.
     fn note_failure(
         &self,
         reason: &dyn Display,
@@ -177,18 +189,18 @@ impl Server {
         });
     }
 
-    /// Notes the certificate of a new connection, and returns the connection.
+    /// Records the certificate of a new connection, and returns the connection.
     pub(super) fn opened(&self, opened: io::Result<OriginStream>) -> io::Result<OriginStream> {
         self.certificate.note(&self.url, &opened);
         opened
     }
 
-    /// When the certificate that it showed last expires, in Unix time; `None`: it has shown none.
+    /// Returns the expiry of the certificate shown last, in Unix time; `None`: none was shown.
     pub(super) fn certificate_expires(&self) -> Option<i64> {
         self.certificate.expires()
     }
 
-    /// Records the result of a health check: what was answered, or why it is not healthy.
+    /// Records the result of a health check: the answer, or why the server is not healthy.
     pub(super) fn checked(&self, found: Result<String, String>, health: &Health, now: Moment) {
         let mut past = self.incidents.lock();
         let passed = self.health.passes_checks();
@@ -200,13 +212,13 @@ impl Server {
         past.last_check = Some(LastCheck { at: now, found });
     }
 
-    /// Notes that no health check runs any more.
+    /// Records that health checks no longer run.
     pub(super) fn unchecked(&self, now: Moment) {
         self.health.unchecked(now);
         self.incidents.lock().last_check = None;
     }
 
-    /// Notes that it has left the file.
+    /// Records that the server has left the file.
     pub(super) fn retire(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
         self.retirement.send_replace(());
@@ -216,13 +228,13 @@ impl Server {
         self.is_retired.load(Ordering::Relaxed)
     }
 
-    /// Waits until it leaves the file.
+    /// Waits until the server leaves the file.
     pub(super) fn retirement(&self) -> impl Future<Output = ()> + use<> {
         let mut retirement = self.retirement.subscribe();
         let is_retired = self.is_retired();
         async move {
             if !is_retired {
-                // If every other holder is gone, it has left the file, too.
+                // If the sender is dropped, the server has left the file, too.
                 let _gone = retirement.changed().await;
             }
         }

@@ -1,3 +1,7 @@
+//! Servers of an origin with their gate and their state; reloads keep what stays the same.
+//!
+//! The choice of a server is in `pick`.
+
 mod pick;
 
 use std::sync::Arc;
@@ -21,45 +25,47 @@ use crate::observe::metrics::{AtomicHistogram, Counts, ServerMetrics};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// The servers of an origin and their state, shared by all workers and kept across reloads.
+/// Servers of an origin and their state, shared by all workers and kept across reloads.
 pub struct Origin {
     settings: config::Origin,
     servers: Vec<Arc<Server>>,
-    /// The server after the one that was picked last: the first among equals.
+    /// Index of the server after the one picked last: the first among equals.
     next: AtomicUsize,
-    /// How one is chosen where the file says more than their URLs; `None`: it does not.
+    /// Choice by weight, limit or hash; `None`: the file gives only URLs.
     group: Option<Arc<Group>>,
     failures: Failures,
     dialer: Dialer,
-    /// `None` if the file limits neither its rate nor its places.
+    /// Gate of the origin; `None` if the file limits neither its rate nor its requests in flight.
     gate: Option<Arc<OriginGate>>,
-    /// The gate's version of the settings, when these were made.
+    /// Version of the gate's settings when this was created.
     version: u64,
     /// Limits the log events for requests that got no response.
     unanswered: Throttle,
-    /// How long requests were at a server when their clients left before an answer began.
+    /// Times at a server of requests whose clients disconnected before a response began.
     lefts: Arc<AtomicHistogram>,
 }
 
-/// The state of a server.
+/// State of a server, for the API and the metrics.
 pub struct ServerState<'o> {
-    /// The URL as in the file.
+    /// URL as in the file.
     pub url: &'o ServerUrl,
-    /// Whether it gets requests.
+    /// Availability: whether the server gets requests.
     pub availability: Availability,
-    /// Whether it gets requests and answers. The only server of an origin gets them all the same.
+    /// Whether the server gets requests and answers them.
+    ///
+    /// The only server of an origin gets requests even if this is false.
     pub is_healthy: bool,
-    /// Number of requests at it.
+    /// Number of requests at the server.
     pub in_flight: usize,
-    /// What these requests wait for.
+    /// Requests at the server, with their phases.
     pub requests: &'o InFlightTable,
-    /// The last request that it did not answer.
+    /// Last request that the server did not answer.
     pub last_failure: Option<Failure>,
-    /// When the certificate that it showed last expires, in Unix time; `None`: it has shown none.
+    /// Expiry of the certificate shown last, in Unix time; `None`: none was shown.
     pub certificate_expires: Option<i64>,
-    /// Its last health check; `None` without checks.
+    /// Last health check; `None` without checks.
     pub last_check: Option<LastCheck>,
-    /// What it answered, and what it did not.
+    /// Counts and times of the server's responses and failures.
     pub metrics: &'o ServerMetrics,
 }
 
@@ -71,7 +77,7 @@ impl Origin {
         Self::behind(None, settings, dialer)
     }
 
-    /// Returns an origin that had left the file and comes back, with the gate that it had.
+    /// Creates an origin that had left the file and comes back, with its former gate.
     pub fn behind(
         known: Option<&Arc<OriginGate>>,
         settings: config::Origin,
@@ -84,8 +90,8 @@ impl Origin {
 
     /// Returns the same origin under new settings.
     ///
-    /// Servers that stay keep their state, and requests at the origin keep their places. Those that
-    /// wait at the gate keep waiting under the new settings.
+    /// Servers that stay keep their state, and requests at the origin keep their permits. Waiters
+    /// at the gate keep waiting under the new settings.
     pub fn reload(&self, settings: config::Origin) -> Self {
         let before = &self.servers;
         let server = |OriginServer { url, .. }: &OriginServer| {
@@ -122,7 +128,7 @@ impl Origin {
         )
     }
 
-    /// `before`: the same origin under the settings before. `gate`: the one that it goes on with.
+    /// Creates an origin. `before`: the origin under the old settings. `gate`: its gate so far.
     fn of(
         settings: config::Origin,
         servers: Vec<Arc<Server>>,
@@ -155,20 +161,20 @@ impl Origin {
         }
     }
 
-    /// Notes that the origin has left the file.
+    /// Records that the origin has left the file.
     ///
-    /// Idle connections to its servers are not kept any more.
+    /// Its idle connections are closed.
     pub fn retire(&self) {
         for server in &self.servers {
             server.retire();
         }
-        // What is not in the file has nothing to differ from.
+        // An override makes no sense for an origin that is not in the file.
         if let Some(gate) = &self.gate {
             gate.set_override(None);
         }
     }
 
-    /// Returns its gate, if it has one.
+    /// Returns the gate, if the origin has one.
     pub fn gate(&self) -> Option<&Arc<OriginGate>> {
         self.gate.as_ref()
     }
@@ -179,7 +185,7 @@ impl Origin {
         self.servers.iter().any(|server| server.is_in(alone, now))
     }
 
-    /// Returns the state of its servers, in the order of the file.
+    /// Returns the state of the servers, in the order of the file.
     pub fn servers(&self, now: Moment) -> impl Iterator<Item = ServerState<'_>> {
         let alone = self.is_alone();
         self.servers.iter().map(move |server| ServerState {
@@ -195,23 +201,23 @@ impl Origin {
         })
     }
 
-    /// Returns the metrics of its servers, in the order of the file.
+    /// Returns the metrics of the servers, in the order of the file.
     pub fn metrics(&self) -> impl Iterator<Item = (&ServerUrl, &ServerMetrics)> {
         let servers = self.servers.iter();
         servers.map(|server| (server.url(), &server.metrics))
     }
 
-    /// Records how long a request was at a server when its client left before an answer began.
+    /// Records the time at a server of a request whose client disconnected before a response began.
     pub fn left_after(&self, span: Duration) {
         self.lefts.record(span);
     }
 
-    /// How long requests were at a server when their clients left before an answer began.
+    /// Returns the times recorded by [`left_after`](Self::left_after).
     pub fn lefts(&self) -> Counts {
         self.lefts.counts()
     }
 
-    /// Returns the health checks of its servers, if any.
+    /// Returns the health checks of the servers, if any.
     pub(super) fn checks(&self) -> impl Iterator<Item = Check> {
         let health = self.settings.health.iter();
         let checks = health.flat_map(|health| self.servers.iter().map(move |it| (it, health)));
@@ -219,11 +225,11 @@ impl Origin {
         checks.map(move |(server, health)| Check::new(server, health, host, http2, &self.dialer))
     }
 
-    /// Notes that no server could be reached, and lets nothing through the gate until one can.
+    /// Records that no server could be reached: the gate releases nothing until one can be.
     ///
     /// # Errors
     ///
-    /// Returns the error if requests do not wait for the origin because of it.
+    /// Returns the error if requests are not held because of it.
     pub fn begin_outage(&self, error: OriginError) -> Result<(), OriginError> {
         let Some(gate) = &self.gate else {
             return Err(error);
@@ -247,15 +253,15 @@ impl Origin {
         Ok(())
     }
 
-    /// Lets a request that could not be sent wait in the gate's queue, ahead of all others.
+    /// Puts a request that could not be sent back at the head of the gate's queue.
     ///
-    /// `key`: its key at the gate. `held_since`: when it first could not be sent. The gate may
-    /// reject it.
+    /// `key`: its key at the gate. `held_since`: instant at which it first could not be sent. The
+    /// gate may reject the request.
     ///
     /// # Errors
     ///
-    /// Returns the error if it cannot wait: it is not one of those that end by themselves, or
-    /// `hold` is over, or `queue_timeout` if all servers are only full.
+    /// Returns the error if the request may not wait: if such an error does not end by itself, or
+    /// `hold` is over. If all servers are only full, `queue_timeout` applies instead of `hold`.
     pub fn hold(
         &self,
         place: Place,
@@ -296,13 +302,13 @@ impl Origin {
         }
     }
 
-    /// Returns the settings in force.
+    /// Returns the effective settings.
     pub fn settings(&self) -> &config::Origin {
         &self.settings
     }
 }
 
-/// What the servers of a gate's origin take, if the file limits any of them.
+/// Returns the limit of the servers of a gate's origin, if the file limits any of them.
 fn room(group: Option<&Arc<Group>>, settings: &config::Origin) -> Option<Room> {
     let group = Arc::clone(group.filter(|_| settings.limits_servers())?);
     Some(Room::new(move |now| group.room(now)))

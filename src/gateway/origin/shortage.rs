@@ -1,4 +1,4 @@
-//! No file descriptor, or no local port, for a new connection to a server.
+//! Shortage of file descriptors or local ports for new connections to servers.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::observe::metrics::{DESCRIPTOR_WAITS, DescriptorWait, LOCAL_PORT_WAITS
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// What is missing for a connection.
+/// Resource of this host that a connection lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shortage {
     /// A file descriptor, of the process or of the system.
@@ -24,13 +24,13 @@ pub(super) enum Shortage {
     LocalPort,
 }
 
-/// Interval between attempts while there is none.
+/// Interval between attempts during a shortage.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// How many requests wait for a descriptor, on all workers.
+/// Number of requests that wait for a descriptor, on all workers.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// A request that waits.
+/// Request that waits for a resource. Counted until this is dropped.
 struct Waiting(Shortage);
 
 impl Waiting {
@@ -54,17 +54,18 @@ impl Drop for Waiting {
     }
 }
 
-/// Whether a request waits for a descriptor. Then no idle connection should keep one.
+/// Returns whether a request waits for a descriptor. Idle connections should then be closed.
 ///
-/// A local port is not free for another connection to the same server when one is closed.
+/// A missing local port does not count: closing a connection does not free its port for another
+/// connection to the same server.
 pub(super) fn is_short() -> bool {
     WAITING.load(Ordering::Relaxed) > 0
 }
 
-/// Opens a connection to `server` by `open`, for its `connect_timeout` at most.
+/// Opens a connection to `server` by `open`, within `connect_timeout`.
 ///
-/// Tries again while there is no descriptor or no local port for it. That is not the server's failure: another
-/// server could not be asked either.
+/// Tries again during a shortage. A shortage is not the server's failure: no other server could be
+/// reached either.
 pub(super) async fn open_within<T>(
     connect_timeout: Duration,
     server: &ServerUrl,
@@ -92,7 +93,7 @@ pub(super) async fn open_within<T>(
     })
 }
 
-/// `missing`: what is missing now.
+/// Repeats `open` during a shortage. `missing`: set to the resource that is missing now.
 async fn wait_out<T>(
     missing: &Cell<Option<Shortage>>,
     open: impl AsyncFn() -> io::Result<T>,
@@ -112,13 +113,13 @@ async fn wait_out<T>(
     }
 }
 
-/// What was missing for a connection that failed; `None`: nothing was.
+/// Returns the resource that a failed connection lacked; `None`: it failed for another reason.
 pub(super) fn of(error: &io::Error) -> Option<Shortage> {
     match Errno::from_io_error(error) {
         Some(Errno::MFILE | Errno::NFILE) => Some(Shortage::Descriptor),
         Some(Errno::ADDRNOTAVAIL) => Some(Shortage::LocalPort),
         Some(_) => None,
-        // A lookup of a name says only that it failed.
+        // A failed lookup of a name hides its cause.
         None => {
             let may_be = error.kind() != io::ErrorKind::InvalidData;
             (may_be && none_is_left()).then_some(Shortage::Descriptor)
@@ -126,7 +127,7 @@ pub(super) fn of(error: &io::Error) -> Option<Shortage> {
     }
 }
 
-/// Whether no file can be opened now, because there is no descriptor for it.
+/// Returns whether no file can be opened now, for lack of a descriptor.
 pub(super) fn none_is_left() -> bool {
     let opened = File::open("/dev/null");
     let error = opened.as_ref().err().and_then(Errno::from_io_error);

@@ -1,4 +1,4 @@
-//! Until when the certificate is valid that a server of an origin showed last.
+//! Expiry of the certificate that a server of an origin showed last.
 
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,13 +9,13 @@ use config::tls::{CertificateRefused, DAY, expiry, unix_now};
 use super::stream::OriginStream;
 use super::tls::shown_expiry;
 
-/// The end of the validity of the last certificate that a server showed.
+/// Expiry of the certificate that a server showed last.
 #[derive(Debug)]
 pub(super) struct ShownCertificate {
     origin: String,
-    /// In Unix time; 0: none was shown yet.
+    /// Expiry in Unix time; 0: no certificate was shown yet.
     expires: AtomicI64,
-    /// When the log last said that it expires soon, in Unix time.
+    /// Unix time at which the log last reported that the certificate expires soon.
     logged: AtomicI64,
 }
 
@@ -32,9 +32,10 @@ impl ShownCertificate {
         Some(self.expires.load(Ordering::Relaxed)).filter(|at| *at != 0)
     }
 
-    /// Notes the certificate of a new connection that resumes no session, or of one that failed because it has expired.
+    /// Records the certificate of a new connection that resumes no session.
     ///
-    /// Logs once a day that it expires soon. Of an expired one, the failed requests say so.
+    /// Also records it if the connection failed because the certificate has expired. Logs once a
+    /// day that a certificate expires soon. For an expired one, the failed requests report it.
     pub(super) fn note(&self, server: &ServerUrl, opened: &io::Result<OriginStream>) {
         let expires = match opened {
             Ok(OriginStream::Tls(stream)) => shown_expiry(stream),
@@ -56,7 +57,7 @@ impl ShownCertificate {
         let last = self.logged.load(Ordering::Relaxed);
         let is_due = now - last >= DAY;
         let logged = &self.logged;
-        // Of several workers, one logs it.
+        // One of several workers logs it.
         if is_due
             && logged
                 .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)

@@ -1,3 +1,5 @@
+//! Byte stream to a server, over TCP, TLS or a unix socket.
+
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -11,12 +13,12 @@ use tokio_rustls::client::TlsStream;
 
 use super::tls::explained_alert;
 
-/// The byte stream to and from a server.
+/// Byte stream to and from a server.
 #[derive(Debug)]
 pub enum OriginStream {
     Tcp(TcpStream),
     Unix(UnixStream),
-    /// Boxed: the state of TLS takes a kilobyte, which the other variants would need, too.
+    /// Boxed: the state of TLS takes a kilobyte, which the other variants would also take.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
@@ -39,9 +41,9 @@ impl OriginStream {
         tcp.peer_addr().ok().map(|address| address.ip())
     }
 
-    /// Returns whether there is surely nothing to read, not even the end of the connection.
+    /// Returns whether there is certainly nothing to read, not even the end of the connection.
     ///
-    /// If so, the task is woken when there is. Saves taking a buffer in vain.
+    /// If so, the task is woken when there is. Avoids taking a buffer that would stay empty.
     pub(super) fn is_silent(&self, cx: &mut Context<'_>) -> bool {
         match self {
             Self::Tcp(stream) => stream.poll_read_ready(cx).is_pending(),
@@ -51,16 +53,16 @@ impl OriginStream {
         }
     }
 
-    /// Returns whether nothing has arrived since the last read, as far as the runtime knows: no byte,
-    /// and not the end of the connection.
+    /// Returns whether no byte, and no end of the connection, has arrived since the last read.
     ///
-    /// The task is not woken when something does. A byte that has arrived is lost.
+    /// Checks only what the runtime already knows, and does not register the task for a wake-up. A
+    /// byte that has arrived is lost.
     pub(super) fn is_idle(&mut self) -> bool {
         let mut byte = [0];
         let read = match self {
             Self::Tcp(stream) => stream.try_read(&mut byte),
             Self::Unix(stream) => stream.try_read(&mut byte),
-            // Decrypted bytes may wait in the TLS session, of which the runtime does not know.
+            // Decrypted bytes may wait in the TLS session, which the runtime does not know.
             Self::Tls(stream) => {
                 let mut cx = Context::from_waker(Waker::noop());
                 let read =
@@ -71,7 +73,7 @@ impl OriginStream {
         read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Returns whether the server has sent bytes that were not read yet, or has closed.
+    /// Returns whether the server has sent unread bytes, or has closed the connection.
     ///
     /// For TLS only the close counts, because session tickets arrive unasked.
     pub(super) fn has_news(&self) -> bool {
@@ -131,7 +133,7 @@ impl AsyncWrite for OriginStream {
     }
 }
 
-/// The interface that awc requires of a stream.
+/// Interface that awc requires of a stream.
 impl ActixStream for OriginStream {
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
         match self {

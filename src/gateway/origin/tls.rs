@@ -21,26 +21,26 @@ pub(super) use self::refused::explained_alert;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// TLS to the servers.
+/// TLS to the servers of an origin.
 ///
-/// Each server needs a certificate for its host, signed by one of the system's roots, unless the
-/// settings say otherwise.
+/// Each server needs a certificate for its host, signed by one of the system's root certificates,
+/// unless the settings say otherwise.
 #[derive(Debug, Default)]
 pub(super) struct Tls {
     settings: OriginTls,
-    /// Made for the first connection.
+    /// Configurations, created for the first connection.
     configs: OnceCell<Configs>,
-    /// When the certificate that a server showed last expires, in Unix time; 0: none was shown.
+    /// Expiry of the certificate that a server showed last, in Unix time; 0: none was shown.
     expires: AtomicI64,
-    /// Handshakes that resume no session.
+    /// Limits the handshakes that resume no session.
     full_handshakes: Throttle,
 }
 
-/// The same settings with two lists of protocols.
+/// Configurations with and without the resumption of sessions.
 #[derive(Debug)]
 struct Configs {
     resuming: Protocols,
-    /// These resume no session.
+    /// Configurations that resume no session.
     full: Protocols,
 }
 
@@ -66,7 +66,7 @@ impl Tls {
 
     /// Encrypts a new connection to `host`.
     ///
-    /// `http2`: offers HTTP/2, too, which the server may choose by ALPN.
+    /// `http2`: whether to offer HTTP/2, too, which the server may choose by ALPN.
     pub(super) async fn connect(
         &self,
         host: &Host,
@@ -100,10 +100,10 @@ impl Tls {
         Ok(connected)
     }
 
-    /// Returns whether the next connection shall resume no session, to see whether the certificate was renewed.
+    /// Returns whether the next connection must resume no session, to see a renewed certificate.
     ///
-    /// A resumed session has the certificate of its first connection. So while that expires soon, one connection a second
-    /// resumes none.
+    /// A resumed session has the certificate of its first connection. So while that certificate
+    /// expires soon, one connection a second resumes no session.
     fn needs_full_handshake(&self) -> bool {
         let expires = self.expires.load(Ordering::Relaxed);
         expires != 0
@@ -111,7 +111,7 @@ impl Tls {
             && self.full_handshakes.show(clock::now()).is_some()
     }
 
-    /// Reads the system's roots, on a thread where this may block, if they are needed.
+    /// Loads the configurations, on a thread where reading the root certificates may block.
     ///
     /// If it fails, the next connection tries again.
     async fn load(&self) -> io::Result<Configs> {
@@ -122,8 +122,9 @@ impl Tls {
     }
 }
 
-/// When the certificate expires that the server has shown, in Unix time. `None`: it has shown none, since the
-/// session was resumed.
+/// Returns the expiry of the certificate that the server has shown, in Unix time.
+///
+/// `None`: it has shown none, because a session was resumed.
 pub(super) fn shown_expiry(stream: &TlsStream<TcpStream>) -> Option<i64> {
     let tls = stream.get_ref().1;
     if tls.handshake_kind() == Some(HandshakeKind::Resumed) {
@@ -147,7 +148,7 @@ fn config(settings: &OriginTls) -> io::Result<Configs> {
     Ok(Configs { resuming, full })
 }
 
-/// The same with each list of protocols.
+/// Returns the configuration with each list of protocols.
 fn protocols(mut config: ClientConfig) -> Protocols {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     let http1 = Arc::new(config.clone());

@@ -1,4 +1,4 @@
-//! The choice of a server for a request.
+//! Choice of a server for a request, and the entry of the request at that server.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,11 +18,11 @@ use crate::origin::pool::TiedConnections;
 use crate::origin::server::Server;
 
 impl Origin {
-    /// Returns an error if requests may be sent to no server.
+    /// Checks that requests may be sent to at least one server.
     ///
     /// # Errors
     ///
-    /// It says when the first server that is out may be asked again.
+    /// Returns an error with the time until the first server may be used again.
     pub fn check_in(&self, now: Moment) -> Result<(), OriginError> {
         if self.has_server_in(now) {
             return Ok(());
@@ -30,13 +30,11 @@ impl Origin {
         Err(self.all_out(now))
     }
 
-    /// Moves the request to a server that is not among those that it `tried`.
-    ///
-    /// It keeps its place at the origin.
+    /// Moves the request to a server that it has not `tried`. It keeps its permit at the origin.
     ///
     /// # Errors
     ///
-    /// Returns an error if none of them is in, or if those that are in are full.
+    /// Returns an error if none of these servers is in, or if all that are in are full.
     pub fn untried<'o>(
         &'o self,
         tried: &[&ServerUrl],
@@ -52,7 +50,7 @@ impl Origin {
 
     /// Picks the server with the fewest requests in flight, for a request of `sender`.
     ///
-    /// Servers that are out are skipped. Several with equally few requests take turns, in the order
+    /// Servers that are out are skipped. Servers with equally few requests take turns, in the order
     /// of the file.
     ///
     /// `hash`: returns the hash of the request's key, or `None` if it has no key. Called only for
@@ -60,8 +58,8 @@ impl Origin {
     ///
     /// # Errors
     ///
-    /// Returns an error if no server is left. It says when the first server that is out may be
-    /// asked again.
+    /// Returns an error if no server is left, with the time until the first server may be used
+    /// again.
     pub fn pick(
         &self,
         sender: Sender,
@@ -71,9 +69,9 @@ impl Origin {
         self.pick_of(|_| true, sender, now, hash)
     }
 
-    /// Takes a connection that is tied to the client, with its server, if that is in.
+    /// Takes a connection that is tied to the client, with its server, if that server is in.
     ///
-    /// `surely`: asks the kernel whether it is still open.
+    /// `surely`: whether to ask the kernel if the connection is still open.
     pub fn pick_tied(
         &self,
         tied: &TiedConnections,
@@ -111,19 +109,19 @@ impl Origin {
             .map(|nth| (nth, &self.servers[nth]))
             .filter(|(_, server)| may_be(server))
             .filter(|(_, server)| server.is_in(alone, now));
-        // The requests at a server that is compared with no other need not be counted.
+        // Without a second server to compare with, the requests need not be counted.
         let requests = |server: &Arc<Server>| if alone { 0 } else { server.in_flight.count() };
         let Some((nth, _)) = candidates.min_by_key(|(_, server)| requests(server)) else {
             return Err(self.all_out(now));
         };
         if !alone {
-            // Workers that pick at the same moment may move it once for both.
+            // Workers that pick at the same time may advance it only once. This does no harm.
             self.next.store((nth + 1) % count, Ordering::Relaxed);
         }
         Ok(begin(nth))
     }
 
-    /// Picks a server where the file says more than their URLs.
+    /// Picks a server by weight, limit or hash.
     fn choose<'o>(
         &'o self,
         group: &Group,
@@ -145,7 +143,7 @@ impl Origin {
         })
     }
 
-    /// Returns the error that no server is left.
+    /// Returns the error for no server left.
     fn all_out(&self, now: Moment) -> OriginError {
         // A server that fails its checks can be in again after the next check at the earliest.
         let check = self.settings.health.as_ref();

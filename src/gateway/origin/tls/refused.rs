@@ -1,4 +1,4 @@
-//! Why TLS to a server fails on account of a certificate, and what to do.
+//! Explanations of TLS errors about certificates, with their remedies.
 
 use std::io;
 
@@ -6,12 +6,12 @@ use config::OriginTls;
 use config::tls::{CertificateRefused, Refused};
 use tokio_rustls::rustls::{AlertDescription, Error};
 
-/// The error of a handshake, in words that say what to do, if it is about a certificate.
+/// Explains the error of a handshake, with a remedy, if it is about a certificate.
 pub(super) fn explained(error: io::Error, settings: &OriginTls) -> io::Error {
     of_server(settings).explain(explained_alert(error))
 }
 
-/// The same for an alert of the server. In TLS 1.3 it may come after the handshake.
+/// Explains an alert of the server. In TLS 1.3 it may arrive after the handshake.
 pub(in crate::origin) fn explained_alert(error: io::Error) -> io::Error {
     let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
     let Some(Error::AlertReceived(alert)) = source else {
@@ -23,7 +23,7 @@ pub(in crate::origin) fn explained_alert(error: io::Error) -> io::Error {
     }
 }
 
-/// The certificate of a server.
+/// Returns the terms in which to explain an error about a server's certificate.
 fn of_server(settings: &OriginTls) -> Refused<'_> {
     Refused {
         of: "server",
