@@ -1,4 +1,4 @@
-//! A complete answer of an origin, as several requests get it.
+//! Complete response of an origin that several requests share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use limit::{Cost, Moment};
 use super::memory::{AnswerBody, Charge};
 use super::terms::{Terms, Windows};
 
-/// What an answer takes beside its bytes: the entry of the table, its key's node, this struct.
+/// Bytes that an answer takes beside its text: the table's entry, its key's node, this struct.
 pub(super) const OVERHEAD: usize = 400;
 
-/// Fields of a head, one behind the other.
+/// Fields of a response head, stored in one buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerFields {
     text: Vec<u8>,
-    /// Where each name and each value ends.
+    /// End of each name and of each value in `text`.
     ends: Vec<(u32, u32)>,
 }
 
@@ -30,7 +30,7 @@ impl AnswerFields {
         self.ends.push((name_end, end(&self.text)));
     }
 
-    /// The name and value of each field.
+    /// Returns the name and value of each field.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut start = 0;
         self.ends.iter().map(move |(name_end, value_end)| {
@@ -41,7 +41,7 @@ impl AnswerFields {
         })
     }
 
-    /// The first value of a field.
+    /// Returns the first value of a field.
     pub fn first(&self, name: &str) -> Option<&[u8]> {
         let mut fields = self.iter();
         let is_named = |found: &[u8]| found.eq_ignore_ascii_case(name.as_bytes());
@@ -53,32 +53,33 @@ impl AnswerFields {
     }
 }
 
-/// The head of an answer that several requests get.
+/// Head of an answer that several requests share.
 #[derive(Clone, Debug)]
 pub struct AnswerHead {
-    /// The status.
+    /// Status of the response.
     pub status: u16,
-    /// The reason phrase, which may be empty.
+    /// Reason phrase, which may be empty.
     pub reason: Vec<u8>,
-    /// The origin's fields, less those of one hop, for framing, and for one client.
+    /// Fields of the origin, except hop-by-hop fields, fields for framing and fields for one
+    /// client.
     ///
-    /// `Date` is there.
+    /// `Date` is always present.
     pub fields: AnswerFields,
-    /// When it arrived.
+    /// Instant at which the head arrived.
     pub arrived: Moment,
-    /// For how long it may be used.
+    /// Terms under which the answer may be used.
     pub terms: Terms,
-    /// What it says that the request costs, if the route wants to know.
+    /// Cost of the request as the response states it, if the route reads it.
     pub billed: Option<Cost>,
 }
 
-/// A complete answer.
+/// Complete answer.
 #[derive(Debug)]
 pub struct SharedAnswer {
-    /// Its head.
+    /// Head of the answer.
     pub head: AnswerHead,
     body: Arc<AnswerBody>,
-    /// When all of it was there.
+    /// Instant at which the whole answer had arrived.
     complete: Moment,
 }
 
@@ -98,30 +99,30 @@ impl SharedAnswer {
         }
     }
 
-    /// Its body.
+    /// Returns the body.
     pub fn body(&self) -> &Arc<AnswerBody> {
         &self.body
     }
 
-    /// Until when it serves, by what the route says.
+    /// Returns the instants until which the answer may be used under the route's settings.
     pub(super) fn windows(&self, collapse: &Collapse) -> Windows {
         let AnswerHead { terms, arrived, .. } = &self.head;
         let took = self.complete.since(*arrived);
         terms.later(took).windows(collapse, self.complete)
     }
 
-    /// How old it is, as `Age` says it.
+    /// Returns the age of the answer, for the `Age` field.
     pub fn age(&self, now: Moment) -> Duration {
         self.head.terms.age(now.since(self.head.arrived))
     }
 }
 
-/// What an answer with a body of `length` bytes takes.
+/// Returns the bytes of memory of an answer with a body of `length` bytes.
 pub(super) fn size(head: &AnswerHead, length: usize) -> usize {
     OVERHEAD + head.reason.len() + head.fields.size() + length
 }
 
-/// An answer as the table of kinds has it. Once the table forgets it, its readers alone hold it.
+/// Answer in the table of kinds. When the table drops it, only its readers keep it in memory.
 #[derive(Debug)]
 pub(super) struct KeptAnswer(pub(super) Arc<SharedAnswer>);
 

@@ -1,4 +1,4 @@
-//! The dates of HTTP (RFC 9110, section 5.6.7).
+//! Dates of HTTP (RFC 9110, section 5.6.7).
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use jiff::civil::{DateTime, datetime};
 use jiff::fmt::strtime::BrokenDownTime;
 use limit::Moment;
 
-/// The three forms of a date, and how long they are.
+/// Formats of a date, each with its length in bytes.
 const FORMS: [(&str, RangeInclusive<usize>); 3] = [
     ("%a, %d %b %Y %H:%M:%S GMT", 29..=29),
     ("%A, %d-%b-%y %H:%M:%S GMT", 30..=33),
@@ -16,14 +16,16 @@ const FORMS: [(&str, RangeInclusive<usize>); 3] = [
 
 const EPOCH: DateTime = datetime(1970, 1, 1, 0, 0, 0, 0);
 
-/// The mean length of a year, in seconds.
+/// Mean length of a year, in seconds.
 const YEAR: u64 = 31_556_952;
 
-/// Reads a date in one of its three forms; `None` if it has another one, or is before 1970.
+/// Parses a date in one of its three formats; `None` if the format differs, or if it is before
+/// 1970.
 ///
-/// A cache takes another form for a time that has passed (RFC 9111, section 5.3). So this is
-/// stricter than a reader of mail: no other zone, no spaces more or less. Case does not matter.
-/// A year of two digits is the last one that is at most 50 years after `now`.
+/// A cache treats a date in another format as expired (RFC 9111, section 5.3). So this function is
+/// stricter than a parser of mail dates: no other time zones, and exactly the spaces of the format.
+/// Case does not matter. A two-digit year is the last matching year that is at most 50 years after
+/// `now`.
 pub(crate) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
     let text = str::from_utf8(value.trim_ascii()).ok()?;
     let text = text.to_ascii_uppercase();
@@ -39,10 +41,10 @@ pub(crate) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
     Some(Moment::default() + Duration::try_from(since).ok()?)
 }
 
-/// The last year with the last two digits of `year` that is at most 50 years after `now`.
+/// Returns the last year with the two last digits of `year` that is at most 50 years after `now`.
 fn near(year: i16, now: Moment) -> i16 {
     let seconds = now.since(Moment::default()).as_secs();
-    // A moment is before 2555.
+    // A `Moment` is before the year 2555, so this fits.
     let last = 1970 + i16::try_from(seconds / YEAR).unwrap_or_default() + 50;
     last - (last - year).rem_euclid(100)
 }
@@ -51,7 +53,7 @@ fn near(year: i16, now: Moment) -> i16 {
 mod tests {
     use super::*;
 
-    /// 2026-07-01 00:00:00.
+    /// 2026-07-01 00:00:00, in Unix time.
     const NOW: u64 = 1_782_864_000;
 
     fn seconds(text: &str) -> Option<u64> {

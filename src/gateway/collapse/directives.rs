@@ -1,11 +1,11 @@
-//! `Cache-Control` of a response (RFC 9111, section 5.2.2).
+//! Parser of `Cache-Control` in a response (RFC 9111, section 5.2.2).
 
 use std::time::Duration;
 
-/// The largest number of seconds of a directive, as RFC 9111, section 1.2.2, advises.
+/// Upper bound of a directive's seconds (RFC 9111, section 1.2.2).
 const MAX_SECONDS: u64 = 1 << 31;
 
-/// What the `Cache-Control` fields of a response say to a shared cache.
+/// Directives of the `Cache-Control` fields of a response that matter to a shared cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Directives {
     /// Whether no cache may use it for another request: `no-store`, `no-cache` or `private`.
@@ -19,10 +19,10 @@ pub(super) struct Directives {
 }
 
 impl Directives {
-    /// Reads the lines of all `Cache-Control` fields.
+    /// Parses the lines of all `Cache-Control` fields.
     ///
-    /// Names are compared without case. A lifetime that is no number, or that is there twice with
-    /// different numbers, is zero (RFC 9111, section 4.2.1). A directive for some fields alone,
+    /// Names are compared without case. A lifetime that is not a number, or that appears twice with
+    /// different values, is zero (RFC 9111, section 4.2.1). A directive for certain fields only,
     /// such as `private="x"`, counts for the whole response.
     pub(super) fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut all = Self::default();
@@ -65,7 +65,7 @@ impl Directives {
     }
 }
 
-/// Splits a list at the first comma that is in no quoted string.
+/// Splits a list at the first comma outside a quoted string.
 fn next(list: &[u8]) -> (&[u8], &[u8]) {
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, byte) in list.iter().enumerate() {
@@ -78,14 +78,14 @@ fn next(list: &[u8]) -> (&[u8], &[u8]) {
         }
     }
     if is_quoted {
-        // A quotation without an end hides nothing: the list goes on behind the next comma.
+        // An unterminated quoted string hides nothing: the list continues after the next comma.
         let comma = list.iter().position(|byte| *byte == b',');
         return comma.map_or((list, &[]), |at| (&list[..at], &list[at + 1..]));
     }
     (list, &[])
 }
 
-/// Seconds as digits, perhaps in quotes; `None` if they are none.
+/// Parses seconds in digits, with or without quotes; `None` if they are not digits.
 pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     let value = value.trim_ascii();
     let inner = value
@@ -94,7 +94,7 @@ pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     let digits = inner.unwrap_or(value);
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let number = str::from_utf8(digits).ok().filter(|_| is_number)?;
-    // More digits than fit are more seconds than count.
+    // A number with too many digits is the upper bound.
     let seconds: u64 = number.parse().unwrap_or(u64::MAX);
     Some(Duration::from_secs(seconds.min(MAX_SECONDS)))
 }

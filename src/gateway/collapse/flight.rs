@@ -1,4 +1,4 @@
-//! What a leader and its followers share.
+//! State that a leader and its followers share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Waker;
@@ -7,21 +7,22 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 use limit::Moment;
 
-/// What a leader and its followers share.
+/// State that a leader and its followers share.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
-    /// When the leader left for the origin, in nanoseconds; 0 while it waits before.
+    /// Instant in nanoseconds at which the leader left for the origin; 0 before it leaves.
     departed: AtomicU64,
-    /// When the head of an answer without a length arrived, in nanoseconds; 0: there is none.
+    /// Instant in nanoseconds at which the head of a response without a length arrived; 0: none
+    /// did.
     opened: AtomicU64,
-    /// Whether nobody waits for the leader any more, as its answer has no end in sight.
+    /// Whether the followers have been released, because the response may never end.
     is_abandoned: AtomicBool,
-    /// Wakes a leader whose client has left once nobody follows.
+    /// Wakes a leader whose client has disconnected when its last follower leaves.
     alone: AtomicWaker,
 }
 
 impl Flight {
-    /// When the leader left for the origin; `None` while it waits before.
+    /// Returns when the leader left for the origin; `None` before it leaves.
     pub(super) fn departed(&self) -> Option<Moment> {
         let nanos = self.departed.load(Ordering::Relaxed);
         (nanos > 0).then(|| Moment::from_nanos(nanos))
@@ -32,24 +33,24 @@ impl Flight {
         self.departed.store(nanos, Ordering::Relaxed);
     }
 
-    /// Notes that an answer without a length began.
+    /// Records that a response without a length has begun.
     pub(super) fn open(&self, now: Moment) {
         self.opened.store(now.as_nanos(), Ordering::Relaxed);
     }
 
-    /// The leader waits for the origin: it departs later, or the next one leads.
+    /// Resets the state because the leader waits for the origin again, or another request leads.
     pub(super) fn restart(&self) {
         self.set_departed(None);
         self.opened.store(0, Ordering::Relaxed);
     }
 
-    /// Whether an answer without a length has gone on for at least `limit`.
+    /// Returns whether a response without a length has lasted for at least `limit`.
     pub(super) fn is_endless(&self, limit: Duration, now: Moment) -> bool {
         let nanos = self.opened.load(Ordering::Relaxed);
         nanos > 0 && now >= Moment::from_nanos(nanos) + limit
     }
 
-    /// Nobody waits for the leader any more.
+    /// Records that no request waits for the leader any more, and wakes the leader.
     pub(super) fn abandon(&self) {
         self.is_abandoned.store(true, Ordering::Relaxed);
         self.tell_alone();

@@ -1,4 +1,4 @@
-//! A request that waits for the answer of another one.
+//! Request that waits for the response of another request, its leader.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::flight::Flight;
 use super::kinds::{FlightId, KindKey};
 use super::{Leader, SharedAnswer, SharedAnswers};
 
-/// A request that waits for the answer of another one. If this is dropped, it leaves.
+/// Request that waits for the response of its leader. Dropping it leaves the queue of followers.
 #[derive(Debug)]
 pub struct Follower {
     shared: Arc<SharedAnswers>,
@@ -20,27 +20,26 @@ pub struct Follower {
     number: u64,
     told: oneshot::Receiver<Followed>,
     flight: Arc<Flight>,
-    /// Whether it knows what becomes of it, and so follows no more.
+    /// Whether the follower has received its result, and so is no longer in the queue.
     is_told: bool,
 }
 
-/// What becomes of a request that followed.
+/// Result of following.
 #[derive(Debug)]
 pub enum Followed {
-    /// It gets this answer.
+    /// The follower gets this answer.
     Answer(Arc<SharedAnswer>),
-    /// It gets this stale answer, because the origin failed.
+    /// The follower gets this stale answer, because the origin failed.
     Stale(Arc<SharedAnswer>),
-    /// It leads now: the one before it failed.
+    /// The follower leads now, because its leader failed.
     ///
-    /// Boxed: few do.
+    /// Boxed, because this is rare.
     Lead(Box<Leader>),
-    /// It goes to the origin for itself.
+    /// The follower goes to the origin for itself.
     Alone(Release),
 }
 
-/// The turn of one follower to join the queue of the origin. The next one has it when this is
-/// dropped.
+/// Turn of one follower to join the origin's queue. Dropping it passes the turn to the next one.
 #[derive(Debug)]
 pub struct Release {
     shared: Arc<SharedAnswers>,
@@ -80,14 +79,15 @@ impl Follower {
         }
     }
 
-    /// When the leader left for the origin; `None` while it waits before.
+    /// Returns when the leader left for the origin; `None` before it leaves.
     pub fn departed(&self) -> Option<Moment> {
         self.flight.departed()
     }
 
-    /// It has waited for too long. If the answer had no end within `limit`, nobody waits for it any more.
+    /// Gives up a response that may never end. Call it when the follower has waited for too long.
     ///
-    /// Returns whether that is so: then all who follow go on in order, and this is told its turn.
+    /// Releases all followers, one after the other, if a response without a length has lasted for
+    /// `limit`. Returns whether the followers are released: then this one receives its turn, too.
     pub fn give_up(&self, limit: Duration, now: Moment) -> bool {
         self.shared.abandon(&self.key, &self.flight, limit, now)
     }

@@ -1,32 +1,32 @@
-//! Those who wait for one answer, in the order in which they came.
+//! Queue of the requests that wait for one answer, in order of arrival.
 
 use std::collections::VecDeque;
 
-/// A request, as its kind knows it.
+/// Properties of a request that its kind needs to know.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker {
-    /// A number that two clients seldom have in common.
+    /// Hash of the client. Two clients rarely have the same one.
     pub client: u64,
-    /// Whether its answer could be that of others.
+    /// Whether the answer to this request may be shared with other requests.
     pub may_lead: bool,
 }
 
-/// Those who wait for one answer, in the order in which they came.
+/// Queue of the requests that wait for one answer, in order of arrival.
 ///
-/// One that leaves is only marked, so that to come and to be answered costs no more than a line
-/// does. The marks take no more room than those who wait.
+/// A request that leaves is only marked, so that joining and answering cost no more than in a plain
+/// queue. The marked entries never take more space than the waiting ones.
 #[derive(Debug)]
 pub(super) struct Followers<W> {
-    /// Their numbers go up.
+    /// Entries in ascending order of their numbers.
     line: VecDeque<Follower<W>>,
-    /// How many of them have not left.
+    /// Number of entries that have not left.
     waiting: usize,
 }
 
 #[derive(Debug)]
 struct Follower<W> {
     number: u64,
-    /// `None`: it has left.
+    /// Waiter of the entry; `None`: it has left.
     waiter: Option<W>,
     asker: Asker,
 }
@@ -45,7 +45,7 @@ impl<W> Followers<W> {
         self.waiting == 0
     }
 
-    /// `number`: above that of all who came before.
+    /// Adds a waiter. `number` must be above the numbers of all earlier ones.
     pub(super) fn push(&mut self, number: u64, waiter: W, asker: Asker) {
         self.waiting += 1;
         self.line.push_back(Follower {
@@ -55,15 +55,16 @@ impl<W> Followers<W> {
         });
     }
 
-    /// Takes the first one.
+    /// Removes and returns the first waiter.
     pub(super) fn pop_first(&mut self) -> Option<W> {
         let first = std::iter::from_fn(|| self.line.pop_front()).find_map(|it| it.waiter);
         self.waiting -= usize::from(first.is_some());
         first
     }
 
-    /// Takes the first one that may lead, with its number and its client: one of another client than
-    /// `avoided` if there is one.
+    /// Removes the first waiter that may lead, and returns it with its number and its client.
+    ///
+    /// Prefers a client other than `avoided`.
     pub(super) fn pop_leader(&mut self, avoided: Option<u64>) -> Option<(u64, u64, W)> {
         let may_lead = |it: &Follower<W>| it.asker.may_lead && it.waiter.is_some();
         let is_other = |it: &Follower<W>| may_lead(it) && Some(it.asker.client) != avoided;
@@ -75,7 +76,7 @@ impl<W> Followers<W> {
         Some(taken)
     }
 
-    /// Returns whether it was there.
+    /// Removes the waiter with this number. Returns whether it was there.
     pub(super) fn remove(&mut self, number: u64) -> bool {
         let found = self.line.binary_search_by_key(&number, |it| it.number);
         let follower = found.ok().and_then(|at| self.line.get_mut(at));

@@ -1,16 +1,16 @@
-//! Who leads, who follows, and what is kept: the requests of each kind, without a clock.
+//! Leaders, followers and kept answers of each kind of request. Knows no clock.
 //!
-//! Requests of one kind ask for the same thing. The first one leads: it goes to the origin.
-//! Requests that come before its answer is complete follow. Followers that get no answer go on by
-//! themselves, in the order in which they came. Each goes as soon as the one before it has joined
-//! the queue of the origin.
+//! Requests of one kind ask for the same resource. The first one leads: it goes to the origin.
+//! Requests that arrive before its answer is complete follow. If the followers get no answer, they
+//! are released: each goes to the origin for itself, in order of arrival. Each goes as soon as the
+//! one before it has joined the origin's queue.
 //!
 //! - If an answer is too large, its kind is not shared for a while.
-//! - A failure, or an answer that may not be shared, may concern one request alone, so the next
-//!   request leads. After two in a row, one request at a time probes whether an answer may be
-//!   shared again, and no other request waits for it.
+//! - A failure, or an answer that may not be shared, may concern one request only, so the next
+//!   request leads. After two of these in a row, one request at a time probes whether an answer may
+//!   be shared again, and no other request waits for it.
 //!
-//! `failed` has how a leader ends, or goes on, without an answer for the others.
+//! `failed` handles leaders without an answer for the others.
 
 mod failed;
 
@@ -27,47 +27,47 @@ use super::terms::Windows;
 use failed::Retry;
 pub use failed::{Cause, Failed};
 
-/// The duration for which requests of a kind go on by themselves.
+/// Time for which requests of a kind are not shared.
 ///
-/// It counts from the last answer that could not be shared, or from the last probe without one.
+/// It counts from the last answer that could not be shared, or from the last failed probe.
 pub const UNSHAREABLE_FOR: Duration = Duration::from_secs(10);
 
-/// The bytes that tell one kind from all others.
+/// Key of a kind: bytes that distinguish it from all others.
 pub type KindKey = Arc<[u8]>;
 
-/// Bytes that an entry takes beside those of its key and its answer.
+/// Bytes of memory that an entry takes beside its key and its answer.
 const ENTRY: usize = 160;
 
-/// Names the request that leads, and what it leads.
+/// Identifier of a leader and its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlightId {
     pub(super) key: KindKey,
     number: u64,
 }
 
-/// What a request of a kind does.
+/// Result of a lookup: how a request of a kind proceeds.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Lookup<A> {
-    /// It gets this answer.
+    /// The request gets this answer.
     Kept(A),
-    /// It gets this answer, which is stale. With a flight, the answer is fetched anew behind it.
+    /// The request gets this stale answer. With a flight, the caller must refresh the answer.
     Stale(A, Option<FlightId>),
-    /// It waits for the answer of another request. The number identifies it among the followers.
+    /// The request follows another one. The number identifies it among the followers.
     Follow(KindKey, u64),
-    /// It goes to the origin, and others wait for it.
+    /// The request goes to the origin, and others wait for it.
     Lead(FlightId),
-    /// It goes to the origin, and its answer is for itself alone.
+    /// The request goes to the origin, and its answer is not shared.
     Alone,
 }
 
-/// A leader and its followers.
+/// Leader with its followers.
 #[derive(Debug)]
 struct Flight<W, S> {
-    /// The key of this flight in the map.
+    /// Key of this flight in the map.
     key: KindKey,
     number: u64,
     state: S,
-    /// The client of the leader.
+    /// Client of the leader.
     client: u64,
     followers: Followers<W>,
     failures: u8,
@@ -78,14 +78,14 @@ struct Flight<W, S> {
 enum Entry<A> {
     Kept {
         answer: A,
-        /// `None`: the origin has answered since its last failure.
+        /// Next attempt after a failure; `None`: the origin has answered since its last failure.
         retry: Option<Retry>,
-        /// The last client that got an answer that may not be shared. A second client ends the entry.
+        /// Last client that got an answer that may not be shared. A second client ends the entry.
         refused: Option<u64>,
-        /// The instant at which it expires, also as a stale answer.
+        /// Instant at which the answer expires, also as a stale one.
         until: Moment,
     },
-    /// The last answer may not be shared, which may concern the client of its leader alone.
+    /// The last answer may not be shared. This may concern the client of its leader only.
     Refused { client: u64, until: Moment },
     Unshareable {
         until: Moment,
@@ -94,7 +94,7 @@ enum Entry<A> {
     },
 }
 
-/// All kinds that have requests now, or have an answer.
+/// All kinds that have requests in flight or an entry.
 ///
 /// `A`: an answer; `W`: a waiter; `S`: the state that a leader and its followers share.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ pub struct Kinds<A, W, S> {
     bytes: usize,
     /// Number of entries that hold an answer.
     answers: usize,
-    /// The instant at which the last of the answers that were kept expires.
+    /// Instant at which the last of all answers kept so far expires.
     until: Moment,
 }
 
@@ -124,9 +124,10 @@ impl<A, W, S> Default for Kinds<A, W, S> {
 }
 
 impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
-    /// Decides what a request of a kind does.
+    /// Decides how a request of a kind proceeds.
     ///
-    /// `wait` makes its waiter if it has to follow. `windows`: until when an answer serves it.
+    /// `wait` creates its waiter if it has to follow. `windows` returns the instants until which an
+    /// answer may be used.
     pub fn ask(
         &mut self,
         key: &[u8],
@@ -142,7 +143,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                         return Lookup::Lead(self.begin(key, asker.client, true));
                     }
                     None | Some(true) => return Lookup::Alone,
-                    // Earlier requests still go on one behind the other.
+                    // Earlier requests are still being released, one after the other.
                     Some(false) => {}
                 }
             }
@@ -210,7 +211,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             .is_some_and(|flight| !flight.followers.is_empty())
     }
 
-    /// Completes the answer. Returns the waiters that get it, in the order in which they came.
+    /// Completes the answer. Returns the waiters that get it, in order of arrival.
     ///
     /// The answer is kept if it can serve later requests.
     pub fn complete(&mut self, id: &FlightId, answer: A, windows: &Windows, now: Moment) -> Vec<W> {
@@ -233,9 +234,10 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.map_or_else(Vec::new, |flight| flight.followers.into_waiters())
     }
 
-    /// Records that the answer is too large, so the followers go on by themselves.
+    /// Records that the answer is too large to share. The followers go to the origin for
+    /// themselves.
     ///
-    /// The caller [releases](Self::release) them.
+    /// The caller must [release](Self::release) them.
     pub fn unshareable(&mut self, id: &FlightId, now: Moment) {
         if self.flight(id).is_some() {
             self.mark(&id.key, now, false);
@@ -247,7 +249,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         self.put(key, Entry::Unshareable { until, is_probed });
     }
 
-    /// Takes the next follower that goes on by itself. `None`: there is none left.
+    /// Removes and returns the next follower to release; `None`: none is left.
     pub fn release(&mut self, id: &FlightId) -> Option<W> {
         let flight = self.flight(id)?;
         let next = flight.followers.pop_first();
@@ -257,7 +259,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         next
     }
 
-    /// One that followed leaves. Returns whether nobody follows any more.
+    /// Removes a follower that leaves. Returns whether it was the last one.
     pub fn leave(&mut self, key: &[u8], follower: u64) -> bool {
         let Some(flight) = self.flights.get_mut(key) else {
             return false;
@@ -265,10 +267,10 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.followers.remove(follower) && flight.followers.is_empty()
     }
 
-    /// Evicts the entry that was used least recently. Returns until when it served, as a stale answer
-    /// at last: the beginning of time if it held no answer.
+    /// Evicts the entry used least recently. Returns the instant until which its answer could be
+    /// used.
     ///
-    /// `None`: there is no entry.
+    /// The instant is zero if the entry held no answer. `None`: there is no entry.
     pub fn evict(&mut self) -> Option<Moment> {
         let (key, entry) = self.entries.pop_lru()?;
         self.bytes -= key.len() + ENTRY;
@@ -284,14 +286,14 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         self.bytes
     }
 
-    /// Returns the number of answers that are kept.
+    /// Returns the number of kept answers.
     pub fn answers(&self) -> usize {
         self.answers
     }
 
-    /// Returns whether an answer may serve at `now`, also as a stale one.
+    /// Returns whether a kept answer may be used at `now`, also as a stale one.
     ///
-    /// It may be the one that was to serve for the longest time, and was evicted.
+    /// May return true although the answer with the longest life was evicted.
     pub fn may_serve(&self, now: Moment) -> bool {
         self.answers > 0 && now < self.until
     }

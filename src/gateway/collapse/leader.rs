@@ -1,4 +1,4 @@
-//! The request whose answer others wait for.
+//! Request whose response other requests wait for.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,21 +14,21 @@ use super::memory::{AnswerBody, Charge};
 use crate::gate::{Line, Reserved};
 use crate::time::clock;
 
-/// A request that leads. If this is dropped, the next one does.
+/// Request that leads. Dropping it makes the next follower lead.
 #[derive(Debug)]
 pub struct Leader {
     shared: Arc<SharedAnswers>,
     pub(super) id: FlightId,
     pub(super) flight: Arc<Flight>,
     pub(super) collapse: Arc<Collapse>,
-    /// Its line at the gate of the origin, once it has left.
+    /// Departure of the request from the origin's gate, once it has left.
     line: Option<Line>,
-    /// The place at the gate that the leader before this one left to it.
+    /// Position at the gate that the previous leader left to this one.
     reserved: Option<Reserved>,
     is_over: bool,
 }
 
-/// An answer as far as it has arrived.
+/// Part of an answer that has arrived.
 pub struct Gathered {
     head: AnswerHead,
     body: Vec<u8>,
@@ -36,13 +36,13 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// The bytes of the body so far.
+    /// Returns the part of the body that has arrived.
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// The bytes behind the first `read` ones, for a single client that has those; `None` if there
-    /// are none.
+    /// Returns the bytes after the first `read` ones, for a single client; `None` if there are
+    /// none.
     pub fn into_rest(self, read: usize) -> Option<Arc<AnswerBody>> {
         let Self {
             mut body,
@@ -79,48 +79,50 @@ impl Leader {
         }
     }
 
-    /// The leader behind this one, which failed. It goes on in the same line.
+    /// Creates the leader that follows this one after its failure, with a position at the gate.
     pub(super) fn next(&self, id: FlightId) -> Self {
         let mut next = Self::new(&self.shared, id, Arc::clone(&self.flight), &self.collapse);
         next.reserved = self.line.as_ref().and_then(Line::reserve);
         next
     }
 
-    /// What the route says of its kind.
+    /// Returns the route's settings for shared answers.
     pub fn collapse(&self) -> &Arc<Collapse> {
         &self.collapse
     }
 
-    /// Takes the place at the gate that the leader before this one left to it, if it did.
+    /// Takes the position at the gate that the previous leader left to this one, if it did.
     pub fn take_reserved(&mut self) -> Option<Reserved> {
         self.reserved.take()
     }
 
-    /// It leaves for the origin, in this line of the gate if there is one.
+    /// Records that the request leaves for the origin. `line`: its departure from the gate, if any.
     pub fn departs(&mut self, line: Option<Line>, now: Moment) {
         self.line = line;
         self.flight.set_departed(Some(now));
     }
 
-    /// It could not be sent, and waits for the origin until it departs again.
+    /// Records that the request could not be sent, and waits for the origin.
     pub fn hold(&self) {
         self.flight.restart();
     }
 
-    /// It departs again, in the same line.
+    /// Records that the request leaves again, after a [hold](Self::hold).
     pub fn resume(&self, now: Moment) {
         self.flight.set_departed(Some(now));
     }
 
-    /// The origin cannot be reached. Returns what this one gets if a stale answer serves, which those
-    /// who follow get, too. Then this is over, unless it goes on for no client.
+    /// Returns the stale answer to use while the origin cannot be reached, if there is one.
+    ///
+    /// The followers get the answer, too. This leader then has ended, unless `goes_on`: it
+    /// continues without a client.
     pub fn stand_in(&mut self, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
         let answer = self.shared.stand_in(self, goes_on, now)?;
         self.is_over = !goes_on;
         Some(answer)
     }
 
-    /// Ready when nobody follows.
+    /// Ready when there are no followers.
     pub fn poll_alone(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.flight.wait_alone(cx.waker());
         if self.shared.lock().is_followed(&self.id) {
@@ -130,7 +132,7 @@ impl Leader {
         }
     }
 
-    /// Begins to gather an answer. `has_length`: whether its head says how long it is.
+    /// Begins to gather an answer. `has_length`: whether its head states the length of the body.
     pub fn gather(&self, head: AnswerHead, has_length: bool) -> Gathered {
         if !has_length {
             self.flight.open(head.arrived);
@@ -142,8 +144,9 @@ impl Leader {
         }
     }
 
-    /// Adds bytes to the body. Returns `false`, and adds nothing, if they make it too large, or if
-    /// nobody waits for it any more.
+    /// Adds bytes to the body. Returns `false`, and adds nothing, if they do not fit.
+    ///
+    /// Also returns `false` if no request waits for the answer any more.
     pub fn add(&self, gathered: &mut Gathered, bytes: &[u8]) -> bool {
         let length = gathered.body.len() + bytes.len();
         let max_size = usize::try_from(self.collapse.max_size.get()).unwrap_or(usize::MAX);
@@ -151,11 +154,11 @@ impl Leader {
             return false;
         }
         if length > gathered.body.capacity() {
-            // As a vector grows, but not beyond what the body may have.
+            // Doubles the capacity as a vector does, but at most up to `max_size`.
             let capacity = length.max(max_size.min(2 * gathered.body.capacity()));
             let size = answer::size(&gathered.head, capacity);
             let more = size.saturating_sub(gathered.charge.bytes());
-            // What can never fit makes others go for nothing.
+            // An answer that can never fit must not evict others.
             if !self.shared.may_fit(size) || !self.shared.make_room(more) {
                 return false;
             }
@@ -166,7 +169,7 @@ impl Leader {
         true
     }
 
-    /// The answer is complete: all who follow get it.
+    /// Completes the answer: all followers get it.
     pub fn complete(mut self, gathered: Gathered, now: Moment) -> Arc<SharedAnswer> {
         let Gathered { head, body, charge } = gathered;
         let answer = Arc::new(SharedAnswer::new(head, body, charge, now));
@@ -176,21 +179,22 @@ impl Leader {
         answer
     }
 
-    /// The answer is too large to share: those that wait go on by themselves.
+    /// Records that the answer is too large to share: the followers go to the origin for
+    /// themselves.
     pub fn unshareable(mut self, now: Moment) {
         self.is_over = true;
         self.shared.unshareable(&self.id, now);
     }
 
-    /// The answer may not be shared, which may concern this one alone: the next one leads.
+    /// Records that the answer may not be shared: the next follower leads.
     pub fn has_own_answer(mut self, now: Moment) {
         self.is_over = true;
         self.shared.failed(&self, Cause::OwnAnswer, now);
     }
 
-    /// There is no answer, or one that says that the origin fails.
+    /// Records that there is no answer, or one that reports a failure of the origin.
     ///
-    /// Returns what this one gets, too, if a stale answer serves.
+    /// Returns the stale answer that the leader gets, too, if one may be used.
     pub fn failed(mut self, now: Moment) -> Option<Arc<SharedAnswer>> {
         self.is_over = true;
         self.shared.failed(&self, Cause::Failed, now)

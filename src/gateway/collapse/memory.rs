@@ -1,36 +1,35 @@
-//! The memory of shared answers, that are kept or gathered or that only readers hold, and the bodies
-//! that take it.
+//! Memory of shared answers, with a bound for answers that only slow readers keep alive.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
-/// Divisor of all memory: this part is reserved for answers that only readers hold.
+/// Divisor of the memory: one part of this many is reserved for answers that only readers hold.
 ///
 /// The rest is reserved for answers that are kept or gathered.
 pub(super) const READERS_PART: usize = 4;
 
-/// The memory that all answers take.
+/// Memory of all answers.
 ///
-/// An answer counts as long as anybody reads it.
+/// An answer counts until its last reader has finished.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     used: AtomicUsize,
     held: Mutex<Held>,
 }
 
-/// The bodies that are in memory only because readers have not read them yet.
+/// Bodies that stay in memory only because readers have not finished them.
 #[derive(Debug, Default)]
 struct Held {
-    /// Size in bytes and body, by number. So the body that is held for longest comes first.
+    /// Size in bytes and body, by number. The body that has been held longest comes first.
     bodies: BTreeMap<u64, (usize, Weak<AnswerBody>)>,
     bytes: usize,
     last: u64,
 }
 
 impl Memory {
-    /// Returns the bytes that all answers take.
+    /// Returns the bytes of all answers.
     pub(super) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
@@ -50,7 +49,7 @@ impl Memory {
         number
     }
 
-    /// Removes the body with this number, which has no readers any more.
+    /// Removes the body with this number, as it has no readers any more.
     fn release(&self, number: u64) {
         let mut held = self.lock();
         if let Some((size, _)) = held.bodies.remove(&number) {
@@ -58,7 +57,7 @@ impl Memory {
         }
     }
 
-    /// Cuts off the readers of the body that is held for longest. Returns whether there is one.
+    /// Cuts off the readers of the body that has been held longest. Returns whether there is one.
     pub(super) fn cut_off(&self) -> bool {
         let mut held = self.lock();
         let Some((_, (size, body))) = held.bodies.pop_first() else {
@@ -78,7 +77,7 @@ impl Memory {
     }
 }
 
-/// A part of the memory, which is given back on drop.
+/// Charge of memory. Dropping it gives the memory back.
 #[derive(Debug)]
 pub(super) struct Charge {
     memory: Arc<Memory>,
@@ -110,19 +109,19 @@ impl Drop for Charge {
     }
 }
 
-/// The body of an answer, or the rest of one that a single client has not read.
+/// Body of an answer, or the rest of one for a single client.
 ///
-/// If slow readers hold more than their part of the memory, the body is taken from them: they can
+/// If slow readers hold more than their part of the memory, the body is cut off: its readers can
 /// send no more of it.
 #[derive(Debug)]
 pub struct AnswerBody {
-    /// `None`: it is cut off.
+    /// Bytes of the body; `None`: it is cut off.
     content: RwLock<Option<Content>>,
     length: usize,
-    /// The bytes of memory that it takes.
+    /// Bytes of memory that the body takes.
     size: usize,
     memory: Arc<Memory>,
-    /// Its number among the bodies that only readers hold, if it is one.
+    /// Number among the bodies that only readers hold, if it is one of them.
     held: OnceLock<u64>,
 }
 
@@ -133,7 +132,7 @@ struct Content {
 }
 
 impl AnswerBody {
-    /// `charge`: what it takes.
+    /// Creates a body. `charge`: its charge of memory.
     pub(super) fn new(bytes: Vec<u8>, charge: Charge) -> Arc<Self> {
         Arc::new(Self {
             length: bytes.len(),
@@ -147,12 +146,12 @@ impl AnswerBody {
         })
     }
 
-    /// The number of its bytes.
+    /// Returns the number of bytes of the body.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Calls `read` with the bytes in `range`; an empty slice if it ends behind them.
+    /// Calls `read` with the bytes in `range`; with an empty slice if the range exceeds the body.
     ///
     /// Returns `None` if the body is cut off. `read` should be quick: it holds a lock.
     pub fn read<R>(&self, range: Range<usize>, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
@@ -161,19 +160,19 @@ impl AnswerBody {
         Some(read(bytes.get(range).unwrap_or_default()))
     }
 
-    /// Whether it is cut off.
+    /// Returns whether the body is cut off.
     pub fn is_cut_off(&self) -> bool {
         let content = self.content.read().unwrap_or_else(PoisonError::into_inner);
         content.is_none()
     }
 
-    /// Nobody but its readers holds it any more.
+    /// Records that only readers hold the body from now on.
     pub(super) fn hold(self: &Arc<Self>) {
         let body = Arc::downgrade(self);
         self.held.get_or_init(|| self.memory.hold(body, self.size));
     }
 
-    /// Takes the bytes from its readers.
+    /// Takes the bytes from the readers.
     fn cut_off(&self) {
         let content = self.content.write();
         let taken = content.unwrap_or_else(PoisonError::into_inner).take();

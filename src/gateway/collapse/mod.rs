@@ -1,15 +1,15 @@
-//! One departure answers many: requests for the same thing share the answer of one of them.
+//! Request collapsing: requests for the same resource share one response of the origin.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | `kinds` | who leads, who follows, and what is kept, without a clock |
-//! | `terms`, `directives` | what an answer allows, as a shared cache reads it (RFC 9111) |
-//! | `date` | the dates of HTTP |
+//! | `kinds` | leaders, followers and kept answers, without a clock |
+//! | `terms`, `directives` | rules of a shared cache for an answer (RFC 9111) |
+//! | `date` | dates of HTTP |
 //! | `answer` | a complete answer |
-//! | `memory` | the bodies of answers, which slow readers can lose, and the bytes that all answers take |
-//! | `present` | what one request gets of it: all, a part, or 304 |
+//! | `memory` | memory of all answers, and bodies that slow readers can lose |
+//! | `present` | the part of an answer that one request gets: all, a range, or 304 |
 //! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
-//! | `followers` | a request as its kind knows it, and the line of those who wait |
+//! | `followers` | the queue of followers |
 
 mod answer;
 mod date;
@@ -50,49 +50,49 @@ pub use present::{Preconditions, Presented};
 pub(crate) use terms::ACCEL_EXPIRES;
 pub use terms::{Head, Terms, Verdict, Windows};
 
-/// The answers of all routes, and the requests that wait for them.
+/// Answers of all routes, and the requests that wait for them.
 #[derive(Debug)]
 pub struct SharedAnswers {
     kinds: Mutex<KindTable>,
     memory: Arc<Memory>,
-    /// The most bytes that answers may take.
+    /// Maximum number of bytes of all answers.
     limit: AtomicUsize,
-    /// Whether answers serve newcomers: see [`SharedAnswers::retire`].
+    /// Whether complete answers are kept: see [`SharedAnswers::retire`].
     keeps: AtomicBool,
     /// See [`SharedAnswers::evicted`].
     evicted: AtomicU64,
-    /// Makes the numbers of clients.
+    /// Hashes the addresses of clients.
     clients: RandomState,
 }
 
 type KindTable = Kinds<Arc<KeptAnswer>, oneshot::Sender<Followed>, Arc<Flight>>;
 
-/// What a request of a kind does.
+/// Result of a lookup: how a request of a kind proceeds.
 #[derive(Debug)]
 pub enum Share {
-    /// It gets this answer.
+    /// The request gets this answer.
     Kept(Arc<SharedAnswer>),
-    /// It gets this stale answer. With a leader, the answer is to be fetched anew behind it.
+    /// The request gets this stale answer. With a leader, the caller must refresh the answer.
     Stale(Arc<SharedAnswer>, Option<Leader>),
-    /// It waits for another one.
+    /// The request waits for its leader.
     Follow(Follower),
-    /// It goes to the origin, and others wait for it.
+    /// The request goes to the origin, and others wait for it.
     Lead(Leader),
-    /// It goes to the origin for itself.
+    /// The request goes to the origin, and its answer is not shared.
     Alone,
 }
 
-/// What is kept now.
+/// Numbers of the kept answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// The number of answers that serve newcomers.
+    /// Number of answers that new requests can get.
     pub answers: usize,
-    /// The bytes of all answers, also of those that only slow readers hold.
+    /// Bytes of all answers, including the ones that only slow readers hold.
     pub bytes: usize,
 }
 
 impl SharedAnswers {
-    /// `limit`: the most bytes that answers may take.
+    /// Creates an empty table. `limit`: maximum number of bytes of all answers.
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             kinds: Mutex::default(),
@@ -104,16 +104,16 @@ impl SharedAnswers {
         })
     }
 
-    /// Changes the most bytes that answers may take.
+    /// Changes the maximum number of bytes of all answers.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::Relaxed);
         self.keeps.store(true, Ordering::Relaxed);
         self.forget(0);
     }
 
-    /// Forgets all answers and keeps no new ones, because no route shares any more.
+    /// Drops all answers and keeps no new ones, because no route shares answers any more.
     ///
-    /// Those who wait for an answer get it.
+    /// Present followers still get their answers.
     pub fn retire(&self) {
         self.keeps.store(false, Ordering::Relaxed);
         self.forget_all();
@@ -124,13 +124,15 @@ impl SharedAnswers {
         while kinds.evict().is_some() {}
     }
 
-    /// How many answers were forgotten while they still served, or were cut off while clients read
-    /// them, because others needed their memory.
+    /// Returns the number of answers that were dropped too early, for lack of memory.
+    ///
+    /// Counts kept answers that could still be used, and bodies that were cut off while clients
+    /// read them.
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
     }
 
-    /// What is kept now.
+    /// Returns the numbers of the kept answers.
     pub fn kept(&self) -> Kept {
         let kinds = self.lock();
         Kept {
@@ -139,14 +141,14 @@ impl SharedAnswers {
         }
     }
 
-    /// Whether a kept answer may serve at `now`, also as a stale one.
+    /// Returns whether a kept answer may be used at `now`, also as a stale one.
     pub fn may_serve(&self, now: Moment) -> bool {
         self.lock().may_serve(now)
     }
 
-    /// A request of the kind that `key` names comes.
+    /// Decides how a request proceeds. `key`: the key of its kind.
     ///
-    /// `may_lead`: whether its answer could be that of others.
+    /// `may_lead`: whether the answer to this request may be shared with others.
     pub fn ask(
         self: &Arc<Self>,
         key: &[u8],
@@ -189,7 +191,7 @@ impl SharedAnswers {
         let kept = Arc::new(KeptAnswer(Arc::clone(answer)));
         let followers = self.lock().complete(id, kept, windows, now);
         for follower in followers {
-            // One that has left needs none.
+            // A disconnected follower needs no answer.
             let _left = follower.send(Followed::Answer(Arc::clone(answer)));
         }
         if self.keeps.load(Ordering::Relaxed) {
@@ -205,17 +207,17 @@ impl SharedAnswers {
         self.release(id);
     }
 
-    /// Lets the next follower go on by itself.
+    /// Releases the next follower: it goes to the origin for itself.
     fn release(self: &Arc<Self>, id: &FlightId) {
         let next = self.lock().release(id);
         if let Some(next) = next {
             let release = Release::new(self, id);
-            // If it has left, the one behind it is next: see the drop of what is not sent.
+            // If this follower has left, dropping the release passes the turn to the next one.
             let _left = next.send(Followed::Alone(release));
         }
     }
 
-    /// Returns what the leader itself gets, if a stale answer serves.
+    /// Ends a leader without an answer for its followers. Returns the stale answer it gets, if any.
     fn failed(
         self: &Arc<Self>,
         leader: &Leader,
@@ -224,7 +226,7 @@ impl SharedAnswers {
     ) -> Option<Arc<SharedAnswer>> {
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
         let failed = self.lock().failed(&leader.id, cause, windows, now);
-        // It may have to be remembered.
+        // A new entry may have been added.
         self.make_room(0);
         match failed {
             Failed::Stale(kept, followers) => {
@@ -234,7 +236,7 @@ impl SharedAnswers {
             Failed::Next(next, id) => {
                 leader.flight.restart();
                 let promoted = leader.next(id);
-                // If it has left, the one behind it is next: see the drop of what is not sent.
+                // If this follower has left, dropping the leader makes the next follower lead.
                 let _left = next.send(Followed::Lead(Box::new(promoted)));
             }
             Failed::Alone => self.release(&leader.id),
@@ -243,9 +245,9 @@ impl SharedAnswers {
         None
     }
 
-    /// Nobody waits for this flight any more if its answer had no end within `limit`.
+    /// Abandons a flight whose response has had no end for `limit`, and releases its followers.
     ///
-    /// Returns whether that is so. Those who followed go on by themselves.
+    /// Returns whether the flight is abandoned.
     fn abandon(
         self: &Arc<Self>,
         key: &[u8],
@@ -266,7 +268,8 @@ impl SharedAnswers {
         flight.is_abandoned()
     }
 
-    /// Returns the stale answer that serves while the origin cannot be reached. Those who follow get it.
+    /// Returns the stale answer to use while the origin cannot be reached. The followers get it,
+    /// too.
     fn stand_in(&self, leader: &Leader, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
         let (kept, followers) = self.lock().stand_in(&leader.id, goes_on, windows, now)?;
@@ -274,27 +277,27 @@ impl SharedAnswers {
         Some(Arc::clone(&kept.0))
     }
 
-    /// Returns whether nobody follows any more.
+    /// Removes a follower. Returns whether it was the last one.
     fn leave(&self, key: &[u8], follower: u64) -> bool {
         self.lock().leave(key, follower)
     }
 
-    /// Whether an answer of this size fits if there is no other one.
+    /// Returns whether an answer of this size fits into the memory if there is no other one.
     fn may_fit(&self, size: usize) -> bool {
         size <= self.limit.load(Ordering::Relaxed)
     }
 
-    /// Makes room for `bytes` more that are gathered. Returns whether they fit.
+    /// Makes room for `bytes` more. Returns whether they fit. Counts the evictions.
     fn make_room(&self, bytes: usize) -> bool {
         let (fits, evicted) = self.forget(bytes);
         self.evicted.fetch_add(evicted, Ordering::Relaxed);
         fits
     }
 
-    /// The same. Also returns how many answers still served, or were read.
+    /// Makes room for `bytes` more. Returns whether they fit, and the number of early evictions.
     ///
-    /// If it is too much, what has more than its part of the memory gives way: answers that are
-    /// kept, or those that only readers hold.
+    /// While the memory is too full, the group that exceeds its part loses an answer: either the
+    /// answers that are kept, or those held only by readers.
     fn forget(&self, bytes: usize) -> (bool, u64) {
         let limit = self.limit.load(Ordering::Relaxed);
         let mut kinds = self.lock();
@@ -323,7 +326,7 @@ impl SharedAnswers {
 
 fn send_stale(answer: &Arc<SharedAnswer>, followers: Vec<oneshot::Sender<Followed>>) {
     for follower in followers {
-        // One that has left needs none.
+        // A disconnected follower needs no answer.
         let _left = follower.send(Followed::Stale(Arc::clone(answer)));
     }
 }

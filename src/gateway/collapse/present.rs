@@ -1,4 +1,4 @@
-//! What a request gets of a complete answer: all of it, a part, or a 304.
+//! Selection of what a request gets of a complete answer: all of it, a range, or a 304.
 //!
 //! See RFC 9110, sections 13 and 14, and RFC 9111, section 4.3.2.
 
@@ -7,10 +7,10 @@ use std::ops::Range;
 use super::answer::AnswerHead;
 use super::date::parse_date;
 
-/// What a request asks for beside the thing itself: the values of the fields of these names.
+/// Conditional fields of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Preconditions<'a> {
-    /// `If-None-Match`, its first line.
+    /// First line of `If-None-Match`.
     pub if_none_match: Option<&'a [u8]>,
     /// `If-Modified-Since`.
     pub if_modified_since: Option<&'a [u8]>,
@@ -20,23 +20,24 @@ pub struct Preconditions<'a> {
     pub if_range: Option<&'a [u8]>,
 }
 
-/// What a request gets of an answer.
+/// Part of an answer that a request gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presented {
-    /// All of it.
+    /// The whole answer.
     Whole,
-    /// These bytes of the body, with 206.
+    /// A range of the body, with status 206.
     Part(Range<usize>),
-    /// 304: the client has it.
+    /// Status 304: the client already has the answer.
     NotModified,
-    /// 416: the body has no such bytes.
+    /// Status 416: the body has no such bytes.
     Unsatisfiable,
 }
 
 impl Preconditions<'_> {
-    /// Decides what a request of `GET` gets of an answer with a body of `length` bytes.
+    /// Decides what a `GET` request gets of an answer with a body of `length` bytes.
     pub fn present(&self, head: &AnswerHead, length: usize) -> Presented {
-        // Preconditions count only for what would be a success (RFC 9110, section 13.2.1).
+        // Preconditions count only for a response that would be a success (RFC 9110, section
+        // 13.2.1).
         if head.status != 200 {
             return Presented::Whole;
         }
@@ -62,7 +63,7 @@ impl Preconditions<'_> {
         modified.is_some_and(|modified| modified <= since)
     }
 
-    /// Whether `If-Range` lets the range count: only for exactly this answer.
+    /// Returns whether `If-Range` lets the range count: only for exactly this answer.
     fn range_counts(&self, head: &AnswerHead) -> bool {
         let Some(wanted) = self.if_range.map(<[u8]>::trim_ascii) else {
             return true;
@@ -76,7 +77,7 @@ impl Preconditions<'_> {
         let read = |value| parse_date(value, head.arrived);
         let modified = head.fields.first("last-modified").and_then(read);
         let date = head.fields.first("date").and_then(read);
-        // A date is a strong validator only if it is well before that of the answer (section
+        // A date is a strong validator only if it is before the answer's own date (section
         // 8.8.2.2).
         let is_strong = modified
             .zip(date)
@@ -85,7 +86,9 @@ impl Preconditions<'_> {
     }
 }
 
-/// Whether a list of entity tags has this one, by the weak comparison (RFC 9110, section 8.8.3.2).
+/// Returns whether a list of entity tags contains `own`, by weak comparison.
+///
+/// See RFC 9110, section 8.8.3.2.
 fn is_listed(tags: &[u8], own: Option<&[u8]>) -> bool {
     if tags.trim_ascii() == b"*" {
         return true;
@@ -95,7 +98,7 @@ fn is_listed(tags: &[u8], own: Option<&[u8]>) -> bool {
         return false;
     };
     let mut rest = tags;
-    // Commas may stand within a tag.
+    // Tags may contain commas.
     while let Some(start) = rest.iter().position(|byte| *byte == b'"') {
         let Some(length) = rest[start + 1..].iter().position(|byte| *byte == b'"') else {
             return false;
@@ -109,7 +112,7 @@ fn is_listed(tags: &[u8], own: Option<&[u8]>) -> bool {
     false
 }
 
-/// The bytes that a `Range` asks for. Several ranges, and what is none, ask for the whole.
+/// Returns the range of `Range`. Several ranges, and an invalid one, get the whole answer.
 fn part(range: &[u8], length: usize) -> Presented {
     let Some((unit, set)) = str::from_utf8(range).ok().and_then(|it| it.split_once('=')) else {
         return Presented::Whole;
@@ -119,7 +122,7 @@ fn part(range: &[u8], length: usize) -> Presented {
     };
     let number = |text: &str| {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // More digits than fit are behind every end.
+        // A number with too many digits is beyond every end.
         is_number.then(|| text.parse().unwrap_or(usize::MAX))
     };
     let (first, last) = (first.trim(), last.trim());
@@ -127,7 +130,7 @@ fn part(range: &[u8], length: usize) -> Presented {
         (Some(start), Some(last)) if start <= last => (start, last.saturating_add(1)),
         (Some(start), None) if last.is_empty() => (start, length),
         (None, Some(0)) if first.is_empty() => (length, length),
-        // The last bytes of nothing are all of it, which 206 cannot say.
+        // The last bytes of an empty body are the whole body, which 206 cannot express.
         (None, Some(count)) if first.is_empty() && length > 0 => {
             (length.saturating_sub(count), length)
         }

@@ -1,4 +1,4 @@
-//! Whether a response may answer other requests, and for how long (RFC 9111, sections 3 and 4).
+//! Rules for sharing a response: whether, and for how long (RFC 9111, sections 3 and 4).
 
 use std::time::Duration;
 
@@ -8,71 +8,72 @@ use limit::Moment;
 use super::date::parse_date;
 use super::directives::{Directives, seconds};
 
-/// What an answer allows.
+/// Terms under which an answer may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// How long it was fresh when it was made; `None` if it does not say.
+    /// Freshness lifetime, from when the answer was made; `None` if the answer states none.
     lifetime: Option<Duration>,
-    /// How old it was when it arrived.
+    /// Age of the answer when it arrived.
     age: Duration,
-    /// How long it may be used beyond its lifetime while it is fetched anew (RFC 5861).
+    /// Time after the lifetime for which it may be used while it is refreshed (RFC 5861).
     while_revalidate: Duration,
-    /// How long it may be used beyond its lifetime while the origin fails (RFC 5861).
+    /// Time after the lifetime for which it may be used while the origin fails (RFC 5861).
     if_error: Duration,
-    /// Whether it may be used once it is stale although it does not say so itself.
+    /// Whether the route's settings may allow its use once it is stale.
     may_be_stale: bool,
 }
 
-/// What the head of a response says of the requests that wait for the same.
+/// Verdict on a response: whether it may answer the waiting requests, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It answers them.
+    /// It answers all waiting requests.
     Shared(Terms),
-    /// It answers the request that led alone: the others may get another one.
+    /// It answers only the request that led. The others may get another response.
     Unshareable,
     /// The origin failed.
     Failed,
 }
 
-/// The moments until which an answer serves.
+/// Instants until which an answer may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
-    /// Newcomers get it.
+    /// Until then new requests get the answer.
     pub fresh: Moment,
-    /// Newcomers get it, and it is fetched anew behind them.
+    /// Until then new requests get the answer, and it is refreshed in the background.
     pub revalidate: Moment,
-    /// Newcomers get it if the origin fails.
+    /// Until then new requests get the answer if the origin fails.
     pub error: Moment,
 }
 
 impl Windows {
-    /// When the answer is good for nothing any more.
+    /// Returns the instant from which the answer can no longer be used.
     pub fn end(&self) -> Moment {
         self.fresh.max(self.revalidate).max(self.error)
     }
 }
 
-/// The statuses that are cacheable by default (RFC 9110, section 15.1), less 206: a partial answer
-/// is no answer to other requests.
+/// Statuses that are cacheable by default (RFC 9110, section 15.1), except 206.
+///
+/// A partial answer does not answer other requests.
 const SHAREABLE: [u16; 11] = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501];
 
-/// Types of bodies that have no end. Others are found out by the time that they take.
+/// Media types of bodies that never end. Other endless bodies are detected by their duration.
 const STREAMS: [&[u8]; 3] = [
     b"application/stream+json",
     b"multipart/x-mixed-replace",
     b"text/event-stream",
 ];
 
-/// The head of a response, as the rules of caches need it.
+/// Head of a response, with the parts that the rules of caches need.
 #[derive(Clone, Copy)]
 pub struct Head<'a> {
-    /// The status, from 200.
+    /// Status, at least 200.
     pub status: u16,
-    /// The names and values of all fields of the origin.
+    /// Names and values of all fields of the origin.
     pub fields: &'a [(&'a [u8], &'a [u8])],
-    /// When the request left for the origin, by the wall clock.
+    /// Instant at which the request left for the origin, by the wall clock.
     pub asked: Moment,
-    /// When the head arrived, by the wall clock: what origins write in `Date` is compared with it.
+    /// Instant at which the head arrived, by the wall clock, for comparison with `Date`.
     pub arrived: Moment,
 }
 
@@ -83,13 +84,13 @@ impl Head<'_> {
         fields.filter(move |it| is_named(it.0)).map(|it| it.1)
     }
 
-    /// The time in a field; `Err` if it is there and is no time.
+    /// Returns the date in a field; `Err` if the field is there and is not a date.
     fn date(&self, name: &str) -> Option<Result<Moment, ()>> {
         let value = self.all(name).next()?;
         Some(parse_date(value, self.arrived).ok_or(()))
     }
 
-    /// Whether the answer is the same for all requests of its kind.
+    /// Returns whether the answer differs between requests of its kind.
     fn varies(&self, collapse: &Collapse) -> bool {
         let names = self
             .all("vary")
@@ -97,24 +98,24 @@ impl Head<'_> {
         let mut names = names.map(<[u8]>::trim_ascii).filter(|it| !it.is_empty());
         names.any(|name| {
             let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-            // No request of the kind has one of these.
+            // No request of the kind has these fields.
             let is_absent = is("authorization") || is("cookie") && collapse.cookies.is_none();
             let is_in_key = is("host") || collapse.vary.iter().any(|it| is(it));
             !is_absent && !is_in_key
         })
     }
 
-    /// When it was made, as `Date` says; without a valid one, when it arrived.
+    /// Returns when the answer was made, by `Date`; without a valid one, when it arrived.
     fn made(&self) -> Moment {
         let date = self.date("date").and_then(Result::ok);
         date.unwrap_or(self.arrived)
     }
 
-    /// What the answer was allowed to be used for when it was made (RFC 9111, section 4.2.1).
+    /// Returns the freshness lifetime, from when the answer was made (RFC 9111, section 4.2.1).
     fn lifetime(&self, directives: &Directives) -> Option<Duration> {
         let own = directives.s_maxage.or(directives.max_age);
         own.or_else(|| {
-            // What cannot be read has expired (section 5.3).
+            // An invalid date has expired (section 5.3).
             let Ok(expires) = self.date("expires")? else {
                 return Some(Duration::ZERO);
             };
@@ -125,41 +126,43 @@ impl Head<'_> {
         })
     }
 
-    /// How old the answer is when it arrives (RFC 9111, section 4.2.3).
+    /// Returns the age of the answer when it arrives (RFC 9111, section 4.2.3).
     ///
-    /// One without `Age` comes from the origin itself, which makes it as the last step. So the time
-    /// that the origin took makes it no older.
+    /// An answer without `Age` comes from the origin itself, which makes it as the last step. So
+    /// the time that the origin took does not add to its age.
     fn age(&self) -> Duration {
         let apparent = self.arrived.since(self.made());
-        // The clock of `Date` counts whole seconds.
+        // `Date` has a resolution of one second.
         let apparent = if apparent < Duration::from_secs(1) {
             Duration::ZERO
         } else {
             apparent
         };
-        // Of a list the first member counts, and what is no number does not (section 5.1).
+        // The first member of a list counts. Anything but a number is ignored (section 5.1).
         let first = |line: &[u8]| seconds(line.split(|byte| *byte == b',').next()?);
         let told = self.all("age").next().and_then(first);
         let told = told.map(|told| told + self.arrived.since(self.asked));
         apparent.max(told.unwrap_or_default())
     }
 
-    /// Decides whom the answer serves.
+    /// Decides which requests the answer may serve.
     pub fn judge(&self, collapse: &Collapse) -> Verdict {
         if self.status >= 500 && self.status != 501 {
             return Verdict::Failed;
         }
-        // Whatever its fields say: many pages for errors have `no-store`, and those for all have not.
+        // The fields do not matter for these: many error pages have `no-store`, and this says
+        // nothing about other requests.
         if !SHAREABLE.contains(&self.status) {
             return Verdict::Unshareable;
         }
         let directives = Directives::of(self.all("cache-control"));
-        // A stream has no end that anybody could wait for.
+        // A stream has no end to wait for.
         let media = self.all("content-type").next().unwrap_or_default();
         let media = media.split(|byte| *byte == b';').next().unwrap_or_default();
         let media = media.trim_ascii();
         let is_stream = STREAMS.iter().any(|it| media.eq_ignore_ascii_case(it));
-        // It goes before `Cache-Control` and `Expires`, as in nginx, and counts from the arrival.
+        // `X-Accel-Expires` has precedence over `Cache-Control` and `Expires`, as in nginx. It
+        // counts from the arrival.
         let accel_expires = accel_expires(self.all(ACCEL_EXPIRES), self.arrived);
         let forbids_sharing = directives.forbids_sharing && accel_expires.is_none();
         let is_private = is_stream || forbids_sharing || self.all("set-cookie").next().is_some();
@@ -183,19 +186,19 @@ impl Head<'_> {
             age,
             while_revalidate: may(directives.stale_while_revalidate),
             if_error: may(directives.stale_if_error),
-            // `s-maxage` forbids it, too (section 5.2.2.10).
+            // `s-maxage` also forbids it (section 5.2.2.10).
             may_be_stale: !directives.forbids_stale && directives.s_maxage.is_none(),
         })
     }
 }
 
 impl Terms {
-    /// How old the answer is `since` it arrived.
+    /// Returns the age of the answer, `since` its arrival.
     pub fn age(&self, since: Duration) -> Duration {
         self.age + since
     }
 
-    /// The same `span` later.
+    /// Returns the terms for an answer that arrived `span` later.
     pub fn later(self, span: Duration) -> Self {
         Self {
             age: self.age + span,
@@ -203,7 +206,7 @@ impl Terms {
         }
     }
 
-    /// Until when an answer that arrived at `arrived` serves, by what the route says.
+    /// Returns the instants until which an answer that arrived at `arrived` may be used.
     pub fn windows(&self, collapse: &Collapse, arrived: Moment) -> Windows {
         let own = self
             .lifetime
@@ -217,13 +220,14 @@ impl Terms {
         };
         Windows {
             fresh,
-            // Newcomers get nothing from before where the route keeps nothing for them.
+            // A route without `keep` gives no kept answer to new requests.
             revalidate: if keeps {
                 fresh + self.while_revalidate
             } else {
                 fresh
             },
-            // In trouble it is used as long as it allows, whatever the route keeps.
+            // If the origin fails, the answer may be used as long as its `stale-if-error` allows,
+            // whatever `keep` is.
             error: (fresh + stale).max(if self.if_error.is_zero() {
                 fresh
             } else {
@@ -233,14 +237,14 @@ impl Terms {
     }
 }
 
-/// The name of the field, in lower case. It ends here, and no client gets it.
+/// Field name in lower case. The gateway removes the field, so no client gets it.
 pub(crate) const ACCEL_EXPIRES: &str = "x-accel-expires";
 
-/// How long a response that arrived at `arrived` may be used; zero: not for another request.
+/// Parses the time for which a response may be used; zero: not for another request.
 ///
-/// Seconds, or `@` and the Unix time until which it may be used. As in nginx
-/// (`ngx_http_upstream_process_accel_expires`), the first line counts, and one that is no number
-/// says nothing: `None`. So does one above an `i64`.
+/// The value is a number of seconds, or `@` and the Unix time until which the response may be used.
+/// As in nginx (`ngx_http_upstream_process_accel_expires`), only the first line counts. Returns
+/// `None` if the line is not a number or exceeds an `i64`: the field is then ignored.
 pub(super) fn accel_expires<'a>(
     mut lines: impl Iterator<Item = &'a [u8]>,
     arrived: Moment,

@@ -1,4 +1,4 @@
-//! Requests that wait for each other's answers, with their channels.
+//! Tests of shared answers, with their channels.
 
 mod endless;
 mod memory;
@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 
 use super::*;
 
-/// What a route says that keeps answers for so many seconds, and stale ones for so many.
+/// Returns a route's settings with these times in seconds.
 pub(super) fn collapse(keep: u64, stale: u64) -> Collapse {
     Collapse {
         key: KeyTemplate::parse("$host$request_uri").expect("a key"),
@@ -32,7 +32,7 @@ const fn at(seconds: u64) -> Moment {
     Moment::from_nanos((1000 + seconds) * 1_000_000_000)
 }
 
-/// The head of an answer without any field that arrives at a second.
+/// Returns the head of an answer without fields that arrives at a second.
 fn head(collapse: &Collapse, arrived: u64) -> AnswerHead {
     let head = Head {
         status: 200,
@@ -53,7 +53,7 @@ fn head(collapse: &Collapse, arrived: u64) -> AnswerHead {
     }
 }
 
-/// The requests of a route.
+/// Requests of a route.
 struct Clients {
     shared: Arc<SharedAnswers>,
     collapse: Arc<Collapse>,
@@ -94,7 +94,7 @@ impl Clients {
         }
     }
 
-    /// The answer of a leader, complete at a second.
+    /// Completes the answer of a leader at a second.
     fn complete(&self, leader: Leader, body: &[u8], now: u64) -> Arc<SharedAnswer> {
         let mut gathered = leader.gather(head(&self.collapse, now), true);
         assert!(leader.add(&mut gathered, body), "it fits");
@@ -114,7 +114,7 @@ impl Clients {
         self.complete(self.lead_of(key, now), body, now)
     }
 
-    /// A leader that has gathered these bytes.
+    /// Returns a leader that has gathered these bytes.
     fn gather(&self, key: &[u8], body: &[u8], now: u64) -> (Leader, Gathered) {
         let leader = self.lead_of(key, now);
         let mut gathered = leader.gather(head(&self.collapse, now), true);
@@ -128,12 +128,12 @@ impl Clients {
     }
 }
 
-/// The bytes of a body; `None` if it is cut off.
+/// Returns the bytes of a body; `None` if it is cut off.
 fn bytes_of(body: &AnswerBody) -> Option<Vec<u8>> {
     body.read(0..body.length(), <[u8]>::to_vec)
 }
 
-/// What a follower is told, if it is by now.
+/// Returns the result of a follower, if it has received one.
 fn told(follower: &mut Follower) -> Option<Followed> {
     follower.now_or_never().map(|told| told.expect("a reason"))
 }
@@ -142,7 +142,7 @@ fn is_waiting(follower: &mut Follower) -> bool {
     follower.now_or_never().is_none()
 }
 
-/// The answer that a follower gets.
+/// Returns the answer that a follower gets.
 fn answer(follower: &mut Follower) -> Arc<SharedAnswer> {
     match told(follower) {
         Some(Followed::Answer(answer)) => answer,

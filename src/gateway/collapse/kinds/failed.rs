@@ -1,4 +1,4 @@
-//! Leaders that have no answer for the others, or none soon.
+//! Leaders without an answer for their followers, and leaders whose answer may never end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,28 +8,29 @@ use limit::Moment;
 use super::super::terms::Windows;
 use super::{Entry, FlightId, Kinds, UNSHAREABLE_FOR};
 
-/// How long a stale answer serves, after the origin failed, before it is asked again.
+/// Time for which a stale answer serves after the origin failed, before the next attempt.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How much longer a client whose leader has failed may not ask, if other clients have come since.
+/// Additional time for a client whose leader has failed, if other clients have come since.
 ///
-/// What fails for one client alone may be answered for them.
+/// A request that fails for one client only may succeed for the others.
 const RETRY_ALONE_AFTER: Duration = Duration::from_secs(2);
 
-/// How many failed clients are remembered.
+/// Maximum number of failed clients that are remembered.
 const MAX_FAILED: usize = 8;
 
-/// When the origin is asked again after a failure, and by whom.
+/// Next attempt at the origin after a failure, and the clients that may make it.
 pub(super) struct Retry {
     at: Moment,
-    /// The clients of the leaders that have failed in a row, without duplicates; at most [`MAX_FAILED`].
+    /// Clients of the leaders that have failed in a row, without duplicates; at most
+    /// [`MAX_FAILED`].
     failed: Vec<u64>,
-    /// Whether a request of another client has come since the last failure.
+    /// Whether a request of another client has arrived since the last failure.
     have_others_come: bool,
 }
 
 impl Retry {
-    /// Returns whether a request of `client`, which comes now, may ask the origin.
+    /// Returns whether a request of `client` that arrives now may go to the origin.
     pub(super) fn is_due(&mut self, client: u64, now: Moment) -> bool {
         let has_failed = self.failed.contains(&client);
         self.have_others_come |= !has_failed;
@@ -47,37 +48,37 @@ impl Retry {
     }
 }
 
-/// How many leaders in a row may have no answer for the others before these go on by themselves.
+/// Number of leaders in a row without a shared answer after which the followers are released.
 const MAX_FAILURES: u8 = 2;
 
-/// Why a leader has no answer for the others.
+/// Reason for which a leader has no answer for its followers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It has left.
+    /// The leader has left.
     Left,
-    /// Its answer may not be shared, which may concern it alone.
+    /// The answer may not be shared. This may concern this leader only.
     OwnAnswer,
     /// The origin failed.
     Failed,
 }
 
-/// What becomes of those who followed a leader that has no answer for them.
+/// Result for the followers of a leader without an answer for them.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failed<A, W> {
-    /// They get this stale answer, and so does the leader.
+    /// The followers and the leader get this stale answer.
     Stale(A, Vec<W>),
-    /// The first of them that may lead leads now.
+    /// The first follower that may lead leads now.
     Next(W, FlightId),
-    /// They go on by themselves: see [`Kinds::release`].
+    /// The followers go to the origin for themselves: see [`Kinds::release`].
     Alone,
-    /// Nobody followed.
+    /// There were no followers.
     Over,
 }
 
 impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
-    /// The leader got no answer for the others.
+    /// Records that a leader has no answer for its followers.
     ///
-    /// If it has left, `now` does not matter.
+    /// If the leader has left, `now` does not matter.
     pub fn failed(
         &mut self,
         id: &FlightId,
@@ -99,7 +100,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         let mut is_kept = false;
         match counts.then(|| self.entries.get_mut(&id.key)).flatten() {
             Some(Entry::Kept { retry, refused, .. }) => {
-                // The origin answers, so no stale answer has to stand in for it.
+                // The origin answers, so a stale answer need not replace its answers.
                 *retry = None;
                 is_kept = true;
                 if is_own && refused.replace(client).is_some_and(|it| it != client) {
@@ -107,7 +108,8 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                     is_kept = false;
                 }
             }
-            // Two clients in a row, although none waited for the other one.
+            // The refusals of two clients count as two in a row, although neither waited for the
+            // other.
             Some(Entry::Refused {
                 client: before,
                 until,
@@ -132,22 +134,23 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             self.mark(&id.key, now, true);
             return Failed::Alone;
         }
-        // What one client's requests do to the origin is no evidence of those of others.
+        // Prefers another client: failures of one client's requests say little about other
+        // requests.
         let avoided = counts.then_some(client);
         let Some((number, next_client, next)) = flight.followers.pop_leader(avoided) else {
             return Failed::Alone;
         };
-        // Its number as a follower is that of no other leader.
+        // The number of a follower is never the number of another leader.
         (flight.number, flight.failures) = (number, failures);
         (flight.client, flight.is_probe) = (next_client, false);
         let key = Arc::clone(&id.key);
         Failed::Next(next, FlightId { key, number })
     }
 
-    /// The origin cannot be reached now. Returns the stale answer that serves meanwhile, and those
-    /// who followed, who get it. `None`: no answer serves, and nothing changes.
+    /// Returns the stale answer to use while the origin cannot be reached, and the followers.
     ///
-    /// `goes_on`: the leader goes on trying, for no client.
+    /// The followers get the answer. `None`: no answer may be used, and nothing changes. `goes_on`:
+    /// the leader continues without a client.
     pub fn stand_in(
         &mut self,
         id: &FlightId,
@@ -177,11 +180,11 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         Some((answer, followers))
     }
 
-    /// Nobody waits any more for the leader of this kind: its answer has no end in sight. `None`: no
-    /// leader of the kind is the one that `is_it` knows.
+    /// Releases the followers of a leader whose answer may never end. Returns the new flight.
     ///
-    /// The kind is not shared for a while. What the leader does later changes nothing. The caller
-    /// [releases](Self::release) those who followed.
+    /// `None`: `is_it` is false for the state of the kind's leader, or the kind has none. The kind
+    /// is not shared for a while. Later results of the leader change nothing. The caller must
+    /// [release](Self::release) the followers.
     pub fn abandon(
         &mut self,
         key: &[u8],
@@ -193,7 +196,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             return None;
         }
         self.next += 1;
-        // The number of the leader is that of no flight now.
+        // From now on no flight has the number of the leader.
         flight.number = self.next;
         (flight.state, flight.is_probe) = (S::default(), false);
         let key = Arc::clone(&flight.key);

@@ -1,6 +1,6 @@
-//! Random histories on a virtual clock, against a naive model.
+//! Random histories of kinds on a virtual clock, compared with a naive model.
 //!
-//! `tests/testing/search.rs` says how many run, and how to run more.
+//! `tests/testing/search.rs` defines how many run, and how to run more.
 
 mod counts;
 mod ends;
@@ -14,7 +14,7 @@ use world::World;
 
 const STEPS: usize = 120;
 
-/// Says how to run a history that fails again.
+/// Prints how to repeat a history when it fails.
 struct Seed(u64);
 
 impl Drop for Seed {
@@ -40,7 +40,7 @@ fn each_request_gets_one_answer_in_time_and_nobody_waits_for_ever() {
         counts.add(&world.counts);
     }
     println!("{counts:?}");
-    // Each rule has been met often.
+    // Each event must have happened often.
     let are_often = !seeds.are_many() || counts.least() > seeds.count() / 4;
     assert!(are_often, "{counts:?}");
 }

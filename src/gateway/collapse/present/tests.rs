@@ -1,4 +1,4 @@
-//! Conditions and ranges (RFC 9110, sections 13 and 14).
+//! Tests of conditions and ranges (RFC 9110, sections 13 and 14).
 
 mod conditions;
 mod ranges;
@@ -13,7 +13,7 @@ const BEFORE: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
 const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 const AFTER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
 
-/// The head of an answer with these fields.
+/// Returns the head of an answer with these fields.
 fn head(status: u16, lines: &[(&str, &str)]) -> AnswerHead {
     let mut fields = AnswerFields::default();
     for (name, value) in lines {
@@ -30,13 +30,13 @@ fn head(status: u16, lines: &[(&str, &str)]) -> AnswerHead {
     }
 }
 
-/// An answer with both validators, made a second after its last change.
+/// Returns the head of an answer with both validators, made a second after its last change.
 fn validated() -> AnswerHead {
     let tag = ("etag", "\"abc\"");
     head(200, &[tag, ("Last-Modified", MODIFIED), ("DATE", AFTER)])
 }
 
-/// A request with these fields.
+/// Returns the conditions of a request with these fields.
 fn request<'a>(fields: &[(&str, &'a str)]) -> Preconditions<'a> {
     let find = |name: &str| {
         let field = fields.iter().find(|it| it.0 == name);

@@ -1,4 +1,4 @@
-//! Cases of RFC 9111, of those that http-tests/cache-tests checks of a shared cache among others.
+//! Tests of RFC 9111, with cases that http-tests/cache-tests checks of a shared cache, and others.
 
 mod accel_expires;
 mod age;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::*;
 use crate::collapse::tests::collapse;
 
-/// Sun, 06 Nov 1994 08:49:37 GMT: when all requests here leave for the origin.
+/// Sun, 06 Nov 1994 08:49:37 GMT: the instant at which all requests here leave for the origin.
 const ASKED: Moment = Moment::from_nanos(784_111_777_000_000_000);
 const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 const MINUTE_LATER: &str = "Sun, 06 Nov 1994 08:50:37 GMT";
@@ -21,12 +21,12 @@ const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// What a response with this status and these fields, each as `name: value`, is.
+/// Returns the verdict on a response with this status and these fields, each as `name: value`.
 fn judge_with(collapse: &Collapse, status: u16, lines: &[&str]) -> Verdict {
     judge_after(collapse, status, lines, Duration::ZERO)
 }
 
-/// Like [`judge_with`], of a response that arrives so long after its request.
+/// Like [`judge_with`], for a response that arrives `took` after its request.
 fn judge_after(collapse: &Collapse, status: u16, lines: &[&str], took: Duration) -> Verdict {
     let fields: Vec<(&[u8], &[u8])> = lines
         .iter()
@@ -42,7 +42,7 @@ fn judge_after(collapse: &Collapse, status: u16, lines: &[&str], took: Duration)
     head.judge(collapse)
 }
 
-/// Of a response with 200 and these fields.
+/// Returns the verdict on a response with status 200 and these fields.
 fn judge(lines: &[&str]) -> Verdict {
     judge_with(&collapse(3600, 0), 200, lines)
 }
@@ -58,7 +58,7 @@ fn terms(lines: &[&str]) -> Terms {
     }
 }
 
-/// How long newcomers get a response with these fields, in seconds; 0 if they do not share it.
+/// Returns for how many seconds new requests get a response with these fields; 0: it is not shared.
 fn fresh_for(lines: &[&str]) -> u64 {
     match judge(lines) {
         Verdict::Shared(terms) => ends(terms, &collapse(3600, 0)).0,
@@ -74,8 +74,10 @@ fn controls_are_fresh_for(wanted: u64, values: &str) {
     }
 }
 
-/// For how many seconds from its arrival an answer is fresh, may be refreshed behind its back, and
-/// may stand in for one that the origin fails to give.
+/// Returns three times in seconds from the arrival of an answer.
+///
+/// They are the time for which it is fresh, for which it may be used while it is refreshed, and for
+/// which it may be used if the origin fails.
 fn ends(terms: Terms, collapse: &Collapse) -> (u64, u64, u64) {
     let windows = terms.windows(collapse, ASKED);
     let seconds = |end: Moment| end.since(ASKED).as_secs();
@@ -105,7 +107,7 @@ fn statuses_that_are_cacheable_by_default_are_shared() {
             } else if status >= 500 {
                 assert_eq!(found, Verdict::Failed, "{status}");
             } else {
-                // It may be another one for the next client.
+                // The next client may get another response.
                 assert_eq!(found, Verdict::Unshareable, "{status}");
             }
         }

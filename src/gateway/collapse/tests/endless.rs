@@ -1,10 +1,10 @@
-//! Answers that have no end in sight.
+//! Tests of answers that may never end.
 
 use super::*;
 
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// A leader whose answer began at a second.
+/// Returns a leader whose answer began at a second.
 fn begun(clients: &Clients, now: u64, has_length: bool) -> (Leader, Gathered) {
     let mut leader = clients.lead(now);
     leader.departs(None, at(now));
@@ -29,7 +29,7 @@ fn all_who_wait_for_an_answer_without_an_end_go_on_in_order_and_nobody_waits_for
     drop(released(&mut followers[1]));
     assert!(!leader.add(&mut gathered, b"more"), "it is for nobody else");
     leader.unshareable(at(6));
-    // One probes at a time, while the others go on at once.
+    // One request at a time probes, while the others go to the origin at once.
     let probe = clients.lead(6);
     assert!(matches!(clients.ask(KEY, 6), Share::Alone));
     probe.has_own_answer(at(7));
@@ -41,7 +41,7 @@ fn who_comes_while_an_answer_without_an_end_goes_on_does_not_wait() {
     let (leader, gathered) = begun(&clients, 0, false);
     let mut newcomer = clients.follow(30);
     drop(released(&mut newcomer));
-    // What it does later changes nothing.
+    // Later results of the leader change nothing.
     let probe = clients.lead(31);
     let _own = leader.complete(gathered, at(32));
     assert!(matches!(clients.ask(KEY, 32), Share::Alone));

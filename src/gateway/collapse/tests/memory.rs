@@ -1,4 +1,4 @@
-//! The memory that answers take.
+//! Tests of the memory that answers take.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn an_answer_that_nobody_needs_takes_nothing() {
     assert_eq!(bytes(&clients), used, "one reads it, and one may");
     drop(read);
     assert_eq!(bytes(&clients), used);
-    // One that has never read it leaves.
+    // A follower that has never read its answer leaves.
     drop(second);
     assert_eq!(clients.shared.kept(), Kept::default());
 }
@@ -85,7 +85,7 @@ fn an_answer_above_max_size_is_refused() {
     assert!(leader.add(&mut gathered, &[b'y'; 400]));
     assert!(!leader.add(&mut gathered, b"z"));
     assert!(leader.add(&mut gathered, b""));
-    // While it grows, it takes no more than it may.
+    // While it grows, its capacity stays within `max_size`.
     let used = bytes(&clients);
     assert!(used < 1500, "{used}");
     let answer = leader.complete(gathered, at(0));
@@ -123,7 +123,7 @@ fn an_answer_counts_while_it_arrives() {
     drop(body);
     assert_eq!(bytes(&clients), before);
     let answer = leader.complete(gathered, at(0));
-    // It is as small as it can be when it is complete, with its entry.
+    // A complete answer takes only what it needs, plus its entry.
     let used = bytes(&clients);
     assert!((10_000..11_000).contains(&used), "{used}");
     drop(answer);

@@ -1,4 +1,4 @@
-//! Who is told what, and when.
+//! Tests of the order in which followers receive their results.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -30,7 +30,7 @@ fn a_follower_knows_when_its_leader_leaves_for_the_origin() {
     assert_eq!(last.departed(), Some(at(3)));
     assert_eq!(clients.follow(4).departed(), Some(at(3)));
     assert!(leader.failed(at(5)).is_none());
-    // The next one has not left yet.
+    // The next leader has not left yet.
     let mut next = promoted(&mut follower);
     assert!(next.take_reserved().is_none(), "there is no gate");
     assert_eq!(last.departed(), None);
@@ -45,7 +45,7 @@ fn a_turn_that_nobody_takes_is_that_of_the_next_one() {
     let [first, second, mut third] = [1, 2, 3].map(|now| clients.follow(now));
     leader.unshareable(at(4));
     assert!(is_waiting(&mut third));
-    // It was told, and leaves before it hears of it; the next one has left by then.
+    // The second follower leaves before its turn. The first one leaves without taking its turn.
     drop(second);
     assert!(is_waiting(&mut third));
     drop(first);
@@ -70,7 +70,7 @@ fn a_lead_that_nobody_takes_is_that_of_the_next_one() {
     clients.lead(5);
 }
 
-/// Counts how often it wakes somebody.
+/// Counts its wake-ups.
 #[derive(Default)]
 struct Wakes(AtomicUsize);
 
@@ -92,7 +92,7 @@ fn a_leader_is_woken_when_the_last_follower_leaves() {
     assert_eq!(leader.poll_alone(&mut cx), Poll::Pending);
     drop(second);
     assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
-    // The one that leads now is woken, too.
+    // The new leader is woken, too.
     drop(leader);
     let leader = promoted(&mut first);
     assert_eq!(leader.poll_alone(&mut cx), Poll::Pending);
@@ -108,7 +108,7 @@ fn followers_on_other_threads_are_all_told() {
     let followers: Vec<_> = (0..60).map(|_| clients.follow(1)).collect();
     let told: usize = std::thread::scope(|scope| {
         let tell = |(number, follower): (usize, Follower)| {
-            // Some leave, and the turn of each other one ends at once.
+            // Some leave. Each of the others ends its turn at once.
             let is_told = move || number % 3 > 0 && block_on(follower).is_some();
             scope.spawn(is_told)
         };

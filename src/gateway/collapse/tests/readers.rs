@@ -1,4 +1,4 @@
-//! What only slow readers hold, and what becomes of them.
+//! Tests of answers that only slow readers hold.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn bytes(clients: &Clients) -> usize {
 #[test]
 fn slow_readers_leave_three_quarters_of_the_memory_to_what_is_kept() {
     let clients = limited(60);
-    // Each of the pages is read slowly, and is needed no more.
+    // Each page is read slowly, and is no longer kept.
     let slow: Vec<_> = (0..200_u8)
         .map(|nth| clients.keep(&[b's', nth], &[b'x'; 9000], 0))
         .collect();
@@ -30,7 +30,7 @@ fn slow_readers_leave_three_quarters_of_the_memory_to_what_is_kept() {
         let leader = clients.lead_of(b"large", 2);
         let mut gathered = leader.gather(head(&clients.collapse, 2), true);
         assert!(leader.add(&mut gathered, &[b'z'; 2000]), "{nth}");
-        // It is too large, so its reader alone has what is gathered.
+        // The answer is too large, so only its reader holds the gathered part.
         rests.push(gathered.into_rest(0).expect("the rest"));
         drop(leader);
         assert!(bytes(&clients) <= LIMIT, "{}", bytes(&clients));
@@ -109,7 +109,7 @@ fn gathered_answers_find_room_until_they_have_three_quarters() {
     // Readers keep their quarter.
     let left = slow.iter().filter(|it| !it.body().is_cut_off());
     assert!(left.count() >= 2);
-    // Once nobody reads slowly, there is room for more.
+    // Without slow readers, there is room for more.
     drop(slow);
     assert!(leader.add(&mut too_much, &vec![b'z'; 20_000]));
 }
@@ -123,7 +123,7 @@ fn readers_are_cut_off_on_other_threads_without_harm() {
             scope.spawn(move || {
                 let mut slow = Vec::new();
                 for nth in 0..200_u8 {
-                    // While another thread cuts readers off, there may be no room for a moment.
+                    // While another thread cuts readers off, there may briefly be no room.
                     slow.push(clients.try_keep(&[thread, nth], &[nth; 9000], 0));
                     let read = &slow[usize::from(nth) / 2];
                     if let Some(bytes) = read.as_ref().and_then(|read| bytes_of(read.body())) {

@@ -1,12 +1,12 @@
-//! What has happened in histories.
+//! Counts of the events in histories.
 
 use std::collections::BTreeMap;
 
-/// What happens, each often.
+/// Names of the events. Each must happen often.
 const EVENTS: &str = "kept|stale|refresh|led|probed|followed|alone|shared|failed|own answer|promoted|\
     dropped|unshareable|stale at failure|stood in|abandoned|released|left|left last|evicted";
 
-/// How often each event has happened.
+/// Number of occurrences of each event.
 #[derive(Debug, Default)]
 pub(super) struct Counts(BTreeMap<&'static str, u64>);
 

@@ -1,11 +1,11 @@
-//! How leaders end, and the turns of those that are released.
+//! Ends of leaders in histories, and the turns of released followers.
 
 use super::super::*;
 use super::model::{Answer, Then};
 use super::world::{Flying, Request, World, key_of};
 
 impl World {
-    /// A leader ends in one way or another, or a turn does.
+    /// Ends one leader at random in one of the possible ways, or ends a turn.
     pub(super) fn ends_one(&mut self, is: impl Fn(&Flying) -> bool) {
         let found: Vec<usize> = (0..self.flying.len())
             .filter(|at| is(&self.flying[*at]))
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// The next one goes on by itself: no exchange has to end before.
+    /// The next follower goes to the origin for itself, without waiting for the previous exchange.
     fn releases(&mut self, flying: Flying) {
         let released = self.kinds.release(&flying.id);
         assert_eq!(released, self.model.releases(flying.kind));

@@ -1,22 +1,22 @@
-//! What requests of a kind do, said as simply as possible: lists that are searched from the start.
+//! Naive model of kinds: plain lists that are searched from the start.
 
 use std::time::Duration;
 
 use super::super::*;
 
-/// An answer of these histories.
+/// Answer in a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) kind: usize,
     pub(super) number: u64,
     pub(super) made: Moment,
-    /// How long it is fresh by itself.
+    /// Lifetime that the answer itself states.
     pub(super) own: Duration,
     pub(super) while_revalidate: Duration,
     pub(super) if_error: Duration,
 }
 
-/// What a route says.
+/// Settings of a route.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) keep: Duration,
@@ -49,48 +49,47 @@ struct Entry {
 
 #[derive(Debug)]
 enum State {
-    /// An answer; after a failure, when and by whom the origin may be asked again; the last client that got an
-    /// answer of its own.
+    /// An answer, the next attempt after a failure, and the last client with an answer of its own.
     Answer(Answer, Option<Again>, Option<u64>),
-    /// The client that got an answer of its own last, and until when that counts.
+    /// The last client with an answer of its own, and the end of that record.
     Refused(u64, Moment),
-    /// Whether it is probed.
+    /// End of the time without sharing, and whether the kind is probed.
     UnshareableUntil(Moment, bool),
 }
 
-/// When the origin may be asked again.
+/// Next attempt at the origin after a failure.
 #[derive(Debug)]
 struct Again {
     at: Moment,
-    /// The clients that failed in a row.
+    /// Clients that failed in a row.
     failed: Vec<u64>,
     have_others_come: bool,
 }
 
-/// A leader, or a release.
+/// Leader, or a release of followers.
 #[derive(Debug)]
 struct Busy {
     kind: usize,
     client: u64,
-    /// How often in a row its leaders had no answer for the others.
+    /// Number of leaders in a row without an answer for the others.
     failures: u8,
     is_probe: bool,
 }
 
-/// What a request does when it comes.
+/// Way in which a request of a kind proceeds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Does {
     Kept(Answer),
-    /// Whether it is fetched anew.
+    /// The flag says whether the answer is refreshed.
     Stale(Answer, bool),
     Follow,
     Lead,
-    /// It leads, and nobody waits for it.
+    /// Leads, and no other request waits for it.
     Probe,
     Alone,
 }
 
-/// What becomes of those who followed a leader that failed.
+/// Result for the followers of a failed leader.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Then {
     Stale(Answer, Vec<usize>),
@@ -99,14 +98,14 @@ pub(super) enum Then {
     Over,
 }
 
-/// All kinds.
+/// Model of all kinds.
 #[derive(Debug, Default)]
 pub(super) struct Model {
-    /// At most one of a kind.
+    /// At most one per kind.
     busy: Vec<Busy>,
-    /// In the order in which they came.
+    /// Waiters in order of arrival.
     waiters: Vec<Waiter>,
-    /// The last one was used last.
+    /// Entries, the one used last at the end.
     entries: Vec<Entry>,
 }
 
@@ -124,7 +123,7 @@ impl Model {
         Some(self.entries.remove(at))
     }
 
-    /// The entry of a kind, which becomes the last one.
+    /// Returns the entry of a kind, and moves it to the end.
     fn used_entry(&mut self, kind: usize) -> Option<&mut State> {
         let entry = self.take_entry(kind)?;
         self.entries.push(entry);
@@ -136,7 +135,7 @@ impl Model {
         self.entries.push(Entry { kind, state });
     }
 
-    /// Takes all who wait for a kind.
+    /// Removes and returns all waiters of a kind.
     fn take_waiters(&mut self, kind: usize) -> Vec<usize> {
         let all = self.waiters.extract_if(.., |it| it.kind == kind);
         all.map(|it| it.request).collect()
@@ -226,7 +225,7 @@ impl Model {
         self.put(kind, State::UnshareableUntil(until, is_probed));
     }
 
-    /// Those who wait for a leader go on by themselves, whatever it does.
+    /// Releases all requests that wait for a leader, whatever it does later.
     pub(super) fn is_abandoned(&mut self, kind: usize, now: Moment) {
         for busy in self.busy.iter_mut().filter(|it| it.kind == kind) {
             busy.is_probe = false;
@@ -234,7 +233,7 @@ impl Model {
         self.is_unshareable(kind, true, now);
     }
 
-    /// A stale answer, and those who get it, while the origin cannot be reached.
+    /// Returns a stale answer and its receivers, while the origin cannot be reached.
     pub(super) fn stands_in(
         &mut self,
         kind: usize,
@@ -332,14 +331,14 @@ impl Model {
         Then::Next(next.request)
     }
 
-    /// Returns whether nobody follows any more.
+    /// Removes a follower. Returns whether it was the last one of its kind.
     pub(super) fn leaves(&mut self, request: usize) -> bool {
         let at = self.waiters.iter().position(|it| it.request == request);
         let kind = self.waiters.remove(at.expect("it waits")).kind;
         !self.waiters.iter().any(|it| it.kind == kind)
     }
 
-    /// Returns whether that was an answer.
+    /// Evicts the entry used least recently. Returns whether it was an answer.
     pub(super) fn evicts(&mut self) -> Option<bool> {
         if self.entries.is_empty() {
             return None;
@@ -353,7 +352,7 @@ impl Model {
         self.entries.iter().filter(is_answer).count()
     }
 
-    /// The kinds that have an entry.
+    /// Returns the kinds that have an entry.
     pub(super) fn kinds(&self) -> impl Iterator<Item = usize> {
         self.entries.iter().map(|it| it.kind)
     }

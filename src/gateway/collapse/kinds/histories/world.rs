@@ -1,4 +1,4 @@
-//! Requests, leaders and followers of a history, and what has to hold at each step.
+//! State of a history: requests, leaders and followers, with the checks of each step.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ const KINDS: usize = 3;
 pub(super) struct Request {
     pub(super) kind: usize,
     pub(super) came: Moment,
-    /// Whether it has got its answer, goes on by itself, or has left.
+    /// Whether the request has its answer, was released, or has left.
     is_over: bool,
 }
 
-/// A leader, or the turn of one that was released.
+/// Leader, or the turn of a released follower.
 #[derive(Debug)]
 pub(super) struct Flying {
     pub(super) id: FlightId,
     pub(super) kind: usize,
-    /// `None`: the answer is fetched anew behind a stale one.
+    /// Request of the leader; `None`: it refreshes a stale answer without a client.
     pub(super) request: Option<usize>,
-    /// Whether its followers are released.
+    /// Whether its followers are being released.
     pub(super) releases: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Follower {
     number: u64,
 }
 
-/// A history.
+/// One history.
 pub(super) struct World {
     random: Random,
     pub(super) now: Moment,
@@ -44,11 +44,11 @@ pub(super) struct World {
     pub(super) model: Model,
     pub(super) requests: Vec<Request>,
     pub(super) flying: Vec<Flying>,
-    /// In the order in which they came.
+    /// Followers in order of arrival.
     pub(super) followers: Vec<Follower>,
     /// Leaders that have ended.
     pub(super) ended: Vec<FlightId>,
-    /// When the last leader of a kind has failed.
+    /// Instant of the last failure of a leader, by kind.
     pub(super) failed: [Option<Moment>; KINDS],
     pub(super) answers: u64,
     pub(super) counts: Counts,
@@ -99,7 +99,7 @@ impl World {
         };
     }
 
-    /// One thing happens.
+    /// Does one random step.
     pub(super) fn step(&mut self) {
         match self.below(100) {
             0..=44 => self.comes(),
@@ -114,7 +114,7 @@ impl World {
         self.check();
     }
 
-    /// All leaders end, and all entries are forgotten.
+    /// Ends all leaders, and evicts all entries.
     pub(super) fn finish(&mut self) {
         while !self.flying.is_empty() {
             self.ends_one(|_| true);
@@ -148,7 +148,7 @@ impl World {
         }
     }
 
-    /// A request is over. It must not be before.
+    /// Ends a request. It must not have ended before.
     pub(super) fn over(&mut self, request: usize, event: &'static str) {
         let request = &mut self.requests[request];
         assert!(!request.is_over, "{request:?}: {event}");
@@ -156,7 +156,7 @@ impl World {
         self.counts.count(event);
     }
 
-    /// A request gets an answer that is not of this moment.
+    /// Gives a kept or stale answer to a request.
     pub(super) fn gets(&mut self, request: usize, answer: &Answer, event: &'static str) {
         let (kind, windows) = (self.requests[request].kind, self.rules.windows(answer));
         assert_eq!(answer.kind, kind);
@@ -170,7 +170,7 @@ impl World {
         self.over(request, event);
     }
 
-    /// Requests that followed are told; `told`: by what the table knows them.
+    /// Removes followers that have received a result. `told`: their requests, in the table's order.
     pub(super) fn told(&mut self, told: &[usize]) {
         assert!(
             told.is_sorted(),
@@ -262,7 +262,7 @@ impl World {
         }
     }
 
-    /// What has ended changes nothing when it ends again.
+    /// Checks that a leader that has ended changes nothing when it ends again.
     fn ended_again(&mut self) {
         if self.ended.is_empty() {
             return;
@@ -289,7 +289,7 @@ impl World {
     }
 }
 
-/// The key of a kind: each has another length.
+/// Returns the key of a kind. Each key has another length.
 pub(super) fn key_of(kind: usize) -> Vec<u8> {
     vec![b'k'; kind + 1]
 }

@@ -1,4 +1,4 @@
-//! `If-None-Match` and `If-Modified-Since`.
+//! Tests of `If-None-Match` and `If-Modified-Since`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! `Range` and `If-Range`.
+//! Tests of `Range` and `If-Range`.
 
 use super::*;
 use Presented::{Part, Unsatisfiable, Whole};
@@ -62,7 +62,7 @@ fn an_empty_body_has_no_first_byte_but_a_last_part() {
     for text in ["bytes=0-0", "bytes=0-", "bytes=1-", "bytes=-0"] {
         assert_eq!(range(text, 0), Unsatisfiable, "{text}");
     }
-    // Satisfiable (RFC 9110, section 14.1.2), but 206 cannot say so.
+    // Satisfiable (RFC 9110, section 14.1.2), but 206 cannot express an empty range.
     assert_eq!(range("bytes=-5", 0), Whole);
 }
 
@@ -112,7 +112,7 @@ fn if_range_with_a_time_counts_for_exactly_this_time_if_it_is_strong() {
 fn if_range_without_a_range_asks_for_all() {
     let fields = [("if-range", "\"abc\"")];
     assert_eq!(request(&fields).present(&validated(), 10), Whole);
-    // Nor does a range that does not count fail.
+    // A range that does not count cannot fail either.
     let fields = [("range", "bytes=99-"), ("if-range", "\"other\"")];
     assert_eq!(request(&fields).present(&validated(), 10), Whole);
 }

@@ -1,8 +1,8 @@
-//! `X-Accel-Expires`, as nginx reads it (`ngx_http_upstream_process_accel_expires`).
+//! Tests of `X-Accel-Expires`, as nginx reads it (`ngx_http_upstream_process_accel_expires`).
 
 use super::*;
 
-/// A minute after all requests here leave for the origin.
+/// One minute after all requests here leave for the origin.
 const IN_A_MINUTE: &str = "X-Accel-Expires: @784111837";
 
 #[test]
@@ -23,12 +23,12 @@ fn it_goes_before_cache_control_and_expires() {
         (&["X-Accel-Expires: 600", &before], 600),
         (&["X-Accel-Expires: 600", "Expires: 0"], 600),
         (&["X-Accel-Expires: 5", &later], 5),
-        // It counts from the arrival, whatever the answer's age.
+        // It counts from the arrival, whatever the age of the answer.
         (&["X-Accel-Expires: 5", "Age: 100"], 5),
         (&["X-Accel-Expires: 5", &date], 5),
         (&[IN_A_MINUTE], 60),
         (&[IN_A_MINUTE, "Age: 100", "Cache-Control: max-age=5"], 60),
-        // `keep` is the most.
+        // `keep` is the upper bound.
         (&["X-Accel-Expires: 9223372036854775807"], 3600),
         (&["X-Accel-Expires: @9223372036854775807"], 3600),
     ] {
@@ -66,7 +66,7 @@ fn the_first_line_counts() {
         (["X-Accel-Expires: 5", "X-Accel-Expires: 0"], 5),
         (["X-Accel-Expires: 0", "X-Accel-Expires: 5"], 0),
         (["X-Accel-Expires: 5", "X-Accel-Expires: x"], 5),
-        // Nor is the second one read where the first one says nothing.
+        // The second line is not read even if the first one is invalid.
         (["X-Accel-Expires: x", "X-Accel-Expires: 5"], 3600),
     ] {
         assert_eq!(fresh_for(&lines), wanted, "{lines:?}");

@@ -1,8 +1,8 @@
-//! How old an answer is (RFC 9111, sections 4.2.3 and 5.1).
+//! Tests of the age of an answer (RFC 9111, sections 4.2.3 and 5.1).
 
 use super::*;
 
-/// The age of an answer that arrives so long after its request, with these fields.
+/// Returns the age of an answer with these fields that arrives `took` after its request.
 fn age_after(took: Duration, lines: &[&str]) -> Duration {
     let mut lines = lines.to_vec();
     lines.push("Cache-Control: max-age=36000");
@@ -61,7 +61,7 @@ fn a_date_in_the_past_makes_it_older() {
         assert_eq!(age(&[&format!("Date: {date}")]), wanted, "{date}");
     }
     let date = format!("Date: {DATE}");
-    // The clock of `Date` counts whole seconds.
+    // `Date` has a resolution of one second.
     let found = age_after(Duration::from_millis(999), &[&date]);
     assert_eq!(found, Duration::ZERO);
     assert_eq!(age_after(secs(1), &[&date]), secs(1));
@@ -102,12 +102,12 @@ fn an_answer_older_than_its_lifetime_is_for_one_request() {
         (&["Cache-Control: max-age=90", &before], 30),
         (&[&later, &date, "Age: 45"], 15),
         (&[&later, &date, "Age: 60"], 0),
-        // Behind the time of the gateway by a minute, and ahead of it.
+        // The clock of the origin is one minute behind the gateway's clock, then ahead of it.
         (&[&later, &before, "Age: 150"], 0),
         (&[much_later, ahead, "Age: 15"], 0),
     ] {
         assert_eq!(fresh_for(lines), wanted, "{lines:?}");
     }
-    // Without a lifetime of its own it has that of `keep`, however old it is.
+    // Without its own lifetime, the answer has that of `keep`, whatever its age.
     assert_eq!(fresh_for(&["Age: 7200"]), 3600);
 }

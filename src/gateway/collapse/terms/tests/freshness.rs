@@ -1,4 +1,4 @@
-//! How long an answer is fresh (RFC 9111, sections 4.2.1, 5.2.2 and 5.3).
+//! Tests of how long an answer is fresh (RFC 9111, sections 4.2.1, 5.2.2 and 5.3).
 
 use super::*;
 
@@ -88,7 +88,7 @@ fn expires_counts_from_the_date_of_the_answer() {
         // The clock of the origin is a minute ahead.
         (MINUTE_LATER, Some(MINUTE_LATER), 0),
         ("Sun, 06 Nov 1994 08:51:37 GMT", Some(MINUTE_LATER), 60),
-        // The answer has been on its way for a minute, or the clock is behind.
+        // The answer was in transit for a minute, or the clock of the origin is behind.
         (MINUTE_LATER, Some(MINUTE_BEFORE), 60),
         (DATE, Some(MINUTE_BEFORE), 0),
         ("Sunday, 06-Nov-94 08:50:37 GMT", Some(DATE), 60),

@@ -1,8 +1,8 @@
-//! How long an answer that is stale serves (RFC 9111, section 4.2.4, and RFC 5861).
+//! Tests of how long a stale answer may be used (RFC 9111, section 4.2.4, and RFC 5861).
 
 use super::*;
 
-/// Until when it serves, on a route that keeps answers for 10 s and stale ones for 100 s.
+/// Returns the windows in seconds, on a route with `keep` of 10 s and `stale` of 100 s.
 fn windows(lines: &[&str]) -> (u64, u64, u64) {
     ends(terms(lines), &collapse(10, 100))
 }
@@ -26,7 +26,7 @@ fn an_answer_that_must_be_revalidated_is_never_stale() {
     for value in values.split('|') {
         assert_eq!(windows(&[&control(value)]), (4, 4, 4), "{value}");
     }
-    // Without a lifetime, that of `keep`.
+    // Without a lifetime, `keep` applies.
     assert_eq!(windows(&["Cache-Control: must-revalidate"]), (10, 10, 10));
 }
 

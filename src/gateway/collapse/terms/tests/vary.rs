@@ -1,8 +1,8 @@
-//! `Vary` (RFC 9111, section 4.1).
+//! Tests of `Vary` (RFC 9111, section 4.1).
 
 use super::*;
 
-/// Whether a route with these names in the key, and perhaps `cookies`, shares a response.
+/// Returns whether a route with these names in the key, and `cookies`, shares a response.
 fn shares(names: &[&str], cookies: Option<&[&str]>, lines: &[&str]) -> bool {
     let owned = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
     let collapse = Collapse {
@@ -55,7 +55,7 @@ fn fields_that_no_request_of_the_kind_has_do_not_matter() {
     assert!(shares(NAMES, None, &["Vary: Authorization"]));
     assert!(shares(NAMES, Some(&["session"]), &["Vary: authorization"]));
     assert!(shares(NAMES, None, &["Vary: Cookie, Accept-Encoding"]));
-    // Here some have cookies, which the key does not have.
+    // Some requests here have cookies that are not in the key.
     assert!(!shares(NAMES, Some(&["session"]), &["Vary: Cookie"]));
     assert!(!shares(NAMES, Some(&[]), &["Vary: Cookie"]));
 }
