@@ -60,8 +60,7 @@ pub struct AnswerHead {
     pub status: u16,
     /// Reason phrase, which may be empty.
     pub reason: Vec<u8>,
-    /// Fields of the origin, except hop-by-hop fields, fields for framing and fields for one
-    /// client.
+    /// Fields of the origin, except hop-by-hop, framing and per-client fields.
     ///
     /// `Date` is always present.
     pub fields: AnswerFields,

@@ -19,8 +19,7 @@ const EPOCH: DateTime = datetime(1970, 1, 1, 0, 0, 0, 0);
 /// Mean length of a year, in seconds.
 const YEAR: u64 = 31_556_952;
 
-/// Parses a date in one of its three formats; `None` if the format differs, or if it is before
-/// 1970.
+/// Parses a date in one of its three formats; `None` for another format or a date before 1970.
 ///
 /// A cache treats a date in another format as expired (RFC 9111, section 5.3). So this function is
 /// stricter than a parser of mail dates: no other time zones, and exactly the spaces of the format.

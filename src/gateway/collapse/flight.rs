@@ -12,8 +12,7 @@ use limit::Moment;
 pub(super) struct Flight {
     /// Instant in nanoseconds at which the leader left for the origin; 0 before it leaves.
     departed: AtomicU64,
-    /// Instant in nanoseconds at which the head of a response without a length arrived; 0: none
-    /// did.
+    /// Arrival of the head of a response without a length, in nanoseconds; 0: none arrived.
     opened: AtomicU64,
     /// Whether the followers have been released, because the response may never end.
     is_abandoned: AtomicBool,

@@ -234,10 +234,10 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.map_or_else(Vec::new, |flight| flight.followers.into_waiters())
     }
 
-    /// Records that the answer is too large to share. The followers go to the origin for
-    /// themselves.
+    /// Records that the answer is too large to share.
     ///
-    /// The caller must [release](Self::release) them.
+    /// The caller must [release](Self::release) the followers, which go to the origin for
+    /// themselves.
     pub fn unshareable(&mut self, id: &FlightId, now: Moment) {
         if self.flight(id).is_some() {
             self.mark(&id.key, now, false);
@@ -267,10 +267,10 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.followers.remove(follower) && flight.followers.is_empty()
     }
 
-    /// Evicts the entry used least recently. Returns the instant until which its answer could be
-    /// used.
+    /// Evicts the entry used least recently.
     ///
-    /// The instant is zero if the entry held no answer. `None`: there is no entry.
+    /// Returns the instant until which its answer could be used, also as a stale one. The instant
+    /// is zero if the entry held no answer. `None`: there is no entry.
     pub fn evict(&mut self) -> Option<Moment> {
         let (key, entry) = self.entries.pop_lru()?;
         self.bytes -= key.len() + ENTRY;

@@ -41,8 +41,7 @@ impl Gathered {
         &self.body
     }
 
-    /// Returns the bytes after the first `read` ones, for a single client; `None` if there are
-    /// none.
+    /// Returns the bytes after the first `read` ones, for a single client; `None` if none are left.
     pub fn into_rest(self, read: usize) -> Option<Arc<AnswerBody>> {
         let Self {
             mut body,
@@ -179,8 +178,7 @@ impl Leader {
         answer
     }
 
-    /// Records that the answer is too large to share: the followers go to the origin for
-    /// themselves.
+    /// Records that the answer is too large to share. The followers are released.
     pub fn unshareable(mut self, now: Moment) {
         self.is_over = true;
         self.shared.unshareable(&self.id, now);

@@ -268,8 +268,9 @@ impl SharedAnswers {
         flight.is_abandoned()
     }
 
-    /// Returns the stale answer to use while the origin cannot be reached. The followers get it,
-    /// too.
+    /// Returns the stale answer to use while the origin cannot be reached.
+    ///
+    /// The followers get it, too.
     fn stand_in(&self, leader: &Leader, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
         let (kept, followers) = self.lock().stand_in(&leader.id, goes_on, windows, now)?;

@@ -26,9 +26,9 @@ pub struct Terms {
 /// Verdict on a response: whether it may answer the waiting requests, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It answers all waiting requests.
+    /// Answers all waiting requests.
     Shared(Terms),
-    /// It answers only the request that led. The others may get another response.
+    /// Answers only the request that led. The others may get another response.
     Unshareable,
     /// The origin failed.
     Failed,

@@ -154,8 +154,7 @@ impl BackingOff {
         }
     }
 
-    /// Returns the limits to show, and what is lowered. In shadow mode these limits are not
-    /// enforced.
+    /// Returns the limits to show, and what is lowered. Shadow mode does not enforce these limits.
     pub(super) fn shown(&self, limits: GateLimits) -> (GateLimits, Lowered) {
         (self.limits_now(limits), self.backoff.lowered())
     }

@@ -20,8 +20,7 @@ use crate::zone::{StoreHealth, StoreRefusal};
 #[derive(Debug)]
 pub(super) struct SharedGrid {
     claims: Claims,
-    /// Random identifier of this gate in the cluster. It stays the same when the store's settings
-    /// change.
+    /// Random identifier of this gate in the cluster. Kept when the store's settings change.
     gateway: u64,
     /// Rate in this gateway's file, and the instant since which the file has it.
     rate: (Rate, Moment),

@@ -36,8 +36,7 @@ impl OriginGate {
         self.onward
     }
 
-    /// Stops accepting requests, except those that have waited in a zone. Waiters here still
-    /// depart.
+    /// Stops accepting requests, except ones that have waited in a zone. Waiters here still depart.
     ///
     /// Returns the state at `at`, an instant shortly before now. `to_come`: requests that still
     /// wait in a zone and then come here. An override ends, because the next process follows its
@@ -54,8 +53,7 @@ impl OriginGate {
         }
     }
 
-    /// Continues from the state that an earlier process saved at `at`. Call it before the first
-    /// request.
+    /// Continues from the state that an earlier process saved at `at`. Call it before any request.
     pub fn restore(&self, saved: &SavedOriginGate, at: Moment) {
         let mut state = self.lock();
         let now = clock::now();

@@ -27,8 +27,7 @@ pub(super) const NO_LEASE: u64 = u64::MAX;
 #[derive(Debug)]
 pub(super) struct SharedPlaces {
     borrower: Borrower,
-    /// Random identifier of this gate in the cluster. It stays when the settings of the store
-    /// change.
+    /// Random identifier of this gate in the cluster. Kept when the store's settings change.
     gateway: u64,
     terms: PoolTerms,
     caller: Caller,
@@ -50,8 +49,7 @@ pub struct PlaceSharing {
     pub in_use: usize,
     /// Whether the lease has ended and the pool cannot be reached.
     pub is_out: bool,
-    /// Number of permits that this gateway uses without the pool; `None`: it uses only lent
-    /// permits.
+    /// Number of permits that this gateway uses without the pool; `None`: only lent permits.
     pub alone: Option<usize>,
     /// Reason for which the pool cannot be reached; `None`: it can be reached.
     pub why_out: Option<StoreRefusal>,

@@ -79,8 +79,7 @@ impl State {
         before
     }
 
-    /// Follows the effective rate of the gateways that share it. `own`: the rate in this gateway's
-    /// file.
+    /// Follows the effective rate of the gateways that share it. `own`: the rate in this file.
     pub(super) fn follow_rate(&mut self, origin: &str, rate: Rate, own: Rate, now: Moment) {
         if self.file.rate == Some(rate) {
             return;

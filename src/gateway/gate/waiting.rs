@@ -23,8 +23,7 @@ pub struct Waiting {
     pub(super) gate: Arc<OriginGate>,
     pub(super) share: Share<KeyAtGate>,
     pub(super) position: GatePosition,
-    /// Receiver of the grant. If a grant is in transit when this is dropped, its permit is given
-    /// back.
+    /// Receiver of the grant. A permit in transit is given back when this is dropped.
     pub(super) turn: oneshot::Receiver<Granted>,
     pub(super) since: Moment,
     /// Instant at which the request first could not be sent, if it has departed before.

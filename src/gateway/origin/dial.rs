@@ -49,8 +49,7 @@ impl Dialer {
         self.known.keepalive.store(millis, Ordering::Relaxed);
     }
 
-    /// Returns a dialer with these TLS settings. TLS sessions are kept if the settings are the
-    /// same.
+    /// Returns a dialer with these TLS settings. With unchanged settings, TLS sessions are kept.
     pub(super) fn with_tls(&self, tls: &OriginTls) -> Self {
         let mut dialer = self.clone();
         if self.tls.settings() != tls {

@@ -28,8 +28,7 @@ pub(super) struct ServerHealth {
     url: ServerUrl,
     /// Number of requests that failed since the last response.
     failures: AtomicU32,
-    /// Whether the last failed request got no connection. If so, a connection brings the server
-    /// back.
+    /// Whether the last failed request got no connection. Then a connection brings the server back.
     was_unreachable: AtomicBool,
     /// Instant, in nanoseconds, until which failed requests keep the server out.
     ///

@@ -268,8 +268,7 @@ impl<C: Reusable> IdleConnections<C> {
     }
 }
 
-/// Idle connections of one client, at most one to each server. Dropped with the client's
-/// connection.
+/// Idle connections of one client, at most one per server. Dropped with the client's connection.
 #[derive(Debug, Default)]
 pub struct TiedConnections(RefCell<Vec<Tied>>);
 
@@ -293,8 +292,7 @@ impl TiedConnections {
         connection.is_usable(now, surely).then_some(connection)
     }
 
-    /// Keeps a connection, unless a request needs its descriptor. Closes an older one to the
-    /// server.
+    /// Keeps a connection, unless a request needs its descriptor. Closes an older one.
     pub(super) fn keep(&self, server: &Arc<Server>, connection: Box<Http1Connection>) {
         let mut tied = self.0.borrow_mut();
         tied.retain(|it| !Arc::ptr_eq(&it.server, server) && !it.server.is_retired());

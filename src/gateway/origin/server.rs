@@ -29,8 +29,7 @@ pub(crate) struct Server {
     incidents: Incidents,
     certificate: ShownCertificate,
     pub(super) metrics: ServerMetrics,
-    /// Flag beside the channel, because each request reads it and a channel's lock is too
-    /// expensive.
+    /// Flag beside the channel: each request reads it, and a channel's lock is too expensive.
     is_retired: AtomicBool,
     retirement: watch::Sender<()>,
 }

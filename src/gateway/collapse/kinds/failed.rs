@@ -22,8 +22,7 @@ const MAX_FAILED: usize = 8;
 /// Next attempt at the origin after a failure, and the clients that may make it.
 pub(super) struct Retry {
     at: Moment,
-    /// Clients of the leaders that have failed in a row, without duplicates; at most
-    /// [`MAX_FAILED`].
+    /// Clients of the leaders that have failed in a row, each once; at most [`MAX_FAILED`].
     failed: Vec<u64>,
     /// Whether a request of another client has arrived since the last failure.
     have_others_come: bool,
