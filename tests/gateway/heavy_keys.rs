@@ -35,7 +35,7 @@ fn the_heaviest_keys_are_listed_and_who_is_rejected_most_is_not_who_waits_most()
     let file = one_zone(&origin, "1r/h", "burst = 2, nodelay = true")
         + "[[routes]]\npath = \"/queue\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 9 }]\n\
            [[routes]]\npath = \"/dry\"\norigin = \"app\"\ndry_run = true\nlimits = [{ zone = \"z\", burst = 0 }]\n\
-           [zones.z.plans.gold]\nkeys = [\"deep\"]\nrate = \"30r/s\"\n";
+           [zones.z.plans.gold]\nkeys = [\"deep\"]\nrate = \"5r/s\"\n";
     let gateway = Gateway::start(&file);
     ask_times(&gateway, "/?key=busy", 3);
     ask_times(&gateway, "/?key=greedy", 10);

@@ -89,7 +89,8 @@ fn a_key_that_no_client_sends_is_told_and_counted_at_four_requests_a_second() {
 #[test]
 fn clients_that_are_exempt_have_no_key_on_purpose() {
     let server = Server::start();
-    let zone = "key = \"$http_x_apikey\"\nrate = \"1r/s\"\nexempt = [\"127.0.0.1\"]";
+    let zone =
+        "key = \"$http_x_apikey\"\nmask_keys = true\nrate = \"1r/s\"\nexempt = [\"127.0.0.1\"]";
     let gateway = Gateway::start(&limited(server.address(), zone, "/", "burst = 2"));
     let _clients = steady(&gateway, STEADY, |_| get("/"));
     stays_quiet(&gateway, Duration::from_secs(6));

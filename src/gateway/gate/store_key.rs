@@ -10,7 +10,6 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use limit::Moment;
 
-use super::store_task::StoreTask;
 use crate::observe::escape::cut_quoted;
 use crate::store::{Error, Link};
 use crate::time::clock;
@@ -43,15 +42,19 @@ pub(super) fn new_gateway(origin: &str) -> u64 {
 }
 
 impl StoreKey {
-    /// Creates a key of this kind and format on the thread of the task. Does not connect yet.
-    pub(super) fn new(task: &StoreTask, kind: &str, form: u8) -> Self {
-        let (store_health, origin) = (&task.store, &task.origin);
+    /// Returns the key of this kind and form, for calls from this thread. Does not connect.
+    pub(super) fn new(
+        store_health: &Arc<StoreHealth>,
+        origin: &str,
+        gateway: u64,
+        (kind, form): (&str, u8),
+    ) -> Self {
         Self {
             store_health: Arc::clone(store_health),
             link: Link::here(store_health),
-            origin: origin.clone(),
+            origin: origin.to_owned(),
             name: format!("{kind}:{origin}.{form}").into_bytes(),
-            gateway: task.gateway.to_le_bytes(),
+            gateway: gateway.to_le_bytes(),
             error: None,
             refused: None,
         }

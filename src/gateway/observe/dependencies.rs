@@ -18,7 +18,6 @@ use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::log::priority;
 use super::throttle::Throttle;
 use crate::time::clock;
 
@@ -164,6 +163,16 @@ impl Libraries {
             return throttle.show(now);
         }
         known.entry(library.to_owned()).or_default().show(now)
+    }
+}
+
+/// The priority of `syslog(3)` for a level.
+fn priority(level: tracing::Level) -> u8 {
+    match level {
+        tracing::Level::ERROR => 3,
+        tracing::Level::WARN => 4,
+        tracing::Level::INFO => 6,
+        _ => 7,
     }
 }
 

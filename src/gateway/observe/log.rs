@@ -160,13 +160,3 @@ fn is_journal() -> bool {
     rustix::fs::fstat(std::io::stderr())
         .is_ok_and(|stream| *journal == *format!("{}:{}", stream.st_dev, stream.st_ino))
 }
-
-/// The priority of `syslog(3)` for a level.
-pub(super) fn priority(level: tracing::Level) -> u8 {
-    match level {
-        tracing::Level::ERROR => 3,
-        tracing::Level::WARN => 4,
-        tracing::Level::INFO => 6,
-        _ => 7,
-    }
-}

@@ -12,8 +12,8 @@ use limit::Moment;
 use super::http1::Http1Connection;
 use super::http2::Http2Exchange;
 use super::in_flight::InFlight;
-use super::pool::TiedConnections;
 use super::stream::OriginStream;
+use super::tied::TiedConnections;
 use crate::http::message::sender::Then;
 use crate::http::message::{
     BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Trailers,

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use limit::{Moment, ReuseLimits, Usage};
 
 use super::addresses::{Compared, KnownAddresses};
-use super::pool::{IdleConnections, Reusable};
+use super::idle::{IdleConnections, Reusable};
 use super::stream::OriginStream;
 use crate::http::message::framing::end_of_head;
 use crate::http::message::sender::Then;

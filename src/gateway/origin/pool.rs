@@ -11,12 +11,12 @@ use config::{Http2, Origin};
 use foldhash::fast::RandomState;
 use limit::{Moment, Usage};
 
-use super::addresses::KnownAddresses;
 use super::connection::Connection;
 use super::dial::Dialer;
 use super::error::OriginError;
 use super::http1::Http1Connection;
 use super::http2::Http2Connections;
+use super::idle::IdleConnections;
 use super::server::Server;
 use super::shortage;
 use super::stream::OriginStream;
@@ -206,101 +206,6 @@ async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
         if pool.is_empty() {
             pool.is_swept.set(false);
             return;
-        }
-    }
-}
-
-/// Connection that can wait for its next request.
-pub(super) trait Reusable {
-    /// Returns whether the connection can be used again.
-    ///
-    /// It must not have expired. The server must not have closed it, nor sent bytes that belong to
-    /// no response. This checks what the runtime already knows; `surely` also asks the kernel.
-    fn is_usable(&mut self, now: Moment, surely: bool) -> bool;
-}
-
-/// Idle connections to one server. The one used last is on top.
-///
-/// They are boxed, so that little memory moves when a request takes one and gives it back.
-#[derive(Debug)]
-pub(super) struct IdleConnections<C> {
-    idle: RefCell<Vec<Box<C>>>,
-    /// Addresses of the server's name.
-    pub(super) addresses: KnownAddresses,
-}
-
-impl<C> Default for IdleConnections<C> {
-    fn default() -> Self {
-        Self {
-            idle: RefCell::default(),
-            addresses: KnownAddresses::default(),
-        }
-    }
-}
-
-impl<C: Reusable> IdleConnections<C> {
-    /// Takes the connection used last that is still [usable](Reusable::is_usable).
-    pub(super) fn take(&self, now: Moment, surely: bool) -> Option<Box<C>> {
-        let mut idle = self.idle.borrow_mut();
-        loop {
-            let mut last = idle.pop()?;
-            if last.is_usable(now, surely) {
-                return Some(last);
-            }
-        }
-    }
-
-    /// Keeps a connection, unless there are already `most`, or a request needs its descriptor.
-    pub(super) fn keep(&self, connection: Box<C>, most: usize) {
-        let mut idle = self.idle.borrow_mut();
-        if idle.len() < most && !shortage::is_short() {
-            idle.push(connection);
-        }
-    }
-
-    /// Closes connections that are no longer usable, or for which `wanted` is false.
-    ///
-    /// Closes all connections if a request needs a descriptor.
-    pub(super) fn sweep(&self, now: Moment, mut wanted: impl FnMut(&mut C) -> bool) {
-        let is_short = shortage::is_short();
-        let mut idle = self.idle.borrow_mut();
-        idle.retain_mut(|it| !is_short && wanted(it) && it.is_usable(now, false));
-    }
-}
-
-/// Idle connections of one client, at most one per server. Dropped with the client's connection.
-#[derive(Debug, Default)]
-pub struct TiedConnections(RefCell<Vec<Tied>>);
-
-#[derive(Debug)]
-struct Tied {
-    server: Arc<Server>,
-    connection: Box<Http1Connection>,
-}
-
-impl TiedConnections {
-    /// Takes the connection to `server`, if there is a [usable](Reusable::is_usable) one.
-    pub(super) fn take(
-        &self,
-        server: &Arc<Server>,
-        now: Moment,
-        surely: bool,
-    ) -> Option<Box<Http1Connection>> {
-        let mut tied = self.0.borrow_mut();
-        let at = tied.iter().position(|it| Arc::ptr_eq(&it.server, server))?;
-        let mut connection = tied.swap_remove(at).connection;
-        connection.is_usable(now, surely).then_some(connection)
-    }
-
-    /// Keeps a connection, unless a request needs its descriptor. Closes an older one.
-    pub(super) fn keep(&self, server: &Arc<Server>, connection: Box<Http1Connection>) {
-        let mut tied = self.0.borrow_mut();
-        tied.retain(|it| !Arc::ptr_eq(&it.server, server) && !it.server.is_retired());
-        if !shortage::is_short() && !server.is_retired() {
-            tied.push(Tied {
-                server: Arc::clone(server),
-                connection,
-            });
         }
     }
 }

@@ -28,7 +28,7 @@ impl PlacesLink {
     /// Creates it on the thread of the task. Does not connect yet.
     pub(in crate::gate) fn new(task: &StoreTask) -> Self {
         Self {
-            key: StoreKey::new(task, "places", PLACES_FORM),
+            key: task.key("places", PLACES_FORM),
             calls: task.claims(),
             last: None,
         }

@@ -44,6 +44,7 @@ mod rewrite;
 mod room;
 mod tunnel;
 mod upload;
+mod work;
 mod worker;
 
 pub use worker::Worker;

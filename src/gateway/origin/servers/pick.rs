@@ -14,8 +14,8 @@ use crate::origin::error::OriginError;
 use crate::origin::group::Group;
 use crate::origin::in_flight::InFlight;
 use crate::origin::in_flight_table::Sender;
-use crate::origin::pool::TiedConnections;
 use crate::origin::server::Server;
+use crate::origin::tied::TiedConnections;
 
 impl Origin {
     /// Checks that requests may be sent to at least one server.

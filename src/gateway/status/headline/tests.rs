@@ -162,7 +162,7 @@ fn wait(it: &mut Sample, depth: u64, oldest: f64) -> &mut ZoneSample {
 }
 
 /// The text of a headline.
-struct Told(String);
+struct Reported(String);
 
 /// More rate is advised for a zone, and never while an origin suffers.
 const MORE: &[&str] = &["raise `rate`", "Raise"];
@@ -170,7 +170,7 @@ const MORE: &[&str] = &["raise `rate`", "Raise"];
 /// Checks the headline after ten fine seconds with `change`: its severity, its cause, and what it
 /// is about.
 #[track_caller]
-fn told(label: &str, change: impl FnOnce(&mut Sample)) -> Told {
+fn told(label: &str, change: impl FnOnce(&mut Sample)) -> Reported {
     let mut second = fine();
     change(&mut second);
     let told = after(&second);
@@ -185,7 +185,7 @@ fn told(label: &str, change: impl FnOnce(&mut Sample)) -> Told {
     let text = text + &also.collect::<String>();
     let found: Vec<_> = parts.into_iter().flatten().collect();
     assert_eq!(found.join(" "), label, "{text}");
-    let told = Told(text);
+    let told = Reported(text);
     if about == Some("per_client") || found[1] == "connections_full" {
         told
     } else {
@@ -193,7 +193,7 @@ fn told(label: &str, change: impl FnOnce(&mut Sample)) -> Told {
     }
 }
 
-impl Told {
+impl Reported {
     /// Checks that the text has these parts one after the other; `…` stands for any text.
     #[track_caller]
     fn says(self, parts: &str) -> Self {
