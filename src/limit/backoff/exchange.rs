@@ -70,14 +70,17 @@ pub struct LearnedReply {
 pub struct BackoffExchange {
     author: u64,
     count: u32,
+    /// Stored state, as of the last reply.
     known: Option<Known>,
     is_under_way: bool,
+    /// Instant of the last query.
     last: Option<Moment>,
     /// Whether other gateways must receive a newer state at once.
     is_urgent: bool,
     /// Answers not yet sent to the store. `sent` are those of the query in flight.
     answers: u64,
     sent: u64,
+    /// Answers of this gateway since the store began to count.
     counted: Counted,
 }
 
@@ -94,7 +97,9 @@ struct Known {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     answers: f64,
+    /// Instant of the last update, on the store's clock.
     at: Moment,
+    /// Instant since which answers are counted, on the store's clock.
     since: Moment,
 }
 
@@ -194,6 +199,7 @@ impl BackoffExchange {
         (stored <= now + SET_BACK).then(|| now.since(stored))
     }
 
+    /// Returns the stored state, with the instant at which it was stored.
     fn learned(&self) -> Option<(&Learned, Moment)> {
         let known = self.known.as_ref()?;
         Some((known.learned.as_ref()?, known.at))

@@ -27,12 +27,17 @@ const SAME: Duration = Duration::from_millis(300);
 /// Limit of the number of requests in flight.
 #[derive(Debug)]
 pub(super) struct InFlightLimit {
+    /// Configured limit, in permits. `None`: no limit.
     file: Option<u64>,
     /// Lower bound of the limit after a cut, as a share of `file`.
     floor: Percent,
+    /// Limit in force after a cut. `None`: the configured limit applies.
     lowered: Option<LoweredLimit>,
+    /// Comparison of answers before and after the cuts.
     trial: Trial,
+    /// Set while the limit is not cut, because fewer requests in flight did not help.
     keeping: Option<Keeping>,
+    /// Duration of the next such time.
     keep: Duration,
     /// Whether the last window allows growth.
     may_grow: bool,
@@ -90,12 +95,14 @@ impl InFlightLimit {
         }
     }
 
+    /// Returns the effective limit.
     pub fn now(&self) -> Option<usize> {
         let lowered = self.lowered.as_ref().map(|it| it.limit / ONE);
         let now = lowered.or(self.file);
         now.map(|now| usize::try_from(now).unwrap_or(usize::MAX))
     }
 
+    /// Returns the last cut, while the limit is lowered.
     pub fn last_cut(&self) -> Option<Cut> {
         self.lowered.as_ref().map(|lowered| lowered.last_cut)
     }
@@ -333,6 +340,7 @@ impl InFlightLimit {
         true
     }
 
+    /// Records whether answers are slow at present, for a limit that is not cut.
     fn note_slow(&mut self, is_slow: bool, at: Moment) {
         let Some(keeping) = &mut self.keeping else {
             return;
@@ -365,6 +373,7 @@ impl InFlightLimit {
         self.now() != before
     }
 
+    /// Ends a lowered limit that has grown back.
     fn end_growth(&mut self) {
         let is_over = |lowered: &LoweredLimit| lowered.limit >= lowered.until.saturating_mul(ONE);
         if self.lowered.as_ref().is_some_and(is_over) {

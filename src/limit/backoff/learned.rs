@@ -16,6 +16,7 @@ const KNOWN_AFTER: Duration = Duration::from_millis(300);
 const SAME: Duration = Duration::from_millis(300);
 /// Tolerance of a share, in millionths. Gateways grow alike, but each at its own ticks.
 const RATE_APART: u64 = 10_000;
+/// The same for the number in flight.
 const PLACES_APART: u64 = 30_000;
 
 /// Back-off state of an origin at one instant.
@@ -126,6 +127,7 @@ impl Grown {
 }
 
 impl SharedCuts {
+    /// Records a cut that this gateway made, which the other gateways do not know yet.
     pub fn note_cut(&mut self, now: Moment) {
         self.count += 1;
         // Zero means that there was no cut.
@@ -293,6 +295,7 @@ impl Backoff {
 }
 
 impl Learned {
+    /// State without any cut.
     const NOTHING: Self = Self {
         cut: 0,
         cut_ago: Duration::ZERO,

@@ -71,10 +71,13 @@ const MAX_TICKS: u32 = 1000;
 #[derive(Debug)]
 pub struct Backoff {
     limits: BackoffLimits,
+    /// Configured rate.
     file_rate: Option<Rate>,
+    /// Effective rate.
     rate: Option<Rate>,
     rate_share: RateShare,
     in_flight_limit: InFlightLimit,
+    /// End of the current pause.
     paused_until: Option<Moment>,
     /// End of the last pause that [`end_pause`](Self::end_pause) ended.
     ///
@@ -91,6 +94,7 @@ pub struct Backoff {
     traffic: Traffic,
     next_tick: Moment,
     changed: bool,
+    /// Cuts since the last call of [`update`](Self::update).
     cuts: Cuts,
     /// Mean duration of answers while no limit was lowered.
     usual: Option<Duration>,
@@ -294,6 +298,7 @@ impl Backoff {
         self.changed = true;
     }
 
+    /// Applies the ticks that are due by `now`.
     fn advance(&mut self, now: Moment) {
         if now >= self.next_tick {
             self.apply_ticks(now);
@@ -314,6 +319,7 @@ impl Backoff {
         self.next_tick = tick;
     }
 
+    /// Applies one tick: ends the pause, grows the limits, and judges the window if it is over.
     fn apply_tick(&mut self, now: Moment) {
         if self.paused_until.is_some_and(|until| until <= now) {
             self.paused_until = None;
@@ -336,6 +342,7 @@ impl Backoff {
         }
     }
 
+    /// Judges a closed window, and makes the cuts that it asks for.
     fn judge(&mut self, closed: &Closed, now: Moment) {
         let mut is_cut = self.pause(closed, now);
         let resumes = self.paused_until.unwrap_or(now);
@@ -387,6 +394,7 @@ impl Backoff {
         is_cut
     }
 
+    /// Sets the effective rate from its share.
     fn show_rate(&mut self) {
         let share = self.rate_share.share();
         self.rate = self.file_rate.map(|rate| rate.scaled(share));

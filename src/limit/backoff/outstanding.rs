@@ -11,6 +11,7 @@ use crate::chain::{Chain, Nodes};
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     sent: Nodes<Sent>,
+    /// Requests that are not past `slow` yet.
     in_time: Chain,
     /// Requests that are past `slow`.
     overdue: Chain,

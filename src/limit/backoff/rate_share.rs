@@ -29,7 +29,9 @@ pub(super) struct RateShare {
     ///
     /// `None`: unknown, or too long ago.
     trouble_at: Option<u64>,
+    /// Time without growth after the last cut.
     steady: Duration,
+    /// Instant until which the rate does not grow.
     steady_until: Moment,
     /// Whether the rate has grown since the last cut.
     has_grown: bool,
@@ -57,6 +59,7 @@ impl RateShare {
         }
     }
 
+    /// Returns the effective share of the configured rate.
     pub fn share(&self) -> Percent {
         Percent::nearest(self.now)
     }

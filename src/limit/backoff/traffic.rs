@@ -36,6 +36,7 @@ pub struct Answer {
 /// Requests sent to an origin and its answers, counted in windows.
 #[derive(Debug)]
 pub(super) struct Traffic {
+    /// Threshold of a slow answer. `None`: not configured.
     slow: Option<Duration>,
     window: Window,
     /// Number of the current generation: grows with each cut.
@@ -46,7 +47,7 @@ pub(super) struct Traffic {
     first_generation: u64,
     /// Requests sent after the last cut and not answered, if `slow` is configured.
     outstanding: Outstanding,
-    /// Number of requests without an answer whose bytes, as far as received, are at the origin.
+    /// Number of requests without an answer, except while the client has to send a part of one.
     unanswered: u64,
     /// Number of other requests at the origin when the last one was sent.
     answering: u64,
@@ -80,6 +81,8 @@ impl Traffic {
         self.unanswered == 0 && self.window.answers == 0
     }
 
+    /// Records a request sent to the origin. `in_flight` requests are there now, including this
+    /// one.
     pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
         self.begin(now);
         let in_flight = u64::try_from(in_flight).unwrap_or(u64::MAX);

@@ -17,7 +17,9 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 /// answered.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
+    /// Answers to requests that were in flight at the first cut.
     many: Option<Times>,
+    /// Answers to requests that were in flight at later cuts, with at most half as many in flight.
     few: Option<Times>,
 }
 
@@ -55,6 +57,7 @@ impl Times {
         }
     }
 
+    /// Returns the mean duration of an answer, in nanoseconds.
     fn mean(&self) -> u128 {
         self.nanos / u128::from(self.answers.max(1))
     }

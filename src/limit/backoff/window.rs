@@ -6,7 +6,9 @@ use super::Answer;
 use super::tally::Tally;
 use crate::Moment;
 
+/// Shortest duration of a window.
 const MIN_SPAN: Duration = Duration::from_secs(1);
+/// Longest duration of a window.
 const MAX_SPAN: Duration = Duration::from_secs(10);
 
 /// Lower bound of the answers in a window shorter than [`MAX_SPAN`].
@@ -15,6 +17,7 @@ const ENOUGH: u64 = 10;
 /// Counts of an origin's answers in a span of time.
 #[derive(Debug, Default)]
 pub(super) struct Window {
+    /// Start of the window.
     pub since: Moment,
     /// Answers to requests sent after the last cut. The next six fields count the same requests.
     pub answers: u64,
@@ -40,10 +43,11 @@ pub(super) struct Window {
 #[derive(Debug)]
 pub(super) struct Closed {
     pub window: Window,
+    /// End of the window.
     pub at: Moment,
     /// Number of requests sent after the last cut that are past `slow` without an answer.
     pub overdue: u64,
-    /// Number of requests without an answer whose bytes, as far as received, are at the origin.
+    /// Number of requests without an answer, except while the client has to send a part of one.
     pub unanswered: u64,
     /// Number of other requests at the origin.
     ///

@@ -95,6 +95,7 @@ impl Granted {
         (self.slots.len() - passed.count()) as u64
     }
 
+    /// Returns the costs that are owed.
     pub(super) fn debt(&self) -> u64 {
         self.debt
     }
@@ -155,6 +156,7 @@ impl Granted {
         self.debt = self.debt.saturating_sub(less);
     }
 
+    /// Uses slots for the owed costs.
     fn pay(&mut self) {
         while self.debt > 0
             && let Some(slot) = self.slots.pop_front()

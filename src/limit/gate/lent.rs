@@ -114,6 +114,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         pace.is_some_and(|(rate, gateways)| rate.interval() * gateways.get() >= SLOT_FIRST)
     }
 
+    /// Returns the first granted slot that a request could use.
     fn first_slot(&self, now: Moment) -> Option<Moment> {
         self.granted.as_ref()?.first(now.max(self.opens))
     }

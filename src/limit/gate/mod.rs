@@ -87,6 +87,7 @@ pub struct Gate<K, W> {
     granted: Option<Box<Granted>>,
     /// Counts of the slots that it was granted before it left the grid.
     slot_counts: SlotCounts,
+    /// The queue of waiters.
     waiting: ClassQueue<K, Ready<W>>,
     /// Hash of a key, as a name of the key for other gateways.
     key_name: Option<fn(&K) -> u64>,
@@ -112,6 +113,7 @@ pub struct Gate<K, W> {
     turnover: Turnover,
 }
 
+/// A waiter with the instant at which it became ready.
 #[derive(Debug)]
 struct Ready<W> {
     since: Moment,
@@ -421,6 +423,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         is_lent && fits(self.limits.max_in_flight) && fits(self.room)
     }
 
+    /// Records that a permit became free, if none was free before.
     fn note_free_place(&mut self, was_full: bool, now: Moment) {
         if was_full && self.has_place() {
             self.opens = self.opens.max(now);

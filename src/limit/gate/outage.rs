@@ -70,6 +70,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         self.unsent.len()
     }
 
+    /// Returns the total cost of the unsent requests.
     pub(super) fn costs(&self) -> u64 {
         self.costs
     }
@@ -97,6 +98,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         Some((number, unsent))
     }
 
+    /// Removes the unsent request with this number of departure.
     pub(super) fn leave(&mut self, number: u64) -> Option<W> {
         let unsent = self.unsent.remove(&number)?;
         self.uncount(&unsent);
@@ -113,6 +115,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         }
     }
 
+    /// Removes and returns all unsent requests.
     pub(super) fn clear(&mut self) -> Vec<W> {
         (self.costs, self.ramp) = (0, None);
         self.by_key.clear();

@@ -119,6 +119,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.leaves_behind(ahead, now).since(now)
     }
 
+    /// Predicts the wait behind `costs`: for slots, and for permits if none is free.
     pub(super) fn wait_behind(&self, costs: u64, now: Moment) -> Duration {
         let by_pace = self.leaves_behind(costs, now.max(self.opens)).since(now);
         if self.has_place() {
@@ -148,6 +149,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             .map(|queue| queue.saturating_add(above_queue))
     }
 
+    /// Returns the rejection of a request of this share, with the instant of a retry.
     pub(super) fn full(&self, share: &Share<K>, now: Moment) -> Full {
         let (queue, max_queue) = (self.queue(share), self.limits.max_queue);
         let (all, of_key) = (self.depth(), self.waiting.depth(&share.key));

@@ -72,6 +72,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.divide(parts);
     }
 
+    /// Divides the rate among `parts` gates.
     fn divide(&mut self, parts: NonZeroU32) {
         self.parts = parts;
         self.set_rate(self.limits.rate);
@@ -174,6 +175,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         costs.min(places.saturating_mul(costs.div_ceil(requests)))
     }
 
+    /// Records a departure in a granted slot. Returns its instant. `None`: the gate has its own
+    /// schedule.
     pub(super) fn depart_granted(&mut self, ready: Moment, cost: u64) -> Option<Moment> {
         let due = self.granted.as_mut()?.depart(ready, cost);
         self.before = None;

@@ -89,6 +89,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 }
 
+/// Converts an instant to ticks of a rate.
 pub(super) fn ticks(rate: Rate, moment: Moment) -> Ticks {
     Ticks::from(moment.as_nanos()) * rate.ticks_per_nano()
 }

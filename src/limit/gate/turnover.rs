@@ -19,6 +19,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(5);
 /// base of a prediction.
 #[derive(Debug, Default)]
 pub(super) struct Turnover {
+    /// Smoothed mean of the time between two free permits.
     gap: Option<Duration>,
     /// Instant of the last measurement.
     measured: Moment,
@@ -27,6 +28,7 @@ pub(super) struct Turnover {
 }
 
 impl Turnover {
+    /// Records that a permit became free. `while_waiting`: requests waited for it.
     pub(super) fn place_came_free(&mut self, while_waiting: bool, now: Moment) {
         let last = std::mem::replace(&mut self.last, while_waiting.then_some(now));
         if let (Some(last), true) = (last, while_waiting) {

@@ -26,6 +26,7 @@ pub struct WaitTimeout {
     since: Moment,
     /// Time waited before `noted` while the origin was reachable.
     spent: Duration,
+    /// Instant of the last [`note`](Self::note), or of the start of its outage.
     noted: Moment,
     is_out: bool,
     /// Instant of the first failed attempt to send it.

@@ -5,7 +5,9 @@ use crate::{Cost, Moment};
 /// Charge of an accepted request. It is needed to refund the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
+    /// Arrival number in its queue.
     pub(super) place: u64,
+    /// Instant at which the request joined.
     pub(super) at: Moment,
     pub(super) cost: Cost,
 }

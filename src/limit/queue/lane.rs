@@ -160,6 +160,7 @@ impl<W> Lane<W> {
         });
     }
 
+    /// Removes the head.
     pub(super) fn pop(&mut self, request: i128) -> Option<(Charge, Ticket, W)> {
         let entry = self.entries.pop_front()?;
         self.advance(entry.step, request);
@@ -231,6 +232,7 @@ impl<W> Lane<W> {
         self.start -= ticks;
     }
 
+    /// Converts the start of the lane to another rate.
     pub(super) fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
         self.start = rescale(self.start, from, to, now);
     }
@@ -241,6 +243,7 @@ impl<W> Lane<W> {
         self.entries.len()
     }
 
+    /// Moves the start past a removed first entry.
     fn advance(&mut self, step: u32, request: i128) {
         self.start += i128::from(step) * request;
         self.length -= u64::from(step);

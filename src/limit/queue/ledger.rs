@@ -20,6 +20,7 @@ use crate::Cost;
 /// has requests, plus one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
+    /// The n-th mark, as above: arrival numbers that never decrease.
     marks: VecDeque<u64>,
 }
 

@@ -52,6 +52,7 @@ pub struct Departure<W, C = Charge> {
 pub struct Queue<W> {
     rate: Rate,
     bucket: Bucket,
+    /// One lane for each `delay` that waiters have.
     lanes: Vec<Lane<W>>,
     /// Arrival number of each waiter. Clients cannot choose tickets, so a mixing hash is enough.
     seats: HashMap<Ticket, u64, BuildHasherDefault<MixingHasher>>,
@@ -351,6 +352,7 @@ impl<W> Queue<W> {
         heads.min().map(|(due, _, index)| (due, index))
     }
 
+    /// Returns the lane of a delay. Creates it at `tail` if there is none.
     fn lane(&mut self, delay: u32, tail: i128) -> &mut Lane<W> {
         let found = self.lanes.iter().position(|lane| lane.delay() == delay);
         let found = found.unwrap_or_else(|| {

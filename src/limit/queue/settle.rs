@@ -43,6 +43,7 @@ impl<W> Queue<W> {
         self.give_back(charge.place, less, rest);
     }
 
+    /// Charges an additional cost.
     fn bill(&mut self, charge: Charge, more: Cost, now: Moment) {
         if charge.place < self.forgiven {
             return;
@@ -91,6 +92,7 @@ impl<W> Queue<W> {
         (in_ticks(charge.cost) - leaked).clamp(0, in_ticks(part))
     }
 
+    /// Refunds `ticks` of a part of a charge, and moves up the waiters behind it.
     pub(super) fn give_back(&mut self, place: u64, part: Cost, ticks: i128) {
         if ticks == 0 {
             return;
