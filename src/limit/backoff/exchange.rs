@@ -1,7 +1,7 @@
 //! Exchange of back-off state between gateways, through the store.
 //!
 //! [`Learned`] is the state. This module decides when to query the store, and when to send the
-//! state.
+//! state. The caller sends the queries.
 
 use std::time::Duration;
 

@@ -191,9 +191,7 @@ impl Backoff {
 
     /// Returns whether this gateway has lower limits than `known`.
     ///
-    /// `known` is the state that other gateways had at its instant.
-    ///
-    /// `None`: other gateways know nothing.
+    /// `known` is the state that other gateways had at its instant. `None`: they have no state.
     pub fn exceeds(&self, known: Option<(&Learned, Moment)>, now: Moment) -> bool {
         let nothing = Learned::NOTHING;
         let (known, at) = known.unwrap_or((&nothing, now));

@@ -1,5 +1,9 @@
 //! Back-off: lowers the load on an origin in trouble (rate, pauses, number of requests in flight).
 //!
+//! *Trouble* is an answer that the operator counts as a failure. A *cut* lowers a limit. A
+//! *generation* is the group of requests sent between two cuts: after a cut, earlier requests are
+//! not judged, because they were sent at the old limits.
+//!
 //! A back-off only lowers the configured limits, and grows back to them. Answers are counted in
 //! windows of 1 to 10 seconds. The operator configures which answers are slow (`slow`): no latency
 //! threshold is learned.
@@ -235,7 +239,7 @@ impl Backoff {
         std::mem::take(&mut self.changed).then_some(cuts)
     }
 
-    /// Returns whether anything may change without another call.
+    /// Returns whether any limit may change without another request or answer.
     pub fn may_change(&self) -> bool {
         self.lowered() != Lowered::default() || !self.traffic.is_idle()
     }

@@ -81,8 +81,9 @@ impl Traffic {
         self.unanswered == 0 && self.window.answers == 0
     }
 
-    /// Records a request sent to the origin. `in_flight` requests are there now, including this
-    /// one.
+    /// Records a request sent to the origin.
+    ///
+    /// `in_flight` requests are there now, including this one.
     pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
         self.begin(now);
         let in_flight = u64::try_from(in_flight).unwrap_or(u64::MAX);

@@ -1,5 +1,8 @@
 //! Claims of slots of a shared grid: when a gate claims, and its behavior without an answer.
 //!
+//! A *claim* is a query to the store that requests slots and reports the gate's demand. Without an
+//! answer the gate *stands alone*: it has its own schedule, at a part of the rate.
+//!
 //! [`shared`](super::shared) uses the slots. The gateway sends the claims to the store.
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
 //! The granted slots of a gate that shares a grid.
+//!
+//! A request of cost `n` uses `n` slots. If fewer slots are there, the gate owes the rest: later
+//! slots pay for it before another request leaves.
 
 #[cfg(test)]
 mod tests;
@@ -34,21 +37,21 @@ pub(super) struct Granted {
     /// Time between two slots of this gate, by its last reported part of the rate.
     interval: Duration,
     counts: SlotCounts,
-    /// Keys that the store knows. `None`: they are not reported.
+    /// Reports of the waiting keys to the store. `None`: they are not reported.
     pub(super) telling: Option<Telling>,
 }
 
 /// Counts of granted slots by their use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotCounts {
-    /// Number of slots that a departure used, or that paid for an earlier departure.
+    /// Number of slots that were used for a departure, or for the rest of its cost.
     pub used: u64,
     /// Number of slots that expired unused.
     pub lapsed: u64,
 }
 
 impl Granted {
-    /// Creates a gate's grants, with the counts of an earlier time.
+    /// Creates a gate's record of granted slots, and continues earlier counts.
     ///
     /// Slots before `from` are unusable.
     ///

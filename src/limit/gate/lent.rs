@@ -7,7 +7,7 @@ use super::granted::LATE;
 use super::{Gate, Moment};
 use crate::{LentPlaces, PlaceNeeds};
 
-/// Interval of slots from which a gate gets a slot first and then a permit for it.
+/// Lower bound of the slot interval at which a gate gets a slot first, and then a permit for it.
 ///
 /// The interval is that of a gate if all gateways have equal parts. With a shorter interval, a
 /// permit and its way to the next gateway take longer than a slot: a gate with a permit claims
@@ -22,7 +22,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.note_free_place(was_full, now);
     }
 
-    /// Returns the gate's needs of permits of a pool.
+    /// Returns how many permits of a pool the gate needs, and when.
     ///
     /// `ahead` is the time before its use at which a permit must be requested.
     pub fn place_needs(&self, now: Moment, ahead: Duration) -> PlaceNeeds {

@@ -1,8 +1,12 @@
 //! The gate of an origin: decides when a request may leave for the origin, and in which order.
 //!
+//! A *permit* is the right to run one request at the origin. A *slot* is an instant on the gate's
+//! schedule at which one request may leave. The rate sets the interval between two slots.
+//!
 //! A request leaves when its slot has come and a permit is free. A request is due at the latest of
 //! three instants: the next slot, the instant at which it became ready, and the instant at which a
-//! permit became free. The slot after it is one interval later for each unit of cost.
+//! permit became free. The next slot is then one interval later for each unit of the request's
+//! cost.
 //!
 //! Time in which no request was ready, or no permit was free, is lost: no burst makes up for it. In
 //! a pause no permit is free. An [outage](Gate::begin_outage) is a pause of unknown end.
@@ -136,7 +140,7 @@ pub enum Admission {
 pub enum GatePosition {
     /// In the queue.
     InQueue(ClassPosition),
-    /// Ahead of the queue, by its number of departure: sending failed, so it waits again.
+    /// Ahead of the queue, by its departure number: sending failed, so it waits again.
     AtHead(u64),
 }
 
@@ -191,7 +195,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn set_limits(&mut self, limits: GateLimits, now: Moment) {
         self.set_rate(limits.rate);
         self.limits = limits;
-        // New limits do not apply to the past: no request leaves before `now` by them.
+        // A request that only the new limits allow does not leave before `now`.
         self.opens = self.opens.max(now);
     }
 
@@ -399,9 +403,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         is_open && self.outage.is_over() && departs()
     }
 
-    /// Returns whether no charge is left.
+    /// Returns whether the charges of all keys may be dropped, because the gate is idle.
     ///
-    /// The slot after the last departure has come then, and no request waited for it.
+    /// The gate is idle if the slot after the last departure has come and no request waits.
     fn is_idle(&self, now: Moment) -> bool {
         let is_empty = self.depth() == 0 && self.has_place();
         is_empty

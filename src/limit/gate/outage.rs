@@ -11,17 +11,17 @@ use std::time::Duration;
 
 use super::{Full, Gate, GatePosition, Moment, Next, Ready, Share};
 
-/// Interval of additional permits for an origin without a rate that has just recovered.
+/// Interval at which a recovered origin without a rate gets one more permit.
 ///
-/// Without them, tunnels and requests that wait for their clients would block it: they are not
-/// answered for long.
+/// Without this, tunnels and requests that wait for their clients would block the other waiters,
+/// because they end late.
 const RAMP_STEP: Duration = Duration::from_millis(100);
 
 /// State of an outage, with the requests that had left and could not be sent.
 #[derive(Debug)]
 pub(super) struct Outage<K, W> {
     is_out: bool,
-    /// Requests that had left and could not be sent, by their number of departure.
+    /// Requests that had left and could not be sent, by their departure number.
     ///
     /// They leave again in this order, before the queue.
     unsent: BTreeMap<u64, Next<K, W>>,
@@ -98,7 +98,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         Some((number, unsent))
     }
 
-    /// Removes the unsent request with this number of departure.
+    /// Removes the unsent request with this departure number.
     pub(super) fn leave(&mut self, number: u64) -> Option<W> {
         let unsent = self.unsent.remove(&number)?;
         self.uncount(&unsent);

@@ -7,8 +7,8 @@ use super::{Moment, Rate, Ticks, moment, ticks};
 
 /// Spans of time that the departures of another process and their intervals take.
 ///
-/// A departure of this process comes an interval before a span, or after it. The span does not
-/// count as waited. Almost always there is none.
+/// A departure of this process is at least an interval before a span, or after it. The time of a
+/// span delays later slots. Nearly always there is no span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reserved {
     /// In order, without overlap.

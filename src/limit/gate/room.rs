@@ -9,7 +9,7 @@ use crate::MAX_WAIT_ABOVE_BURST;
 /// Reason why a request may not wait at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
-    /// Whether the queue has no room for any key. Else it has none for this key.
+    /// Whether the queue of all keys is full. If false, only the queue of this key is full.
     pub for_all: bool,
     /// Predicted instant from which a retry is accepted, without further requests.
     pub retry_at: Moment,

@@ -39,7 +39,7 @@ pub struct ClassDemand {
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Joins the grid: from now on requests leave in the slots that it is [granted](Self::grant).
     ///
-    /// Slots before one interval after the last departure are lost.
+    /// A slot that is less than one interval after the last departure is lost.
     pub fn share_grid(&mut self) {
         if self.granted.is_none() {
             let (_, from) = self.slot(Moment::default());
@@ -56,7 +56,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Granted slots are lost.
     pub fn stand_alone(&mut self, parts: NonZeroU32, now: Moment) {
         self.stop_telling();
-        // No request may leave before now: no slot had come.
+        // The time before `now` had no slot, and is lost.
         self.opens = self.opens.max(now);
         if let Some(granted) = self.granted.take() {
             let counts = granted.counts();
@@ -175,8 +175,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         costs.min(places.saturating_mul(costs.div_ceil(requests)))
     }
 
-    /// Records a departure in a granted slot. Returns its instant. `None`: the gate has its own
-    /// schedule.
+    /// Records a departure in a granted slot.
+    ///
+    /// Returns its instant. `None`: the gate has its own schedule.
     pub(super) fn depart_granted(&mut self, ready: Moment, cost: u64) -> Option<Moment> {
         let due = self.granted.as_mut()?.depart(ready, cost);
         self.before = None;

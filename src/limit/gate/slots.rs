@@ -75,7 +75,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         Some(self.reserved.after(rate, due, cost))
     }
 
-    /// Records that request `number` leaves, which was ready at `ready`. Returns when it was due.
+    /// Records that request `number`, which was ready at `ready`, leaves. Returns when it was due.
     pub(super) fn depart(&mut self, number: u64, ready: Moment, cost: u64) -> Moment {
         self.in_flight += 1;
         if let Some(due) = self.depart_granted(ready, cost) {

@@ -35,7 +35,7 @@ pub struct KeyNews {
     pub generation: u64,
     /// Hash of each key of this gateway, with the number of gateways at which it waits.
     ///
-    /// 0 gateways: news were lost, and all keys must be reported again.
+    /// 0 gateways: a part of the answer is missing, and all keys must be reported again.
     pub gateways: Vec<(u64, u16)>,
 }
 

@@ -18,7 +18,8 @@ pub struct WaitLimits {
 /// Timeout of one waiter at a gate.
 ///
 /// While the origin is reachable, only `queue_timeout` applies, without the time of outages. In an
-/// outage only `hold` applies, from the first failed attempt to send the request.
+/// outage only `hold` applies, from the first failed attempt to send the request, or from the start
+/// of the first outage in its wait.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitTimeout {
     limits: WaitLimits,
@@ -29,7 +30,7 @@ pub struct WaitTimeout {
     /// Instant of the last [`note`](Self::note), or of the start of its outage.
     noted: Moment,
     is_out: bool,
-    /// Instant of the first failed attempt to send it.
+    /// Start of `hold`: the first failed attempt to send it, or the first outage in its wait.
     held_since: Option<Moment>,
 }
 

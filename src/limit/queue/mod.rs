@@ -1,5 +1,9 @@
 //! The bucket of a key and its waiters, in order of departure.
 //!
+//! Each accepted request raises the *level* of the bucket by its cost, and the level leaks at the
+//! rate. Positions are on the *tick line*: time in units in which the interval between two requests
+//! is a whole number. The *tail* is the position at which the bucket will be empty.
+//!
 //! `lane` keeps the waiters, `ledger` knows which charges can be refunded in full, and `settle`
 //! changes charges after a departure.
 

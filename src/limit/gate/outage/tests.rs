@@ -22,7 +22,7 @@ fn gate(rate: &str, max_in_flight: Option<usize>) -> Gate<char, u32> {
 
 /// Joins a request of a key, with a number as its name.
 ///
-/// Returns its number of departure if it passes.
+/// Returns its departure number if it passes.
 fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u32) -> Option<u64> {
     match gate.join(&Share::of(key), Cost::ONE, at(millis), || name) {
         Admission::Passed => Some(gate.departures()),
