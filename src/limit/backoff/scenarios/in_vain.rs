@@ -1,5 +1,4 @@
-//! Scenarios of origins whose delay does not depend on the number in flight, and of some where it
-//! does.
+//! Scenarios in which fewer requests in flight make an origin faster, or do not.
 
 use super::*;
 
