@@ -1,4 +1,6 @@
-//! **drip**: an async, actor-based leaky-bucket queueing gateway. This is its command line.
+//! **drip**: the command line of an async, actor-based leaky-bucket queueing gateway.
+//!
+//! The subcommands are in `cli`, the gateway itself in `gateway`.
 
 mod cli;
 
@@ -9,10 +11,10 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use cli::{advise, check, demo, find, health, import, init, run, schema, simulate, top};
 use config::{AdminAddress, DEFAULT_FILE};
-// Takes the place of libc's allocator. Requests allocate on one worker and free on another, many at
-// once. glibc keeps only seven free blocks of a size at hand for that: measured, it costs 7 % more
-// for each request, and 20 % more with a million keys. As a `#[global_allocator]` it would give
-// three of eight blocks of a request seven bytes more than asked for, and take the slow way.
+// Replaces libc's allocator. Requests allocate on one worker and free on another, many at once.
+// glibc keeps only seven free blocks of a size ready for this. Measured: glibc costs 7 % more per
+// request, and 20 % more with a million keys. As a `#[global_allocator]`, mimalloc would get three
+// of the eight blocks of a request with seven bytes more than requested, and take its slow path.
 use mimalloc as _;
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
@@ -96,7 +98,7 @@ struct File {
     config: Option<PathBuf>,
 }
 
-/// The configuration file, with or without `-c`.
+/// Path of the configuration file, with or without `-c`.
 #[derive(Debug, Args)]
 struct Named {
     /// The configuration file [default: gateway.toml]
@@ -113,14 +115,14 @@ impl Named {
     }
 }
 
-/// Ends the process as for any wrong command line.
+/// Ends the process with a usage error, as for any wrong command line.
 fn refuse(why: &str) -> ! {
     Cli::command()
         .error(ErrorKind::ArgumentConflict, why)
         .exit()
 }
 
-/// Ends the process if this command takes no file that `-c` names before it.
+/// Ends the process with a usage error if `-c` stands before a command that takes no file.
 fn refuse_file_before(command: &Command) {
     match command {
         Command::Run(_)
@@ -140,7 +142,7 @@ fn main() -> ExitCode {
     if let (Some(_), Some(command)) = (&before, &cli.command) {
         refuse_file_before(command);
     }
-    // The file that the command names, or the option before it.
+    // Path given to the command, or with the option before it.
     let file = |own: Option<PathBuf>| {
         if before.is_some() && own.is_some() {
             refuse(

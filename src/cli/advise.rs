@@ -1,4 +1,4 @@
-//! `drip advise`: which rate and burst fit this traffic?
+//! `drip advise`: recommends rate and burst for the traffic in access logs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tools::complain::{complain, ended, print};
 use tools::learned_costs;
 use tools::trace::form;
 
-/// The arguments of `drip advise`.
+/// Arguments of `drip advise`.
 #[derive(Debug, Args)]
 pub struct AdviseArguments {
     /// The key that identifies a client, made of those of nginx's variables that the log has; a text
@@ -82,7 +82,7 @@ fn read(wanted: &AdviseArguments) -> io::Result<Option<Advice>> {
     Ok(advice)
 }
 
-/// The zone of this name in a file.
+/// Reads the zone of this name from a file.
 fn zone_in(file: &Path, name: &str) -> io::Result<Zone> {
     let settings = config::load(file).map_err(io::Error::other)?;
     let names: Vec<_> = settings.zones.iter().map(|zone| &*zone.name).collect();

@@ -1,4 +1,4 @@
-//! `drip check`: checks a file, and prints the settings that it makes.
+//! `drip check`: checks a file, and prints the effective settings or the problems.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use gateway::server::{self, Loaded};
 use serde::Serialize;
 use tools::complain::{complain, print};
 
-/// The arguments of `drip check`, without the file.
+/// Arguments of `drip check`, without the file.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
     /// Print the problems as JSON, on standard output
@@ -17,7 +17,7 @@ pub struct CheckArguments {
     json: bool,
 }
 
-/// Prints the settings that `file` makes, or every problem with it.
+/// Prints the effective settings of `file`, or every problem with it.
 pub fn check(file: &Path, wanted: &CheckArguments) -> ExitCode {
     let loaded = server::load(file);
     let is_valid = loaded.is_ok();
@@ -40,7 +40,7 @@ pub fn check(file: &Path, wanted: &CheckArguments) -> ExitCode {
     if is_valid { printed } else { ExitCode::FAILURE }
 }
 
-/// What was found, for programs.
+/// Result of the check, for programs.
 #[derive(Serialize)]
 struct Found<'f> {
     file: String,
@@ -61,7 +61,7 @@ impl<'f> Place<'f> {
     fn all(file: &Path, problems: &'f [Problem]) -> Vec<Self> {
         let place = |problem: &'f Problem| Self {
             file: problem.file_of(file).display().to_string(),
-            // What has no place is at the beginning, for programs that show places.
+            // A problem without a location is shown at line 1, column 1: programs need a location.
             line: problem.line.max(1),
             column: problem.column.max(1),
             message: &problem.message,
@@ -77,6 +77,6 @@ fn as_json(file: &Path, valid: bool, problems: &[Problem], warnings: &[Problem])
         problems: Place::all(file, problems),
         warnings: Place::all(file, warnings),
     };
-    // Texts and numbers are always JSON.
+    // Strings and numbers can always be written as JSON.
     serde_json::to_string_pretty(&found).unwrap_or_default() + "\n"
 }

@@ -1,4 +1,4 @@
-//! `drip health`: asks a running gateway whether it is ready, or with `--live` whether it runs.
+//! `drip health`: asks a running gateway whether it is ready, or with `--live` whether it is alive.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -9,45 +9,46 @@ use std::time::Duration;
 use config::{self, AdminAddress};
 use tools::complain::complain;
 
-/// Time for the connection, and for each part of the answer.
+/// Timeout of the connection, and of each part of the response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Maximum size of an answer, in bytes.
+/// Maximum size of a response, in bytes.
 const MAX_SIZE: u64 = 64 << 10;
 
-/// The admin port of a file that does not name one.
+/// Admin address of a file that does not configure one.
 const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);
 
-/// A question to a gateway: the path, and what its answer begins with by its status.
+/// A health check: its path, and the start of the response for each result.
 struct Probe {
     path: &'static str,
     good: &'static str,
-    /// `None`: it has no answer but the good one.
+    /// `None`: the endpoint has only the good response.
     bad: Option<&'static str>,
 }
 
-/// Whether traffic should be sent to it.
+/// Checks whether the gateway should receive traffic.
 const READINESS: Probe = Probe {
     path: "/readyz",
     good: "ready",
     bad: Some("not ready"),
 };
 
-/// Whether the process works. One that does not should be started anew.
+/// Checks whether the process works. If it does not, it should be restarted.
 const LIVENESS: Probe = Probe {
     path: "/healthz",
     good: "ok",
     bad: None,
 };
 
-/// Prints what `/readyz`, or with `is_live` `/healthz`, says at `address`, or at the admin port in `file`.
+/// Prints the response of `/readyz`, or with `is_live` of `/healthz`.
 ///
-/// Succeeds if the gateway is ready, or with `is_live` if it runs.
+/// The address is `address`, or the admin port in `file`. Succeeds if the gateway is ready, or with
+/// `is_live` if it is alive.
 pub fn health(address: Option<&AdminAddress>, file: &Path, is_live: bool) -> ExitCode {
     let probe = if is_live { LIVENESS } else { READINESS };
     match find(address, file).and_then(|address| ask(address, &probe)) {
         Ok((is_good, text)) => {
-            // The exit code says it, too.
+            // The exit code reports the result, too.
             let _closed = io::stdout().write_all(text.as_bytes());
             ExitCode::from(u8::from(!is_good))
         }
@@ -67,7 +68,7 @@ fn find(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
     let text = config::read(file).map_err(io::Error::other)?;
     let admin = match config::parse(&text, file, config::has_admin_token()) {
         Ok(settings) => settings.server.admin,
-        // A gateway that runs is not ill because its file was saved with an error.
+        // A running gateway is not unhealthy because its file was saved with an error.
         Err(_) => config::admin_of_broken(&text, file).unwrap_or(Some(DEFAULT)),
     };
     admin.map(local).ok_or_else(|| {
@@ -78,7 +79,7 @@ fn find(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
     })
 }
 
-/// Where this machine reaches what listens at `address`.
+/// Address at which this machine reaches a listener of `address`.
 fn local(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -88,7 +89,7 @@ fn local(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Returns whether the answer of the gateway at `address` is the good one, and its body.
+/// Requests a check. Returns whether the response is the good one, and its body.
 fn ask(address: SocketAddr, probe: &Probe) -> io::Result<(bool, String)> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
     let answer = get(address, probe.path).map_err(|error| named(in_time(error)))?;
@@ -105,7 +106,7 @@ fn ask(address: SocketAddr, probe: &Probe) -> io::Result<(bool, String)> {
     Ok((is_good, body.to_owned()))
 }
 
-/// What an error means: the system tells of a read that took too long as of one to try again.
+/// Makes a timeout error readable: the system reports a read timeout as `WouldBlock`.
 fn in_time(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
@@ -120,7 +121,7 @@ fn get(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
-    // In one piece: a server that is no gateway may answer the first one and leave.
+    // Sent in one piece: a server that is no gateway may answer the first piece and disconnect.
     let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     socket.write_all(request.as_bytes())?;
     let mut answer = String::new();

@@ -1,4 +1,6 @@
 //! `drip import`: converts an `nginx.conf`, or Ingress objects, to a `gateway.toml`.
+//!
+//! The translation is in `tools`. This module reads the files and prints the result.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,20 +15,20 @@ use tools::import::{Files, import as translate};
 /// Maximum size of a file in bytes. A larger file is not a settings file.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// How many notes are shown one by one. Further notes are only counted.
+/// Maximum number of notes that are printed. Further notes are only counted.
 const SHOWN: usize = 1000;
 
-/// How many notes are shown on a file that is none of nginx's.
+/// Maximum number of notes that are printed for a file that is not nginx's.
 const SHOWN_OF_OTHERS: usize = 10;
 
-/// Prints the settings that come closest to those of nginx.
+/// Prints the settings that are closest to those of nginx.
 ///
 /// Reports on standard error what the user must check.
 pub fn import(file: &Path) -> ExitCode {
     translated(file).map_or(ExitCode::FAILURE, |settings| print(&settings))
 }
 
-/// The settings that come closest to those of nginx; `None` if there are none.
+/// Returns the settings that are closest to those of nginx; `None` if there are none.
 ///
 /// Reports on standard error what the user must check.
 pub(super) fn translated(file: &Path) -> Option<String> {
@@ -63,17 +65,17 @@ pub(super) fn translated(file: &Path) -> Option<String> {
     import.settings
 }
 
-/// Whether a file may have been written by people: notes on a picture help nobody.
+/// Returns whether a file may be text. Notes on a binary file, such as a picture, help nobody.
 fn is_text(bytes: &[u8]) -> bool {
     !bytes.contains(&0)
 }
 
-/// The files on disk.
+/// Files on disk.
 struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // A pipe never ends, and opening one may block for ever.
+        // A pipe never ends, and opening one may block forever.
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::other("not a file"));
         }

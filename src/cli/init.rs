@@ -14,7 +14,7 @@ use tools::starter;
 
 use super::import;
 
-/// The arguments of `drip init`.
+/// Arguments of `drip init`.
 #[derive(Debug, Args)]
 pub struct InitArguments {
     /// The backend, such as `http://127.0.0.1:9000`
@@ -28,21 +28,21 @@ pub struct InitArguments {
     file: PathBuf,
 }
 
-/// Lines at the start of a file that are searched for a request.
+/// Number of lines at the start of a file that are searched for a request.
 const LOOKED_AT: usize = 1000;
 
-/// The table that an nginx.conf has nothing of but what names the admin port.
+/// The `[server]` table. A translated nginx.conf fills it only with the admin port.
 const SERVER: &str = "[server]";
 const ADMIN: &str =
     "admin = \"127.0.0.1:9090\"    # the live page, metrics and API; \"off\" for none";
 
-/// Writes the file. One that is there already is not overwritten.
+/// Writes the file. Never overwrites an existing file.
 pub fn init(wanted: &InitArguments) -> ExitCode {
     let saved = text(wanted).and_then(|text| save(&wanted.file, &text));
     ended("drip", saved)
 }
 
-/// The text to write. `drip check` accepts it.
+/// Returns the text to write. `drip check` accepts it.
 fn text(wanted: &InitArguments) -> io::Result<String> {
     let origin = wanted.origin.as_deref().map(normal_origin).transpose()?;
     let origin = origin.as_deref();
@@ -59,11 +59,11 @@ fn text(wanted: &InitArguments) -> io::Result<String> {
     Ok(text)
 }
 
-/// The URL as the file has it: the scheme in small letters, and nothing after the port.
+/// Normalizes a URL as the file needs it: lowercase scheme, and nothing after the port.
 ///
 /// # Errors
 ///
-/// Returns an error for a host with letters that a name in DNS cannot have.
+/// Returns an error for a host with characters that a DNS name cannot have.
 fn normal_origin(url: &str) -> io::Result<String> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Ok(url.to_owned());
@@ -78,7 +78,7 @@ fn normal_origin(url: &str) -> io::Result<String> {
     Ok(format!("{}://{rest}", scheme.to_ascii_lowercase()))
 }
 
-/// The first problem with a text.
+/// Returns the first problem of a text as an error.
 fn parse(text: &str) -> Result<(), String> {
     let read = config::parse(text, Path::new("gateway.toml"), config::has_admin_token());
     match read {
@@ -90,7 +90,7 @@ fn parse(text: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a file is an access log: whether one of its first lines is a request.
+/// Returns whether a file is an access log: one of its first lines is a request.
 fn is_log(file: &Path) -> io::Result<bool> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
@@ -157,7 +157,7 @@ fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     })
 }
 
-/// A name within a comment.
+/// Makes a name printable, for use in a comment.
 fn comment(name: &str) -> String {
     name.chars()
         .map(|c| if is_printable(c) { c } else { '?' })

@@ -11,7 +11,7 @@ use gateway::server;
 use tokio::sync::watch;
 use tools::complain::complain;
 
-/// Runs the gateway on `file` until it is told to stop.
+/// Runs the gateway on `file` until it receives a stop signal.
 pub fn run(file: &Path) -> ExitCode {
     let loaded = match server::load_to_start(file) {
         Ok(loaded) => loaded,
@@ -54,7 +54,7 @@ pub fn run(file: &Path) -> ExitCode {
     }
 }
 
-/// Sets the log level of the settings in force, each time they change.
+/// Sets the log level to the effective settings, each time they change.
 async fn follow(mut gateway: watch::Receiver<Option<Arc<Gateway>>>, logging: &Logging) {
     while gateway.changed().await.is_ok() {
         if let Some(gateway) = gateway.borrow_and_update().as_ref() {

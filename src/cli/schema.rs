@@ -1,4 +1,4 @@
-//! `drip schema`: the JSON Schema of a file, for editors.
+//! `drip schema`: prints the JSON Schema of a file, for editors.
 
 use std::process::ExitCode;
 

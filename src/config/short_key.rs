@@ -1,19 +1,23 @@
+//! Shortens long keys to bound their memory.
+
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 
-/// Maximum length of a key that is kept whole, in bytes.
+/// Maximum length of a key that is stored in full, in bytes.
 ///
-/// A longer key is kept as its start and a hash, which bounds the memory of a million keys.
+/// A longer key is stored as its start and a hash. This bounds the memory of a million keys.
 const MAX_SIZE: usize = 128;
 const KEPT: usize = 110;
 
-/// `key`, or the short form that is kept of it. The short form of a short form is the same.
+/// Returns `key`, or its short form if it is too long.
+///
+/// The short form of a short form is itself.
 pub fn short_key(key: &[u8]) -> Cow<'_, [u8]> {
     if key.len() <= MAX_SIZE {
         return key.into();
     }
-    // This hasher gives the same result in each run.
+    // This hasher gives the same result in every process.
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     let mut short = key[..KEPT].to_vec();

@@ -1,9 +1,9 @@
-//! Names that some programs take for one another.
+//! Compares names that some programs treat as equal.
 
-/// Whether a field called `name` is the field `known` to some programs.
+/// Returns whether some programs treat a header field called `name` as the field `known`.
 ///
-/// Programs that have fields as variables, as CGI has them, see `X_Api_Key` as `X-Api-Key`. PHP sees
-/// `X.Api.Key` so, too. So all signs are taken for one.
+/// CGI programs get fields as variables, so `X_Api_Key` and `X-Api-Key` look the same. PHP also
+/// treats `X.Api.Key` so. Therefore all punctuation characters are treated as one.
 pub fn is_same_field(known: &str, name: &[u8]) -> bool {
     let plain = |byte: u8| match byte {
         byte if byte.is_ascii_alphanumeric() => byte.to_ascii_lowercase(),
@@ -12,9 +12,9 @@ pub fn is_same_field(known: &str, name: &[u8]) -> bool {
     known.len() == name.len() && is_alike(known, name, plain)
 }
 
-/// Whether a field called `name` is written as `known`, whatever its case.
+/// Returns whether a field called `name` is `known`, ignoring case.
 ///
-/// `underscores`: `_` counts as `-`.
+/// `underscores`: `_` is treated as `-`.
 pub fn is_field(known: &str, name: &[u8], underscores: bool) -> bool {
     let plain = |byte: u8| match byte {
         b'_' if underscores => b'-',
@@ -23,18 +23,19 @@ pub fn is_field(known: &str, name: &[u8], underscores: bool) -> bool {
     known.len() == name.len() && is_alike(known, name, plain)
 }
 
-/// Whether two names of the same length are the same once each byte is `plain`.
+/// Returns whether two names are equal once `plain` is applied to each byte.
+///
+/// The names must have the same length.
 fn is_alike(known: &str, name: &[u8], plain: impl Fn(u8) -> u8) -> bool {
-    // Most bytes are the same as they are.
+    // Fast path: most bytes are equal without `plain`.
     let mut pairs = known.bytes().zip(name);
     pairs.all(|(one, other)| one == *other || plain(one) == plain(*other))
 }
 
-/// Whether a cookie or an argument called `name`, which is decoded, is `known` to some programs.
+/// Returns whether some programs treat the decoded cookie or argument name `name` as `known`.
 ///
-/// Case does not count, as in nginx. PHP leaves out blanks before a name, and ends it at a zero byte.
-/// It reads a blank, a dot and a bracket as `_`, and what begins with a bracket that is closed as the
-/// index of an array.
+/// Case is ignored, as in nginx. PHP skips blanks before a name, and ends it at a zero byte. It
+/// reads a blank, a dot and a bracket as `_`, and a closed bracket as the index of an array.
 pub fn is_same_variable(known: &str, name: &[u8]) -> bool {
     let end = memchr::memchr(0, name).unwrap_or(name.len());
     let name = name[..end].trim_ascii();
@@ -72,7 +73,7 @@ mod tests {
                 "{name}"
             );
         }
-        // As the file writes it, it is itself.
+        // The spelling of the file always matches itself.
         assert!(is_field("x_cost", b"X_Cost", false));
         assert!(!is_field("x_cost", b"X-Cost", false));
     }

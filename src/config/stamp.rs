@@ -1,12 +1,14 @@
+//! Detects changes of a file without reading it.
+
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Identity, size and times of a file: shows a change without reading the file.
+/// Identity, size and times of a file.
 ///
-/// It contains the time of the last change of the inode, which tools that reset a file's
-/// modification time cannot hide.
+/// It includes the time of the last change of the inode. Tools that reset a file's modification
+/// time cannot hide that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stamp {
     Missing,
@@ -17,12 +19,12 @@ pub(super) enum Stamp {
         modified: (i64, i64),
         changed: (i64, i64),
     },
-    /// Several files, by a hash of their names.
+    /// A list of files, as a hash of their names.
     Names(u64),
 }
 
 impl Stamp {
-    /// The stamp of the file that `path` leads to now.
+    /// Returns the current stamp of the file that `path` leads to.
     pub(super) fn of(path: &Path) -> Self {
         fs::metadata(path).map_or(Self::Missing, |file| Self::File {
             device: file.dev(),
@@ -33,14 +35,14 @@ impl Stamp {
         })
     }
 
-    /// The stamp of a list of files: only their names count.
+    /// Returns the stamp of a list of files. Only their names count.
     pub(super) fn of_names(files: &[PathBuf]) -> Self {
         let mut hasher = DefaultHasher::new();
         files.hash(&mut hasher);
         Self::Names(hasher.finish())
     }
 
-    /// Whether both are the same file, perhaps with different content.
+    /// Returns whether both stamps belong to the same file, perhaps with different content.
     pub(super) fn is_same_file(self, other: Self) -> bool {
         let identity = |stamp| match stamp {
             Self::Missing | Self::Names(_) => None,

@@ -1,41 +1,43 @@
+//! State of the configuration file, compared with the effective settings.
+
 use limit::Moment;
 
 use super::changes::{LostKeys, NEEDS_RESTART, bounded};
 use super::{LoadError, Problem};
 
-/// Number of texts of the last change that are kept.
+/// Number of change texts that are kept of the last change.
 const TEXTS: usize = 3;
 
-/// State of the file compared with the settings in force.
+/// State of the file compared with the effective settings.
 #[derive(Clone, Debug)]
 pub struct FileState {
-    /// When the settings in force were read.
+    /// Instant at which the effective settings were read.
     pub loaded_at: Moment,
-    /// How often a changed file has come into force.
+    /// Number of reloads of a changed file.
     pub reloads: u64,
-    /// How many of them changed a setting.
+    /// Number of reloads that changed a setting.
     pub changes: u64,
-    /// The problems of the current file; the settings in force are then the previous ones.
+    /// Problems of the current file. Until they are fixed, the previous settings stay in effect.
     pub broken: Option<Broken>,
-    /// The last reload that changed a setting in force.
+    /// Last reload that changed an effective setting.
     pub last_change: Option<LastChange>,
     /// Names of the settings that take effect only after a restart.
     pub needs_restart: Vec<String>,
 }
 
-/// A reload that changed settings in force.
+/// A reload that changed effective settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastChange {
-    /// When they came into force.
+    /// Instant at which the new settings took effect.
     pub at: Moment,
-    /// One text for each of the first settings.
+    /// One text per changed setting. Only the first ones are kept.
     pub what: Vec<String>,
     /// Plans that lost at least half of their keys.
     pub lost_keys: Vec<LostKeys>,
 }
 
 impl LastChange {
-    /// The change that these texts describe. `None` if it waits for a restart.
+    /// Returns the change that these texts describe, or `None` if all of it needs a restart.
     pub fn of(what: &[String], lost_keys: Vec<LostKeys>, at: Moment) -> Option<Self> {
         let in_force = what.iter().filter(|text| !text.ends_with(NEEDS_RESTART));
         let in_force: Vec<_> = in_force.cloned().collect();
@@ -50,14 +52,14 @@ impl LastChange {
 /// The problems of a file that cannot be used.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// Since when the file has had problems, even if they were different ones at first.
+    /// Instant of the first problem in a row. Its text may have changed meanwhile.
     pub since: Moment,
-    /// Sorted by place; never empty.
+    /// Problems sorted by location; never empty.
     pub problems: Vec<Problem>,
 }
 
 impl FileState {
-    /// The state after the file was read at the start of the process.
+    /// Returns the state after the file was read at process start.
     pub fn loaded(now: Moment) -> Self {
         Self {
             loaded_at: now,
@@ -69,9 +71,10 @@ impl FileState {
         }
     }
 
-    /// Records that the file that was read anew is in force, and whether a setting changed.
+    /// Records that a changed file has taken effect.
     ///
-    /// `change`: what it changed in force. `None` leaves the change before it.
+    /// `is_change`: a setting changed. `change`: the changes that took effect; `None` keeps the
+    /// previous change.
     pub fn reloaded(
         &mut self,
         is_change: bool,
@@ -89,7 +92,7 @@ impl FileState {
         };
     }
 
-    /// Records that the changed file was refused.
+    /// Records that a changed file was rejected.
     pub fn refused(&mut self, problems: Vec<Problem>, now: Moment) {
         let since = self.broken.as_ref().map_or(now, |broken| broken.since);
         self.broken = Some(Broken { since, problems });
@@ -97,7 +100,7 @@ impl FileState {
 }
 
 impl LoadError {
-    /// The problems with their places. That a file cannot be read has none.
+    /// Returns the problems with their locations. An unreadable file has no location.
     pub fn problems(&self) -> Vec<Problem> {
         match self {
             Self::Wrong(wrong) => wrong.problems.clone(),
@@ -109,7 +112,7 @@ impl LoadError {
 }
 
 impl Problem {
-    /// A problem that has no place in the file.
+    /// Returns a problem that has no location in the file.
     pub fn of_file(message: String) -> Self {
         Self {
             file: None,

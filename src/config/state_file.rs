@@ -1,38 +1,40 @@
+//! Checks that a path is safe for the state of a gateway.
+
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What each state file begins with.
+/// First bytes of each state file.
 pub const STATE_MAGIC: &str = "drip-state ";
 
-/// Why `path` cannot have the state of a gateway.
+/// Reason why `path` cannot hold the state of a gateway.
 ///
-/// The state replaces a file as a whole, so one with anything else in it is left alone.
+/// The state replaces the whole file, so a file with other content is never touched.
 #[derive(Debug, thiserror::Error)]
 pub enum NoStateFile {
-    /// It is a folder, a device, a pipe.
+    /// The path is not a regular file: a folder, a device or a pipe.
     #[error("it is no regular file")]
     Kind,
-    /// It is a file of something else.
+    /// The file has other content.
     #[error("it has something else in it, which stays as it is")]
     Foreign,
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Checks whether the state may be written to `path`: there is a state file, an empty one, the
-/// beginning of one, or none.
+/// Checks whether the state may be written to `path`.
 ///
-/// Returns where the file is. It differs from `path` if that is a symbolic link: the state replaces
-/// the file, and not the link.
+/// It may if there is a state file, an empty file, the start of a state file, or no file. Returns
+/// the location of the file. It differs from `path` if `path` is a symbolic link: the state
+/// replaces the file, and not the link.
 ///
 /// # Errors
 ///
 /// Returns an error if something else is there.
 pub fn check_state_file(path: &Path) -> Result<PathBuf, NoStateFile> {
     let path = followed(path)?;
-    // Opening a pipe would wait for its other end.
+    // Opening a pipe would block until its other end is opened.
     let is_file = match fs::metadata(&path) {
         Ok(found) => found.is_file(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path),
@@ -51,9 +53,9 @@ pub fn check_state_file(path: &Path) -> Result<PathBuf, NoStateFile> {
     }
 }
 
-/// Where the symbolic links of `path` lead, also to a file that is not there.
+/// Resolves the symbolic links of `path`, also if the final file does not exist.
 fn followed(path: &Path) -> io::Result<PathBuf> {
-    /// As many as Linux follows.
+    /// Same limit as in Linux.
     const MAX_LINKS: usize = 40;
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

@@ -1,6 +1,6 @@
-//! What a mistyped name was meant to be.
+//! Suggests the correct name for a mistyped one.
 
-/// The name in `known` that a mistyped name probably stands for.
+/// Returns the name in `known` that is closest to a mistyped name, if one is close.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let near = |known: &&str| {
         let part =

@@ -1,4 +1,6 @@
-//! Parts of a request's target, in the form in which they are compared.
+//! Normalizes the parts of a request target for comparison.
+//!
+//! Query arguments are in `query`.
 
 mod query;
 
@@ -8,11 +10,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encod
 
 pub use query::{argument, given_argument, has_several};
 
-/// The path as routes and `$uri` see it, normalized as in nginx.
+/// Returns the path as routes and `$uri` see it, normalized as in nginx.
 ///
 /// Escapes are decoded, `//` is merged, `.` and `..` are resolved. Otherwise `/%6Cogin` would
 /// bypass the limits of `/login`. The origin gets the target as it was sent, unless its route
-/// rewrites paths: then it gets this form.
+/// rewrites paths: then it gets the normalized form.
 pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     let plain = memchr::memchr(b'%', bytes).is_none()
         && !bytes.windows(2).any(|two| two == b"//" || two == b"/.");
@@ -23,24 +25,25 @@ pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Whether a path has a zero byte once it is decoded.
+/// Returns whether a path has a zero byte once it is decoded.
 ///
-/// Most programs that take such a path for a file's read it up to there, and `$` of a regular
-/// expression or a whole path does not see that end.
+/// Most programs that use such a path as a file name stop reading at the zero byte. A regular
+/// expression with `$`, or an exact path, does not see that end.
 pub fn has_nul(path: &[u8]) -> bool {
-    // No escape has a `%` inside, so wherever this stands it is decoded.
+    // An escape never contains another `%`, so `%00` is always a zero byte.
     let mut escapes = memchr::memchr_iter(b'%', path);
     escapes.any(|at| path[at..].starts_with(b"%00")) || memchr::memchr(0, path).is_some()
 }
 
-/// Whether a path, once it is decoded, is the same as when it is resolved as well.
+/// Returns whether decoding alone already resolves a path: it has no `//`, `.` or `..`.
 pub(crate) fn is_resolved(path: &[u8]) -> bool {
     let decoded = unescape(path);
     resolve(&decoded) == *decoded
 }
 
-/// Whether a path can be sent as it is: it has only characters of a path, and escapes
-/// (RFC 3986, section 3.3).
+/// Returns whether a path can be sent unchanged.
+///
+/// It can if it has only characters of a path and escapes (RFC 3986, section 3.3).
 pub(crate) fn is_sendable(path: &[u8]) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte);
     let mut parts = path.split(|byte| *byte == b'%');
@@ -54,10 +57,10 @@ pub(crate) fn is_sendable(path: &[u8]) -> bool {
         })
 }
 
-/// Calls `put` with a decoded path piece by piece, in the form in which it is sent.
+/// Calls `put` with the pieces of a decoded path, escaped for sending.
 ///
-/// All bytes are escaped that are no characters of a path (RFC 3986, section 3.3). So it is read
-/// as it was compared, whatever it was decoded from.
+/// Every byte that may not stand in a path is escaped (RFC 3986, section 3.3). So the origin reads
+/// the path exactly as drip compared it.
 pub fn encode(path: &[u8], put: &mut dyn FnMut(&[u8])) {
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'/')
@@ -83,7 +86,7 @@ pub fn encode(path: &[u8], put: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// The bytes with all escapes of the form `%XX` decoded.
+/// Decodes all escapes of the form `%XX`.
 pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
     percent_decode(raw).into()
 }

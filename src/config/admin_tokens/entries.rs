@@ -1,23 +1,23 @@
-//! The entries of `DRIP_ADMIN_TOKEN`: `NAME:SECRET`, `"SECRET"` or `NAME:"SECRET"`.
+//! Entries of `DRIP_ADMIN_TOKEN`: `NAME:SECRET`, `"SECRET"` or `NAME:"SECRET"`.
 
-/// An entry, without the blanks around it.
+/// One entry, without the blanks around it.
 pub(super) struct Entry<'t> {
     pub(super) whole: &'t [u8],
-    /// What is before the first colon, if it is a name.
+    /// Text before the first colon, if it is a valid name.
     pub(super) name: Option<&'t str>,
-    /// Without the quotes.
+    /// Secret without the quotes.
     pub(super) secret: &'t [u8],
     pub(super) is_quoted: bool,
 }
 
 impl Entry<'_> {
-    /// Whether it has neither a name nor quotes.
+    /// Returns whether the entry has neither a name nor quotes.
     pub(super) fn is_bare(&self) -> bool {
         self.name.is_none() && !self.is_quoted
     }
 }
 
-/// Reads the entries of a text. Quotes count at the beginning of an entry and of a secret.
+/// Reads the entries of a text. Quotes have an effect only at the start of an entry or a secret.
 pub(super) fn read(text: &[u8]) -> Result<Vec<Entry<'_>>, String> {
     let mut entries = Vec::new();
     let mut rest = text;
@@ -52,7 +52,7 @@ pub(super) fn read(text: &[u8]) -> Result<Vec<Entry<'_>>, String> {
     }
 }
 
-/// The name before the first colon of an entry, and what follows it.
+/// Splits an entry at its first colon into name and rest.
 fn named(entry: &[u8]) -> Option<(&str, &[u8])> {
     let colon = memchr::memchr(b':', entry)?;
     let name = str::from_utf8(&entry[..colon]).ok()?;

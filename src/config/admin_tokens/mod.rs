@@ -1,4 +1,6 @@
-//! The tokens of the admin port, from the environment.
+//! Tokens of the admin port, from the environment.
+//!
+//! The entries of one variable are read in `entries`.
 
 mod entries;
 
@@ -17,34 +19,34 @@ use self::entries::Entry;
 const ADMIN: &str = "DRIP_ADMIN_TOKEN";
 const READ: &str = "DRIP_ADMIN_READ_TOKEN";
 
-/// Fewest bytes of a secret behind a name.
+/// Minimum length of a secret after a name, in bytes.
 ///
-/// A token of earlier versions may contain a colon. What is behind it must not become a token that
+/// A token of earlier versions may contain a colon. The part after it must not become a token that
 /// can be guessed.
 const MIN_NAMED_SECRET: usize = 6;
 
-/// The tokens of the admin port.
+/// Tokens of the admin port.
 ///
-/// It has no `Debug`: they are secrets.
+/// The type has no `Debug`, because tokens are secrets.
 #[derive(Clone, Default)]
 pub struct AdminTokens {
-    /// What is accepted for changes; empty: there is no token for changes.
+    /// Tokens accepted for changes. Empty: no token can change anything.
     changing: Vec<AdminToken>,
     /// `None`: reading needs no token.
     reading: Option<Vec<u8>>,
 }
 
-/// A text that is accepted for changes, and the name of the token that it is.
+/// Secret that is accepted for changes, and the name of its token.
 #[derive(Clone)]
 struct AdminToken {
     secret: Vec<u8>,
     name: Option<Arc<str>>,
 }
 
-/// What the token of a request permits.
+/// Role that the token of a request grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenRole {
-    /// There is none, or it is unknown.
+    /// No token, or an unknown one.
     Unknown,
     /// Reading.
     Reader,
@@ -52,7 +54,7 @@ pub enum TokenRole {
     Admin(Option<Arc<str>>),
 }
 
-/// What is wrong with a variable. It never has the secret.
+/// Problem of a variable. The message never contains the secret.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{variable}: {problem}")]
 pub struct AdminTokenError {
@@ -60,16 +62,16 @@ pub struct AdminTokenError {
     problem: String,
 }
 
-/// Whether the environment has a token for the admin port.
+/// Returns whether the environment has a token for the admin port.
 pub fn has_admin_token() -> bool {
     [ADMIN, READ]
         .iter()
         .any(|name| !of_environment(name).is_empty())
 }
 
-/// The value of a variable without the white space around it; empty if it is not set.
+/// Returns the value of a variable without the white space around it; empty if it is not set.
 ///
-/// A file that a token comes from usually ends with a new line.
+/// A file that a token comes from usually ends with a newline.
 fn of_environment(name: &str) -> Vec<u8> {
     let value = env::var_os(name).map(OsString::into_encoded_bytes);
     value.unwrap_or_default().trim_ascii().to_vec()
@@ -80,16 +82,16 @@ impl AdminTokens {
     ///
     /// # Errors
     ///
-    /// Says which of them is wrong, and what would be right.
+    /// Names the wrong variable, and shows what would be right.
     pub fn of_environment() -> Result<Self, AdminTokenError> {
         Self::of(&of_environment(ADMIN), &of_environment(READ))
     }
 
-    /// Reads the values of both variables; an empty one is as if it were not set.
+    /// Reads the values of both variables. An empty value counts as not set.
     ///
     /// # Errors
     ///
-    /// Says which of them is wrong, and what would be right.
+    /// Names the wrong variable, and shows what would be right.
     pub fn of(admin: &[u8], read: &[u8]) -> Result<Self, AdminTokenError> {
         let wrong = |variable| move |problem: String| AdminTokenError { variable, problem };
         for (variable, value) in [(ADMIN, admin), (READ, read)] {
@@ -110,22 +112,24 @@ impl AdminTokens {
         Ok(Self { changing, reading })
     }
 
-    /// Whether there is a token for reading.
+    /// Returns whether reading needs a token.
     pub fn protect_reading(&self) -> bool {
         self.reading.is_some()
     }
 
-    /// Whether there is a token for changes.
+    /// Returns whether there is a token for changes.
     pub fn permit_changes(&self) -> bool {
         !self.changing.is_empty()
     }
 
-    /// Whether there is none at all.
+    /// Returns whether there is no token at all.
     pub fn is_empty(&self) -> bool {
         self.changing.is_empty() && self.reading.is_none()
     }
 
-    /// What a token permits. It is compared with all, each in constant time.
+    /// Returns the role that a token grants.
+    ///
+    /// The token is compared with all known ones, each in constant time.
     pub fn role(&self, token: &[u8]) -> TokenRole {
         let mut role = TokenRole::Unknown;
         let reading = self.reading.as_deref();
@@ -140,12 +144,12 @@ impl AdminTokens {
         role
     }
 
-    /// The token that a client sends to read: the weakest that it has.
+    /// Returns the token that a client sends to read: the weakest one it has.
     pub fn to_read(&self) -> Option<&[u8]> {
         self.reading.as_deref().or_else(|| self.first_for_changes())
     }
 
-    /// The variable that [`to_read`](Self::to_read) is from.
+    /// Returns the variable that holds the token of [`to_read`](Self::to_read).
     pub fn variable_to_read(&self) -> Option<&'static str> {
         match (&self.reading, self.permit_changes()) {
             (Some(_), _) => Some(READ),
@@ -154,9 +158,10 @@ impl AdminTokens {
         }
     }
 
-    /// The token that a client sends to change something.
+    /// Returns the token that a client sends to change something.
     ///
-    /// Without one for changes it is that for reading: the gateway then says what is missing.
+    /// Without a token for changes, this is the token for reading: the gateway then reports what is
+    /// missing.
     pub fn to_change(&self) -> Option<&[u8]> {
         self.first_for_changes().or(self.reading.as_deref())
     }
@@ -166,10 +171,10 @@ impl AdminTokens {
     }
 }
 
-/// What `DRIP_ADMIN_TOKEN` accepts for changes.
+/// Returns the tokens of `DRIP_ADMIN_TOKEN`, which are accepted for changes.
 ///
-/// The whole text of the variable, or of an entry, is accepted beside the secret in it: who knows
-/// it knows the secret, and it may be a token of an earlier version.
+/// The whole text of the variable, or of an entry, is accepted as well as the secret in it. Whoever
+/// knows the text knows the secret, and it may be a token of an earlier version.
 fn changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
     let token = |secret: &[u8], name: Option<&str>| AdminToken {
         secret: secret.to_vec(),
@@ -193,7 +198,7 @@ fn changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
     Ok(secrets.chain(wholes).chain([token(text, None)]).collect())
 }
 
-/// Checks the entries of a list. Problems name an entry by its number: its text may be a secret.
+/// Checks the entries of a list. Messages name an entry by its number: its text may be a secret.
 fn check(entries: &[Entry]) -> Result<(), String> {
     for (index, entry) in entries.iter().enumerate() {
         let nth = index + 1;

@@ -1,3 +1,5 @@
+//! Tests of admin tokens.
+
 use super::*;
 
 fn tokens(admin: &str, read: &str) -> AdminTokens {

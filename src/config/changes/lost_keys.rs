@@ -1,4 +1,4 @@
-//! Plans that lost keys in a reload: perhaps their file was cut off.
+//! Plans that lost many keys in a reload: their file may have been truncated.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use crate::{Plan, Settings};
 /// A plan that lost at least half of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostKeys {
-    /// The zone of the plan.
+    /// Zone of the plan.
     pub zone: String,
-    /// The plan's name.
+    /// Name of the plan.
     pub plan: Arc<str>,
-    /// The name of its file, without folders; `None`: its keys stand in the file of the gateway.
+    /// Name of the plan's file, without folders; `None`: the keys are in the gateway's file.
     pub file: Option<String>,
     /// Number of keys that have no plan any more.
     pub lost: usize,
-    /// Number of keys that the plan had.
+    /// Number of keys that the plan had before.
     pub had: usize,
 }
 
@@ -52,7 +52,7 @@ pub fn lost_keys(old: &Settings, new: &Settings) -> Vec<LostKeys> {
 }
 
 impl Plan {
-    /// The name of its file, without folders.
+    /// Returns the name of the plan's file, without folders.
     pub(super) fn file_name(&self) -> Option<String> {
         let name = self.file.as_ref()?.file_name()?;
         Some(name.to_string_lossy().into_owned())

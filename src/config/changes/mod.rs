@@ -1,4 +1,6 @@
-//! What differs between two settings, as texts for people.
+//! Differences between two settings, as texts for people.
+//!
+//! Plans that lost keys are in `lost_keys`, secrets of waiting rooms in `rooms`.
 
 mod lost_keys;
 mod rooms;
@@ -15,27 +17,27 @@ use super::of_table::OfTable;
 use super::printable::put_printable;
 use super::{Plan, Settings, Zone, show};
 
-/// Longest shown value, in characters.
+/// Maximum length of a shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
 
-/// End of a text about a setting that takes effect only after a restart.
+/// Suffix of a text about a setting that takes effect only after a restart.
 pub(super) const NEEDS_RESTART: &str = " (needs a restart)";
 
-/// What a reload from `old` to `new` changes: one text for each setting that differs.
+/// Lists the changes of a reload from `old` to `new`: one text for each changed setting.
 ///
-/// Such as `zones.per_client.rate 10r/s -> 20r/s`, `origins.app.servers + http://10.0.0.2` and
-/// `zones.new added`. Routes and limits have their names in brackets, because their places move:
-/// `routes[/login].limits[per_client].burst 20 -> 40`. A setting that differs from
-/// `started_with` and takes effect only at a restart is named as such. No text shows a password.
+/// Examples: `zones.per_client.rate 10r/s -> 20r/s`, `origins.app.servers + http://10.0.0.2` and
+/// `zones.new added`. Routes and limits are named in brackets, because their indexes change:
+/// `routes[/login].limits[per_client].burst 20 -> 40`. A setting that differs from `started_with`
+/// and takes effect only at a restart is marked as such. No text shows a password.
 pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<String> {
     let mut found = Vec::new();
-    // Of a zone that masks its keys only before or only after, no key is shown beside its name.
+    // No key of a zone is shown if the zone masks its keys in the old or in the new settings.
     let masked = old.zones.iter().chain(&new.zones);
     let masked = masked.filter(|zone| zone.mask_keys);
     let masked: HashSet<&str> = masked.map(|zone| zone.name.as_str()).collect();
     let (before, after) = (shown(old, &masked), shown(new, &masked));
     compare_tables("", &before, &after, &mut found);
-    // As texts, which have no password.
+    // Compared as texts, which have no password.
     let is_shown_same = old.redis.url.to_string() == new.redis.url.to_string();
     if old.redis.url != new.redis.url && is_shown_same {
         found.push("redis.url has another password".to_owned());
@@ -61,7 +63,9 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
 }
 
 impl Settings {
-    /// Names of the fields that differ from `started_with` and take effect only after a restart.
+    /// Returns the names of the changed fields that take effect only after a restart.
+    ///
+    /// They are compared with `started_with`.
     pub fn needing_restart(&self, started_with: &Self) -> Vec<String> {
         let (server, log) = (&started_with.server, &started_with.log);
         let server = self.server.fixed_changes(self, server, started_with);
@@ -72,7 +76,7 @@ impl Settings {
     }
 }
 
-/// At most `most` texts, of which the last then says how many more there are.
+/// Returns at most `most` texts. If some are left out, the last text gives their number.
 pub(super) fn bounded(mut texts: Vec<String>, most: usize) -> Vec<String> {
     if texts.len() > most {
         let more = texts.len() - (most - 1);
@@ -82,10 +86,10 @@ pub(super) fn bounded(mut texts: Vec<String>, most: usize) -> Vec<String> {
     texts
 }
 
-/// Settings as TOML, with all defaults and without secrets, nor keys of the `masked` zones.
+/// Returns settings as TOML, with all defaults, without secrets and keys of `masked` zones.
 fn shown(settings: &Settings, masked: &HashSet<&str>) -> Table {
     let is_masked = |zone: &Zone| masked.contains(zone.name.as_str());
-    // What `show` writes reads back: a test says so.
+    // The output of `show` can always be read back: a test checks this.
     show(&settings.without_secrets_and_keys(is_masked))
         .parse()
         .unwrap_or_default()
@@ -128,7 +132,7 @@ fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
     }
 }
 
-/// A server of an origin that is written as its URL alone, as the table that says the same.
+/// Returns the table form of a server that is written as its URL only.
 fn server(url: &str) -> Table {
     let fields = [
         ("url", Value::from(url)),
@@ -139,7 +143,7 @@ fn server(url: &str) -> Table {
     Table::from_iter(fields.map(|(name, value)| (name.to_owned(), value)))
 }
 
-/// Compares lists by the names of their items: a place says nothing once others have moved.
+/// Compares lists by the names of their items: an index means nothing once others have moved.
 fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<String>) {
     let by_name = |list: &[Value]| -> BTreeMap<String, usize> {
         let names = list.iter().map(name);
@@ -174,8 +178,10 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
     }
 }
 
-/// What tells an item of a list from the others: of a route what selects its requests, of a limit
-/// its zone, of a place to listen its address, of a server its URL, of any other value its text.
+/// Returns the name of a list item.
+///
+/// A route is named by its conditions, a limit by its zone, a listener by its address, a server by
+/// its URL, and any other value by its text.
 fn name(item: &Value) -> String {
     let Value::Table(table) = item else {
         return plain(item);
@@ -203,7 +209,7 @@ fn text(value: &Value) -> String {
     cut(&plain(value))
 }
 
-/// A value as TOML, but a text without its quotes.
+/// Returns a value as TOML, but a text without its quotes.
 fn plain(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -221,7 +227,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Compares what the files of plans brought: they are not part of the settings' text.
+/// Compares keys that come from the files of plans. The text of the settings does not contain them.
 fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
     if old.plans == new.plans {
         return;
@@ -252,7 +258,9 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
     }
 }
 
-/// Compares the contents of files that settings name. What other kinds bring is compared setting by setting.
+/// Compares the contents of named files.
+///
+/// Files whose content becomes settings are left out: these are compared setting by setting.
 fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     let known = old.named.iter();
     let known = known.filter_map(|file| Some((&*file.path, file.digest?)));
@@ -273,7 +281,7 @@ fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     }
 }
 
-/// The keys that stand in the file of the gateway itself.
+/// Returns the keys that are written in the gateway's file itself.
 fn written(plan: &Plan) -> impl Iterator<Item = &[u8]> {
     plan.keys.iter().map(String::as_bytes)
 }

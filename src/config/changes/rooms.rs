@@ -1,10 +1,10 @@
-//! What differs in waiting rooms beside their fields as they are shown.
+//! Differences of waiting rooms that their shown fields do not contain.
 
 use crate::{Room, RoomSecret, Settings};
 
-/// Compares the secrets of rooms that are in both.
+/// Compares the secrets of rooms that exist in both settings.
 pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    // A route shows its `room` only where the origin has one, which is told already.
+    // A route shows `room` only if its origin has one, and that change is already in the list.
     found.retain(|text| {
         let is_shown_alone = [".room none -> true", ".room true -> none"];
         !(text.starts_with("routes[") && is_shown_alone.iter().any(|it| text.ends_with(it)))
@@ -25,7 +25,7 @@ pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     }
 }
 
-/// The secrets of a room as all outputs show them.
+/// Returns the secrets of a room as all outputs show them.
 fn shown(room: &Room) -> Vec<RoomSecret> {
     room.secret.iter().map(RoomSecret::hidden).collect()
 }

@@ -1,3 +1,5 @@
+//! Tests of the differences between settings.
+
 use std::fs;
 use std::path::Path;
 
@@ -39,7 +41,7 @@ fn settings(text: &str) -> Settings {
     parse(text, Path::new("/etc/drip/gateway.toml"), false).expect("a file")
 }
 
-/// What changes when `replacements` are made in [`FILE`].
+/// Returns the changes after `replacements` in [`FILE`].
 fn after(replacements: &[(&str, &str)]) -> Vec<String> {
     let mut text = FILE.to_owned();
     for (old, new) in replacements {
@@ -50,7 +52,7 @@ fn after(replacements: &[(&str, &str)]) -> Vec<String> {
     changes(&old, &settings(&text), &old)
 }
 
-/// Replacements in [`FILE`], and the texts that they make.
+/// Replacements in [`FILE`], and the expected texts.
 type Row<'t> = (&'t [(&'t str, &'t str)], &'t [&'t str]);
 
 #[test]

@@ -10,15 +10,15 @@ use super::prelude::*;
 use crate::Statuses;
 
 table! {
-    /// `[origins.NAME.backoff]`: lowers an origin's rate and places while it is in trouble.
+    /// `[origins.NAME.backoff]`: lowers an origin's rate and permits while it is in trouble.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Backoff {
         mode: BackoffMode = word().or("\"on\""), Now,
             "\"shadow\": compute, count and show, but slow nothing down.";
-        /// At least one.
+        /// Never empty.
         on: Vec<Trouble> = TROUBLE.or("[\"503\", \"timeout\", \"connect\"]"), Now,
             "What counts as trouble: statuses, \"timeout\", \"connect\".";
-        /// `None`: none is.
+        /// `None`: no response counts as slow.
         slow: Option<Duration> = TIMEOUT_OR_NONE.or("\"none\""), Now,
             "A response whose head takes the origin longer is slow.";
         trip: Percent = PERCENT.or("\"10%\""), Now,
@@ -54,7 +54,7 @@ const PERCENT: Kind<Percent> = kind(
 );
 
 impl Backoff {
-    /// Its numbers.
+    /// Returns the parameters of the back-off algorithm.
     pub fn limits(&self) -> BackoffLimits {
         BackoffLimits {
             slow: self.slow,
@@ -66,30 +66,30 @@ impl Backoff {
 }
 
 words! {
-    /// Whether the back-off acts.
+    /// Mode of the back-off.
     #[derive(Default)]
     pub enum BackoffMode {
-        /// It acts.
+        /// The back-off slows requests down.
         #[default]
         On = "on",
-        /// It computes, counts and shows, and slows nothing down.
+        /// The back-off computes, counts and shows its decisions, but slows nothing down.
         Shadow = "shadow",
     }
 }
 
-/// An answer, or the lack of one, that counts as trouble.
+/// A response, or a missing response, that counts as trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// `"503"` or `"5xx"`: an error status.
     Status(Statuses),
-    /// `"timeout"`: no head of an answer within `response_timeout`.
+    /// `"timeout"`: no response head within `response_timeout`.
     Timeout,
-    /// `"connect"`: no connection, or one that broke before the head of an answer.
+    /// `"connect"`: no connection, or one that broke before the response head.
     Connect,
 }
 
 impl Trouble {
-    /// Whether an answer of this status is this trouble.
+    /// Returns whether a response of this status is this trouble.
     pub fn has(self, status: u16) -> bool {
         match self {
             Self::Status(known) => known.has(status),

@@ -9,11 +9,12 @@ use crate::KeyTemplate;
 /// How an origin chooses one of its servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Balance {
-    /// `"least_in_flight"`: the one with the fewest requests relative to its weight.
+    /// `"least_in_flight"`: the server with the fewest requests in flight relative to its weight.
     LeastInFlight,
-    /// `"hash:$cookie_session"`: the one that has the key of the request, as long as it is in.
+    /// `"hash:$cookie_session"`: the server that the key of the request hashes to, while it is in
+    /// use.
     ///
-    /// The template is not constant.
+    /// The template is never constant.
     Hash(KeyTemplate),
 }
 
@@ -23,7 +24,7 @@ const BY_KEY: &str = "hash:";
 pub(super) const BALANCE: Kind<Balance> = kind(
     Form::Like("least_in_flight|hash:(.|\\n)+"),
     read,
-    // A key has variables of its own, and none of the environment.
+    // A key has its own variables, and none of the environment.
     |it| bare(&toml_string(&it.to_string())),
 );
 
@@ -41,7 +42,7 @@ fn read(node: Node) -> Option<Balance> {
     varying_key(node, text, why).map(Balance::Hash)
 }
 
-/// As in the file.
+/// Writes the value as in the file.
 impl fmt::Display for Balance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

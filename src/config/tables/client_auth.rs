@@ -1,17 +1,17 @@
-//! Certificates of clients: the same fields in `[server.tls]` and in an entry of `listen`.
+//! Client certificates: the same fields in `[server.tls]` and in an entry of `listen`.
 
 use std::path::PathBuf;
 
 use super::prelude::*;
 
-/// How clients show who they are at an address with TLS.
+/// Client authentication by certificate, at one TLS address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientAuth {
-    /// Absolute path of the PEM file with the authorities whose certificates are taken.
+    /// Absolute path of the PEM file with the accepted authorities.
     pub ca: PathBuf,
-    /// Absolute path of the PEM file with their revocation lists.
+    /// Absolute path of the PEM file with the revocation lists of these authorities.
     pub crl: Option<PathBuf>,
-    /// Whether a client without a certificate gets no connection.
+    /// Rejects the connection of a client without a certificate.
     pub is_required: bool,
 }
 
@@ -26,9 +26,10 @@ words! {
     }
 }
 
-/// Reads the fields of one table. `usual`: what applies where it has none of them.
+/// Reads the fields of one table.
 ///
-/// Reports wrong values, and then returns what applies without them.
+/// `usual`: value for a table without these fields. Reports wrong values, and then returns the
+/// value that applies without them.
 pub(super) fn read(fields: &mut Fields, usual: Option<&ClientAuth>) -> Option<ClientAuth> {
     let ca = fields.get("client_ca").and_then(file);
     let crl_node = fields.get("client_crl");
@@ -63,7 +64,7 @@ fn file(node: Node) -> Option<PathBuf> {
     values::file(node, "the name of a PEM file such as \"ca.pem\"")
 }
 
-/// `client_auth` of a table with these certificates of clients.
+/// Returns the value of `client_auth` for these settings.
 pub(super) fn shown_word(auth: &ClientAuth) -> &'static str {
     if auth.is_required {
         "required"

@@ -8,7 +8,7 @@ use super::zone::{self, key_text, varying_key};
 use crate::KeyTemplate;
 
 table! {
-    /// `[routes.collapse]`: equal requests that come together are answered by one departure.
+    /// `[routes.collapse]`: equal concurrent requests share one request to the origin.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Collapse {
         /// Never constant.
@@ -17,10 +17,10 @@ table! {
         /// In lower case, without duplicates; at most [`MAX_NAMES`](Self::MAX_NAMES).
         vary: Vec<String> = VARY.or("[\"accept-encoding\", \"accept-language\"]"), NextRequest,
             "Request fields that are part of the key; an answer whose Vary names another one is not shared.";
-        /// Zero: it answers only those who waited for it. At most an hour.
+        /// Zero: the answer serves only the requests that waited for it. At most an hour.
         keep: Duration = duration::<0, HOUR>().or("\"0\""), NextRequest,
             "How long an answer serves newcomers, up to 1h; \"0\": only those who waited for it.";
-        /// After the end of `keep`. Zero: not at all. At most a week.
+        /// Counts from the end of `keep`. Zero: not at all. At most a week.
         stale: Duration = duration::<0, { 7 * 24 * HOUR }>().or("\"0\""), NextRequest,
             "How long after keep an answer may serve while the origin is in trouble, up to 7d; \"0\": not at all.";
         /// From 100 ms to an hour.
@@ -29,7 +29,8 @@ table! {
         /// In bytes; at most 1 GB.
         max_size: NonZeroU64 = size::<_, 1, { 1 << 30 }>().or("\"1MB\""), NextRequest,
             "Largest body of an answer that is shared: \"1B\" to \"1GB\".";
-        /// Without duplicates; at most [`MAX_NAMES`](Self::MAX_NAMES). `None`: any cookie does.
+        /// Without duplicates; at most [`MAX_NAMES`](Self::MAX_NAMES). `None`: any cookie prevents
+        /// sharing.
         cookies: Option<Vec<String>> = COOKIES.optional(), NextRequest,
             "A request with one of these cookies does not share, and its other cookies are ignored. Default: a request with any cookie does not share.";
     }
@@ -55,13 +56,13 @@ const COOKIES: Kind<Vec<String>> = kind(
     |it| texts(it),
 );
 
-/// Reads a list of names. A message shows the example.
+/// Reads a list of names. Messages show `example`.
 fn names(example: &str, node: Node, read: impl Fn(Node) -> Option<String>) -> Option<Vec<String>> {
     let names = values::list(example, read)(node)?;
     (!values::is_too_long(node, Collapse::MAX_NAMES, names.len(), "names")).then_some(names)
 }
 
-/// Reads the name of a request field that answers may differ by.
+/// Reads the name of a request field that an answer may vary by.
 fn field(node: Node) -> Option<String> {
     const WHAT: &str = "the name of a header field such as \"accept-encoding\"";
     let name = node.value.as_str().or_else(|| node.expected(WHAT))?;
@@ -93,11 +94,13 @@ impl Default for Collapse {
 }
 
 impl Collapse {
-    /// Most names of `vary`, and of `cookies`. A request is compared with each.
+    /// Maximum number of names in `vary`, and in `cookies`. Each request is compared with every
+    /// name.
     pub const MAX_NAMES: usize = 16;
 }
 
-/// Reads `[routes.collapse]`, if the route has it. `methods`: those of the route, if they are right.
+/// Reads `[routes.collapse]`, if the route has it. `methods`: methods of the route; `None` if
+/// wrong.
 pub(super) fn read(node: Node, methods: Option<&[String]>) -> Option<Collapse> {
     let fields = Fields::of(node, "[routes.collapse]".to_owned(), Collapse::TABLE)?;
     if methods.is_some_and(|all| !all.is_empty() && !all.iter().any(|it| it == "GET")) {

@@ -6,15 +6,19 @@ use std::time::Duration;
 use super::prelude::*;
 
 table! {
-    /// `[routes.cors]`: scripts of these sites may read the responses (the CORS protocol of the Fetch standard).
+    /// `[routes.cors]`: scripts of these sites may read the responses.
+    ///
+    /// Implements the CORS protocol of the Fetch standard.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Cors {
-        /// As browsers write them in `Origin`, without duplicates; [`ANY`](Self::ANY) alone: all sites. Not empty.
+        /// Origins as browsers send them, without duplicates; never empty.
+        ///
+        /// [`ANY`](Self::ANY) alone: all sites.
         origins: Vec<String> = ORIGINS.required("[\"https://app.example\"]"), NextRequest,
             "Sites whose scripts may read the responses, as browsers write them in Origin; [\"*\"]: all sites.";
         credentials: bool = BOOLEAN.or("false"), NextRequest,
             "Whether browsers may send cookies and logins, and show scripts the responses to such requests.";
-        /// Zero: it asks before each request. At most a day.
+        /// Zero: browsers send a preflight before each request. At most a day.
         max_age: Duration = duration::<0, { 24 * HOUR }>().or("\"10m\""), NextRequest,
             "How long a browser may remember the answer to a preflight, up to 1d.";
     }
@@ -38,13 +42,15 @@ fn origin(node: Node) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Why no browser sends this origin, if so: the origin of a URL has a host and no default port (RFC 6454, section 6.2).
+/// Reason why no browser sends this origin, or `None` if browsers may send it.
+///
+/// The origin of a URL has a host and no default port (RFC 6454, section 6.2).
 fn never_sent(text: &str) -> Option<&'static str> {
     let (scheme, host) = text.split_once("://")?;
     if host.contains('*') {
         return Some("sites are compared as a whole: name each, or write [\"*\"] for all");
     }
-    // The colons within brackets are those of an IPv6 address.
+    // Colons within brackets belong to an IPv6 address.
     let (host, port) = match host.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (host, None),
@@ -65,7 +71,7 @@ fn never_sent(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether it is the origin of a site in the form that browsers send, or [`Cors::ANY`].
+/// Returns whether a text is an origin as browsers send it, or [`Cors::ANY`].
 fn is_origin(text: &str) -> bool {
     let Some((scheme, host)) = text.split_once("://") else {
         return text == Cors::ANY;
@@ -81,7 +87,7 @@ fn is_origin(text: &str) -> bool {
 }
 
 impl Cors {
-    /// Stands for all sites.
+    /// Matches all sites.
     pub const ANY: &'static str = "*";
 
     /// Returns whether scripts of all sites may read the responses.

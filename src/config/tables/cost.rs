@@ -1,4 +1,4 @@
-//! The `cost` of a route.
+//! `cost` of a route.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const COST: Kind<Cost> = kind(
 );
 const MAX: Typed<Cost> = COST.required("20").shown_at(1);
 
-/// The name of a header field, in lowercase.
+/// Name of a header field, in lowercase.
 const NAME: Kind<String> = kind(
     HEADER_NAME_FORM,
     |node| {
@@ -38,7 +38,7 @@ const NAME: Kind<String> = kind(
 );
 
 table! {
-    /// What a field of the request says, if it comes from a trusted peer.
+    /// Cost from a request field. It counts only if a trusted peer sent it.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct HeaderCost {
         header: String = NAME.required("\"x-cost\""), NextRequest,
@@ -49,9 +49,9 @@ table! {
 }
 
 table! {
-    /// One, and one more for each whole piece of the request's body.
+    /// Cost by body size: 1, plus 1 for each whole piece of the request's body.
     ///
-    /// A body whose length is not known beforehand counts as the longest.
+    /// A body of unknown length costs the maximum.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct BodyCost {
         body_per: NonZeroU64 = SIZE_ABOVE_ZERO.required("\"64KB\""), NextRequest,
@@ -61,7 +61,7 @@ table! {
 }
 
 table! {
-    /// What a field of the answer says, which is removed from the answer.
+    /// Cost from a response field. The field is removed from the response.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ResponseCost {
         response_header: String = NAME.required("\"x-cost\""), NextRequest,
@@ -72,7 +72,7 @@ table! {
 }
 
 table! {
-    /// A cost that is learned.
+    /// Cost that is learned from earlier requests.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct LearnedCost {
         learn: Measure = word().required("\"time\""), NextRequest,
@@ -80,16 +80,16 @@ table! {
         unit: Duration = duration::<100_000, { 60 * SECOND }>().required("\"10ms\""), NextRequest,
             "How much of that costs 1.";
         max: Cost = COST.required("20"), NextRequest, "What counts for any longer time.";
-        /// Whether it only shows what it would charge, and charges 1.
+        /// Charges 1, and only shows the learned cost.
         is_shadow: bool = MODE.or("\"on\"").named("mode"), NextRequest,
             "\"shadow\": learn and show, but charge 1.";
     }
 }
 
 words! {
-    /// What a cost is learned from.
+    /// Quantity that a cost is learned from.
     pub enum Measure {
-        /// The time at the origin.
+        /// Time at the origin.
         Time = "time",
     }
 }
@@ -105,7 +105,7 @@ const FORM_IN_WORDS: &str = "a whole number from 1 to 255, or a table with heade
 
 type Reader = fn(Node) -> Option<CostRule>;
 
-/// The fields that choose the form of the table, and its readers.
+/// Fields that select the form of the table, with the reader of each form.
 const CHOOSING: [(&str, Reader); 4] = [
     ("header", |node| table(node).map(CostRule::Header)),
     ("body_per", |node| table(node).map(CostRule::BodyPer)),
@@ -133,7 +133,7 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
         node.wrong(&format!(
             "expected {FORM_IN_WORDS}; found a table with none or several of these"
         ));
-        // The others are costs in each of the forms.
+        // The other fields are checked, too: they are costs in each form.
         for field in ["max", "default", "estimate"] {
             let _wrong_either_way = node.field(field).and_then(COST.read);
         }
@@ -153,7 +153,7 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
     rule
 }
 
-/// Reports a problem if a cost is learned of an origin whose load is not known.
+/// Reports a problem if a cost is learned for an origin that has no load limit.
 pub(super) fn check_origin(node: Node, rule: &CostRule, origin: &Origin) {
     if rule.learned().is_some() && origin.places().is_none() {
         let origin = &origin.name;
@@ -163,7 +163,7 @@ pub(super) fn check_origin(node: Node, rule: &CostRule, origin: &Origin) {
     }
 }
 
-/// Reports a problem if a limit would reject the costliest requests always.
+/// Reports a problem if a limit would always reject the costliest requests.
 pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &[Option<Zone>]) {
     let max = rule.max();
     for RouteLimit { zone, limit } in limits {
@@ -195,7 +195,7 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
     }
 }
 
-/// The cost of a route as it is shown.
+/// Returns the cost of a route for output.
 pub(super) fn shown_rule(rule: &CostRule, settings: &Settings) -> Option<Shown> {
     inline(match rule {
         CostRule::Fixed(cost) => return bare(cost),

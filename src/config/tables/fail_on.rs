@@ -1,4 +1,4 @@
-//! `fail_on` of `[origins.NAME]`: answers that count as failures of their server.
+//! `fail_on` of `[origins.NAME]`: responses that count as failures of their server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,12 +9,12 @@ use limit::{parse_duration, show_duration};
 use super::prelude::*;
 use crate::Statuses;
 
-/// An answer that counts as a failure of its server.
+/// A response that counts as a failure of its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailOn {
     /// `"503"` or `"5xx"`: an error status.
     Status(Statuses),
-    /// `"slow:2s"`: a head that takes longer.
+    /// `"slow:2s"`: a response head that takes longer.
     Slow(Duration),
 }
 
@@ -36,7 +36,7 @@ pub(super) const FAIL_ON: Kind<Vec<FailOn>> = kind(
 const SLOW: &str = "slow:";
 
 impl FailOn {
-    /// Whether an answer of this status, whose head took so long, is one.
+    /// Returns whether a response with this status, whose head took `took`, is such a failure.
     pub fn has(self, status: u16, took: Duration) -> bool {
         match self {
             Self::Status(known) => known.has(status),

@@ -1,4 +1,4 @@
-//! The tables and lists of a file.
+//! Top-level tables and lists of a file.
 
 use super::jwt::Jwt;
 use super::origin::Origin;

@@ -1,4 +1,4 @@
-//! Reads the servers of an origin.
+//! Reads the URLs of an origin's servers.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::unix::net::SocketAddr;
@@ -15,7 +15,7 @@ pub(super) const FORM: Form = Form::Like(
 
 const NOTHING_MORE: &str = "a server is written \"http://host:port\", \"https://host:port\" or \"h2c://host:port\", with no path, query or user";
 
-/// Reads one server. The path of a socket file is relative to the folder of the file.
+/// Reads one server. The path of a Unix socket is relative to the folder of the file.
 pub(super) fn read(node: Node) -> Option<ServerUrl> {
     const WHAT: &str = "a server such as \"http://127.0.0.1:9000\"";
     if let Some(hidden) = without_user(node) {
@@ -27,7 +27,7 @@ pub(super) fn read(node: Node) -> Option<ServerUrl> {
     })
 }
 
-/// The URL of a server that names a user, without it: a password is shown nowhere.
+/// Removes the user from the URL of a server that has one, so that no message shows a password.
 fn without_user(node: Node) -> Option<String> {
     let text = node.value.as_str().filter(|it| !it.starts_with("unix:"))?;
     let (_, host) = text.rsplit_once('@').filter(|_| !node.is_expanded())?;
@@ -99,7 +99,7 @@ fn name_or_v4(text: &str) -> Option<Host> {
     if let Ok(address) = text.parse() {
         return Some(Host::Address(IpAddr::V4(address)));
     }
-    // A dot after the last label means that the resolver must not use its search list.
+    // A trailing dot means that the resolver must not use its search list.
     let labels = text.strip_suffix('.').unwrap_or(text);
     let fits = |label: &str| {
         let known = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';

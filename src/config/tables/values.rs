@@ -1,4 +1,4 @@
-//! Reads single values: each reader reports a wrong value and then returns `None`.
+//! Readers of single values. A reader reports a wrong value, and then returns `None`.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -18,12 +18,12 @@ use crate::suggest::nearest;
 use crate::toml_string::toml_string;
 use crate::{FileKind, read_regular};
 
-/// Any text.
+/// Reads any text.
 pub(crate) fn text(node: Node<'_>) -> Option<&str> {
     fitting(node, "a text in quotes", |_| true)
 }
 
-/// A text that fits. `what`: what is expected.
+/// Reads a text that fits. `what`: the expected value, for messages.
 pub(crate) fn fitting<'r>(
     node: Node<'r>,
     what: &str,
@@ -33,13 +33,13 @@ pub(crate) fn fitting<'r>(
     text.or_else(|| node.expected(what))
 }
 
-/// The absolute path of a file. `what`: what is expected.
+/// Reads a file name, and returns its absolute path. `what`: the expected value, for messages.
 pub(crate) fn file(node: Node, what: &str) -> Option<PathBuf> {
     let name = fitting(node, what, |name| !name.is_empty())?;
     Some(node.in_folder(name))
 }
 
-/// Reports a value with more than `most` things. Returns whether it has so many.
+/// Reports a value with more than `most` items. Returns whether it has more.
 pub(crate) fn is_too_long(node: Node, most: usize, found: usize, things: &str) -> bool {
     if found > most {
         node.wrong(&format!("it has at most {most} {things}; found {found}"));
@@ -47,15 +47,16 @@ pub(crate) fn is_too_long(node: Node, most: usize, found: usize, things: &str) -
     found > most
 }
 
-/// The path of a file that is read with the configuration. `what`: what is expected.
+/// Reads the path of a file that is read with the configuration. `what`: as in [`file`].
 pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathBuf> {
     let path = file(node, what)?;
     node.report.names(path.clone(), kind);
     Some(path)
 }
 
-/// The content of a file of at most `most` bytes that a value names. Reports why it cannot be read,
-/// and then `remedy`.
+/// Reads the content of a named file of at most `most` bytes.
+///
+/// Reports the reason if it cannot be read, followed by `remedy`.
 pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Option<Vec<u8>> {
     match read_regular(path, most) {
         Ok(content) => {
@@ -70,20 +71,20 @@ pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Optio
     }
 }
 
-/// Whether a text is a token, as methods and names of fields are (RFC 9110, section 5.6.2).
+/// Returns whether a text is a token, as methods and field names are (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(fits)
 }
 
-/// The name of a class of an origin, which need not exist.
+/// Reads the name of an origin's class. The class need not exist.
 pub(crate) fn class(node: Node<'_>) -> Option<&str> {
     fitting(node, "the name of a class such as \"batch\"", |name| {
         !name.is_empty()
     })
 }
 
-/// A text that `parse` reads; `what` says in a message what it should be.
+/// Reads a text with `parse`. `what`: the expected value, for messages.
 pub(crate) fn parsed<T, E: Display>(
     node: Node,
     what: &str,
@@ -98,7 +99,9 @@ pub(crate) fn parsed<T, E: Display>(
     parse(text).map_err(wrong).ok()
 }
 
-/// Reports a text that is right without its blanks, such as `"16 r/s"`. Returns whether it is one.
+/// Reports a text that would be right without its blanks, such as `"16 r/s"`.
+///
+/// Returns whether it is such a text.
 pub(crate) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     let text = node.value.as_str().unwrap_or_default();
     let tight: String = text.split_whitespace().collect();
@@ -110,7 +113,7 @@ pub(crate) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     is_spaced
 }
 
-/// A text that `parse` reads. Otherwise reports that it has blanks, or what was expected.
+/// Reads a text with `parse`. Otherwise reports its blanks, or the expected value.
 fn without_blanks<T>(node: Node, what: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     if is_spaced(node, |text| parse(text).is_some()) {
         return None;
@@ -119,13 +122,13 @@ fn without_blanks<T>(node: Node, what: &str, parse: impl Fn(&str) -> Option<T>) 
     value.or_else(|| node.expected(what))
 }
 
-/// `true` or `false`.
+/// Reads `true` or `false`.
 pub(crate) fn boolean(node: Node) -> Option<bool> {
     let value = node.value.as_bool();
     value.or_else(|| node.expected("true or false"))
 }
 
-/// A whole number in a range.
+/// Reads a whole number in a range.
 pub(crate) fn whole<T>(range: RangeInclusive<T>) -> impl FnOnce(Node) -> Option<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
@@ -140,10 +143,10 @@ where
     }
 }
 
-/// The longest duration of a file.
+/// Longest duration that a file may have.
 pub(crate) const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
 
-/// A duration, zero included.
+/// Reads a duration; zero is allowed.
 pub(crate) fn duration(node: Node) -> Option<Duration> {
     const WHAT: &str =
         "a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d";
@@ -152,7 +155,7 @@ pub(crate) fn duration(node: Node) -> Option<Duration> {
     })
 }
 
-/// A duration from so many to so many nanoseconds.
+/// Reads a duration within a range, in nanoseconds.
 pub(crate) fn duration_between(node: Node, (least, most): (u64, u64)) -> Option<Duration> {
     let (least, most) = (Duration::from_nanos(least), Duration::from_nanos(most));
     let span = duration(node)?;
@@ -161,7 +164,7 @@ pub(crate) fn duration_between(node: Node, (least, most): (u64, u64)) -> Option<
     fits.or_else(|| node.expected(&format!("a duration from {least} to {most}")))
 }
 
-/// A duration that is never zero, because nothing can be done in no time.
+/// Reads a duration that is not zero. A timeout of zero would let nothing succeed.
 pub(crate) fn timeout(node: Node) -> Option<Duration> {
     let span = duration(node)?;
     if span.is_zero() {
@@ -170,7 +173,7 @@ pub(crate) fn timeout(node: Node) -> Option<Duration> {
     Some(span)
 }
 
-/// A size in bytes, zero included.
+/// Reads a size in bytes; zero is allowed.
 pub(crate) fn size(node: Node) -> Option<u64> {
     const WHAT: &str =
         "a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as \"32KB\"";
@@ -184,7 +187,7 @@ pub(crate) fn size(node: Node) -> Option<u64> {
     bytes.or_else(|| node.expected(WHAT))
 }
 
-/// Bytes over a span where `"0"` could be instead.
+/// Reads an amount of bytes per duration, for a field that also takes `"0"`.
 pub(crate) fn byte_rate(node: Node) -> Option<ByteRate> {
     let what = "bytes over a span such as \"8KB/30s\", or \"0\" for none";
     let (bytes, span) = without_blanks(node, what, ByteRate::parse)?;
@@ -192,20 +195,20 @@ pub(crate) fn byte_rate(node: Node) -> Option<ByteRate> {
     rate.or_else(|| node.expected("from a byte a second to 1MB, over a span from 100ms to 1h"))
 }
 
-/// A size in bytes that is never zero.
+/// Reads a size in bytes that is not zero.
 pub(crate) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
     let bytes = NonZeroU64::new(size(node)?);
     bytes.or_else(|| node.expected("a size above 0"))
 }
 
-/// A duration where `"none"` could be instead.
+/// Reads a duration, for a field that also takes `"none"`.
 pub(crate) fn duration_beside_none(node: Node) -> Option<Duration> {
     let what = "\"none\", or a duration such as \"5s\"";
     without_blanks(node, what, parse_duration)?;
     duration(node)
 }
 
-/// A rate, or `"none"`, which gives [`Rate::UNLIMITED`].
+/// Reads a rate. `"none"` gives [`Rate::UNLIMITED`].
 pub(crate) fn rate_or_unlimited(node: Node) -> Option<Rate> {
     if node.value.as_str() == Some("none") {
         return Some(Rate::UNLIMITED);
@@ -220,7 +223,7 @@ fn rate(node: Node) -> Option<Rate> {
     parsed(node, "\"none\", or a rate such as \"10r/s\"", str::parse)
 }
 
-/// One of a few words.
+/// Reads one of several words.
 pub(crate) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T> {
     move |node| {
         let given = node.value.as_str();
@@ -236,7 +239,7 @@ pub(crate) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T
     }
 }
 
-/// A list without duplicates; `example` shows in a message how to write it.
+/// Reads a list without duplicates. Messages show `example`.
 pub(crate) fn list<T: PartialEq>(
     example: &str,
     mut read: impl FnMut(Node) -> Option<T>,
@@ -255,7 +258,7 @@ pub(crate) fn list<T: PartialEq>(
     }
 }
 
-/// One value, or a list of values without duplicates that is not empty.
+/// Reads one value, or a list without duplicates that is not empty.
 pub(crate) fn one_or_list<T: PartialEq>(
     node: Node,
     example: &str,
@@ -267,7 +270,7 @@ pub(crate) fn one_or_list<T: PartialEq>(
     filled_list(node, example, one)
 }
 
-/// A list without duplicates that is not empty.
+/// Reads a list without duplicates that is not empty.
 pub(crate) fn filled_list<T: PartialEq>(
     node: Node,
     example: &str,
@@ -277,7 +280,7 @@ pub(crate) fn filled_list<T: PartialEq>(
     list(example, one)(node)
 }
 
-/// The items of a list that must not be empty.
+/// Returns the items of a list that must not be empty.
 pub(crate) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
     let items = node.items_or(&format!("a list such as {example}"))?;
     if items.is_empty() {
@@ -286,13 +289,13 @@ pub(crate) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>>
     Some(items)
 }
 
-/// What messages say that a text should be, and how it is read.
+/// Expected value for messages, and the function that reads it.
 pub(crate) type Pattern<T> = (&'static str, fn(&str) -> Option<T>);
 
 pub(crate) const NETWORK: Pattern<IpNet> =
     ("an address or network such as \"10.0.0.0/8\"", network_of);
 
-/// A network; `None`: `unix:`.
+/// Reads a network; `None` stands for `unix:`.
 pub(crate) const PEER: Pattern<Option<IpNet>> = (
     "an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files",
     |text| match text {
@@ -306,7 +309,7 @@ pub(crate) fn pattern<T>(node: Node, (expected, parse): Pattern<T>) -> Option<T>
     value.or_else(|| node.expected(expected))
 }
 
-/// A network, or a single address.
+/// Reads a network, or a single address.
 ///
 /// Bits after the prefix are cleared. IPv4 in IPv6 becomes IPv4, as in the addresses that are
 /// compared with the network.

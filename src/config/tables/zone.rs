@@ -26,26 +26,27 @@ table! {
         name: String;
         key: KeyTemplate = KEY.required("\"$remote_addr\""), Now,
             "What tells one bucket from another: variables such as \"$remote_addr\", and text.";
-        /// For windows: requests in each window, and its length. Unlimited only with the leaky
-        /// bucket, in memory.
+        /// For window algorithms: requests per window, and the length of the window. Unlimited only
+        /// with the leaky bucket in memory.
         rate: Rate = RATE.required("\"10r/s\""), Now,
             "Requests that a bucket lets through, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; \"none\": the zone only names keys and plans, or bounds what runs.";
         algorithm: Algorithm = word().or("\"leaky_bucket\""), Now,
             "How requests are counted.";
         store: StoreKind = word().or("\"memory\"").shown_at(1), Now,
             "Where the buckets are.";
-        /// It has no effect on a zone in memory.
+        /// Without effect on a zone in memory.
         on_store_failure: OnStoreFailure = word().or("\"local\"").shown_at(1), Now,
             "What happens while Redis does not answer.";
-        /// Zero for a zone in memory. For so long places can stay unused after a gateway is killed.
+        /// Zero for a zone in memory. After a gateway is killed, its leased slots stay unused for
+        /// this duration.
         lease: Duration = duration::<0, SECOND>().or("\"0\"").shown_at(1), Now,
             "How long ahead this gateway takes places of busy keys from Redis, up to 1s.";
-        /// It has no effect on a zone in memory.
+        /// Without effect on a zone in memory.
         orphan: Duration = TIMEOUT.or("\"75s\"").shown_at(1), Now,
             "How long places of in_flight stay withheld in Redis if their gateway vanishes: longer than the longest request.";
         max_keys: NonZeroUsize = whole::<_, 1, U32>().or("100000"), Now,
             "Remembered keys, over all workers.";
-        /// `None`: all do.
+        /// `None`: every unknown key gets its own bucket.
         new_keys: Option<Rate> = RATE_OR_NONE.or("\"none\""), Now,
             "Unknown keys that get buckets of their own; past it they share one.";
         idle_timeout: Duration = DURATION.or("\"60s\""), Now,
@@ -62,7 +63,7 @@ table! {
     }
 }
 
-/// A key of a zone. It is shown unchanged.
+/// Key of a zone. It is shown unchanged.
 ///
 /// Its `$` are variables of requests, not of the environment.
 pub(super) const KEY: Kind<KeyTemplate> = kind(NOT_EMPTY_FORM, key, |it| {
@@ -70,7 +71,7 @@ pub(super) const KEY: Kind<KeyTemplate> = kind(NOT_EMPTY_FORM, key, |it| {
 });
 
 const MASK: Kind<bool> = Kind {
-    // A wrong value may have meant true.
+    // A wrong value may have been meant as `true`.
     read: |node| Some(values::boolean(node).unwrap_or(true)),
     ..BOOLEAN
 };
@@ -102,7 +103,7 @@ pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Zone>>, V
     (names, zones, classes.into_inner())
 }
 
-/// Reads the plans of a zone, and reports values that do not fit each other.
+/// Reads the plans of a zone, and reports values that do not fit together.
 fn complete<'r>(
     mut fields: Fields<'r>,
     mut zone: Zone,
@@ -142,7 +143,7 @@ fn complete<'r>(
     is_right.then_some(zone)
 }
 
-/// Checks how long places are taken ahead. `store`: `None` if it is wrong.
+/// Checks `lease`. `store`: `None` if its value is wrong.
 fn check_lease(node: Node, lease: Duration, store: Option<StoreKind>, algorithm: Algorithm) {
     if lease.is_zero() {
         return;
@@ -160,12 +161,12 @@ fn key(node: Node) -> Option<KeyTemplate> {
     key_template(node, key_text(node)?)
 }
 
-/// The text of a key.
+/// Reads the text of a key.
 pub(super) fn key_text(node: Node<'_>) -> Option<&str> {
     values::fitting(node, "variables such as \"$remote_addr\"", |_| true)
 }
 
-/// Reads a key that is not the same for all requests. `why`: why that would be wrong.
+/// Reads a key that varies between requests. `why`: reason why a constant key is wrong.
 pub(super) fn varying_key(node: Node, text: &str, why: &str) -> Option<KeyTemplate> {
     let key = key_template(node, text)?;
     if key.is_constant() {
@@ -174,7 +175,7 @@ pub(super) fn varying_key(node: Node, text: &str, why: &str) -> Option<KeyTempla
     Some(key)
 }
 
-/// Reads a key that is `text`, all of the value or a part of it.
+/// Reads the key `text`, which is the whole value or a part of it.
 pub(super) fn key_template(node: Node, text: &str) -> Option<KeyTemplate> {
     let wrong = match KeyTemplate::parse(text) {
         Ok(key) => return note_claims(node, &key).then_some(key),
@@ -194,53 +195,52 @@ pub(super) fn key_template(node: Node, text: &str) -> Option<KeyTemplate> {
 
 words!(Algorithm);
 
-/// Most requests in a period for `sliding_window_log`.
+/// Maximum requests per window for `sliding_window_log`.
 ///
-/// It remembers the time of each request, and more of them would take too much memory for each
-/// key.
+/// The algorithm remembers the time of each request. More would take too much memory per key.
 const MAX_LOG: u32 = 100_000;
 
 impl Zone {
-    /// The rate of a key.
+    /// Returns the rate of a key.
     pub fn rate_of(&self, key: &[u8]) -> Rate {
         let plan = self.plans.of(key);
         plan.and_then(|plan| plan.rate).unwrap_or(self.rate)
     }
 
-    /// Whether each key has the same rate as under other settings.
+    /// Returns whether each key has the same rate as in other settings.
     pub fn has_rates_of(&self, other: &Self) -> bool {
         self.rate == other.rate && self.plans.have_rates_of(&other.plans)
     }
 
-    /// Whether no key has a rate: the zone names keys, or bounds their running requests.
+    /// Returns whether no key has a rate: the zone only names keys, or bounds requests in flight.
     pub fn limits_no_rate(&self) -> bool {
         let mut rates = self.plans.iter().filter_map(|plan| plan.rate);
         self.rate.is_unlimited() && rates.all(Rate::is_unlimited)
     }
 
-    /// A limit in this zone as it applies to a key.
+    /// Returns a limit of this zone as it applies to a key.
     pub fn limit_of(&self, key: &[u8], limit: Limit) -> Limit {
         self.limit_in(self.plans.index_of(key), limit)
     }
 
-    /// A limit in this zone as it applies to the keys of the plan with this index.
+    /// Returns a limit of this zone as it applies to the keys of the plan with this index.
     pub fn limit_in(&self, plan: Option<usize>, limit: Limit) -> Limit {
         let plan = plan.and_then(|plan| self.plans.get(plan));
         plan.map_or(limit, |plan| plan.apply(limit, self.algorithm))
     }
 
-    /// Why the zone cannot count at this rate, if it cannot.
+    /// Returns the reason why the zone cannot count at this rate, if there is one.
     pub fn unfit(&self, rate: Rate) -> Option<String> {
         let fits = unfit(self.algorithm, rate);
         fits.or_else(|| unkept(self.store, self.algorithm, rate))
     }
 
-    /// Whether requests of this client are never limited in this zone.
+    /// Returns whether requests of this client are never limited in this zone.
     pub fn is_exempt(&self, client: IpAddr) -> bool {
         has_client(&self.exempt, client)
     }
 
-    /// `address`, cut to `ipv6_prefix` bits if it is IPv6.
+    /// Returns `address`, cut to `ipv6_prefix` bits if it is IPv6.
     ///
     /// A client that has one IPv6 address usually has a whole prefix of them.
     pub fn cut(&self, address: IpAddr) -> IpAddr {
@@ -250,15 +250,15 @@ impl Zone {
 
 /// Returns the network of one client: an IPv4 address, or an IPv6 prefix of 64 bits.
 ///
-/// For what has no zone with an `ipv6_prefix` of its own.
+/// Used where no zone with its own `ipv6_prefix` applies.
 pub fn client_network(address: IpAddr) -> IpAddr {
     cut(address, 64)
 }
 
-/// `address`, cut to `prefix` bits if it is IPv6.
+/// Returns `address`, cut to `prefix` bits if it is IPv6.
 ///
-/// In an address of NAT64 the client is the [IPv4 address in it](embedded_ipv4): all of IPv4 would be one client by its
-/// first 64 bits.
+/// A NAT64 address stands for the [IPv4 address in it](embedded_ipv4). Cut to its first 64 bits,
+/// all of IPv4 would be one client.
 pub fn cut(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -273,7 +273,7 @@ pub fn cut(address: IpAddr, prefix: u8) -> IpAddr {
     }
 }
 
-/// Why the algorithm cannot count at this rate, if it cannot: windows count whole requests.
+/// Returns the reason why the algorithm cannot count at this rate: windows count whole requests.
 fn unfit(algorithm: Algorithm, rate: Rate) -> Option<String> {
     if rate.is_unlimited() && !algorithm.queues() {
         return Some(format!(
@@ -297,7 +297,7 @@ fn unfit(algorithm: Algorithm, rate: Rate) -> Option<String> {
     None
 }
 
-/// Why the zone's store cannot count at this rate, if it cannot.
+/// Returns the reason why the zone's store cannot count at this rate, if there is one.
 fn unkept(store: StoreKind, algorithm: Algorithm, rate: Rate) -> Option<String> {
     match store {
         StoreKind::Memory => None,

@@ -1,4 +1,4 @@
-//! Facts of a certificate that the library for TLS does not tell: its validity, and whether it is self-issued.
+//! Facts of a certificate that rustls does not expose: its validity, and whether it is self-issued.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use x509_cert::certificate::{CertificateInner, Raw};
 use x509_cert::der::Decode;
 use x509_cert::time::Time;
 
-/// The time in which a certificate is valid, in seconds since 1970.
+/// Period in which a certificate is valid, in seconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
-    /// Its `notBefore`.
+    /// `notBefore` of the certificate.
     pub from: i64,
-    /// Its `notAfter`.
+    /// `notAfter` of the certificate.
     pub to: i64,
 }
 
-/// The version of a certificate, from 1, and its validity; `None` if it is no certificate.
+/// Returns the version of a certificate, from 1, and its validity; `None` if it is no certificate.
 pub fn version_and_validity(certificate: &[u8]) -> Option<(u8, Validity)> {
     let read = CertificateInner::<Raw>::from_der(certificate).ok()?;
     let facts = read.tbs_certificate();
@@ -30,12 +30,12 @@ pub fn version_and_validity(certificate: &[u8]) -> Option<(u8, Validity)> {
     Some((facts.version() as u8 + 1, validity))
 }
 
-/// The time in which a certificate is valid; `None` if it is no certificate.
+/// Returns the validity of a certificate; `None` if it is no certificate.
 pub fn validity(certificate: &[u8]) -> Option<Validity> {
     version_and_validity(certificate).map(|(_, validity)| validity)
 }
 
-/// Fails unless the certificate is valid `now`.
+/// Fails unless the certificate is valid at `now`.
 pub fn verify_validity(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
     let Validity { from, to } = validity(certificate).ok_or(CertificateError::BadEncoding)?;
     let at = |seconds: i64| {
@@ -53,7 +53,7 @@ pub fn verify_validity(certificate: &CertificateDer<'_>, now: UnixTime) -> Resul
     Ok(())
 }
 
-/// Whether a certificate names its own subject as its issuer.
+/// Returns whether a certificate names its own subject as its issuer.
 pub fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
     let read = CertificateInner::<Raw>::from_der(certificate);
     read.is_ok_and(|read| {

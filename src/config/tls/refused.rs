@@ -1,4 +1,4 @@
-//! Why a certificate is refused, and what to do.
+//! Explains why a certificate is refused, and what to do.
 
 use std::io;
 use std::path::Path;
@@ -8,37 +8,39 @@ use thiserror::Error as ErrorOf;
 use tokio_rustls::rustls::pki_types::UnixTime;
 use tokio_rustls::rustls::{CertificateError, Error};
 
-/// Why TLS to a server failed on account of a certificate: what is wrong, and in a second sentence what to do.
+/// Error of a TLS connection that failed because of a certificate.
+///
+/// The message says what is wrong, and in a second sentence what to do.
 #[derive(Debug, ErrorOf)]
 #[error("{words}")]
 pub struct CertificateRefused {
-    /// Why, and what to do.
+    /// Reason and remedy.
     pub words: String,
-    /// The end of its validity in Unix time, if that is what is wrong.
+    /// End of the validity in Unix time, if the certificate has expired.
     pub expired: Option<i64>,
-    /// Whether the server refuses what the gateway shows.
+    /// The server refuses the certificate of the gateway.
     pub is_of_gateway: bool,
 }
 
-/// The certificate that is refused, and what the file of the gateway says of such ones.
+/// Context for messages about a refused certificate: its owner, and the settings for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'a> {
-    /// Whose it is: `server` or `client`.
+    /// Owner of the certificate: `server` or `client`.
     pub of: &'static str,
-    /// The field that names the file of the authorities.
+    /// Field that names the file of the authorities.
     pub field: &'static str,
-    /// That file; `None`: the authorities of the system.
+    /// File of the authorities; `None`: the authorities of the system.
     pub ca: Option<&'a Path>,
-    /// The certificates that may stand in the file themselves, such as `the certificate itself`.
+    /// Certificates that the file may contain directly, such as `the certificate itself`.
     pub itself: &'static str,
-    /// The purpose that a certificate must have, such as `serverAuth`.
+    /// Purpose that a certificate must have, such as `serverAuth`.
     pub purpose: &'static str,
-    /// What to do about a certificate for other names.
+    /// Remedy for a certificate for other names.
     pub rename: &'static str,
 }
 
 impl Refused<'_> {
-    /// The same error, in words that say what to do, if it is about this certificate.
+    /// Replaces the message by a reason and a remedy, if the error is about this certificate.
     pub fn explain(&self, error: io::Error) -> io::Error {
         let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
         let Some(Error::InvalidCertificate(why)) = source else {
@@ -61,7 +63,7 @@ impl Refused<'_> {
         io::Error::new(error.kind(), refused)
     }
 
-    /// Why it is refused, and what to do; `None`: there are no better words than those of rustls.
+    /// Returns reason and remedy; `None`: the message of rustls is good enough.
     pub fn why(&self, error: &CertificateError) -> Option<String> {
         use CertificateError as Why;
         let Self {
@@ -137,7 +139,9 @@ impl Refused<'_> {
         })
     }
 
-    /// The same for errors of webpki that rustls has no variant for. `why`: the name of the error.
+    /// Returns reason and remedy for errors of webpki without a variant in rustls.
+    ///
+    /// `why`: name of the error.
     fn why_other(&self, why: &str) -> Option<String> {
         let Self {
             of, field, itself, ..

@@ -1,11 +1,11 @@
-//! Certificates that TLS cannot show, whatever their key is.
+//! Certificates that TLS cannot present, whatever their key is.
 
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::server::ParsedCertificate;
 
 use super::version_and_validity;
 
-/// What is wrong with a certificate that the gateway is to show; `None` if nothing is.
+/// Returns what is wrong with a certificate of the gateway; `None` if it can be presented.
 pub fn unfit(certificate: &CertificateDer<'_>) -> Option<String> {
     if let Some((version @ ..3, _)) = version_and_validity(certificate) {
         return Some(format!(

@@ -1,4 +1,4 @@
-//! Verifies the certificate that a server shows.
+//! Verifies the certificate of a server.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::verify_validity;
 
 /// Verifies chains as rustls does, and accepts pinned certificates without a chain.
 ///
-/// A server that shows one of the pinned certificates itself proves with its signature of the
-/// handshake that it has the key. Who signed the certificate does not matter then, nor whether it says
-/// that it is an authority (`CA:TRUE`), as one of `openssl req -x509` does. Its name and its validity
-/// count as ever.
+/// A server that presents a pinned certificate proves with its signature of the handshake that it
+/// has the key. Then neither the issuer of the certificate matters, nor whether it claims to be an
+/// authority (`CA:TRUE`), as a certificate of `openssl req -x509` does. Its name and its validity
+/// are still checked.
 #[derive(Debug)]
 pub(super) struct Verifier {
     chains: Arc<WebPkiServerVerifier>,
@@ -28,7 +28,7 @@ pub(super) struct Verifier {
 }
 
 impl Verifier {
-    /// `roots`: at least one.
+    /// `roots` must not be empty.
     pub(super) fn new(
         roots: Arc<RootCertStore>,
         pinned: Arc<[CertificateDer<'static>]>,

@@ -1,20 +1,22 @@
+//! Finds the folders to watch for a path with symbolic links.
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, path};
 
-/// Most symbolic links in a path, as in the kernel.
+/// Maximum number of symbolic links in a path, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// The folders that decide which file `path` leads to.
+/// Returns the folders that decide which file `path` leads to.
 ///
-/// These are the file's own folder, and the folder of every symbolic link on the way. If the path
-/// breaks off, the last one is the last folder that exists.
+/// These are the file's own folder, and the folder of every symbolic link on the way. If a
+/// component of the path does not exist, the last folder is the last existing one.
 pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
     let mut folders = BTreeSet::new();
     let mut here = PathBuf::new();
     let mut links = 0;
-    // The components that remain, the next one last.
+    // Remaining components, in reverse order.
     let mut way = steps(&path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     while let Some(step) = way.pop() {
         if step == ".." {
@@ -44,9 +46,9 @@ pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
     folders
 }
 
-/// The components of a path, the first one last.
+/// Returns the components of a path in reverse order.
 ///
-/// An absolute path begins with the root; joining the root replaces the path before it.
+/// An absolute path begins with the root. Joining the root replaces the path before it.
 fn steps(path: &Path) -> Vec<OsString> {
     let steps = path.components().rev();
     let steps = steps.filter(|step| *step != Component::CurDir);

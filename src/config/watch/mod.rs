@@ -1,8 +1,8 @@
-//! Watches the configuration file for changes, and the files that it names.
+//! Watches the configuration file, and the files that it names, for changes.
 //!
-//! An event in the folders around the file is only a reason to look at the file. Its [`Stamp`]
-//! decides whether it changed. So every way of saving a file works, and a log that grows in the
-//! same folder has no effect.
+//! An event in the folders around the file only triggers a check of the file. Its [`Stamp`] decides
+//! whether it changed. So every way of saving a file works, and a log that grows in the same folder
+//! has no effect.
 
 mod folders;
 
@@ -23,36 +23,36 @@ use self::folders::folders;
 use super::stamp::Stamp;
 use super::{LoadError, NamedFile, read};
 
-/// The file is read when it has not changed for this time.
+/// Duration without changes after which the file is read.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// A file that is never quiet is read after this time all the same, between two writes.
+/// Maximum wait for a file that never stops changing. Then it is read between two writes.
 const MAX_UNREST: Duration = Duration::from_secs(2);
 
-/// Shortest time between two looks at the file, however busy its folder is.
+/// Minimum duration between two checks of the file, however busy its folder is.
 const MIN_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Longest time between two looks at the file: network file systems send no events.
+/// Maximum duration between two checks of the file: network file systems send no events.
 const MAX_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Watches one file, through renames, removals and symbolic links.
 #[derive(Debug)]
 pub struct Watcher {
     path: PathBuf,
-    /// The text that was returned last; `None` after an error.
+    /// Text that was returned last; `None` after an error.
     text: Option<String>,
     /// Stamp of the file when it was last read.
     ///
     /// `None`: the file must be read again, because the last text was given to [`Watcher::start`],
     /// or may be incomplete.
     read_at: Option<Stamp>,
-    /// Stamp of the file at the last look.
+    /// Stamp of the file at the last check.
     seen: Stamp,
-    /// Since when a change waits for the file to be quiet.
+    /// Start of the changes that have not settled yet.
     unrest_since: Option<Instant>,
-    /// The files that it names, with their stamps when the file was last read.
+    /// Files named in the configuration, with their stamps of the last read.
     others: Vec<NamedFile>,
-    /// `None`: the system has none left. The file is looked at every [`MAX_INTERVAL`].
+    /// `None`: the system has no instance left. The file is checked every [`MAX_INTERVAL`].
     inotify: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
     /// Notified by events. It keeps one notification, which is enough.
@@ -62,8 +62,8 @@ pub struct Watcher {
 impl Watcher {
     /// Watches the file at `path`, whose content is known to be `text`.
     ///
-    /// A write after `text` was read counts as a change. If the system has no inotify instance or no watch left, the
-    /// log says so, and changes are seen up to 2 s later.
+    /// A write after `text` was read counts as a change. If the system has no inotify instance or
+    /// watch left, a log line reports it, and changes are seen up to 2 s later.
     pub fn start(path: PathBuf, text: String) -> Self {
         let changed_hint = Arc::new(Notify::new());
         let bell = Arc::clone(&changed_hint);
@@ -104,10 +104,9 @@ impl Watcher {
         this
     }
 
-    /// Watches these files too: a change of one counts as a change of the file.
+    /// Watches these files too: a change of one counts as a change of the configuration file.
     ///
-    /// What happened to a new one since it was read counts. Of a file that is named twice, the
-    /// first counts.
+    /// A change since a file was read counts. If a file is named twice, the first entry is used.
     pub fn follow(&mut self, mut named: Vec<NamedFile>) {
         let mut paths = BTreeSet::new();
         named.retain(|file| paths.insert(file.path.clone()));
@@ -120,11 +119,11 @@ impl Watcher {
         self.look();
     }
 
-    /// Waits until the file has changed and been quiet for 50 ms, or has not been quiet for 2 s;
-    /// returns its text.
+    /// Waits until the file has changed and settled, and returns its text.
     ///
-    /// The text is never the same as the one returned last, unless a file that it names has
-    /// changed. After an error any text counts as changed. Dropping the future loses no change.
+    /// A file settles after 50 ms without changes, or is read after 2 s of changes. The text always
+    /// differs from the last returned one, unless a named file has changed. After an error any text
+    /// counts as changed. Dropping the future loses no change.
     ///
     /// # Errors
     ///
@@ -156,7 +155,7 @@ impl Watcher {
         }
     }
 
-    /// Reads the file now, whether or not it has changed or is quiet.
+    /// Reads the file now, whether or not it has changed or settled.
     ///
     /// [`Watcher::changed`] does not return the same text again.
     ///
@@ -168,26 +167,26 @@ impl Watcher {
         let others = self.stamps();
         self.note(others);
         let found = read(&self.path);
-        // The text may be incomplete if the file is being written, although `stamp` is that of the
-        // complete file. So after a success `changed` must read again.
+        // If the file is being written, the text may be incomplete although `stamp` is that of the
+        // complete file. So `changed` must read again after a success.
         self.read_at = found.is_err().then_some(stamp);
         self.text = found.as_ref().ok().cloned();
         found
     }
 
-    /// The stamps of the files that it names, now.
+    /// Returns the current stamps of the named files.
     fn stamps(&self) -> Vec<Stamp> {
         let others = self.others.iter();
         others.map(NamedFile::stamp_now).collect()
     }
 
-    /// Whether the files that it names are as they were when the file was last read.
+    /// Returns whether the named files are unchanged since the last read.
     fn knows_others(&self) -> bool {
         let mut others = self.others.iter();
         others.all(|file| file.stamp_now() == file.stamp)
     }
 
-    /// Notes that the files that it names are read. Returns whether one has changed.
+    /// Records the stamps of the named files at a read. Returns whether one has changed.
     fn note(&mut self, stamps: Vec<Stamp>) -> bool {
         let mut has_changed = false;
         for (file, stamp) in self.others.iter_mut().zip(stamps) {
@@ -197,8 +196,9 @@ impl Watcher {
         has_changed
     }
 
-    /// Waits until neither the file nor one that it names has changed for [`QUIET`], but not for
-    /// longer than [`MAX_UNREST`].
+    /// Waits until the file and the named files are unchanged for [`QUIET`].
+    ///
+    /// Waits for at most [`MAX_UNREST`].
     async fn settle(&mut self) -> (Stamp, Vec<Stamp>) {
         let latest = *self.unrest_since.get_or_insert_with(Instant::now) + MAX_UNREST;
         let mut stamp = (self.look(), self.stamps());
@@ -219,14 +219,14 @@ impl Watcher {
         }
     }
 
-    /// Waits for a reason to look at the file.
+    /// Waits for an event or a timeout.
     async fn wait_for_hint(&self) {
         sleep(MIN_INTERVAL).await;
-        // A timeout is also a reason to look.
+        // A timeout triggers a check, too.
         let _ = timeout(MAX_INTERVAL, self.changed_hint.notified()).await;
     }
 
-    /// Looks at the file, and renews the watches if its folders have been replaced.
+    /// Checks the file, and renews the watches if its folders have been replaced.
     fn look(&mut self) -> Stamp {
         let mut folders = folders(&self.path);
         for file in &self.others {
@@ -239,13 +239,13 @@ impl Watcher {
         }
         if let Some(inotify) = &mut self.inotify {
             for folder in &self.watched {
-                // Fails if the folder is gone, and its watch with it.
+                // Fails if the folder was removed, and its watch with it.
                 let _ = inotify.unwatch(folder);
             }
         }
         self.watched = folders
             .into_iter()
-            // A folder that cannot be watched now is tried again at the next look.
+            // A folder that cannot be watched now is tried again at the next check.
             .filter(|folder| watch(self.inotify.as_mut(), folder).is_ok())
             .collect();
         // A write before the new watches existed caused no event.
@@ -270,7 +270,7 @@ fn warn_of_polling(path: &Path, error: &notify::Error) {
     );
 }
 
-/// Whether an event only reports a read. Each look at the file causes such events.
+/// Returns whether an event only reports a read. Each check of the file causes such events.
 fn only_read(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(access) => access != AccessKind::Close(AccessMode::Write),

@@ -1,4 +1,6 @@
-//! These tests run in real time, because the kernel's events do. Bounds are generous, so that the
+//! Tests of the file watcher.
+//!
+//! These tests run in real time, because the kernel's events do. Timeouts are generous, so that the
 //! tests pass on a busy machine.
 
 use std::fs::{self, File};
@@ -11,7 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::FileKind;
 
-/// Longer than a change takes to be seen, shorter than the time between looks without events.
+/// Longer than a change takes to be seen, shorter than the interval of checks without events.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Long enough for a change to be reported, if there were one.
@@ -38,7 +40,7 @@ impl Setting {
     }
 }
 
-/// A watched folder with a file that contains "old".
+/// Returns a watched folder with a file that contains "old".
 fn setting() -> Setting {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
@@ -210,12 +212,12 @@ async fn a_named_file_that_changes_while_it_is_read_counts_as_changed() {
         keys.clone(),
         FileKind::PlanKeys,
     )];
-    // It is read here, as it was.
+    // The named file has not been read since its write.
     fs::write(&keys, "two").unwrap();
     setting.watcher.follow(named.clone());
     setting.becomes("old").await;
     setting.stays().await;
-    // The files that are named stay the same, so nothing has changed.
+    // The named files are unchanged, so nothing has changed.
     setting.watcher.follow(named);
     setting.stays().await;
     fs::write(&keys, "three").unwrap();
