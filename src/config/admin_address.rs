@@ -1,10 +1,12 @@
+//! Address of the admin port, as commands take it.
+
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use http::uri::Authority;
 use thiserror::Error;
 
-/// The address of a gateway's admin port: a host and a port.
+/// Address of a gateway's admin port: a host and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AdminAddress(Authority);
 
@@ -21,20 +23,20 @@ impl FromStr for AdminAddress {
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let authority: Authority = rest.parse().map_err(|_| AdminAddressError)?;
         let whole = !authority.host().is_empty() && authority.port_u16().is_some();
-        // The part before an @ would be a secret on the command line. drip does not need it.
+        // Text before an @ would be a secret on the command line. drip does not need it.
         let usable = whole && !authority.as_str().contains('@');
         usable.then_some(Self(authority)).ok_or(AdminAddressError)
     }
 }
 
 impl AdminAddress {
-    /// Such as `http://127.0.0.1:9090`.
+    /// Returns the URL, such as `http://127.0.0.1:9090`.
     pub fn url(&self) -> String {
         format!("http://{self}")
     }
 }
 
-/// Such as `127.0.0.1:9090`.
+/// Writes the address, such as `127.0.0.1:9090`.
 impl Display for AdminAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

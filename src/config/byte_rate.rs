@@ -1,3 +1,5 @@
+//! Minimum transfer rates, such as `8KB/30s`.
+
 use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
@@ -7,12 +9,12 @@ use limit::{parse_duration, show_duration};
 
 use super::size::{parse_size, show_size};
 
-/// A number of bytes over a span of time, such as `8KB/30s`.
+/// Number of bytes per duration, such as `8KB/30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRate {
     /// Number of bytes.
     pub bytes: NonZeroU32,
-    /// The time for them.
+    /// Duration in which these bytes are transferred.
     pub span: Duration,
 }
 
@@ -25,7 +27,7 @@ impl ByteRate {
     /// Returns `None` for any other text. The range is checked by [`Self::of`].
     pub(super) fn parse(text: &str) -> Option<(u64, Duration)> {
         let (size, span) = text.split_once('/')?;
-        // `240/s` would be 240 of anything.
+        // `240/s` could be 240 of anything.
         let bytes = parse_size(size).filter(|_| size.ends_with('B'))?;
         let is_unit = span.starts_with(|c: char| !c.is_ascii_digit());
         let span = if is_unit {
@@ -36,7 +38,7 @@ impl ByteRate {
         Some((bytes, span.filter(|span| !span.is_zero())?))
     }
 
-    /// A rate in range: up to 1 MB, over 100 ms to 1 h, and at least a byte a second.
+    /// Returns a rate within the range: up to 1 MB, per 100 ms to 1 h, at least a byte per second.
     pub(super) fn of(bytes: u64, span: Duration) -> Option<Self> {
         let is_fast_enough = u128::from(bytes) * 1000 >= span.as_millis();
         let fits = SPANS.contains(&span) && bytes <= MAX_BYTES && is_fast_enough;

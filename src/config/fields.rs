@@ -1,4 +1,6 @@
-//! Reads a parsed file field by field, so that one wrong field does not hide others.
+//! Reads a parsed file field by field, so that one wrong field hides no other.
+//!
+//! Single values are in `node`, the tables with their fields in `tables`.
 
 use toml::Spanned;
 use toml::de::DeTable;
@@ -9,36 +11,36 @@ use super::schema::{Field, Table};
 use super::suggest::nearest;
 use super::toml_string::toml_string;
 
-/// The field that belongs to the whole file, which a table above it takes.
+/// Field that only the whole file has. In TOML, a table above it takes it by mistake.
 const INCLUDE: &str = "include";
 const MISPLACED_INCLUDE: &str =
     "this stands at the top of the file; move it above the first table, such as [server]";
 
-/// The title of a file that another one includes.
+/// Title of an included file in messages.
 const INCLUDED_FILE: &str = "an included file";
 
 /// A table with a fixed set of fields.
 pub(super) struct Fields<'r> {
-    /// The table's name in messages.
+    /// Name of the table in messages.
     title: String,
     at: usize,
-    /// `None` if the file leaves out the whole table, so that every field has its default.
+    /// `None` if the file omits the whole table, so that every field has its default.
     table: Option<&'r DeTable<'r>>,
     report: &'r Report<'r>,
-    /// Whether messages do not show its values and unknown names.
+    /// Messages do not show the table's values and unknown names.
     hidden: bool,
-    /// All fields that it may have.
+    /// All fields that the table may have.
     all: Table,
-    /// The fields that have been asked for.
+    /// Fields that have been read.
     asked: Vec<&'static str>,
-    /// The fields that are wrong, or missing.
+    /// Fields that are wrong, or required and missing.
     wrong: Vec<&'static str>,
-    /// Fields of other tables that are looked for here, and why this one lacks them.
+    /// Fields of other tables that users look for here, with the reason why this table lacks them.
     lacking: Vec<(&'static str, &'static str)>,
 }
 
 impl<'r> Fields<'r> {
-    /// The whole file.
+    /// Reads the whole file as a table.
     pub(super) fn root(all: Table, file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
         Self {
             title: "the file".to_owned(),
@@ -47,7 +49,7 @@ impl<'r> Fields<'r> {
         }
     }
 
-    /// A whole file that another one includes.
+    /// Reads a whole included file as a table.
     pub(super) fn included(
         all: Table,
         file: &'r Spanned<DeTable<'r>>,
@@ -59,7 +61,7 @@ impl<'r> Fields<'r> {
         }
     }
 
-    /// The table in a node. Reports a problem if the value is not a table.
+    /// Reads the table in a node. Reports a problem if the value is not a table.
     pub(super) fn of(node: Node<'r>, title: String, all: Table) -> Option<Self> {
         let table = node.value.as_table();
         if table.is_none() && node.name == INCLUDE && node.value.is_array() {
@@ -77,7 +79,7 @@ impl<'r> Fields<'r> {
         })
     }
 
-    /// The table of this name, or one without fields.
+    /// Returns the section of this name, or an empty table if the file omits it.
     pub(super) fn section(&mut self, name: &'static str, all: Table) -> Self {
         let title = format!("[{name}]");
         let given = self.get(name);
@@ -85,7 +87,7 @@ impl<'r> Fields<'r> {
         given.unwrap_or_else(|| Fields::absent(all, self.report))
     }
 
-    /// A table that the file leaves out.
+    /// Returns a table that the file omits.
     pub(super) fn absent(all: Table, report: &'r Report<'r>) -> Self {
         Self {
             title: String::new(),
@@ -100,55 +102,55 @@ impl<'r> Fields<'r> {
         }
     }
 
-    /// The table of this name in this one, if the file has it.
+    /// Returns the inner table of this name, if the file has it.
     pub(super) fn table(&mut self, name: &'static str, all: Table) -> Option<Self> {
         let title = format!("{}.{name}]", self.title.trim_end_matches(']'));
         self.get(name).and_then(|node| Fields::of(node, title, all))
     }
 
-    /// Says why there is no such field, if the table has it nevertheless.
+    /// Registers a message for a field that the table does not have, in case the file uses it.
     pub(super) fn lacks(&mut self, name: &'static str, why: &'static str) {
         debug_assert!(!self.all.has(name), "the schema has {name}");
         self.lacking.push((name, why));
     }
 
-    /// What the reports of all texts share.
+    /// Returns the data that the reports of all texts share.
     pub(super) fn shared(&self) -> &'r Shared {
         self.report.shared()
     }
 
-    /// Whether the file has no field in this table.
+    /// Returns whether the file has no field in this table.
     pub(super) fn is_empty(&self) -> bool {
         self.table.is_none_or(DeTable::is_empty)
     }
 
-    /// The value of a field, if the file has it.
+    /// Returns the value of a field, if the file has it, and marks the field as read.
     pub(super) fn get(&mut self, name: &'static str) -> Option<Node<'r>> {
         debug_assert!(self.all.has(name), "the schema has no {name}");
         self.asked.push(name);
         self.value(name)
     }
 
-    /// The table itself, as a value.
+    /// Returns the value of a field, and does not mark it as read.
     pub(super) fn value(&self, name: &'static str) -> Option<Node<'r>> {
         let node = Node::new(name, self.table?.get(name)?, self.report);
         Some(if self.hidden { node.hidden() } else { node })
     }
 
-    /// The value of a field that has been read, if the file has it and it is right.
+    /// Returns the value of a field that has been read, if it is present and right.
     pub(super) fn right(&self, name: &'static str) -> Option<Node<'r>> {
         self.value(name).filter(|_| !self.is_wrong(name))
     }
 
-    /// Whether a field that has been read is wrong, or required and missing.
+    /// Returns whether a field that has been read is wrong, or required and missing.
     pub(super) fn is_wrong(&self, name: &'static str) -> bool {
         debug_assert!(self.asked.contains(&name), "{name} is not read yet");
         self.wrong.contains(&name)
     }
 
-    /// The value of a field of this table as `read` has it; `None` if it is wrong or not there.
+    /// Reads a field of this table with `read`; `None` if it is wrong or missing.
     ///
-    /// Reports a required field that is missing: the field then has an example.
+    /// A field with an example is required: reports it if it is missing.
     pub(super) fn read_given<T>(
         &mut self,
         name: &'static str,
@@ -166,12 +168,12 @@ impl<'r> Fields<'r> {
         value
     }
 
-    /// Whether a field that has been read is wrong.
+    /// Returns whether any field that has been read is wrong.
     pub(super) fn has_wrong(&self) -> bool {
         !self.wrong.is_empty()
     }
 
-    /// The default of a field, as JSON.
+    /// Returns the default of a field, as JSON.
     pub(super) fn default_of(&self, name: &str) -> Option<&'static str> {
         self.field(name).and_then(|field| field.default)
     }
@@ -180,14 +182,14 @@ impl<'r> Fields<'r> {
         self.all.fields.iter().find(|field| field.name == name)
     }
 
-    /// The report of the text that the table is in.
+    /// Returns the report of the text that contains the table.
     pub(super) fn report(&self) -> &'r Report<'r> {
         self.report
     }
 
-    /// The value of an optional field, but `None` if it is wrong.
+    /// Reads an optional field. Returns its default if it is missing, `None` if it is wrong.
     ///
-    /// For fields that are compared with others.
+    /// Used for fields that are compared with others.
     pub(super) fn optional<T>(
         &mut self,
         name: &'static str,
@@ -197,7 +199,7 @@ impl<'r> Fields<'r> {
         self.get(name).map_or(Some(default), read)
     }
 
-    /// The value of a required field.
+    /// Reads a required field.
     pub(super) fn required<T>(
         &mut self,
         name: &'static str,
@@ -214,7 +216,7 @@ impl<'r> Fields<'r> {
         None
     }
 
-    /// Reports unknown fields. All known ones must have been asked for.
+    /// Reports unknown fields. All known fields must have been read before.
     pub(super) fn finish(self) {
         let known = self.all.names();
         let unread = known.iter().find(|name| !self.asked.contains(name));

@@ -1,3 +1,5 @@
+//! History of changes of the effective settings, for the API and the log.
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,49 +8,49 @@ use limit::Moment;
 use super::FileKind;
 use super::changes::bounded;
 
-/// Number of changes that are remembered.
+/// Maximum number of changes that are kept.
 const CHANGES: usize = 50;
 
-/// Number of texts of one change.
+/// Maximum number of texts of one change.
 const TEXTS: usize = 50;
 
-/// Number of texts of one change in a line of the log.
+/// Maximum number of texts of one change in a log line.
 const TEXTS_IN_LOG: usize = 10;
 
-/// The last changes of the settings in force, and of what overrides them.
+/// Last changes of the effective settings and of overrides.
 ///
 /// Clones share the same list.
 #[derive(Clone, Debug, Default)]
 pub struct History(Arc<Mutex<VecDeque<Change>>>);
 
-/// A change of the settings in force, or of what overrides them.
+/// One change of the effective settings or of overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When it came into force.
+    /// Instant at which the change took effect.
     pub at: Moment,
-    /// What caused it.
+    /// Cause of the change.
     pub by: ChangedBy,
-    /// One text for each setting.
+    /// One text per changed setting.
     pub what: Vec<String>,
 }
 
-/// What causes a change.
+/// Cause of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangedBy {
-    /// The file was saved.
+    /// The configuration file was saved.
     File,
-    /// A file that the file names was saved, came or went.
+    /// A file named in the configuration was saved, created or removed.
     Named(FileKind),
-    /// SIGHUP.
+    /// SIGHUP was received.
     Signal,
-    /// A request to the admin port.
+    /// The admin port received a request.
     Api,
-    /// An override ended.
+    /// An override expired.
     Expiry,
 }
 
 impl ChangedBy {
-    /// Its name in the API and the log.
+    /// Returns the name of the cause in the API and the log.
     pub fn label(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -61,7 +63,7 @@ impl ChangedBy {
 }
 
 impl History {
-    /// Adds a change. The oldest is forgotten if there are too many.
+    /// Adds a change. Removes the oldest one if there are too many.
     pub fn add(&self, at: Moment, by: ChangedBy, what: Vec<String>) {
         let what = bounded(what, TEXTS);
         let mut changes = self.lock();
@@ -69,7 +71,7 @@ impl History {
         changes.push_front(Change { at, by, what });
     }
 
-    /// The last changes, the newest first.
+    /// Returns the last changes, the newest first.
     pub fn latest(&self) -> Vec<Change> {
         self.lock().iter().cloned().collect()
     }
@@ -79,7 +81,7 @@ impl History {
     }
 }
 
-/// The texts of a change for one line of the log.
+/// Joins the texts of a change for one log line.
 pub fn in_one_line(what: Vec<String>) -> String {
     bounded(what, TEXTS_IN_LOG).join("; ")
 }

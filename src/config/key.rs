@@ -1,30 +1,33 @@
+//! Key templates, such as `$remote_addr`, which select a bucket of a zone for a request.
+
 use std::fmt;
 use std::str::FromStr;
 
-/// Maximum length of a key in bytes, as in nginx. A longer one is cut.
+/// Maximum length of a key in bytes, as in nginx. A longer key is truncated.
 ///
-/// nginx does not limit a request with a longer key. Clients choose what is in most keys.
+/// nginx does not limit a request with a longer key at all. Clients choose most of the text in
+/// keys, so they could evade the limit that way.
 pub const MAX_KEY_SIZE: usize = 65_535;
 
-/// What distinguishes one bucket of a zone from another: text and nginx's variables.
+/// Template of a zone's key: text and nginx's variables. Each value has its own bucket.
 ///
-/// Examples are `$remote_addr` and `$host:${http_x_api_key}`. A template without variables is one
-/// bucket for all requests.
+/// Examples: `$remote_addr` and `$host:${http_x_api_key}`. A template without variables gives all
+/// requests one bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyTemplate {
     parts: Vec<Part>,
 }
 
-/// A piece of a [`KeyTemplate`].
+/// One part of a [`KeyTemplate`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Literal text; never empty, and never next to another text.
+    /// Literal text. It is never empty, and never next to another text.
     Text(String),
-    /// A value of the request.
+    /// Value taken from the request.
     Variable(Variable),
 }
 
-/// A value of a request, under nginx's name for it.
+/// Value of a request, under nginx's name for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Variable {
     /// `$remote_addr`: the client's address, after trusted proxies.
@@ -41,29 +44,31 @@ pub enum Variable {
     Scheme,
     /// `$server_port`: the port that the client connected to.
     ServerPort,
-    /// `$ssl_client_verify`: `SUCCESS` if the client showed a certificate, `NONE` if it did not;
-    /// empty without TLS.
+    /// `$ssl_client_verify`: `SUCCESS` with a client certificate, `NONE` without one.
+    ///
+    /// Empty without TLS.
     SslClientVerify,
-    /// `$ssl_client_fingerprint`: SHA-256 of that certificate, in hexadecimal.
+    /// `$ssl_client_fingerprint`: SHA-256 of the client certificate, in hexadecimal.
     SslClientFingerprint,
-    /// `$ssl_client_subject`: its subject, as RFC 4514 writes it.
+    /// `$ssl_client_subject`: subject of the client certificate, in the format of RFC 4514.
     SslClientSubject,
-    /// `$ssl_client_serial`: its serial number, in hexadecimal.
+    /// `$ssl_client_serial`: serial number of the client certificate, in hexadecimal.
     SslClientSerial,
-    /// `$http_NAME`: a header field, here in lowercase and with `-` for `_`.
+    /// `$http_NAME`: a header field. The name is stored in lowercase, with `-` for `_`.
     Header(String),
     /// `$cookie_NAME`: a cookie.
     Cookie(String),
     /// `$arg_NAME`: an argument of the query.
     Arg(String),
-    /// `$path_NAME`: what a group of the route's regular expression takes of the path, by its name
-    /// or its number.
+    /// `$path_NAME`: text that a group of the route's regular expression captured.
+    ///
+    /// The group is given by its name or its number.
     Path(String),
-    /// `$jwt_NAME_CLAIM`: a claim of the client's token, if `[jwt.NAME]` verifies it.
+    /// `$jwt_NAME_CLAIM`: a claim of the client's token, once `[jwt.NAME]` has verified it.
     Jwt {
-        /// The name of the table.
+        /// Name of the table.
         name: String,
-        /// The name of the claim.
+        /// Name of the claim.
         claim: String,
     },
 }
@@ -82,10 +87,10 @@ const FIXED: [(&str, Variable); 11] = [
     ("ssl_client_serial", Variable::SslClientSerial),
 ];
 
-/// A prefix, what a user writes behind it, and what makes a variable of that.
+/// A prefix, a placeholder for the rest of the name, and a function that reads the rest.
 type Prefixed = (&'static str, &'static str, fn(&str) -> Option<Variable>);
 
-/// The variables with a name of the user's behind a prefix.
+/// Variables that consist of a prefix and a name that the user chooses.
 const PREFIXED: [Prefixed; 5] = [
     ("http_", "NAME", |own| {
         let name = own.to_ascii_lowercase().replace('_', "-");
@@ -103,7 +108,7 @@ const PREFIXED: [Prefixed; 5] = [
     }),
 ];
 
-/// All variables as a file has them, with words such as `NAME` for what the user chooses.
+/// Returns all variables for messages, with placeholders such as `NAME`.
 pub(crate) fn allowed() -> String {
     let fixed = FIXED.iter().map(|(name, _)| format!("${name}"));
     let prefixed = PREFIXED.iter();
@@ -111,7 +116,7 @@ pub(crate) fn allowed() -> String {
     fixed.chain(prefixed).collect::<Vec<_>>().join(", ")
 }
 
-/// Why a text is not a [`KeyTemplate`].
+/// Error of a text that is not a [`KeyTemplate`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The text is empty.
@@ -119,30 +124,30 @@ pub enum KeyError {
         "a key is made of variables such as \"$remote_addr\", or of a text alone for one bucket for all clients"
     )]
     Empty,
-    /// A `$` without a name after it.
+    /// A `$` without a name.
     #[error(
         "a $ begins a variable: {}; ${{...}} separates one from the text after it",
         allowed()
     )]
     LoneDollar,
-    /// A `${` without its `}`.
+    /// A `${` without a `}`.
     #[error("${{{0} has no closing brace")]
     Unclosed(String),
     /// An unknown variable.
     #[error("${0} is not a variable here; the variables are {all}", all = allowed())]
     Unknown(String),
-    /// nginx's binary form of the address, which saves memory in nginx and nothing here.
+    /// nginx's binary form of the address. It saves memory in nginx, but not here.
     #[error("$binary_remote_addr is written $remote_addr here")]
     BinaryRemoteAddr,
 }
 
 impl KeyTemplate {
-    /// The pieces in order; at least one.
+    /// Returns the parts in order; at least one.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The text of a template without variables.
+    /// Returns the text of a template without variables.
     pub fn as_text(&self) -> Option<&str> {
         match &self.parts[..] {
             [Part::Text(text)] => Some(text),
@@ -150,18 +155,18 @@ impl KeyTemplate {
         }
     }
 
-    /// Whether it is the same for all requests.
+    /// Returns whether the key is the same for all requests.
     pub fn is_constant(&self) -> bool {
         let mut parts = self.parts.iter();
         parts.all(|part| matches!(part, Part::Text(_)))
     }
 
-    /// Whether it tells clients apart by their addresses.
+    /// Returns whether the key contains the client's address.
     pub fn has_address(&self) -> bool {
         self.parts.contains(&Part::Variable(Variable::RemoteAddr))
     }
 
-    /// The key of a request. `variable` appends the value of each variable.
+    /// Returns the key of a request. `variable` appends the value of each variable.
     pub fn fill(&self, variable: impl FnMut(&Variable, &mut Vec<u8>)) -> Vec<u8> {
         let mut key = Vec::new();
         self.fill_into(&mut key, variable);
@@ -289,7 +294,7 @@ impl FromStr for Variable {
     }
 }
 
-/// The name, without its `$`.
+/// Writes the name without its `$`.
 impl fmt::Display for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -306,7 +311,7 @@ impl fmt::Display for Variable {
     }
 }
 
-/// As in a file, with braces only where the next text would continue a variable's name.
+/// Writes the template as in a file, with braces only where the next text would continue the name.
 impl fmt::Display for KeyTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, part) in self.parts.iter().enumerate() {

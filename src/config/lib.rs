@@ -1,12 +1,12 @@
 //! The configuration: from `gateway.toml` to checked settings.
 //!
-//! - [`load`] and [`parse`] read the file and report all of its problems at once: each [`Problem`]
-//!   has its line and column, what was found, and what would be right.
-//!   A syntax error is told alone.
-//! - [`Settings`] are the result, which the rest of the gateway uses without checking it again.
+//! - [`load`] and [`parse`] read the file and report all of its problems at once. Each [`Problem`]
+//!   has a line and column, the value found, and the expected value. A syntax error is reported
+//!   alone.
+//! - [`Settings`] are the result. The rest of the gateway uses them without further checks.
 //! - [`show`] writes settings back as a file, with all defaults.
 //! - [`schema()`] is the JSON Schema of a file.
-//! - [`changes`] says what a reload changes, and [`History`] keeps it.
+//! - [`changes`] lists the changes of a reload, and [`History`] keeps them.
 //! - [`Watcher`] reports changes of the file.
 
 mod admin_address;

@@ -1,4 +1,4 @@
-//! Masked names, which are shown in place of keys.
+//! Masked names: shown instead of keys that must stay private.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -9,27 +9,27 @@ use ring::rand::SystemRandom;
 use super::{Zone, short_key};
 
 const PREFIX: &str = "key-";
-/// Length of the part behind the prefix, in bytes: two of ten thousand keys have the same name once
-/// in six million starts.
+/// Length of the hash in a masked name, in bytes.
+///
+/// With ten thousand keys, two have the same name once in six million process starts.
 const SHOWN: usize = 6;
 
-/// The secret of this process; `None` if the system has no random numbers.
+/// Secret of this process; `None` if the system has no random numbers.
 ///
-/// Without it, nobody can find a key by trying which one gives a name.
+/// Without the secret, nobody can find a key by trying which key gives a name.
 static SECRET: LazyLock<Option<hmac::Key>> =
     LazyLock::new(|| hmac::Key::generate(HMAC_SHA256, &SystemRandom::new()).ok());
 
 impl Zone {
-    /// The name that is shown in place of a key, such as `key-3f9a1c02b7e4`; `None` if keys are
-    /// shown as they are.
+    /// Returns the name to show instead of a key, such as `key-3f9a1c02b7e4`.
     ///
-    /// It is the same for a key and its short form (`short_key`), and another one in another zone or
-    /// after a restart.
+    /// `None` if keys are shown unmasked. A key and its short form (`short_key`) have the same
+    /// name. The name differs in another zone and after a restart.
     pub fn masked(&self, key: &[u8]) -> Option<String> {
         self.mask_keys.then(|| mask_key(&self.name, key))
     }
 
-    /// Whether a text has the form of a masked name, and the zone masks its keys.
+    /// Returns whether a text looks like a masked name, and the zone masks its keys.
     pub fn is_masked_name(&self, text: &[u8]) -> bool {
         let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
         let digits = text.strip_prefix(PREFIX.as_bytes());
@@ -37,14 +37,14 @@ impl Zone {
     }
 }
 
-/// The masked name of a key of the zone of this name.
+/// Returns the masked name of a key of the zone of this name.
 pub fn mask_key(zone: &str, key: &[u8]) -> String {
     let Some(secret) = &*SECRET else {
         return format!("{PREFIX}{}", "?".repeat(2 * SHOWN));
     };
     let mut context = hmac::Context::with_key(secret);
     context.update(zone.as_bytes());
-    // No zone has it in its name.
+    // Separator: no zone has a zero byte in its name.
     context.update(&[0]);
     context.update(&short_key(key));
     let tag = context.sign();

@@ -1,29 +1,31 @@
+//! Files that the configuration names and that are read with it.
+
 use std::path::{Path, PathBuf};
 
 use super::pattern::Pattern;
 use super::stamp::Stamp;
 
-/// What a file is for that the text of the configuration names.
+/// Purpose of a file that the configuration names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// Its text is a part of the configuration.
+    /// An included part of the configuration.
     Included,
-    /// The keys of a plan.
+    /// Keys of a plan.
     PlanKeys,
     /// Networks of clients.
     Networks,
-    /// The keys that sign tokens of clients.
+    /// Keys that verify the tokens of clients.
     KeySet,
-    /// Authorities of the servers of an origin, a certificate for them, or its key.
+    /// Authorities for the servers of an origin, or drip's certificate or key for them.
     OriginTls,
-    /// Authorities of Redis.
+    /// Authorities for Redis.
     RedisTls,
-    /// What clients get in place of a short text of the gateway.
+    /// Page that clients get instead of a short text of the gateway.
     Page,
 }
 
 impl FileKind {
-    /// All kinds. Of files that change at once, the first one is told.
+    /// All kinds. If several files change at once, the first kind in this list is reported.
     pub const ALL: [Self; 7] = [
         Self::Included,
         Self::PlanKeys,
@@ -34,7 +36,7 @@ impl FileKind {
         Self::Page,
     ];
 
-    /// Its name as the cause of a reload, in the API and the log.
+    /// Returns the name of the kind as the cause of a reload, in the API and the log.
     pub fn label(self) -> &'static str {
         match self {
             Self::Included => "included file",
@@ -48,26 +50,25 @@ impl FileKind {
     }
 }
 
-/// A file that the text of the configuration names and that is read with it.
+/// A file that the configuration names and that is read with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFile {
-    /// Where it is.
+    /// Absolute path of the file, or a pattern of several files.
     pub path: PathBuf,
-    /// What it is for.
+    /// Purpose of the file.
     pub kind: FileKind,
-    /// What it was when the text was read: before its own content was.
+    /// Stamp of the file, taken before its content was read.
     pub(super) stamp: Stamp,
-    /// A hash of its content, once it is read. None of a kind whose content is compared setting by setting.
+    /// Hash of the content, once it is read. `None` for kinds that are compared setting by setting.
     pub(super) digest: Option<u64>,
-    /// Whether its name comes from the environment, so that nothing shows it.
+    /// The file name comes from the environment, so no output shows it.
     pub(super) is_secret: bool,
 }
 
 impl NamedFile {
-    /// The file at `path`, which is about to be read, or the files of a pattern there, which are
-    /// about to be included.
+    /// Returns a file, or a pattern of included files, that is about to be read.
     ///
-    /// A pattern changes when another file fits it, or one no longer does.
+    /// A pattern changes when another file matches it, or one no longer does.
     pub(super) fn about_to_be_read(path: PathBuf, kind: FileKind) -> Self {
         let stamp = Self::stamp_of(&path, kind);
         Self {
@@ -79,13 +80,13 @@ impl NamedFile {
         }
     }
 
-    /// Whether a hash of its content is missing.
+    /// Returns whether a hash of the content is needed and missing.
     pub(super) fn needs_digest(&self) -> bool {
         let is_whole = !matches!(self.kind, FileKind::Included | FileKind::PlanKeys);
         is_whole && self.digest.is_none()
     }
 
-    /// What it is now.
+    /// Returns the current stamp of the file.
     pub(super) fn stamp_now(&self) -> Stamp {
         Self::stamp_of(&self.path, self.kind)
     }
@@ -95,7 +96,7 @@ impl NamedFile {
         let Some(pattern) = pattern else {
             return Stamp::of(path);
         };
-        // A folder that cannot be listed differs from one without files.
+        // A folder that cannot be listed must differ from a folder without matching files.
         let files = pattern.files();
         files.map_or(Stamp::Missing, |files| Stamp::of_names(&files))
     }

@@ -1,4 +1,6 @@
-//! A value of a parsed file, with its place.
+//! A value of a parsed file, with its location.
+//!
+//! Tables of values are in `fields`, the collected problems in `report`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +10,17 @@ use toml::de::DeValue;
 use super::report::Report;
 use super::toml_string::toml_string;
 
-/// What messages say of a key of a client, and of what may be one.
+/// Text that messages show instead of a client's key, or of a value that may be one.
 pub(super) const HIDDEN: &str = "hidden by mask_keys";
 
-/// A value, its place in the text, and the name of its field.
+/// A value, its location in the text, and the name of its field.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'r> {
     pub(super) name: &'r str,
     pub(super) value: &'r DeValue<'r>,
     pub(super) at: usize,
     pub(super) report: &'r Report<'r>,
-    /// Whether messages do not show the value.
+    /// Messages do not show the value.
     pub(super) hidden: bool,
 }
 
@@ -37,7 +39,7 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// The same value, which messages do not show, nor what is in it: values and unknown names.
+    /// Returns the same value, hidden in messages together with its inner values and unknown names.
     pub(super) fn hidden(self) -> Self {
         Self {
             hidden: true,
@@ -47,7 +49,8 @@ impl<'r> Node<'r> {
 
     /// Reports a problem with the value.
     ///
-    /// Of a value from the environment, or one that is hidden, the message might show a part.
+    /// The message is replaced for a hidden value or one from the environment, because it might
+    /// show a part of it.
     pub(super) fn wrong(&self, message: &str) {
         let found = self.found();
         if self.hidden {
@@ -61,7 +64,7 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// Reports a problem in a message that shows nothing of the value but [`Node::found`].
+    /// Reports a problem. The message must show nothing of the value except [`Node::found`].
     pub(super) fn tell(&self, message: &str) {
         if self.expanded() == Some(None) {
             return;
@@ -73,29 +76,29 @@ impl<'r> Node<'r> {
         self.report.wrong(self.at, message);
     }
 
-    /// The string with its variables of the environment, if it has any; `Some(None)` if they are
-    /// wrong.
+    /// Returns the string before expansion, if it has variables of the environment.
+    ///
+    /// `Some(None)` if a variable is wrong.
     fn expanded(&self) -> Option<Option<String>> {
         self.report.expanded(self.at)
     }
 
-    /// Whether the value comes from the environment.
+    /// Returns whether the value comes from the environment.
     pub(super) fn is_expanded(&self) -> bool {
         self.expanded().is_some()
     }
 
-    /// Whether messages show nothing of the value but [`Node::found`].
+    /// Returns whether messages show nothing of the value except [`Node::found`].
     pub(super) fn is_secret(&self) -> bool {
         self.hidden || self.is_expanded()
     }
 
-    /// The string as it is written, if it has variables of the environment.
+    /// Returns the string before expansion, if it has variables of the environment.
     pub(super) fn written(&self) -> Option<String> {
         self.expanded().flatten()
     }
 
-    /// A path made of the value as a message shows it: as the value is written if it comes from
-    /// the environment.
+    /// Returns a path for a message. A path from the environment is shown as the file writes it.
     pub(super) fn shown(&self, path: &Path) -> String {
         if self.is_secret() {
             self.found()
@@ -104,17 +107,17 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// Where it is: `gateway.toml:12:8`.
+    /// Returns the location of the value: `gateway.toml:12:8`.
     pub(super) fn place(&self) -> String {
         self.report.place(self.at)
     }
 
-    /// The absolute path of a file that this text names.
+    /// Returns the absolute path of a file with this name.
     pub(super) fn in_folder(&self, name: &str) -> PathBuf {
         self.report.folder().join(name)
     }
 
-    /// Notes that the value is legal, and probably a mistake.
+    /// Adds a warning: the value is legal, but probably a mistake.
     pub(super) fn warn(&self, message: &str) {
         let message = format!("{}: {message}", self.title());
         self.report.warn(self.at, &message);
@@ -129,7 +132,7 @@ impl<'r> Node<'r> {
             .missing(self.at, format!("{}: {message}", self.title()));
     }
 
-    /// Its name as a message shows it.
+    /// Returns the name of the field for messages.
     fn title(&self) -> &'r str {
         if self.name.is_empty() {
             "\"\""
@@ -138,24 +141,24 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// The same as [`Node::wrong`] for a reader that ends there: it has no value.
+    /// Reports a problem as [`Node::wrong`] does, and returns `None`.
     pub(super) fn refused<T>(&self, message: &str) -> Option<T> {
         self.wrong(message);
         None
     }
 
-    /// The same as [`Node::tell`] for a reader that ends there: it has no value.
+    /// Reports a problem as [`Node::tell`] does, and returns `None`.
     pub(super) fn told<T>(&self, message: &str) -> Option<T> {
         self.tell(message);
         None
     }
 
-    /// Reports what was expected and what was found; always returns `None`.
+    /// Reports the expected and the actual value, and returns `None`.
     pub(super) fn expected<T>(&self, what: &str) -> Option<T> {
         self.told(&format!("expected {what}; found {}", self.found()))
     }
 
-    /// The value as a message shows it.
+    /// Returns the value as messages show it.
     pub(super) fn found(&self) -> String {
         const MAX_CHARACTERS: usize = 60;
         if let Some(written) = self.written().filter(|_| !self.hidden) {
@@ -177,13 +180,13 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// A field of a table, if the value is a table that has it.
+    /// Returns a field of the value, if the value is a table with this field.
     pub(super) fn field(&self, name: &'static str) -> Option<Self> {
         let value = self.value.as_table()?.get(name)?;
         Some(self.part(name, value))
     }
 
-    /// A value in this one.
+    /// Returns an inner value, hidden if this value is.
     fn part(&self, name: &'r str, value: &'r Spanned<DeValue<'r>>) -> Self {
         Self {
             hidden: self.hidden,
@@ -191,7 +194,7 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// The items of a list, each under the list's name.
+    /// Returns the items of a list, each under the name of the list.
     pub(super) fn items(&self) -> Option<Vec<Self>> {
         let item = |value| self.part(self.name, value);
         self.value
@@ -199,17 +202,17 @@ impl<'r> Node<'r> {
             .map(|list| list.iter().map(item).collect())
     }
 
-    /// The items, or a report that this was expected.
+    /// Returns the items of a list. Otherwise reports the expected value.
     pub(super) fn items_or(&self, what: &str) -> Option<Vec<Self>> {
         self.items().or_else(|| self.expected(what))
     }
 
-    /// The entries, or a report that this was expected.
+    /// Returns the entries of a table. Otherwise reports the expected value.
     pub(super) fn entries_or(&self, what: &str) -> Option<Vec<Self>> {
         self.entries().or_else(|| self.expected(what))
     }
 
-    /// The entries of a table whose field names the user chooses, in the order of the text.
+    /// Returns the entries of a table with names that the user chooses, in the order of the text.
     pub(super) fn entries(&self) -> Option<Vec<Self>> {
         let mut entries = self.value.as_table()?.iter().collect::<Vec<_>>();
         entries.sort_by_key(|(key, _)| key.span().start);

@@ -1,7 +1,8 @@
-//! Settings that are a table of the file, so that each field stands in one place.
+//! Defines the settings of a table once: one entry per field.
 //!
-//! [`table!`] makes of one list of fields the settings' struct, the table that messages, the JSON
-//! Schema and the pages have, the reader with its defaults, and what `show` and `changes` need.
+//! From one list of fields, [`table!`] makes the struct of the settings, the table for messages,
+//! the JSON Schema and the pages, the reader with its defaults, and the code for `show` and
+//! `changes`.
 
 use std::path::Path;
 
@@ -13,24 +14,25 @@ use super::node::Node;
 use super::report::{Parsed, Report, Shared, Source};
 use super::schema::{Effect, Field, Form, Table};
 
-/// Settings with the fields of a table.
+/// Settings that are read from the fields of a table.
 pub(super) trait OfTable: Sized + 'static {
     const TABLE: Table;
-    /// How each field of the table is shown; `None`: it is left out.
+    /// Function that shows each field of the table. A field with `None` is omitted.
     const SHOW: &'static [fn(&Self, &Settings) -> Option<Shown>];
 
-    /// Reads the fields that are values of the settings. A wrong one has its default, or else its
-    /// example, in the result.
+    /// Reads the fields that belong to the settings.
+    ///
+    /// A wrong field gets its default in the result, or else its example.
     fn read(fields: &mut Fields) -> Self;
 
-    /// Reads a table of which each field is a value of the settings.
+    /// Reads a table whose fields all belong to the settings.
     fn of(mut fields: Fields) -> Self {
         let settings = Self::read(&mut fields);
         fields.finish();
         settings
     }
 
-    /// As [`OfTable::of`]; `None` if a field is wrong.
+    /// Reads a table as [`OfTable::of`] does; `None` if a field is wrong.
     fn of_valid(mut fields: Fields) -> Option<Self> {
         let settings = Self::read(&mut fields);
         let is_right = !fields.has_wrong();
@@ -38,7 +40,7 @@ pub(super) trait OfTable: Sized + 'static {
         is_right.then_some(settings)
     }
 
-    /// All fields with their values, in the order in which they are shown.
+    /// Returns all fields with their values, in display order.
     fn shown(&self, settings: &Settings) -> Rows {
         let mut fields: Vec<_> = Self::TABLE.fields.iter().zip(Self::SHOW).collect();
         fields.sort_by_key(|(field, _)| field.shown_at);
@@ -48,7 +50,7 @@ pub(super) trait OfTable: Sized + 'static {
         fields.into_iter().filter_map(row).collect()
     }
 
-    /// The fields that differ from an earlier file and take effect at a restart only.
+    /// Returns the fields that differ from an earlier file and take effect only at a restart.
     fn fixed_changes(&self, settings: &Settings, old: &Self, before: &Settings) -> Vec<String> {
         let fields = Self::TABLE.fields.iter().zip(Self::SHOW);
         let fixed = fields.filter(|(field, _)| field.effect == Effect::Restart);
@@ -60,7 +62,7 @@ pub(super) trait OfTable: Sized + 'static {
 /// A value as `show` writes it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// TOML on one line.
+    /// A TOML value on one line.
     Value(String),
     Table(Rows),
     Comment(String),
@@ -68,20 +70,20 @@ pub(super) enum Shown {
 
 pub(super) type Rows = Vec<(String, Shown)>;
 
-/// A table in a table, if it is there.
+/// Shows an inner table, if it is present.
 pub(super) fn shown_table<T: OfTable>(table: Option<&T>, settings: &Settings) -> Option<Shown> {
     table.map(|table| Shown::Table(table.shown(settings)))
 }
 
-/// How the values of a kind are written, read and shown.
+/// Kind of value: its form in the file, its reader and its output.
 pub(super) struct Kind<V> {
     pub(super) form: Form,
-    /// Reports a wrong value, and then returns `None`.
+    /// Reads a value. Reports a wrong one, and then returns `None`.
     pub(super) read: fn(Node<'_>) -> Option<V>,
     pub(super) show: fn(&V) -> Option<Shown>,
 }
 
-/// A kind of values.
+/// Makes a kind from its parts.
 pub(super) const fn kind<V>(
     form: Form,
     read: fn(Node<'_>) -> Option<V>,
@@ -91,17 +93,17 @@ pub(super) const fn kind<V>(
 }
 
 impl<V> Kind<V> {
-    /// A field with this default, as JSON.
+    /// Makes a field with this default, as JSON.
     pub(super) const fn or(self, default: &'static str) -> Typed<V> {
         self.field(Some(default), None, None)
     }
 
-    /// A required field. Messages show the example.
+    /// Makes a required field. Messages show `example`.
     pub(super) const fn required(self, example: &'static str) -> Typed<V> {
         self.field(None, Some(example), None)
     }
 
-    /// A field whose default is not one value, or no value.
+    /// Makes a field whose default cannot be written as one value.
     pub(super) const fn or_else(self, default: fn() -> V) -> Typed<V> {
         self.field(None, None, Some(default))
     }
@@ -125,7 +127,7 @@ impl<V> Kind<V> {
         }
     }
 
-    /// A field that may be left out.
+    /// Makes a field that may be omitted.
     pub(super) const fn optional(self) -> Typed<Option<V>, V> {
         Typed {
             field: Field::of(self.form),
@@ -137,7 +139,7 @@ impl<V> Kind<V> {
     }
 }
 
-/// A field of type `V`, which the file writes as a kind of values `K`: `V` is `K` or `Option<K>`.
+/// A field of type `V`, written in the file as a kind of value `K`: `V` is `K` or `Option<K>`.
 pub(super) struct Typed<V, K = V> {
     pub(super) field: Field,
     kind: Kind<K>,
@@ -147,19 +149,19 @@ pub(super) struct Typed<V, K = V> {
 }
 
 impl<V, K> Typed<V, K> {
-    /// The same field under another name than that of the settings.
+    /// Gives the field another name in the file than in the settings.
     pub(super) const fn named(mut self, name: &'static str) -> Self {
         self.field.name = name;
         self
     }
 
-    /// The same field, which is shown behind those of a lower place.
+    /// Sets the display position: a field is shown after those with a lower one.
     pub(super) const fn shown_at(mut self, place: i8) -> Self {
         self.field.shown_at = place;
         self
     }
 
-    /// The value of the field in a table; if that is wrong, the one that it has without.
+    /// Reads the field in a table. A wrong field gets the value of a missing one.
     pub(super) fn read(&self, name: &'static str, fields: &mut Fields) -> V {
         let name = self.field.described(name, Effect::Now, "").name;
         let given = fields.read_given(name, self.field.example, self.kind.read);
@@ -178,13 +180,13 @@ impl<V, K> Typed<V, K> {
     }
 }
 
-/// Reads a text of the program as a value of a field.
+/// Reads a text of the program, such as a default, as the value of a field.
 fn read_text<T>(text: &str, fields: &Fields, read: impl FnOnce(Node) -> Option<T>) -> Option<T> {
     let value = DeValue::parse(text).ok()?;
     read(Node::new("", &value, fields.report()))
 }
 
-/// Reads a field that is not of the settings alone, or its default.
+/// Reads a field that does not belong to the settings alone, or returns its default.
 pub(super) fn read_or_default<T: Default>(
     fields: &mut Fields,
     name: &'static str,
@@ -198,7 +200,7 @@ pub(super) fn read_or_default<T: Default>(
     value.unwrap_or_default()
 }
 
-/// The settings of a table that no file has.
+/// Returns the settings of a table that the file omits.
 pub(super) fn defaults<T: OfTable>() -> T {
     let shared = Shared::default();
     let file = Parsed::of("");
@@ -207,16 +209,17 @@ pub(super) fn defaults<T: OfTable>() -> T {
     T::of(Fields::absent(T::TABLE, &Report::new(&file, source)))
 }
 
-/// A field whose values must be of the type of the settings.
+/// Checks at compile time that a field has the type of its setting.
 pub(super) const fn typed<V, K>(field: Typed<V, K>) -> Typed<V, K> {
     field
 }
 
-/// Makes settings of the fields of a table.
+/// Makes settings from the fields of a table.
 ///
 /// - `name: Type = field, Effect, "meaning";` is a field of the settings and of the table.
-/// - `name: Type;` is of the settings only, and has the type's default until it is set.
-/// - `+ name: field, Effect, "meaning", show;` is of the table only: its reader asks for it.
+/// - `name: Type;` belongs to the settings only, and has the type's default until it is set.
+/// - `+ name: field, Effect, "meaning", show;` belongs to the table only: its reader must request
+///   it.
 ///
 /// `const NAME { name: field, Effect, "meaning"; ... }` is a table without settings.
 macro_rules! table {
@@ -264,7 +267,7 @@ macro_rules! table {
             )*];
 
             fn read(fields: &mut $crate::fields::Fields) -> Self {
-                // A table may have no field that is a value of the settings.
+                // A table may have no field that belongs to the settings.
                 let _ = &fields;
                 Self {
                     $( $field: table!(@read fields, $field: $type $(= $typed)?), )*

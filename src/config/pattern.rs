@@ -1,21 +1,23 @@
+//! File name patterns with one `*`, for included files.
+
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of several files, with one `*` in its last part: `conf.d/*.toml`.
+/// File name pattern with one `*` in its last component: `conf.d/*.toml`.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     folder: PathBuf,
-    /// What stands before the `*`.
+    /// Text before the `*`.
     start: String,
-    /// What stands behind it.
+    /// Text after the `*`.
     end: String,
 }
 
 impl Pattern {
-    /// Reads a pattern. `None` if there is not one `*`, or if it is not in the last part.
+    /// Reads a pattern. `None` if there is not exactly one `*`, or it is not in the last component.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let last = path.file_name().and_then(OsStr::to_str)?;
@@ -28,11 +30,11 @@ impl Pattern {
         })
     }
 
-    /// The files of these names now, sorted.
+    /// Lists the files that match now, sorted.
     ///
     /// # Errors
     ///
-    /// Returns an error if the folder cannot be listed: then nobody knows which files there are.
+    /// Returns an error if the folder cannot be listed. The set of files is then unknown.
     pub(super) fn files(&self) -> io::Result<Vec<PathBuf>> {
         let mut names = BTreeSet::new();
         for entry in fs::read_dir(self.folder())? {
@@ -42,7 +44,7 @@ impl Pattern {
         Ok(names.iter().map(|name| self.folder.join(name)).collect())
     }
 
-    /// The folder that has the files.
+    /// Returns the folder with the files.
     pub(super) fn folder(&self) -> &Path {
         if self.folder.as_os_str().is_empty() {
             Path::new(".")
@@ -52,7 +54,7 @@ impl Pattern {
     }
 
     fn has(&self, name: &str) -> bool {
-        // As in a shell: hidden files, such as those of editors, are not meant.
+        // As in a shell, a pattern does not match hidden files, such as those of editors.
         let is_hidden = name.starts_with('.') && !self.start.starts_with('.');
         let is_long = name.len() >= self.start.len() + self.end.len();
         !is_hidden && is_long && name.starts_with(&self.start) && name.ends_with(&self.end)

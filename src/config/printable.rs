@@ -1,10 +1,14 @@
-//! Which characters of a text from outside can be shown as they are.
+//! Escapes characters of untrusted texts that would change the text around them.
 
 /// Returns whether a character can be shown without changing the text around it.
 ///
-/// These are not printable: control characters, characters that some readers take for the end of a
-/// line, characters that change the direction of the text after them, and invisible characters, with which two
-/// texts that differ look the same (Unicode: `Default_Ignorable_Code_Point`, and the annotations U+FFF9 to U+FFFB).
+/// Not printable are:
+///
+/// - control characters;
+/// - characters that some readers treat as the end of a line;
+/// - characters that change the direction of the text after them;
+/// - invisible characters, which make two different texts look the same (Unicode:
+///   `Default_Ignorable_Code_Point`, and the annotations U+FFF9 to U+FFFB).
 pub fn is_printable(c: char) -> bool {
     let is_line_end = matches!(c, '\u{2028}'..='\u{2029}');
     let is_direction = matches!(c, '\u{202a}'..='\u{202e}');
@@ -30,9 +34,9 @@ pub fn is_printable(c: char) -> bool {
     !(c.is_control() || is_line_end || is_direction || is_invisible)
 }
 
-/// Appends a text that is shown on one line.
+/// Appends a text so that it stays on one line.
 ///
-/// Characters that are not printable are escaped as Rust writes them, such as `\n` and `\u{9b}`.
+/// Characters that are not printable are escaped as in Rust, such as `\n` and `\u{9b}`.
 pub fn put_printable(line: &mut String, text: impl IntoIterator<Item = char>) {
     put_escaped(line, text, |line, c| line.extend(c.escape_default()));
 }

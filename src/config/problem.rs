@@ -1,48 +1,50 @@
+//! Problems of a file, with their locations and messages.
+
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use super::NamedFile;
 use super::printable::put_printable;
 
-/// One problem in a file: its place, what was found, and what would be right.
+/// One problem in a file: its location, and a message with the found and the expected value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// The included file that it is in; `None`: the file itself.
+    /// Included file that has the problem; `None`: the configuration file itself.
     pub file: Option<PathBuf>,
-    /// Line, from 1; 0 if it has no place.
+    /// Line, from 1; 0 without a location.
     pub line: usize,
-    /// Column in characters, from 1; 0 if it has no place.
+    /// Column in characters, from 1; 0 without a location.
     pub column: usize,
     /// The message, on one line.
     pub message: String,
 }
 
-/// Longest message, in characters; a longer one is cut off.
+/// Maximum length of a message, in characters. A longer message is truncated.
 ///
 /// The file may be a different one than intended, and any part of it may be long.
 const MAX_CHARACTERS: usize = 1000;
 
 impl Problem {
-    /// One line that tells this as a warning about `file`: `gateway.toml:12:8: warning: message`.
+    /// Returns one line with the problem as a warning: `gateway.toml:12:8: warning: message`.
     pub fn as_warning(&self, file: &Path) -> String {
         self.as_line(file, "warning: ")
     }
 
-    /// One line with its place, and `kind` before the message.
+    /// Returns one line with the location, and `kind` before the message.
     fn as_line(&self, file: &Path, kind: &str) -> String {
         let file = self.file_of(file).display();
         let (line, column, message) = (self.line, self.column, &self.message);
         format!("{file}:{line}:{column}: {kind}{message}")
     }
 
-    /// The file that it is in, of a configuration in `file`.
+    /// Returns the file that has the problem. `file`: the configuration file.
     pub fn file_of<'p>(&'p self, file: &'p Path) -> &'p Path {
         self.file.as_deref().unwrap_or(file)
     }
 
-    /// Problems from pairs of a byte in `text` and a message, sorted by place.
+    /// Makes problems from pairs of a byte offset in `text` and a message, sorted by location.
     ///
-    /// Reads the text once, however many problems there are.
+    /// Scans the text once, however many problems there are.
     pub(super) fn all(text: &str, mut found: Vec<(usize, String)>) -> Vec<Self> {
         found.sort();
         let (mut line, mut column, mut seen) = (1, 1, 0);
@@ -70,7 +72,7 @@ impl Problem {
     }
 }
 
-/// A message that is safe to print: what is not printable is escaped, and its length is limited.
+/// Makes a message safe to print: escapes unprintable characters, and limits the length.
 ///
 /// Messages contain names and values from the file, which may have any characters.
 pub(super) fn on_one_line(message: &str) -> String {
@@ -85,16 +87,16 @@ pub(super) fn on_one_line(message: &str) -> String {
 /// All problems in a file; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems {
-    /// The file's path, as given.
+    /// Path of the file, as given.
     pub file: PathBuf,
-    /// Sorted by place.
+    /// Sorted by location.
     pub problems: Vec<Problem>,
-    /// Other files that the text names. A change of one may mend it.
+    /// Other files that the text names. A change of one may fix a problem.
     pub named: Vec<NamedFile>,
 }
 
 impl Problems {
-    /// Problems of a file, in any order.
+    /// Makes problems of a file from a list in any order.
     pub fn new(file: &Path, mut problems: Vec<Problem>) -> Self {
         problems.sort();
         problems.dedup();
@@ -105,13 +107,13 @@ impl Problems {
         }
     }
 
-    /// The same problems of a text that names these files.
+    /// Adds the files that the text names.
     pub(super) fn naming(self, named: Vec<NamedFile>) -> Self {
         Self { named, ..self }
     }
 }
 
-/// One line for each problem: `gateway.toml:12:8: message`.
+/// Writes one line per problem: `gateway.toml:12:8: message`.
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.problems.iter().map(|it| it.as_line(&self.file, ""));
@@ -122,7 +124,7 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 impl LoadError {
-    /// The error as a command tells it: with what helps if the file is not there.
+    /// Returns the message for the command line, with a remedy if the file does not exist.
     pub fn with_remedy(&self) -> String {
         match self {
             Self::Read { path, source } if source.kind() == io::ErrorKind::NotFound => {
@@ -135,18 +137,18 @@ impl LoadError {
     }
 }
 
-/// The configuration file, if none is named.
+/// Configuration file, if none is given.
 pub const DEFAULT_FILE: &str = "gateway.toml";
 
-/// Why a file gives no settings.
+/// Error of a file that gives no settings.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file could not be read.
     #[error("{}: cannot be read: {source}", path.display())]
     Read {
-        /// The file's path, as given.
+        /// Path of the file, as given.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file was read, and has problems.

@@ -1,4 +1,4 @@
-//! Files that the configuration names: only regular ones are read, and only so far.
+//! Reads regular files of limited size.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,7 +8,8 @@ use rustix::fs::{Mode, OFlags};
 
 /// Reads a regular file of at most `most` bytes.
 ///
-/// Others may never end, as `/dev/zero`, or wait until somebody writes, as a FIFO.
+/// Other kinds of files are refused: `/dev/zero` never ends, and opening a FIFO blocks until
+/// somebody writes.
 ///
 /// # Errors
 ///

@@ -1,4 +1,6 @@
-//! Collects the problems of a text and of those that it includes.
+//! Collects the problems of the configuration file and its included files.
+//!
+//! A problem becomes a [`Problem`] with line and column at the end.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -11,28 +13,28 @@ use toml::de::DeTable;
 use super::problem::on_one_line;
 use super::{FileKind, NamedFile, Problem};
 
-/// What the reports of a file and of the files that it includes share.
+/// Data that the reports of a file and its included files share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Whether one of the texts has a syntax error, which may hide what others name.
+    /// One of the texts has a syntax error. It may hide names that other texts use.
     is_broken: Cell<bool>,
     /// Whether a text has a problem.
     has_problem: Cell<bool>,
     /// Other files that the texts name and that are read with them.
     named: RefCell<Vec<NamedFile>>,
-    /// The zones whose keys no message shows, whatever the texts say.
+    /// Zones whose keys no message shows, whatever the texts say.
     masked: Vec<String>,
-    /// Values from the environment, each with what messages show for it.
+    /// Values from the environment, each with its replacement in messages.
     secrets: RefCell<BTreeMap<String, String>>,
-    /// The names of `[jwt.NAME]`, each with the claims that variables read.
+    /// Names of `[jwt.NAME]`, each with the claims that variables read.
     claims: RefCell<BTreeMap<String, BTreeSet<String>>>,
 }
 
-/// Values from the environment shorter than this are no secrets, and part of many messages.
+/// Minimum length of a secret. Shorter values from the environment occur in many messages.
 const MIN_SECRET: usize = 4;
 
 impl Shared {
-    /// `masked`: zones whose keys no message shows, whatever the texts say.
+    /// Starts with zones whose keys no message shows, whatever the texts say.
     pub(super) fn masking(masked: Vec<String>) -> Self {
         Self {
             masked,
@@ -40,17 +42,17 @@ impl Shared {
         }
     }
 
-    /// Whether no message shows the keys of the zone of this name, whatever the texts say.
+    /// Returns whether no message shows the keys of the zone of this name.
     pub(super) fn masks(&self, zone: &str) -> bool {
         self.masked.iter().any(|masked| masked == zone)
     }
 
-    /// Notes that a text names a file that is read with it. To be called before it is read.
+    /// Records that a text names a file. Must be called before the file is read.
     pub(super) fn names(&self, file: NamedFile) {
         self.named.borrow_mut().push(file);
     }
 
-    /// Notes the content of a file that a text names. `is_secret`: its name comes from the environment.
+    /// Records the content of a named file. `is_secret`: its name comes from the environment.
     pub(super) fn has_read(&self, path: &Path, content: &[u8], is_secret: bool) {
         let mut named = self.named.borrow_mut();
         let files = named.iter_mut().filter(|file| file.path == path);
@@ -72,13 +74,14 @@ impl Shared {
         self.named.take()
     }
 
-    /// Notes that there is a `[jwt.NAME]`.
+    /// Records that a `[jwt.NAME]` exists.
     pub(super) fn has_jwt(&self, name: &str) {
         self.claims.borrow_mut().entry(name.to_owned()).or_default();
     }
 
-    /// Notes that a variable reads a claim. Fails with the names of all `[jwt.NAME]` if there is
-    /// none of this name.
+    /// Records that a variable reads a claim.
+    ///
+    /// Fails with the names of all `[jwt.NAME]` if none has this name.
     pub(super) fn reads_claim(&self, name: &str, claim: &str) -> Result<(), Vec<String>> {
         let mut claims = self.claims.borrow_mut();
         match claims.get_mut(name) {
@@ -90,13 +93,13 @@ impl Shared {
         }
     }
 
-    /// The claims that variables read of tokens by this `[jwt.NAME]`.
+    /// Returns the claims that variables read through this `[jwt.NAME]`.
     pub(super) fn claims_of(&self, name: &str) -> Vec<String> {
         let claims = self.claims.borrow();
         claims.get(name).into_iter().flatten().cloned().collect()
     }
 
-    /// Notes the value of a variable, which no message may show.
+    /// Records the value of a variable, which no message may show.
     pub(super) fn hide(&self, name: &str, value: String) {
         if value.len() >= MIN_SECRET {
             let shown = format!("${{{name}}}");
@@ -104,7 +107,7 @@ impl Shared {
         }
     }
 
-    /// A message without values from the environment.
+    /// Returns a message without values from the environment.
     fn without_secrets(&self, mut message: String) -> String {
         for (value, shown) in &*self.secrets.borrow() {
             if message.contains(value) {
@@ -115,7 +118,7 @@ impl Shared {
     }
 }
 
-/// A text as a table, and its first syntax error.
+/// A parsed text, and its first syntax error.
 pub(super) struct Parsed<'t> {
     text: &'t str,
     pub(super) table: Spanned<DeTable<'t>>,
@@ -137,20 +140,20 @@ impl<'t> Parsed<'t> {
     }
 }
 
-/// Where a text comes from.
+/// Origin of a text.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'t> {
-    /// The file's path, as messages show it.
+    /// Path of the file, as messages show it.
     pub(super) file: &'t Path,
-    /// Whether another file includes it.
+    /// Another file includes this one.
     pub(super) is_included: bool,
-    /// The absolute path of its folder, where the names of files in it begin.
+    /// Absolute path of the file's folder. File names in the text are relative to it.
     pub(super) folder: &'t Path,
     pub(super) shared: &'t Shared,
 }
 
 impl<'t> Source<'t> {
-    /// A file that no other one includes.
+    /// Makes the source of a file that no other file includes.
     pub(super) fn of(file: &'t Path, folder: &'t Path, shared: &'t Shared) -> Self {
         Self {
             file,
@@ -165,18 +168,19 @@ impl<'t> Source<'t> {
 pub(super) struct Report<'t> {
     text: &'t str,
     source: Source<'t>,
-    /// Whether the text has a syntax error. Then no other problem is reported, because the parser
-    /// only guesses what follows.
+    /// The text has a syntax error. Then no other problem is reported.
+    ///
+    /// After a syntax error the parser only guesses what follows.
     is_broken: bool,
-    /// Pairs of a byte and a message.
+    /// Pairs of a byte offset and a message.
     problems: RefCell<Vec<(usize, String)>>,
-    /// The same of what is legal and probably a mistake.
+    /// Warnings about legal values that are probably mistakes, as pairs like `problems`.
     warnings: RefCell<Vec<(usize, String)>>,
-    /// The strings with variables of the environment, by their bytes, as they are written.
+    /// Strings with variables of the environment before expansion, by byte offset.
     ///
     /// `None`: a variable is wrong, which has been reported.
     expanded: RefCell<HashMap<usize, Option<String>>>,
-    /// The variables that are empty in such strings, by the strings' bytes.
+    /// Empty variables in such strings, by the byte offset of the string.
     empty: RefCell<HashMap<usize, String>>,
 }
 
@@ -200,7 +204,7 @@ impl<'t> Report<'t> {
         report
     }
 
-    /// Reports a problem at a byte.
+    /// Reports a problem at a byte offset.
     pub(super) fn wrong(&self, byte: usize, message: String) {
         if !self.is_broken {
             self.source.shared.has_problem.set(true);
@@ -209,14 +213,14 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Reports that something is missing, unless a text has a syntax error that may hide it.
+    /// Reports that something is missing, unless a syntax error of any text may hide it.
     pub(super) fn missing(&self, byte: usize, message: String) {
         if !self.source.shared.is_broken.get() {
             self.wrong(byte, message);
         }
     }
 
-    /// Notes that the text names a file that is read with it. To be called before it is read.
+    /// Records that the text names a file. Must be called before the file is read.
     pub(super) fn names(&self, file: PathBuf, kind: FileKind) {
         self.shared().names(NamedFile::about_to_be_read(file, kind));
     }
@@ -225,40 +229,42 @@ impl<'t> Report<'t> {
         self.source.shared
     }
 
-    /// Notes that the string at a byte has variables of the environment. `written` is the string
-    /// with them, or `None` if they are wrong.
+    /// Records that the string at a byte offset has variables of the environment.
+    ///
+    /// `written`: the string before expansion, or `None` if a variable is wrong.
     pub(super) fn expands(&self, byte: usize, written: Option<String>) {
         self.expanded.borrow_mut().insert(byte, written);
     }
 
-    /// The string at a byte as it is written, if it has variables of the environment;
-    /// `Some(None)` if they are wrong.
+    /// Returns the string at a byte offset before expansion, if it has variables.
+    ///
+    /// `Some(None)` if a variable is wrong.
     pub(super) fn expanded(&self, byte: usize) -> Option<Option<String>> {
         self.expanded.borrow().get(&byte).cloned()
     }
 
-    /// Notes that this variable of the string at a byte is empty in the environment.
+    /// Records that a variable of the string at a byte offset is empty in the environment.
     pub(super) fn has_empty(&self, byte: usize, variable: String) {
         self.empty.borrow_mut().insert(byte, variable);
     }
 
-    /// A variable of the string at a byte that is empty in the environment.
+    /// Returns an empty variable of the string at a byte offset, if it has one.
     pub(super) fn empty_variable(&self, byte: usize) -> Option<String> {
         self.empty.borrow().get(&byte).cloned()
     }
 
-    /// The absolute path of the folder of the text's file.
+    /// Returns the absolute path of the folder of the text's file.
     pub(super) fn folder(&self) -> &'t Path {
         self.source.folder
     }
 
-    /// Warns of what is legal at a byte and probably a mistake.
+    /// Adds a warning about a legal value that is probably a mistake.
     pub(super) fn warn(&self, byte: usize, message: &str) {
         let message = on_one_line(&self.shared().without_secrets(message.to_owned()));
         self.warnings.borrow_mut().push((byte, message));
     }
 
-    /// A place in the text: `gateway.toml:12:8`.
+    /// Returns a location in the text: `gateway.toml:12:8`.
     pub(super) fn place(&self, byte: usize) -> String {
         let found = Problem::all(self.text, vec![(byte, String::new())]);
         let place =

@@ -7,15 +7,15 @@ use super::prelude::*;
 use crate::spelling::is_same_field;
 use crate::{FieldEdit, FieldEdits, KeyTemplate};
 
-/// Values may have variables of the request.
+/// Edits of request fields. Values may have variables of the request.
 pub(super) const REQUEST_FIELDS: Kind<FieldEdits> =
     kind(FORM, |node| read(node, Of::Requests), shown);
 
-/// Values may have variables of the request.
+/// Edits of response fields. Values may have variables of the request.
 pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> =
     kind(FORM, |node| read(node, Of::Responses), shown);
 
-/// Values by names; `false` removes a field.
+/// Values by names. `false` removes a field.
 const FORM: Form = Form::ByName(
     TOKEN,
     &Form::OneOf(&[Form::Like(HEADER_VALUE), Form::False]),
@@ -48,15 +48,17 @@ fn template(entry: Node, value: &str) -> Option<KeyTemplate> {
     }
 }
 
-/// The messages that the fields are part of.
+/// Kind of message that has the fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Requests,
     Responses,
 }
 
-/// Fields about the connection and the framing of a message, which drip writes itself
-/// (RFC 9110, section 7.6.1), and the date, which it adds where it is missing.
+/// Fields that only drip writes.
+///
+/// These are the fields about the connection and the framing of a message (RFC 9110, section
+/// 7.6.1), and the date, which drip adds where it is missing.
 const OWN: [&str; 11] = [
     "connection",
     "content-length",
@@ -93,7 +95,7 @@ fn read(node: Node, of: Of) -> Option<FieldEdits> {
     is_right.then(|| FieldEdits::new(edits))
 }
 
-/// Reports a problem if this name is none of a field that can be changed.
+/// Returns whether a field of this name can be changed. Reports a problem if not.
 fn is_field(entry: Node, of: Of) -> bool {
     let lower = entry.name.to_ascii_lowercase();
     let wrong = if !values::is_token(entry.name) {
@@ -109,7 +111,7 @@ fn is_field(entry: Node, of: Of) -> bool {
     false
 }
 
-/// Why a field of this name cannot have the ids of requests, if it cannot.
+/// Returns the reason why a field of this name cannot carry request ids, if there is one.
 pub(super) fn not_for_ids(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
     let is_taken = OWN.contains(&&*lower) || ["authorization", "cookie", "host"].contains(&&*lower);

@@ -7,18 +7,18 @@ use http::uri::PathAndQuery;
 use super::prelude::*;
 
 table! {
-    /// `[origins.NAME.health]`: how servers are probed.
+    /// `[origins.NAME.health]`: health checks of the servers.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Health {
-        /// It begins with `/`, and may have a query. Exactly one of this and `grpc` is there.
+        /// Begins with `/`, and may have a query. Exactly one of `path` and `grpc` is present.
         path: Option<PathAndQuery> = PATH.optional(), Now,
             "What each server is asked for. Required without grpc.";
-        /// A service, or nothing for the whole server.
+        /// Name of a gRPC service; empty for the whole server.
         grpc: Option<Box<str>> = GRPC.optional(), Now,
             "Ask servers of gRPC by its health protocol, in place of path: the name of a service, or \"\" for the whole server.";
         interval: Duration = TIMEOUT.or("\"5s\""), Now,
             "Time between two checks of a server.";
-        /// It may be longer than the interval.
+        /// May be longer than the interval.
         timeout: Duration = TIMEOUT.or("\"1s\""), Now,
             "From connecting to the response head.";
         unhealthy_after: u32 = whole::<_, 1, U32>().or("3"), Now,
@@ -46,7 +46,7 @@ const GRPC: Kind<Box<str>> = kind(
     shown,
 );
 
-/// Reads `[origins.NAME.health]`, which is the value of `node`.
+/// Reads `[origins.NAME.health]`, the value of `node`.
 pub(super) fn read(mut fields: Fields, node: Node) -> Health {
     let health = Health::read(&mut fields);
     let is_wrong = fields.is_wrong("path") || fields.is_wrong("grpc");

@@ -10,12 +10,12 @@ use crate::jwt::{Expected, KeySet, Verifier};
 use crate::{FileKind, KeyTemplate, Part, Variable};
 
 table! {
-    /// `[jwt.NAME]`: how tokens of clients are verified, for the variables `$jwt_NAME_CLAIM`.
+    /// `[jwt.NAME]`: verification of clients' tokens, for the variables `$jwt_NAME_CLAIM`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Jwt {
         /// Letters and digits.
         name: String;
-        /// The absolute path.
+        /// Absolute path.
         jwks: PathBuf = JWKS.required("\"keys.json\""), NextRequest,
             "A file with the keys that sign the tokens: a JSON Web Key Set (RFC 7517).";
         audience: Vec<String> = NAMES.or_else(Vec::new), NextRequest,
@@ -24,12 +24,12 @@ table! {
             "The iss of tokens is this, or one of this list. Default: it does not matter.";
         leeway: Duration = duration::<0, HOUR>().or("\"60s\""), NextRequest,
             "How far the clock of who makes tokens may be off, up to 1h.";
-        /// Verifies by these values.
+        /// Verifier with these values.
         verifier: Arc<Verifier>;
     }
 }
 
-/// Largest key set, in bytes. Public ones have a few KB.
+/// Maximum size of a key set, in bytes. Public key sets have a few KB.
 const LARGEST: u64 = 1 << 20;
 
 const JWKS: Kind<PathBuf> = kind(
@@ -55,7 +55,7 @@ const NAMES: Kind<Vec<String>> = kind(
     |it| one_or_texts(it),
 );
 
-/// Reads the entries of `[jwt]`. The verifiers read no claim yet: see [`Jwt::reading`].
+/// Reads the entries of `[jwt]`. The verifiers read no claims yet: see [`Jwt::reading`].
 pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
     for entry in entries.iter().filter(|entry| !is_name(entry.name)) {
@@ -87,9 +87,9 @@ fn keys(node: Node, path: &std::path::Path) -> Option<KeySet> {
     keys.map_err(wrong).ok()
 }
 
-/// Notes the claims that a template reads, and reports those of tables that the file lacks.
+/// Records the claims that a template reads, and reports `[jwt.NAME]` tables that do not exist.
 ///
-/// Returns whether it has them all.
+/// Returns whether all of them exist.
 pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
     let mut has_all = true;
     for part in template.parts() {
@@ -112,7 +112,7 @@ pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
 }
 
 impl Jwt {
-    /// The same table, whose verifier reads these claims.
+    /// Returns the same table with a verifier that reads these claims.
     pub(crate) fn reading(mut self, claims: Vec<String>) -> Self {
         self.verifier = Arc::new(self.verifier.reading(claims));
         self

@@ -1,4 +1,4 @@
-//! Kinds of values that several tables have.
+//! Kinds of values that several tables use.
 
 #![expect(
     clippy::unnecessary_wraps,
@@ -22,22 +22,22 @@ use crate::schema::{
 use crate::size::show_size;
 use crate::toml_string::toml_text;
 
-/// A text as it is shown.
+/// Shows a text in quotes.
 pub(crate) fn shown<T: Display + ?Sized>(text: &T) -> Option<Shown> {
     Some(Shown::Value(toml_text(&text.to_string())))
 }
 
-/// A value that TOML writes without quotes.
+/// Shows a value that TOML writes without quotes.
 pub(crate) fn bare<T: Display + ?Sized>(value: &T) -> Option<Shown> {
     Some(Shown::Value(value.to_string()))
 }
 
-/// A table on one line.
+/// Shows a table on one line.
 pub(crate) fn inline(rows: Rows) -> Option<Shown> {
     bare(&inline_text(rows))
 }
 
-/// The text of a table on one line.
+/// Returns the text of a table on one line.
 pub(crate) fn inline_text(rows: Rows) -> String {
     let field = |(name, shown)| match shown {
         Shown::Value(value) => Some(format!("{name} = {value}")),
@@ -47,12 +47,12 @@ pub(crate) fn inline_text(rows: Rows) -> String {
     format!("{{ {} }}", fields.join(", "))
 }
 
-/// A list of values as TOML.
+/// Returns a list of values as TOML.
 pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(", "))
 }
 
-/// One text, or a list of texts, as they are shown; nothing if there is none.
+/// Shows one text, or a list of texts; nothing if there are none.
 pub(crate) fn one_or_texts<T: Display>(items: &[T]) -> Option<Shown> {
     match items {
         [] => None,
@@ -61,7 +61,7 @@ pub(crate) fn one_or_texts<T: Display>(items: &[T]) -> Option<Shown> {
     }
 }
 
-/// A list of texts as it is shown.
+/// Shows a list of texts.
 pub(crate) fn texts<T: Display>(items: &[T]) -> Option<Shown> {
     let items = items.iter().map(|item| toml_text(&item.to_string()));
     bare(&list(items))
@@ -82,7 +82,7 @@ pub(crate) const DURATION: Kind<Duration> = kind(DURATION_FORM, values::duration
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const HOUR: u64 = 3600 * SECOND;
 
-/// A duration in a range, in nanoseconds.
+/// Duration in a range, in nanoseconds.
 pub(crate) const fn duration<const LEAST: u64, const MOST: u64>() -> Kind<Duration> {
     Kind {
         read: |node| values::duration_between(node, (LEAST, MOST)),
@@ -117,7 +117,7 @@ pub(crate) const DURATION_OR_NONE: Kind<Option<Duration>> = kind(
     |it| shown(&it.map_or("none".to_owned(), show_duration)),
 );
 
-/// A rate; `"none"` is [`Rate::UNLIMITED`].
+/// Rate; `"none"` is [`Rate::UNLIMITED`].
 pub(crate) const RATE: Kind<Rate> = kind(RATE_FORM, values::rate_or_unlimited, shown);
 
 pub(crate) const RATE_OR_NONE: Kind<Option<Rate>> = kind(
@@ -129,14 +129,14 @@ pub(crate) const RATE_OR_NONE: Kind<Option<Rate>> = kind(
     |it| shown(&it.map_or("none".to_owned(), |rate| rate.to_string())),
 );
 
-/// A size, of which 0 stands for none.
+/// Size; 0 stands for none.
 pub(crate) const SIZE_OR_ZERO: Kind<Option<NonZeroU64>> = kind(
     SIZE_FORM,
     |node| values::size(node).map(NonZeroU64::new),
     |it| shown(&show_size(it.map_or(0, NonZeroU64::get))),
 );
 
-/// A size in a range.
+/// Size in a range, in bytes.
 pub(crate) const fn size<N, const LEAST: u64, const MOST: u64>() -> Kind<N>
 where
     N: Copy + TryFrom<u64> + TryInto<u64>,
@@ -153,13 +153,13 @@ where
     }
 }
 
-/// A size that is never zero.
+/// Size that is never zero.
 pub(crate) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> =
     kind(SIZE_FORM, values::size_above_zero, |it| {
         shown(&show_size(it.get()))
     });
 
-/// The largest head of a message.
+/// Maximum size of a message's head, in bytes.
 pub(crate) const HEAD_SIZE: Kind<usize> = size::<_, 1024, { 1 << 20 }>();
 
 pub(crate) const NETWORKS: Kind<Vec<IpNet>> = kind(
@@ -172,23 +172,23 @@ pub(crate) const NETWORKS: Kind<Vec<IpNet>> = kind(
     |it| texts(it),
 );
 
-/// The highest number of most fields.
+/// Maximum of most numbers.
 pub(crate) const U32: u64 = u32::MAX as u64;
 
-/// A whole number in a range.
+/// Whole number in a range.
 pub(crate) const fn whole<N, const MIN: u64, const MAX: u64>() -> Kind<N>
 where
     N: FromStr + Display,
 {
     Kind {
         form: Form::Whole(MIN, MAX),
-        // All types of whole numbers read digits, those that are never 0 too.
+        // Every integer type can be parsed from digits, the `NonZero` types too.
         read: |node| values::whole(MIN..=MAX)(node)?.to_string().parse().ok(),
         show: bare,
     }
 }
 
-/// A whole number up to `MAX`, of which 0 stands for none.
+/// Whole number up to `MAX`; 0 stands for none.
 pub(crate) const fn whole_or_zero<N, const MAX: u64>() -> Kind<Option<N>>
 where
     N: FromStr + Display,
@@ -200,24 +200,25 @@ where
     }
 }
 
-/// Values that are words in the file.
+/// Values that the file writes as words.
 pub(crate) trait Words: Copy + PartialEq + 'static {
     const WORDS: &'static [(&'static str, Self)];
 
-    /// All words, in the order of messages.
+    /// Returns all words, in the order of messages.
     fn all() -> Vec<&'static str> {
         Self::WORDS.iter().map(|(word, _)| *word).collect()
     }
 
-    /// The word of a value.
+    /// Returns the word of a value.
     fn word(self) -> &'static str {
         let named = Self::WORDS.iter().find(|(_, value)| *value == self);
         named.map_or("", |(word, _)| word)
     }
 }
 
-/// Makes an enum of which each variant is a word in the file, or lists the words of one that has
-/// `NAMED`.
+/// Makes an enum whose variants are words in the file.
+///
+/// The second form lists the words of an enum that has `NAMED`.
 macro_rules! words {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,4 @@
-//! The `limits` of a route.
+//! `limits` of a route.
 
 use std::num::NonZeroU32;
 
@@ -11,7 +11,7 @@ use crate::{RouteLimit, Zone};
 pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
 
 const COUNT: Kind<u32> = whole::<_, 0, U32>();
-/// As many requests at once, in a token bucket.
+/// Capacity of a token bucket: the number of requests that pass at once.
 const CAPACITY: Kind<u32> = whole::<_, 1, U32>();
 const IN_FLIGHT: Kind<NonZeroU32> = whole::<_, 1, U32>();
 
@@ -39,12 +39,12 @@ table! {
     }
 }
 
-/// The limits as they are shown.
+/// Shows the limits.
 pub(super) fn shown(limits: &[RouteLimit], zones: &[Zone]) -> Option<Shown> {
     bare(&list(limits.iter().map(|limit| show_limit(*limit, zones))))
 }
 
-/// The zones that limits can name: all names, and the zones without problems.
+/// Zones that limits can refer to: all names, and the zones without problems.
 #[derive(Clone, Copy)]
 pub(crate) struct Zones<'a> {
     pub(crate) names: &'a [&'a str],
@@ -93,7 +93,7 @@ fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
     (zone, limit)
 }
 
-/// Reads a limit of a zone in which requests wait; `zone` is `None` if it has problems.
+/// Reads a limit of a zone with a queue. `zone`: `None` if it has problems.
 fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
     let burst = fields.optional("burst", 0, COUNT.read);
     let [delay_node, nodelay_node, in_flight_node] =
@@ -139,7 +139,7 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
     })
 }
 
-/// Reads a limit of a zone whose algorithm passes or rejects a request at once.
+/// Reads a limit of a zone whose algorithm accepts or rejects a request at once.
 ///
 /// The resulting `burst` is the number of allowed requests minus one.
 fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limit> {
@@ -153,7 +153,7 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
     burst_at_once(fields, algorithm, rate).map(at_once)
 }
 
-/// Reads the `burst` of a limit of such a zone.
+/// Reads `burst` of a limit without a queue.
 fn burst_at_once(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<u32> {
     let most = if algorithm.has_windows() {
         if let Some(node) = fields.get("burst") {
@@ -170,7 +170,7 @@ fn burst_at_once(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Optio
     Some(most.unwrap_or(1).saturating_sub(1))
 }
 
-/// A limit in which nothing waits, and that does not bound what runs.
+/// Returns a limit without a queue and without a bound on requests in flight.
 fn at_once(burst: u32) -> Limit {
     Limit {
         burst,
@@ -178,7 +178,7 @@ fn at_once(burst: u32) -> Limit {
     }
 }
 
-/// Reads the `draw` of a room: a limit in which nothing waits.
+/// Reads `draw` of a waiting room: a limit without a queue.
 pub(super) fn read_draw(node: Node, zones: &Zones) -> Option<RouteLimit> {
     let mut fields = Fields::of(node, "draw".to_owned(), DRAW)?;
     let zone = fields.required("zone", |node| index(node, "zones", zones.names));
@@ -202,7 +202,7 @@ pub(super) fn read_draw(node: Node, zones: &Zones) -> Option<RouteLimit> {
     })
 }
 
-/// The `draw` of a room as it is shown.
+/// Shows `draw` of a waiting room.
 pub(super) fn shown_draw(draw: RouteLimit, zones: &[Zone]) -> Option<Shown> {
     bare(&format!("{{ {} }}", shown_burst(draw, zones)))
 }
@@ -219,7 +219,7 @@ fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
     format!("{{ {}{delay}{in_flight} }}", shown_burst(limit, zones))
 }
 
-/// The zone and the burst of a limit, as the file has them.
+/// Returns the zone and the burst of a limit, as in the file.
 fn shown_burst(limit: RouteLimit, zones: &[Zone]) -> String {
     let zone = &zones[limit.zone];
     let (name, burst) = (toml_text(&zone.name), u64::from(limit.limit.burst));

@@ -1,4 +1,4 @@
-//! The entries of `listen` in `[server]`.
+//! Entries of `listen` in `[server]`.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -15,21 +15,21 @@ pub(super) const FORM: Form = Form::AnyList(
 );
 
 table! {
-    /// An entry of `listen` as a table. A field that is left out is as for an entry that is a text.
+    /// An entry of `listen` as a table. A missing field has the value of an entry that is a text.
     pub struct ListenTable {
-        /// Of a socket file without its mode.
+        /// A Unix socket is stored here without its mode.
         address: ListenAddress = ADDRESS.required("\"0.0.0.0:443\""), Restart,
             "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".";
         tls: Option<bool> = BOOLEAN.optional(), Restart,
             "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].";
         mode: Option<SocketMode> = MODE.optional(), Restart,
             "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.";
-        /// The inner `None`: the port is not named.
+        /// The inner `None`: the port is not given.
         redirect: Option<Option<NonZeroU16>> = REDIRECT.optional(), Restart,
             "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.";
         name: Option<Arc<str>> = ADDRESS_NAME.optional(), Restart,
             "Routes with this name in listen are only for this address.";
-        /// The inner `None`: clients are asked for no certificate.
+        /// The inner `None`: no certificate is requested from clients.
         clients: Option<Option<ClientAuth>>;
         + client_ca: Field::of(NOT_EMPTY_FORM), Restart, "As in [server.tls], for this address.",
             |it, _| shown(&it.clients.as_ref()?.as_ref()?.ca.display());
@@ -80,7 +80,9 @@ const ADDRESS_NAME: Kind<Arc<str>> = kind(
     shown,
 );
 
-/// Reads `listen`. `has_tls`: the file has `[server.tls]`, with these certificates of clients.
+/// Reads `listen`.
+///
+/// `has_tls`: the file has `[server.tls]`. `clients`: its client authentication.
 pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> Vec<Listen> {
     let items = values::filled("[\"127.0.0.1:8080\"]", node).unwrap_or_default();
     let entries = items
@@ -111,7 +113,7 @@ pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> V
     listens.collect()
 }
 
-/// An entry that is written as a text, or not at all.
+/// Returns an entry that is written as a text, or the default entry.
 pub(super) fn of_text(address: ListenAddress, has_tls: bool) -> Listen {
     let service = ListenService::of_text(&address, has_tls);
     Listen {
@@ -122,7 +124,7 @@ pub(super) fn of_text(address: ListenAddress, has_tls: bool) -> Listen {
     }
 }
 
-/// Whether two addresses conflict, so that the kernel would refuse one of them.
+/// Returns whether two addresses conflict, so that the kernel would refuse one of them.
 ///
 /// Port 0 never conflicts, because the kernel picks a new port each time.
 pub(super) fn meet(one: &ListenAddress, other: &ListenAddress) -> bool {
@@ -143,11 +145,11 @@ pub(super) fn meet(one: &ListenAddress, other: &ListenAddress) -> bool {
 struct Entry<'r> {
     node: Node<'r>,
     listen: Listen,
-    /// Whether it redirects to the port of an address with TLS, which is not known yet.
+    /// The entry redirects to the port of a TLS address, which is not known yet.
     needs_port: bool,
 }
 
-/// The port to redirect to: 443 if an address with TLS has it, or else that of the first one.
+/// Returns the port to redirect to: 443 if a TLS address has it, else that of the first one.
 fn tls_port(entries: &[Entry]) -> Option<NonZeroU16> {
     let listens = entries.iter().map(|entry| &entry.listen);
     let ports = listens.filter_map(|listen| match (&listen.address, listen.service) {
@@ -242,7 +244,7 @@ fn address(node: Node) -> Option<ListenAddress> {
     })
 }
 
-/// The addresses for clients: as texts, where that says it all.
+/// Shows the addresses for clients. An entry is shown as a text where a text is enough.
 pub(super) fn shown_list(server: &Server, settings: &Settings) -> Option<Shown> {
     let usual_clients = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
     let items = server.listen.iter().map(|listen| {

@@ -16,7 +16,7 @@ table! {
             "Format of both logs.";
         access: Access = ACCESS.or("\"off\""), Now,
             "Where the access log goes: \"off\", \"stdout\" or a file name.";
-        /// An `http://` URL; `None`: there is none.
+        /// An `http://` URL; `None`: spans are not exported.
         otlp: Option<Uri> = COLLECTOR.or("\"off\""), Restart,
             "The OpenTelemetry collector that spans are sent to.";
     }
@@ -77,9 +77,9 @@ words! {
         Error = "error",
         /// Something will stop working soon.
         Warn = "warn",
-        /// What an operator wants to know in normal operation.
+        /// Information for operators in normal operation.
         Info = "info",
-        /// What a developer of the gateway wants to know.
+        /// Information for developers of the gateway.
         Debug = "debug",
         /// Everything.
         Trace = "trace",
@@ -87,19 +87,19 @@ words! {
 }
 
 words! {
-    /// Format of a line in a log.
+    /// Format of a log line.
     pub enum Format {
         /// Plain text, for people.
         Text = "text",
-        /// One JSON object for each line.
+        /// One JSON object per line.
         Json = "json",
     }
 }
 
-/// Where the access log goes.
+/// Destination of the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Nowhere: there is no access log.
+    /// No access log.
     Off,
     /// Standard output.
     Stdout,

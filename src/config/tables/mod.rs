@@ -1,4 +1,6 @@
-//! The tables of the file: for each its settings, its fields with their readers, and its rules.
+//! Tables of the file. Each has its settings, its fields with their readers, and its rules.
+//!
+//! `values` and `kinds` read single values, `names` the names of tables.
 
 pub(super) mod backoff;
 pub(super) mod balance;

@@ -6,13 +6,12 @@ use crate::node::Node;
 use crate::schema::Table;
 use crate::suggest::nearest;
 
-/// The names of origins or zones, in the order of the file.
+/// Names of origins or zones, in the order of the file.
 pub(crate) type Names<'r> = Vec<&'r str>;
 
-/// Reads the entries of a table of named things, such as `[origins]`.
+/// Reads the entries of a table of named items, such as `[origins]`.
 ///
-/// A thing that is wrong still has its name in the result, so that a route that uses it is not
-/// reported too.
+/// A wrong item still has its name in the result, so that a route that uses it is not reported too.
 pub(crate) fn named<'r, T>(
     table: &str,
     all: Table,
@@ -28,7 +27,7 @@ pub(crate) fn named<'r, T>(
     (names.collect(), things.collect())
 }
 
-/// Whether a text can be the name of an origin, a zone or a plan.
+/// Returns whether a text can be the name of an origin, a zone or a plan.
 pub(crate) fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     !text.is_empty() && text.chars().all(fits)
@@ -36,14 +35,14 @@ pub(crate) fn is_name(text: &str) -> bool {
 
 pub(crate) const NO_NAME: &str = "a name is made of letters, digits, _, - and .";
 
-/// Reports a problem if the name of this entry is none.
+/// Reports a problem if the name of this entry is not valid.
 pub(crate) fn check_name(entry: Node) {
     if !is_name(entry.name) {
         entry.tell(NO_NAME);
     }
 }
 
-/// A list of names for a message, shortened because a file may have thousands.
+/// Returns a list of names for a message, shortened because a file may have thousands.
 pub(crate) fn list(names: &[&str]) -> String {
     const MAX_NAMES: usize = 20;
     let shown = names[..names.len().min(MAX_NAMES)].join(", ");
@@ -53,7 +52,7 @@ pub(crate) fn list(names: &[&str]) -> String {
     }
 }
 
-/// The index of the name in `node`. Reports a problem if no such name exists.
+/// Returns the index of the name in `node`. Reports a problem if no such name exists.
 pub(crate) fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
     let name = values::text(node)?;
     let index = names.iter().position(|known| *known == name);
@@ -70,8 +69,7 @@ pub(crate) fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
     index
 }
 
-/// What a message says of a name that is not one of these: the nearest, or else all of them behind
-/// `there_are`.
+/// Returns the hint for an unknown name: the nearest name, or all names after `there_are`.
 pub(crate) fn meant(name: &str, names: &[&str], there_are: &str) -> String {
     match nearest(name, names) {
         Some(near) => format!("did you mean \"{near}\"?"),

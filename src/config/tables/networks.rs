@@ -1,4 +1,4 @@
-//! Lists of networks, which may stand in files of their own.
+//! Lists of networks, written in the configuration or in separate files.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub(super) const NETWORK_LIST: Kind<Networks> = kind(
     },
 );
 
-/// Peers of connections from clients.
+/// Addresses that connections from clients come from.
 pub(super) const PEERS: Kind<Peers> = kind(
     Form::OneOf(&[Form::List(&PEER_FORM, 0), Form::Table(FILE)]),
     |node| {
@@ -48,7 +48,7 @@ table! {
     }
 }
 
-/// Reads a list, or the name of a file that has it. Messages show the examples.
+/// Reads a list, or the name of a file with the list. Messages show the examples.
 fn read<T: PartialEq>(
     node: Node,
     list: &str,
@@ -68,7 +68,7 @@ fn read<T: PartialEq>(
     Some((list, None))
 }
 
-/// Reads the table with the name of a file.
+/// Reads a table with the name of a file.
 fn in_table<T>(node: Node, of_file: impl FnOnce(Node) -> Option<T>) -> Option<T> {
     let mut fields = Fields::of(node, format!("the table {}", node.name), FILE)?;
     let found = fields.required("file", of_file);
@@ -81,7 +81,9 @@ fn shown_file(file: &Path) -> Option<Shown> {
     bare(&format!("{{ file = {file} }}"))
 }
 
-/// Reads a file with one network a line, and returns its path. Blanks, empty lines and comments are left out.
+/// Reads a file with one network per line, and returns its path.
+///
+/// Blanks, empty lines and comments are skipped.
 fn of_file<T>(node: Node, of: values::Pattern<T>) -> Option<(Vec<T>, PathBuf)> {
     let what = "the name of a file such as \"partners.txt\"";
     let path = values::named_file(node, FileKind::Networks, what)?;

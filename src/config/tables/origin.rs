@@ -30,7 +30,7 @@ table! {
     pub struct Origin {
         /// Letters, digits, `_`, `-` and `.`.
         name: String;
-        /// At least one, without duplicates.
+        /// Never empty, without duplicates.
         servers: Vec<OriginServer> = SERVERS.required(EXAMPLE), NextRequest,
             "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\"; or a table of url, weight, backup and max_in_flight.";
         resolve: Resolve = word().or("\"any\""), NextRequest,
@@ -43,16 +43,16 @@ table! {
             "Time to open a connection, with name lookup and TLS handshake.";
         response_timeout: Duration = TIMEOUT.or("\"60s\""), NextRequest,
             "Time from the whole request to the whole response head.";
-        /// It is the longest time between two bytes of a response's body, and the longest time in
-        /// which the origin takes no byte of a request's body.
+        /// Maximum time between two bytes of a response's body, or without progress of a request's
+        /// body.
         body_timeout: Duration = TIMEOUT.or("\"5m\""), NextRequest,
             "Longest pause in a body.";
         tunnel_timeout: Duration = TIMEOUT.or("\"1h\""), NextRequest,
             "Longest silence in both directions on an upgraded connection, such as a WebSocket.";
-        /// `None`: it is not received first.
+        /// `None`: the body is not received first.
         request_buffer: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
             "How much of a request's body is received before the request asks for a permit, so that a slow upload holds none; \"0\": nothing.";
-        /// `None`: it is not read ahead.
+        /// `None`: responses are not read ahead.
         response_buffer: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
             "How far a response is read ahead of its client, so that a slow one holds no permit of the origin; \"0\": not at all.";
         on_client_gone: OnClientGone = word().or("\"abort\""), NextRequest,
@@ -61,10 +61,10 @@ table! {
             "Largest response head: \"1KB\" to \"1MB\".";
         rate: Option<Rate> = RATE_OR_NONE.or("\"none\""), Now,
             "The gate: requests that leave for the origin, all clients together; \"none\": no pace.";
-        /// If it is in Redis, `rate` or `max_in_flight` is not `None`.
+        /// In Redis, `rate` or `max_in_flight` is not `None`.
         store: StoreKind = word().or("\"memory\""), Now,
             "The gate: where its schedule and its places are; with \"redis\" all gateways together keep to rate and max_in_flight.";
-        /// `None`: not known.
+        /// `None`: unknown.
         gateways: Option<NonZeroU32> = whole::<_, 1, 1024>().optional(), Now,
             "The gate: how many gateways share it in Redis, until Redis has told.";
         max_in_flight: Option<NonZeroUsize> = whole_or_zero::<_, 1_000_000_000>().or("0"), Now,
@@ -73,7 +73,7 @@ table! {
             "The gate: how long places of a gateway that vanished stay withheld: longer than the origin's longest request.";
         on_store_failure: WithoutPool = word().or("\"local\""), Now,
             "The gate: without Redis, once the lease of its places has ended: \"local\": this gateway's part of max_in_flight; \"closed\": it starts nothing.";
-        /// In the order of the file. Empty: there is one class for all.
+        /// In the order of the file. Empty: one class for all requests.
         classes: Vec<Class> = CLASSES.or_else(Vec::new), Now,
             "The gate: classes of traffic and their weights; the first is that of every route that names none.";
         /// Index of the zone whose keys share the gate fairly; `None`: one FIFO queue for all.
@@ -86,14 +86,14 @@ table! {
             "The gate: requests of all keys that may wait.";
         queue_timeout: Duration = DURATION.or("\"5s\""), NextRequest,
             "The gate: a request that has waited this long gets 503; \"0\": no request waits.";
-        /// If it is above zero, `queue_timeout` is too.
+        /// If `hold` is above zero, `queue_timeout` is, too.
         hold: Duration = DURATION.or("\"0\""), NextRequest,
             "The gate: how long a request waits for an origin that cannot be reached; \"0\": it is answered at once.";
         max_fails: u32 = whole::<_, 1, U32>().or("3"), NextRequest,
             "Failures in a row that take one of several servers out.";
         fail_timeout: Duration = TIMEOUT.or("\"10s\""), NextRequest,
             "How long that server stays out.";
-        /// Empty: no answer does.
+        /// Empty: no response counts as a failure.
         fail_on: Vec<FailOn> = FAIL_ON.or("[]"), NextRequest,
             "Answers that count as failures: statuses, and \"slow:2s\" for heads that take longer.";
         keep_alive: usize = whole::<_, 0, U32>().or("256"), NextRequest,
@@ -109,7 +109,7 @@ table! {
             "The Host that the origin gets: \"preserve\" (the client's), \"origin\" (the server's own), or this name.";
         http2: Http2 = word().or("\"auto\""), NewConnections,
             "Whether servers over TLS are offered HTTP/2.";
-        /// How it differs from usual TLS.
+        /// Settings for TLS connections to the servers.
         tls: OriginTls;
         + ca: Field::of(NOT_EMPTY_FORM), NewConnections,
             "A PEM file of the authorities that sign the certificates of servers over TLS. Default: the system's.",
@@ -123,16 +123,16 @@ table! {
         + server_name: Field::of(NOT_EMPTY_FORM), NewConnections,
             "The name that servers over TLS are asked for, and that their certificates are for. Default: the host of their URL.",
             |it, _| shown(&it.tls.server_name.as_ref()?.to_str());
-        /// How it backs off while it is in trouble; `None`: not at all.
+        /// Back-off while the origin is in trouble; `None`: no back-off.
         backoff: Option<Backoff>;
         + backoff: Field::of(Form::Table(Backoff::TABLE)), Now,
             "Lowers rate and places while the origin is in trouble.",
             |it, settings| shown_table(it.backoff.as_ref(), settings);
-        /// Health checks of the servers; `None`: there are none.
+        /// Health checks of the servers; `None`: no checks.
         health: Option<Health>;
         + health: Field::of(Form::Table(Health::TABLE)), Now, "Checks of the servers.",
             |it, settings| shown_table(it.health.as_ref(), settings);
-        /// Where visitors wait for their turn; `None`: there is no room.
+        /// Waiting room for visitors; `None`: no room.
         room: Option<Room>;
         + room: Field::of(Form::Table(Room::TABLE)), Now,
             "A waiting room: it lets visitors in by number.",
@@ -142,7 +142,7 @@ table! {
 
 const WEIGHT: Kind<u32> = whole::<_, 1, { MAX_CLASS_WEIGHT as u64 }>();
 
-/// Most classes of an origin. A departure looks at each.
+/// Maximum number of classes of an origin. Each departure examines all of them.
 const MAX_CLASSES: usize = 8;
 
 const CLASSES_FORM: Form = Form::FewByName(NAME, &WEIGHT.form, [1, MAX_CLASSES]);
@@ -160,7 +160,7 @@ const HOST: Kind<HostRule> = kind(Form::Like("[0-9A-Za-z._:\\[\\]-]+"), host, |i
     })
 });
 
-/// Reads the entries of `[origins]`. `has_state`: whether the gateway keeps a state.
+/// Reads the entries of `[origins]`. `has_state`: the gateway has a state file.
 pub(crate) fn read<'r>(
     entries: &[Node<'r>],
     zones: Zones,
@@ -187,7 +187,7 @@ pub(crate) fn read<'r>(
     })
 }
 
-/// Reports values that do not fit each other.
+/// Reports values that do not fit together.
 fn check(fields: &mut Fields, origin: &Origin) {
     fields.lacks("lease", "this belongs to zones; the gate of an origin takes its slots ahead by itself; remove lease");
     let nobody_waits = origin.queue_timeout.is_zero();
@@ -255,7 +255,7 @@ fn classes(node: Node) -> Option<Vec<Class>> {
             weight,
         })
     };
-    // All of them, so that one that is wrong hides no other.
+    // Reads all of them first, so that one wrong class hides no other.
     let classes: Vec<Option<Class>> = entries.iter().map(class).collect();
     classes.into_iter().collect()
 }
@@ -274,15 +274,16 @@ fn host(node: Node) -> Option<HostRule> {
 }
 
 impl Origin {
-    /// The names whose addresses are servers.
+    /// Returns the names whose addresses become servers.
     pub fn names_to_resolve(&self) -> impl Iterator<Item = &str> {
         let is_each = self.resolve == Resolve::Each;
         let servers = self.servers.iter().filter(move |_| is_each);
         servers.filter_map(|server| server.url.name())
     }
 
-    /// The origin with a server for each address of a name, if it is to be so. A name without known
-    /// addresses is one server.
+    /// Returns the origin with one server per address of a name, if `resolve` is `each`.
+    ///
+    /// A name without known addresses stays one server.
     pub fn at_addresses(&self, addresses: &BTreeMap<String, Vec<IpAddr>>) -> Self {
         let mut origin = self.clone();
         if self.resolve == Resolve::Any {
@@ -303,7 +304,7 @@ impl Origin {
         origin
     }
 
-    /// How long its connections are used.
+    /// Returns the limits for the reuse of its connections.
     pub fn reuse_limits(&self) -> ReuseLimits {
         ReuseLimits {
             idle: self.keep_alive_timeout,
@@ -312,7 +313,7 @@ impl Origin {
         }
     }
 
-    /// What its gate lets through; `None` if it has no gate.
+    /// Returns the limits of its gate; `None` if it has no gate.
     pub fn gate(&self) -> Option<GateLimits> {
         let has_gate = self.is_limited() || self.holds();
         has_gate.then(|| GateLimits {
@@ -323,40 +324,42 @@ impl Origin {
         })
     }
 
-    /// What its gate lets through while the origin can be reached; `None` if that is everything.
+    /// Returns the limits of its gate while the origin is reachable; `None` if there are none.
     pub fn gate_limits(&self) -> Option<GateLimits> {
         self.gate().filter(|_| self.is_limited())
     }
 
-    /// Whether each departure is charged to a key or a class, also that of a request that need not
-    /// wait at the gate.
+    /// Returns whether each departure is charged to a key or a class.
+    ///
+    /// This includes requests that need not wait at the gate.
     pub fn charges_departures(&self) -> bool {
         self.share.is_some() || !self.classes.is_empty()
     }
 
-    /// Whether requests wait for it while it cannot be reached.
+    /// Returns whether requests wait while the origin is unreachable.
     pub fn holds(&self) -> bool {
         !self.hold.is_zero()
     }
 
-    /// The rate that it shares with other gateways; `None` if it shares none.
+    /// Returns the rate that is shared with other gateways; `None` if it is not shared.
     pub fn shared_rate(&self) -> Option<Rate> {
         self.rate.filter(|_| self.is_shared())
     }
 
-    /// The places that it shares with other gateways; `None` if it shares none.
+    /// Returns the permits that are shared with other gateways; `None` if they are not shared.
     pub fn shared_places(&self) -> Option<NonZeroUsize> {
         self.max_in_flight.filter(|_| self.is_shared())
     }
 
-    /// Its back-off, if gateways that share the origin learn from each other; `None`: they do not.
+    /// Returns the back-off, if gateways that share the origin exchange its state; else `None`.
     pub fn shared_backoff(&self) -> Option<&Backoff> {
         let shared = self.backoff.as_ref().filter(|_| self.is_shared());
         shared.filter(|backoff| backoff.mode == BackoffMode::On)
     }
 
-    /// Requests at the origin at once: `max_in_flight`, or what its servers take together if that is
-    /// less; `None`: no limit.
+    /// Returns the maximum number of requests in flight at the origin; `None`: no limit.
+    ///
+    /// The result is `max_in_flight`, or the sum of its servers' limits if that is less.
     pub fn places(&self) -> Option<NonZeroUsize> {
         let mut servers = self.servers.iter().map(|server| server.max_in_flight);
         let sum = servers.try_fold(0, |sum: usize, most| Some(sum.saturating_add(most?.get())));
@@ -364,13 +367,13 @@ impl Origin {
         self.max_in_flight.into_iter().chain(sum).min()
     }
 
-    /// Whether a server has a `max_in_flight` of its own.
+    /// Returns whether a server has its own `max_in_flight`.
     pub fn limits_servers(&self) -> bool {
         let mut servers = self.servers.iter();
         servers.any(|server| server.max_in_flight.is_some())
     }
 
-    /// Whether several gateways have one gate.
+    /// Returns whether several gateways share one gate.
     fn is_shared(&self) -> bool {
         self.store == StoreKind::Redis
     }
@@ -381,22 +384,22 @@ impl Origin {
     }
 }
 
-/// The `Host` that an origin gets.
+/// `Host` field that the origin receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostRule {
-    /// The client's `Host`.
+    /// `Host` of the client.
     Preserve,
-    /// The server's own host, as in its URL.
+    /// Host in the URL of the server.
     Origin,
-    /// This text.
+    /// A fixed text.
     Literal(String),
 }
 
 words! {
-    /// Whether servers over TLS are offered HTTP/2.
+    /// HTTP/2 support of connections to servers over TLS.
     #[derive(Hash)]
     pub enum Http2 {
-        /// The server chooses, by ALPN.
+        /// The server chooses by ALPN.
         Auto = "auto",
         /// HTTP/1.1 only.
         Off = "off",
@@ -404,23 +407,23 @@ words! {
 }
 
 words! {
-    /// What happens to a request that was sent whole when its client disconnects.
+    /// Action when the client of a request disconnects after the request was sent.
     #[derive(Hash)]
     pub enum OnClientGone {
-        /// Its connection to the origin is closed, and its permits are free.
+        /// Close the connection to the origin, and free the permits.
         Abort = "abort",
-        /// It keeps its permits until the origin has answered; the answer is dropped.
+        /// Keep the permits until the origin has answered, and drop the answer.
         Finish = "finish",
     }
 }
 
 words! {
-    /// What a name with several addresses is.
+    /// Meaning of a name with several addresses.
     #[derive(Hash)]
     pub enum Resolve {
-        /// One server, at whichever address connects.
+        /// One server, at whichever address accepts the connection.
         Any = "any",
-        /// A server at each address.
+        /// One server per address.
         Each = "each",
     }
 }

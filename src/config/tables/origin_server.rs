@@ -1,4 +1,4 @@
-//! The entries of `servers` in `[origins.NAME]`.
+//! Entries of `servers` in `[origins.NAME]`.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -52,7 +52,7 @@ fn read(node: Node) -> Option<Vec<OriginServer>> {
     Some(servers)
 }
 
-/// Reads a server that is written as its URL alone, or as a table.
+/// Reads a server, written as its URL or as a table.
 fn entry(node: Node) -> Option<OriginServer> {
     if node.value.as_table().is_none() {
         return url::read(node).map(OriginServer::of);
@@ -61,7 +61,7 @@ fn entry(node: Node) -> Option<OriginServer> {
     OriginServer::of_valid(fields)
 }
 
-/// A server as TOML: its URL alone, if that says all.
+/// Returns a server as TOML: only its URL, if all other fields have their defaults.
 fn text(server: &OriginServer) -> String {
     let url = toml_text(&server.to_string());
     if server.is_plain() {
@@ -75,7 +75,7 @@ fn text(server: &OriginServer) -> String {
 }
 
 impl OriginServer {
-    /// A server of which the file says only the URL.
+    /// Returns a server with a URL and defaults.
     pub fn of(url: ServerUrl) -> Self {
         Self {
             url,
@@ -85,13 +85,13 @@ impl OriginServer {
         }
     }
 
-    /// Whether the file says no more than its URL.
+    /// Returns whether all fields except the URL have their defaults.
     pub fn is_plain(&self) -> bool {
         self.weight == 1 && !self.backup && self.max_in_flight.is_none()
     }
 }
 
-/// Its URL, which is its name everywhere.
+/// Writes the URL, which is the server's name everywhere.
 impl fmt::Display for OriginServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.url.fmt(f)

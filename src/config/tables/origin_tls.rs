@@ -1,4 +1,4 @@
-//! TLS to the servers of an origin: `ca`, `client_cert`, `client_key` and `server_name`.
+//! TLS connections to an origin: `ca`, `client_cert`, `client_key` and `server_name`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::prelude::*;
 use crate::tls::{Authorities, unfit, unix_now, validity};
 use crate::{ClientIdentity, FileKind, OriginServer, OriginTls};
 
-/// Largest file, in bytes.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 32 << 20;
 
-/// Reads the fields of an origin with these servers. A wrong field is as if it was not there.
+/// Reads the fields of an origin with these servers. A wrong field counts as missing.
 pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
     let ca = fields.get("ca");
     let (certificate, key) = (fields.get("client_cert"), fields.get("client_key"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::prelude::*;
 use crate::{FileKind, Media, Page, PageChoice, PageContent, Pages, Route, Statuses};
 
-/// Largest file, in bytes.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 256 * 1024;
 
 pub(super) const PAGES: Kind<Pages> = kind(
@@ -39,7 +39,7 @@ table! {
     }
 }
 
-/// Reports a problem if a route replaces responses of its origin, and has no page for any.
+/// Reports a route that replaces responses of its origin, but has no page for them.
 pub(super) fn check_origin_pages(node: Node, route: &Route) {
     let mut replaced = Route::ORIGIN_PAGES.iter();
     let has_one = replaced.any(|status| route.pages.of(*status).is_some());
@@ -49,17 +49,19 @@ pub(super) fn check_origin_pages(node: Node, route: &Route) {
 }
 
 impl Route {
-    /// The statuses of an origin's responses that a page may replace: those of a proxy before
-    /// the application that cannot reach it, and of an application that is overloaded.
+    /// Statuses of origin responses that a page may replace.
+    ///
+    /// They come from a proxy in front of the application that cannot reach it, or from an
+    /// overloaded application.
     const ORIGIN_PAGES: [u16; 3] = [502, 503, 504];
 
-    /// Whether a page replaces a response of the origin with this status.
+    /// Returns whether a page replaces a response of the origin with this status.
     pub fn replaces(&self, status: u16) -> bool {
         self.origin_pages && Self::ORIGIN_PAGES.contains(&status) && self.pages.of(status).is_some()
     }
 }
 
-/// The name of a page's file as TOML.
+/// Returns the name of a page's file as TOML.
 fn name_of(page: &Page) -> String {
     toml_text(&page.file.display().to_string())
 }
@@ -70,7 +72,7 @@ fn pages(node: Node) -> Option<Pages> {
     let (count, mut pages) = (entries.len(), Vec::new());
     for entry in entries {
         let statuses = entry.name.parse::<Statuses>().ok().filter(|it| {
-            // One form for each: a status may be there only once.
+            // One spelling per status: each may occur only once.
             it.to_string() == entry.name && matches!(it.class(), 4 | 5)
         });
         match statuses {
@@ -95,7 +97,7 @@ fn choice(node: Node) -> Option<PageChoice> {
     Some(PageChoice::ByAccept { html, json })
 }
 
-/// Reads a file of this type, or of that which its name has.
+/// Reads a file of this media type, or of the type that its file name has.
 fn page(node: Node, media: Option<Media>) -> Option<Page> {
     let what = "the name of a file such as \"busy.html\"";
     page_of(node, what, |file, text| {

@@ -11,23 +11,23 @@ use super::prelude::*;
 use crate::{FileKind, Plans};
 
 table! {
-    /// `[zones.NAME.plans.NAME]`: other numbers for some keys of a zone.
+    /// `[zones.NAME.plans.NAME]`: other limits for some keys of a zone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Plan {
         /// Letters, digits, `_`, `-` and `.`.
         name: Arc<str>;
-        /// Its keys that stand in the file itself.
+        /// Keys written in the configuration file itself.
         keys: Vec<String>;
         + keys: Field::of(Form::List(&NOT_EMPTY_FORM, 0)).or("[]"), Now,
             "Keys with this plan.",
             |it, _| texts(&it.keys);
-        /// Its absolute path.
+        /// Absolute path.
         file: Option<PathBuf> = FILE.optional(), Now,
             "A file with one key a line.";
         /// Unlimited only with the leaky bucket.
         rate: Option<Rate> = RATE.optional(), Now,
             "Rate of each of these keys. Default: the zone's.";
-        /// The burst of each key, as a limit has it; `None`: that of the limit.
+        /// Burst of each key, written as in a limit; `None`: the limit's burst.
         burst: Option<u32>;
         + burst: Field::of(BURST.form), NextRequest,
             "Burst of each of these keys, in every limit of the zone. Default: the limit's.",
@@ -57,17 +57,17 @@ const CLASS: Kind<Arc<str>> = kind(
     shown,
 );
 
-/// What plans depend on in their zone.
+/// Properties of a zone that its plans depend on.
 pub(super) struct OfZone<'a> {
     pub(super) name: &'a str,
     pub(super) algorithm: Algorithm,
-    /// Whether the zone can count at this rate. Reports a problem if not.
+    /// Returns whether the zone can count at this rate. Reports a problem if not.
     pub(super) fits: &'a dyn Fn(Node, Rate) -> bool,
-    /// Whether messages do not show keys.
+    /// Messages do not show keys.
     pub(super) hides_keys: bool,
 }
 
-/// Reads `[zones.NAME.plans]`. `classes` gets the values that name classes.
+/// Reads `[zones.NAME.plans]`. Values that name classes are added to `classes`.
 pub(super) fn read<'r>(
     node: Node<'r>,
     zone: &OfZone<'_>,
@@ -84,7 +84,7 @@ pub(super) fn read<'r>(
     for (index, mut entry) in entries.into_iter().enumerate() {
         let is_named = is_name(entry.name);
         if zone.hides_keys && !(is_named && entry.value.is_table()) {
-            // It may be a key, and no plan.
+            // The name may be a key that is not meant as the name of a plan.
             entry.name = node.name;
         }
         if !is_named {
@@ -95,7 +95,8 @@ pub(super) fn read<'r>(
         let fields = Fields::of(entry, title, Plan::TABLE);
         plans.push(fields.and_then(|fields| plan(entry, fields, index, zone, &mut keys, classes)));
     }
-    // After all lists: of a key that is in two plans, the line in a file is the harder to find.
+    // Files are read after all lists. If a key is in two plans, the message then names the line in
+    // the file, which is harder to find.
     for (node, plan) in std::mem::take(&mut keys.files) {
         keys.read_file(node, plan);
     }
@@ -145,17 +146,17 @@ fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
 }
 
 impl Plan {
-    /// Whether a plan can have a field of this name.
+    /// Returns whether a plan can have a field of this name.
     pub(crate) fn has_field(name: &str) -> bool {
         Self::TABLE.has(name)
     }
 
-    /// A limit of a route as it applies to this plan's keys.
+    /// Returns a limit of a route as it applies to this plan's keys.
     pub fn apply(&self, limit: Limit, algorithm: Algorithm) -> Limit {
         let count = self.rate.and_then(Rate::whole_count);
         let burst = match (algorithm.has_windows(), self.burst) {
             (true, _) => count.map(|count| count - 1),
-            // A token bucket's burst includes the request itself.
+            // The burst of a token bucket includes the request itself.
             (false, Some(burst)) if !algorithm.queues() => Some(burst.saturating_sub(1)),
             (false, burst) => burst,
         };

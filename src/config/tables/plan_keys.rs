@@ -1,4 +1,4 @@
-//! The keys of plans, and their files.
+//! Keys of plans, in lists and in files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,31 +9,31 @@ use super::prelude::*;
 use crate::MAX_KEY_SIZE;
 use crate::node::HIDDEN;
 
-/// Most keys of a zone that have plans.
+/// Maximum number of keys with plans in a zone.
 const MAX_KEYS: usize = 1_000_000;
-/// Largest file, in bytes.
+/// Maximum size of a file, in bytes.
 pub(crate) const LARGEST: u64 = 100 * 1024 * 1024;
-/// What some editors put before UTF-8.
+/// Bytes that some editors put before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-/// How many wrong lines of one file are reported.
+/// Maximum number of wrong lines of one file that are reported.
 pub(super) const MAX_WRONG: usize = 10;
 
 type ByKey = HashMap<Box<[u8]>, usize, RandomState>;
 
-/// The keys of all plans of a zone.
+/// Keys of all plans of a zone.
 #[derive(Default)]
 pub(super) struct Keys<'r> {
     pub(super) by_key: ByKey,
-    /// Whether messages do not show them.
+    /// Messages do not show keys.
     pub(super) hidden: bool,
-    /// The names of the plans so far.
+    /// Names of the plans read so far.
     pub(super) names: Vec<&'r str>,
-    /// The values that name files, each with its plan.
+    /// Values that name files, each with the index of its plan.
     pub(super) files: Vec<(Node<'r>, usize)>,
 }
 
 impl Keys<'_> {
-    /// The beginning of a key as a message shows it.
+    /// Returns the beginning of a key for messages.
     fn shown(&self, key: &[u8]) -> String {
         if self.hidden {
             return HIDDEN.to_owned();
@@ -41,7 +41,7 @@ impl Keys<'_> {
         toml_string(&String::from_utf8_lossy(&key[..key.len().min(60)]))
     }
 
-    /// Adds a key of a plan. Returns what is wrong with it.
+    /// Adds a key of a plan. Fails with a message if the key is wrong.
     fn add(&mut self, key: &[u8], plan: usize) -> Result<(), String> {
         if key.is_empty() {
             return Err("a key is empty; no request has that key".to_owned());
@@ -75,7 +75,7 @@ impl Keys<'_> {
                 item.warn("the key has a control byte: no client sends it");
             }
             if let Err(wrong) = self.add(key.as_bytes(), plan) {
-                // The place tells which key it is if the message does not.
+                // The location identifies the key if the message does not show it.
                 if hidden {
                     item.tell(&wrong);
                 } else {
@@ -87,7 +87,7 @@ impl Keys<'_> {
         read(node)
     }
 
-    /// Reads a file with one key a line. Blanks around keys, empty lines and comments are left out.
+    /// Reads a file with one key per line. Blanks, empty lines and comments are skipped.
     pub(super) fn read_file(&mut self, node: Node, plan: usize) {
         let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
             return;
@@ -112,7 +112,7 @@ impl Keys<'_> {
             }
         }
         if let Some((line, key, what)) = odd {
-            // The file was read, so its name is no key.
+            // The file was read, so its name is not a secret key.
             let name = if node.is_expanded() { "the file" } else { name };
             let key = self.shown(key);
             node.warn(&format!(
@@ -122,7 +122,7 @@ impl Keys<'_> {
     }
 }
 
-/// What is odd about a key of a file.
+/// Returns what is unusual about a key of a file, if anything is.
 fn oddity(key: &[u8]) -> Option<&'static str> {
     let is_quote = |byte: Option<&u8>| byte.is_some_and(|byte| b"\"'".contains(byte));
     if key.iter().any(u8::is_ascii_control) {
@@ -136,7 +136,7 @@ fn oddity(key: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The lines of a file that the value names; `None` if it cannot be read, which is reported.
+/// Returns the content of a named file. Reports a file that cannot be read.
 pub(super) fn lines_of(node: Node, path: &Path) -> Option<Vec<u8>> {
     let mut text = values::content(node, path, LARGEST, "")?;
     if text.starts_with(BYTE_ORDER_MARK) {
@@ -145,15 +145,15 @@ pub(super) fn lines_of(node: Node, path: &Path) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// The values in the lines of a file, with the numbers of their lines.
+/// Returns the values in a file, with their line numbers.
 pub(super) fn values_of(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let lines = text.split(|byte| *byte == b'\n').map(line_of);
     (1..).zip(lines).filter(|(_, value)| !value.is_empty())
 }
 
-/// The value in a line: what stands before a comment, without blanks.
+/// Returns the value in a line: the text before a comment, without blanks.
 ///
-/// A comment begins with `#` at the beginning of a line or behind a blank.
+/// A comment begins with `#` at the start of a line or after a blank.
 fn line_of(line: &[u8]) -> &[u8] {
     let starts =
         |at: &usize| line[*at] == b'#' && (*at == 0 || line[*at - 1].is_ascii_whitespace());

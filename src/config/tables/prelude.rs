@@ -1,4 +1,4 @@
-//! What nearly every table uses.
+//! Imports that nearly every table needs.
 
 pub(super) use super::kinds::*;
 pub(super) use super::values;

@@ -9,7 +9,7 @@ use crate::redis::Url;
 use crate::tls::Authorities;
 
 table! {
-    /// `[redis]`: where the buckets are that several gateways share.
+    /// `[redis]`: store of the buckets that several gateways share.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Redis {
         url: Url = URL.or("\"redis://127.0.0.1:6379/0\""), Now,
@@ -71,10 +71,10 @@ impl Default for Redis {
 }
 
 words! {
-    /// Which store keeps a zone's buckets.
+    /// Store of a zone's buckets.
     #[derive(Default)]
     pub enum StoreKind {
-        /// The memory of this gateway, for this gateway only.
+        /// Memory of this gateway, used by this gateway only.
         #[default]
         Memory = "memory",
         /// Redis, shared by all gateways that use it.
@@ -83,28 +83,28 @@ words! {
 }
 
 impl StoreKind {
-    /// The name in the file.
+    /// Returns the name in the file.
     pub fn name(self) -> &'static str {
         self.word()
     }
 }
 
 words! {
-    /// What happens to requests that the store does not decide in time.
+    /// Action for requests that the store does not decide in time.
     #[derive(Default)]
     pub enum OnStoreFailure {
-        /// This gateway paces them itself, from the level that the store reported last.
+        /// This gateway decides alone, starting from the level that the store reported last.
         #[default]
         Local = "local",
-        /// They pass.
+        /// Accept the requests.
         Open = "open",
-        /// They are rejected with 503.
+        /// Reject the requests with 503.
         Closed = "closed",
     }
 }
 
 impl OnStoreFailure {
-    /// The name in the file.
+    /// Returns the name in the file.
     pub fn name(self) -> &'static str {
         self.word()
     }

@@ -7,7 +7,7 @@ use crate::{PathPattern, PathRewrite, target};
 pub(super) const STRIP_FORM: Form = Form::Like("/[^?#]*");
 pub(super) const ADD_FORM: Form = Form::Like("/([0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*");
 
-/// A prefix as it is shown, if there is one.
+/// Shows a prefix, if there is one.
 pub(super) fn shown(prefix: &str) -> Option<Shown> {
     if prefix.is_empty() {
         return None;
@@ -15,7 +15,9 @@ pub(super) fn shown(prefix: &str) -> Option<Shown> {
     kinds::shown(prefix)
 }
 
-/// Reads how the route changes paths; `None` within if it does not, `None` if it is wrong.
+/// Reads the path rewrite of a route.
+///
+/// The inner `None`: paths stay as they are. The outer `None`: a value is wrong.
 pub(super) fn read(fields: &mut Fields, path: Option<&PathPattern>) -> Option<Option<PathRewrite>> {
     let strip_node = fields.get("strip_prefix");
     let strip = strip_node.map_or(Some(String::new()), |node| {

@@ -13,40 +13,41 @@ use super::zone::{self, key_text, varying_key};
 use crate::{KeyTemplate, OpeningTime, Page, RoomSecret, RouteLimit, StoreKind};
 
 table! {
-    /// `[origins.NAME.room]`: a waiting room, which lets visitors in by number.
+    /// `[origins.NAME.room]`: a waiting room, which admits visitors in order of their numbers.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Room {
-        /// `None`: not bounded.
+        /// `None`: no bound.
         sessions: Option<NonZeroU32> = whole_or_zero::<_, 1_000_000>().or("0"), Now,
             "Visitors inside at once; 0: not bounded.";
-        /// `None`: as fast as places come free. At most 1000 a second.
+        /// `None`: whenever a session is free. At most 1000 per second.
         admit: Option<Rate> = ADMIT.or("\"none\""), Now,
             "New visitors let in, up to 1000r/s; \"none\": as fast as places come free.";
-        /// From a second to a day.
+        /// 1 second to 1 day.
         idle: Duration = duration::<SECOND, { 24 * HOUR }>().or("\"10m\""), Now,
             "A visitor without a request for so long has left, from 1s to 24h.";
-        /// From 4 seconds to an hour: a visitor is told to ask again after 2 s at the earliest, so a shorter time would
-        /// take the turn of visitors who keep to that.
+        /// 4 seconds to 1 hour.
+        ///
+        /// The waiting page polls again after 2 s at the earliest. With a shorter `claim`, a
+        /// visitor who follows that interval could lose the turn.
         claim: Duration = duration::<{ 4 * SECOND }, HOUR>().or("\"60s\""), Now,
             "A visitor who is called and does not come within this time loses the turn, from 4s to 1h.";
-        /// `None`: the gateway's own.
+        /// `None`: the gateway's own page.
         page: Option<Page> = PAGE.optional(), NextRequest,
             "A file of HTML of at most 256KB for browsers that wait. Default: drip's own page.";
-        /// The first one signs, all of them are accepted. Empty: the state file of the gateway
-        /// keeps one.
+        /// The first secret signs, all are accepted. Empty: the gateway's state file keeps one.
         secret: Vec<RoomSecret> = SECRET.or_else(Vec::new), Now,
             "Signs tickets and sessions: a text of at least 16 bytes such as \"${ROOM_SECRET}\", or a list of up to 4, of which the first one signs and all are accepted. Default: made at the first start and kept in the state file.";
         store: StoreKind = word().or("\"memory\""), Now,
             "Where the counters and the sessions are; with \"redis\" all gateways have one room.";
-        /// `None`: it is open.
+        /// `None`: the room is open.
         opens: Option<OpeningTime> = OPENS.optional(), Now,
             "A time such as \"2026-12-01T10:00:00+01:00\". Visitors who come before it wait, and are called in random order from then on.";
         same_site: SameSite = word().or("\"lax\""), NextRequest,
             "SameSite of the room's cookies: \"lax\", \"strict\", or \"none\" for a shop in a frame of another site, which also sets Secure.";
-        /// Never constant. `None`: a ticket is good for whoever has it.
+        /// Never constant. `None`: anyone who has a ticket can use it.
         bind: Option<KeyTemplate> = BIND.optional(), NextRequest,
             "A ticket and a session are good only for requests with the same value of this key, such as \"$remote_addr\".";
-        /// Nothing waits for it.
+        /// Requests never wait for this limit.
         draw: Draw;
         + draw: Field::of(DRAW_FORM), NextRequest,
             "Limits how many numbers a client draws: { zone = \"per_client\", burst = 3 }, or \"none\". Default: a limit by address.",
@@ -59,10 +60,10 @@ table! {
 }
 
 words! {
-    /// Whether browsers send a cookie with requests that another site causes.
+    /// `SameSite` attribute: cookies on requests that another site causes.
     #[derive(Default)]
     pub enum SameSite {
-        /// Only where a person follows a link.
+        /// Only when a person follows a link.
         #[default]
         Lax = "lax",
         /// Never.
@@ -73,7 +74,7 @@ words! {
 }
 
 impl SameSite {
-    /// The value of the attribute of a cookie.
+    /// Returns the value of the cookie attribute.
     pub fn attribute(self) -> &'static str {
         match self {
             Self::Lax => "Lax",
@@ -83,20 +84,20 @@ impl SameSite {
     }
 }
 
-/// What limits how many numbers a client draws.
+/// Limit of the numbers that a client draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Draw {
-    /// The room's own limit by address.
+    /// Limit of the room itself, by address.
     #[default]
     ByAddress,
-    /// Nothing.
+    /// No limit.
     Unlimited,
-    /// A zone.
+    /// Limit in a zone.
     Zone(RouteLimit),
 }
 
 impl Draw {
-    /// The limit in a zone, if a zone limits it.
+    /// Returns the limit in a zone, if a zone is used.
     pub fn zone_limit(self) -> Option<RouteLimit> {
         match self {
             Self::Zone(limit) => Some(limit),
@@ -122,7 +123,7 @@ const PAGE: Kind<Page> = kind(NOT_EMPTY_FORM, page::room_page, |it| {
     shown(&it.file.display())
 });
 
-/// Most secrets: one that signs, and older ones whose tickets are still in use.
+/// Maximum number of secrets: one that signs, and older ones whose tickets are still in use.
 const MAX_SECRETS: usize = 4;
 
 const SECRET: Kind<Vec<RoomSecret>> = kind(ONE_OR_LIST_FORM, secrets, |it| match &it[..] {
@@ -131,7 +132,7 @@ const SECRET: Kind<Vec<RoomSecret>> = kind(ONE_OR_LIST_FORM, secrets, |it| match
     all => bare(&list(all.iter().map(|it| it.toml().to_owned()))),
 });
 
-/// Reads secrets. No message shows a value.
+/// Reads secrets. No message shows their values.
 fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
     let items = node.items().unwrap_or_else(|| vec![node]);
     if !(1..=MAX_SECRETS).contains(&items.len()) {
@@ -178,7 +179,7 @@ const OPENS: Kind<OpeningTime> = kind(
         let DeValue::Datetime(time) = node.value else {
             return values::parsed(node, WHAT, str::parse);
         };
-        // TOML has times without quotes.
+        // TOML also has times without quotes.
         let time = time.to_string().parse();
         let wrong = |error| node.wrong(&format!("{error}; found {}", node.found()));
         time.map_err(wrong).ok()
@@ -194,7 +195,7 @@ const BIND: Kind<KeyTemplate> = Kind {
     ..zone::KEY
 };
 
-/// Reads the room of an origin. `node`: its table. `has_state`: whether the gateway keeps a state.
+/// Reads the room of an origin. `node`: its table. `has_state`: the gateway has a state file.
 pub(super) fn read(mut fields: Fields, node: Node, zones: &Zones, has_state: bool) -> Room {
     let mut room = Room::read(&mut fields);
     let draw = fields.get("draw").and_then(|node| draw(node, zones));
@@ -212,7 +213,7 @@ fn draw(node: Node, zones: &Zones) -> Option<Draw> {
     }
 }
 
-/// Reports values that do not fit each other.
+/// Reports values that do not fit together.
 fn check(fields: &Fields, node: Node, room: &Room, has_state: bool) {
     let mut bounds = ["sessions", "admit", "opens"].iter();
     if room.admits_all() && !bounds.any(|it| fields.is_wrong(it)) {
@@ -226,10 +227,10 @@ fn check(fields: &Fields, node: Node, room: &Room, has_state: bool) {
 }
 
 impl Room {
-    /// Most new visitors a second.
+    /// Maximum rate of new visitors, per second.
     pub const MAX_ADMIT: f64 = 1000.0;
 
-    /// Whether nobody would ever wait.
+    /// Returns whether no visitor would ever wait.
     fn admits_all(&self) -> bool {
         self.sessions.is_none() && self.admit.is_none() && self.opens.is_none()
     }

@@ -29,7 +29,9 @@ const REJECT_BODY: Kind<String> = Kind {
 };
 
 table! {
-    /// One of the `[[routes]]`. No two have the same path, hosts, methods, conditions and listen.
+    /// One of the `[[routes]]`.
+    ///
+    /// No two routes have the same path, hosts, methods, conditions and listen.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Route {
         path: PathPattern = PATH.required("\"/\""), NextRequest,
@@ -40,7 +42,7 @@ table! {
         /// Empty: every method.
         methods: Vec<String> = METHODS.or("[]"), NextRequest,
             "Only these methods.";
-        /// Sorted; empty: there are none.
+        /// Sorted. Empty: no conditions.
         conditions: Vec<Matcher> = CONDITIONS.or_else(Vec::new).named("match"), NextRequest,
             "Only requests with all these values: { \"header:x-version\" = \"2\", \"query:debug\" = \"\", \"cookie:beta\" = \"regex:^on\" }.";
         /// `None`: every address.
@@ -52,9 +54,9 @@ table! {
             "Only clients of these networks, or of { file = \"partners.txt\" }; others get 403.";
         deny: Option<Networks> = NETWORK_LIST.optional(), NextRequest,
             "Clients of these networks get 403. The most specific network of allow and deny decides.";
-        /// What `allow` and `deny` decide together; `None`: there is neither.
+        /// Combined decision of `allow` and `deny`; `None` without both.
         networks: Option<Arc<ClientNetworks>>;
-        /// What happens to its requests.
+        /// Action for requests of the route.
         action: RouteAction;
         + origin: Field::of(Form::Text), NextRequest,
             "Where the requests go: a name from [origins]. Required without refuse.",
@@ -65,7 +67,7 @@ table! {
                 RouteAction::Refuse(status) => (STATUS.show)(&status),
                 RouteAction::Forward(_) | RouteAction::Maintenance { .. } => None,
             };
-        /// How their path becomes that which the origin gets; `None`: they are sent on as they came.
+        /// Change of the path for the origin; `None`: the path is forwarded unchanged.
         rewrite: Option<PathRewrite>;
         + strip_prefix: Field::of(rewrite::STRIP_FORM).shown_at(2), NextRequest,
             "Removed from the beginning of the path that the origin gets.",
@@ -77,15 +79,15 @@ table! {
             "Fields that the origin gets instead of the client's, with variables as keys have them; false removes one.";
         response_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("response_headers").shown_at(2), NextRequest,
             "Fields of all responses, instead of the origin's, with variables as keys have them; false removes one.";
-        /// They go before those of all responses.
+        /// Applied before the fields of all responses.
         answer_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("answer_headers").shown_at(2), NextRequest,
             "Fields of the responses that drip makes itself, such as a rejection, with variables as keys have them.";
-        /// The class of its requests at the origin's gate; empty if the origin has no classes.
+        /// Class of the requests at the origin's gate; empty if the origin has no classes.
         class: Arc<str>;
         + class: Field::of(NOT_EMPTY_FORM), NextRequest,
             "Class of these requests at the gate. Default: the origin's first class.",
             |it, _| (!it.class.is_empty()).then(|| shown(&it.class))?;
-        /// Whether its requests ask the waiting room of the origin, if that has one.
+        /// Requests use the waiting room of the origin, if it has one.
         room: bool;
         + room: Field::of(Form::Boolean).or("true"), NextRequest,
             "Ask the waiting room of the origin, if it has one; false: requests of this route pass it by.",
@@ -93,41 +95,42 @@ table! {
                 let has_room = settings.origins[it.origin()?].room.is_some();
                 (has_room || !it.room).then(|| bare(&it.room))?
             };
-        /// Whether `room` is true and its origin has a room.
+        /// `room` is true and the origin has a room.
         asks_room: bool;
-        /// Its limits, each zone at most once; empty: the route only forwards.
+        /// Each zone occurs at most once. Empty: the route only forwards.
         limits: Vec<RouteLimit>;
         + limits: Field::of(limit::FORM).or("[]").shown_at(1), NextRequest,
             "The zones that limit these requests; without limits a route only forwards.",
             |it, settings| limit::shown(&it.limits, &settings.zones);
-        /// Which of its requests share an answer, and for how long; `None`: none do.
+        /// Sharing of answers between equal requests; `None`: no sharing.
         collapse: Option<Arc<Collapse>>;
         + collapse: Field::of(Form::Table(Collapse::TABLE)), NextRequest,
             "Equal requests that come together get one answer of the origin.",
             |it, settings| shown_table(it.collapse.as_deref(), settings);
-        /// Which sites' scripts may read the responses; `None`: as the origin says.
+        /// Sites whose scripts may read the responses; `None`: the origin decides.
         cors: Option<Arc<Cors>>;
         + cors: Field::of(Form::Table(Cors::TABLE)), NextRequest,
             "Sites whose scripts may read the responses; drip answers their preflights before any limit.",
             |it, settings| shown_table(it.cors.as_deref(), settings);
-        /// A hash of what decides how the origin answers a request, and which requests are equal;
-        /// 0 without `collapse`. It is the same for each load of one file.
+        /// Hash of all settings that change the origin's answers or the equality of requests.
+        ///
+        /// 0 without `collapse`. The hash is the same each time the same file is loaded.
         collapse_stamp: u64;
-        /// What its limits, `collapse` and its conditions read from the fields and the query of a request.
+        /// Fields and query arguments that the limits, `collapse` and the conditions read.
         inputs: RequestInputs;
-        /// How tokens of clients are verified: those of the whole file.
+        /// Token verifiers of the whole file.
         jwt: Arc<[Jwt]>;
-        /// In the zones and at the origin's gate.
+        /// Applies in the zones and at the origin's gate.
         cost: CostRule;
         + cost: Field::of(cost::FORM).or("1"), NextRequest,
             "What a request counts for.",
             |it, settings| cost::shown_rule(&it.cost, settings);
         refund: Vec<Statuses> = REFUND.or("[]"), NextRequest,
             "A request that is answered so is not charged in its zones after all.";
-        /// In its zones and at the origin's gate together.
+        /// Total for its zones and the origin's gate.
         max_wait: Option<Duration> = DURATION_OR_NONE.or("\"none\"").shown_at(1), NextRequest,
             "A request that would wait longer is rejected on arrival.";
-        /// `None`: that of the origin.
+        /// `None`: the value of the origin.
         response_timeout: Option<Duration> = TIMEOUT.optional().shown_at(1), NextRequest,
             "Longest silence of the origin before the head of its response. Default: that of the origin.";
         dry_run: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
@@ -147,7 +150,7 @@ table! {
     }
 }
 
-/// What a route that refuses its requests has no use for.
+/// Fields without effect in a route that refuses its requests.
 pub(crate) const NOT_REFUSED: [&str; 17] = [
     "origin",
     "class",
@@ -202,34 +205,34 @@ const HEADERS: Kind<RatelimitHeaders> = kind(
     },
 );
 
-/// What happens to the requests of a route.
+/// Action for the requests of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteAction {
-    /// They go to the origin with this index in [`Settings::origins`](crate::Settings::origins).
+    /// Forward to the origin with this index in [`Settings::origins`](crate::Settings::origins).
     Forward(usize),
-    /// They are answered with this status, 400 to 599.
+    /// Reject with this status, 400 to 599.
     Refuse(u16),
-    /// They are answered with 503 for a while. No file says so; see `Maintenances`.
+    /// Reject with 503 until an instant. Set by an override, never by a file: see `Maintenances`.
     Maintenance {
-        /// Where they go afterwards.
+        /// Index of the origin after the maintenance.
         origin: usize,
-        /// When it ends.
+        /// End of the maintenance.
         until: Moment,
     },
 }
 
-/// Until the route is read as a whole.
+/// Placeholder until the route has been read completely.
 impl Default for RouteAction {
     fn default() -> Self {
         Self::Forward(0)
     }
 }
 
-/// Shortest wait for an answer of another request that is at the origin.
+/// Minimum wait for the answer to another request in flight.
 const MIN_FOLLOW: Duration = Duration::from_millis(10);
 
 impl Route {
-    /// Its fields as they are shown: without those that it has no use for.
+    /// Returns the shown fields, without those that have no effect.
     pub(crate) fn rows(&self, settings: &Settings) -> Rows {
         let mut rows = self.shown(settings);
         if self.origin().is_none() {
@@ -238,8 +241,9 @@ impl Route {
         rows
     }
 
-    /// How long a request that has waited for `waited` follows another one that is at the origin:
-    /// for `follow_timeout`, and no longer than the rest of `max_wait`.
+    /// Returns how long a request that has waited for `waited` follows a request in flight.
+    ///
+    /// The result is `follow_timeout`, but at most the rest of `max_wait`.
     pub fn follow_limit(&self, follow_timeout: Duration, waited: Duration) -> Duration {
         let most = self.max_wait.filter(|_| !self.dry_run);
         let left = most.map(|most| most.saturating_sub(waited));
@@ -247,7 +251,7 @@ impl Route {
             .max(MIN_FOLLOW)
     }
 
-    /// The index of its origin; `None` if it refuses its requests.
+    /// Returns the index of the origin; `None` if the route refuses its requests.
     pub fn origin(&self) -> Option<usize> {
         match self.action {
             RouteAction::Forward(origin) | RouteAction::Maintenance { origin, .. } => Some(origin),
@@ -255,26 +259,28 @@ impl Route {
         }
     }
 
-    /// Whether requests of the route may be charged differently.
+    /// Returns whether requests of the route may have different charges.
     pub fn has_cost(&self) -> bool {
         !self.refund.is_empty() || self.cost != CostRule::default()
     }
 
-    /// Whether the answer decides what a request is charged.
+    /// Returns whether the response decides the charge of a request.
     pub fn settles(&self) -> bool {
         !self.refund.is_empty() || matches!(self.cost, CostRule::Response(_) | CostRule::Learned(_))
     }
 
-    /// Whether the route is made for the check of a certificate authority that the host is under
-    /// control, which asks over HTTP without TLS (RFC 8555, section 8.3).
+    /// Returns whether the route serves the checks of a certificate authority.
+    ///
+    /// An authority checks over HTTP without TLS that the host is under control (RFC 8555, section
+    /// 8.3).
     pub fn is_for_acme(&self) -> bool {
         self.path.begins_with("/.well-known/acme-challenge/")
     }
 
-    /// The route's name in logs and metrics.
+    /// Returns the route's name in logs and metrics.
     ///
-    /// It is the path as written, after the hosts if the route has any, and before `listen` and its
-    /// conditions.
+    /// The name is the path as written, after the hosts if there are any, and before `listen` and
+    /// the conditions.
     pub fn name(&self) -> String {
         let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
         let mut name = match &hosts[..] {
@@ -290,7 +296,7 @@ impl Route {
         name
     }
 
-    /// What decides which requests it takes, the same for two versions of one route.
+    /// Returns the fields that select requests. They identify the route across reloads.
     pub fn selector(&self) -> impl Eq + Hash + std::fmt::Debug + '_ {
         (
             &self.path,
@@ -301,7 +307,7 @@ impl Route {
         )
     }
 
-    /// The hash for `collapse_stamp`.
+    /// Returns the hash for `collapse_stamp`.
     pub(crate) fn stamp(&self, origins: &[Origin]) -> u64 {
         let Some(collapse) = &self.collapse else {
             return 0;
@@ -321,19 +327,20 @@ impl Route {
         hasher.finish()
     }
 
-    /// How many conditions a request must meet beside its path, host and method. Of equal routes
-    /// the one with the most goes before.
+    /// Returns the number of conditions besides path, host and method.
+    ///
+    /// Among otherwise equal routes, the one with the most conditions is tried first.
     pub fn conditions_count(&self) -> usize {
         self.conditions.len() + usize::from(self.listen.is_some())
     }
 }
 
 impl RatelimitHeaders {
-    /// Their names in the file, in the order of the fields here.
+    /// Names in the file, in the order of the fields here.
     const NAMES: [&'static str; 4] = ["x-ratelimit", "ratelimit", "server-timing", "shared"];
 }
 
-/// Header fields that tell a client about its limits and its answer.
+/// Header fields that inform a client about its limits and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -344,8 +351,8 @@ pub struct RatelimitHeaders {
     pub x_ratelimit: bool,
     /// `RateLimit` and `RateLimit-Policy`, the IETF draft.
     pub ratelimit: bool,
-    /// `Server-Timing`: how long the request waited in the queue.
+    /// `Server-Timing`: the wait of the request in the queue.
     pub server_timing: bool,
-    /// `X-Drip-Shared`: how an answer of a route with `collapse` was shared.
+    /// `X-Drip-Shared`: way in which an answer of a route with `collapse` was shared.
     pub shared: bool,
 }

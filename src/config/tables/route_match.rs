@@ -1,4 +1,4 @@
-//! Which requests a route takes: its `path`, `host`, `methods` and `match`.
+//! Conditions that select the requests of a route: `path`, `host`, `methods` and `match`.
 
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
@@ -83,7 +83,7 @@ fn host(text: &str) -> Result<HostPattern, &'static str> {
     }
 }
 
-/// Most conditions of a route. Each request that the route may take is compared with all.
+/// Maximum number of conditions of a route. All are compared with each candidate request.
 const MAX_CONDITIONS: usize = 16;
 
 const CONDITIONS_FORM: Form = Form::FewByName(
@@ -113,7 +113,7 @@ fn conditions(node: Node) -> Option<Vec<Matcher>> {
     let all: Vec<Option<Matcher>> = entries.iter().map(|it| condition(*it)).collect();
     let mut all: Vec<Matcher> = all.into_iter().collect::<Option<_>>()?;
     all.sort_by_cached_key(Matcher::to_string);
-    // Names of fields are compared without case.
+    // Field names are compared without case.
     if let Some(pair) = all.windows(2).find(|pair| pair[0].input == pair[1].input) {
         return node.refused(&format!("{} is there twice; remove one", pair[0].input));
     }

@@ -1,4 +1,4 @@
-//! Reads the `[[routes]]`: each by itself, beside the others, and with what it names.
+//! Reads the `[[routes]]`: each alone, then compared with the others and with the names it uses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,17 +10,19 @@ use super::route::{NOT_REFUSED, Route, RouteAction, STATUS};
 use super::{collapse, cors, cost, page, rewrite};
 use crate::{ClientNetworks, Listen, Matcher, Origin, PathPattern, RouteLimit};
 
-/// What routes can name.
+/// Names that routes can use.
 pub(crate) struct Known<'a> {
     pub(crate) origin_names: &'a [&'a str],
-    /// The origins without problems.
+    /// Origins without problems.
     pub(crate) origins: &'a [Option<Origin>],
     pub(crate) zones: Zones<'a>,
-    /// The addresses for clients, which may have names.
+    /// Addresses for clients, which may have names.
     pub(crate) listens: &'a [Listen],
 }
 
-/// The tables of `[[routes]]`, if there are any; `None` if the value has none, which is reported.
+/// Returns the tables of `[[routes]]`, if there are any.
+///
+/// Reports a value that is no list of tables, and returns `None`.
 pub(crate) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
     let Some(node) = node else {
         return Some(Vec::new());
@@ -29,7 +31,7 @@ pub(crate) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
     node.items_or(what)
 }
 
-/// Reads the `[[routes]]`; `None` stands for a route with a problem.
+/// Reads the `[[routes]]`. `None` stands for a route with a problem.
 #[expect(
     clippy::mutable_key_type,
     reason = "a pattern is compared and hashed by its text"
@@ -62,7 +64,7 @@ pub(crate) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
     routes
 }
 
-/// The requests that a route takes. No two routes may take the same.
+/// Conditions that select the requests of a route. No two routes may have the same ones.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Taken {
     path: PathPattern,
@@ -73,7 +75,7 @@ struct Taken {
     listen: Option<Arc<str>>,
 }
 
-/// The fields that decide which requests a route takes.
+/// Fields that select the requests of a route.
 const SELECTING: [&str; 5] = ["path", "host", "methods", "match", "listen"];
 
 impl Taken {
@@ -92,9 +94,9 @@ impl Taken {
     }
 }
 
-/// Reads what a route has of others, and reports values that do not fit each other.
+/// Reads the fields that refer to other tables, and reports values that do not fit together.
 ///
-/// `is_known`: whether it is known which requests it takes.
+/// `is_known`: the fields that select its requests are right.
 fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known) -> Option<Route> {
     let action = action(&mut fields, known);
     let origin = match action {
@@ -144,7 +146,7 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     is_right.then_some(route)
 }
 
-/// Reads where the requests go. Reports each field that a refused request has no use for.
+/// Reads the action of a route. Reports each field that has no effect if requests are refused.
 fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
     let Some(refuse) = fields.get("refuse") else {
         let origin = fields.read_given("origin", Some("\"app\""), |node| {
@@ -152,7 +154,7 @@ fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
         });
         return origin.map(RouteAction::Forward);
     };
-    // It is asked for, though no value of it fits.
+    // Marks the field as read, although no value of it fits.
     fields.get("origin");
     for node in NOT_REFUSED.iter().filter_map(|name| fields.value(name)) {
         node.tell(
