@@ -1,6 +1,7 @@
-//! Variables of the environment in strings: `"${REDIS_URL}"`.
+//! Expands variables of the environment in strings: `"${REDIS_URL}"`.
 //!
-//! Keys of zones, of `balance`, of `bind` and of `collapse` keep their own variables, and have none of the environment.
+//! Keys of zones, of `balance`, of `bind` and of `collapse` have their own variables, and none of
+//! the environment.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,20 +14,20 @@ use crate::Plan;
 use crate::report::Report;
 use crate::toml_string::toml_string;
 
-/// The value of a variable, if it is set and text.
+/// Lookup of a variable. Fails if it is not set or not text.
 pub(super) type Variable<'v> = &'v dyn Fn(&str) -> Result<String, VarError>;
 
-/// Values with variables as they are written, by the names that lead to them.
+/// Values with variables before expansion, by the names that lead to them.
 pub(super) type Written = BTreeMap<Vec<String>, String>;
 
-/// The value of a variable of this process.
+/// Returns the value of a variable of this process.
 pub(super) fn of_process(name: &str) -> Result<String, VarError> {
     env::var(name)
 }
 
-/// Puts the values of variables into all strings of a file. Reports variables that are not set.
+/// Expands the variables in all strings of a file. Reports variables that are not set.
 ///
-/// Returns the values that have variables as they were, inner ones and outer ones.
+/// Returns the values before expansion, inner and outer ones.
 pub(super) fn expand(file: &mut DeTable, report: &Report, variable: Variable) -> Written {
     let mut expansion = Expansion {
         report,
@@ -39,7 +40,7 @@ pub(super) fn expand(file: &mut DeTable, report: &Report, variable: Variable) ->
     expansion.written
 }
 
-/// What all files have. `routes` is the number of routes of each: all are one list.
+/// Merges the values of all files. `routes`: number of routes per file. All routes form one list.
 pub(super) fn merged(files: Vec<Written>, routes: &[usize]) -> Written {
     let mut all = BTreeMap::new();
     let mut earlier = 0;
@@ -65,7 +66,7 @@ struct Expansion<'e, 't> {
 }
 
 impl Expansion<'_, '_> {
-    /// Returns whether the value has variables.
+    /// Expands a value. Returns whether it has variables.
     fn value(&mut self, value: &mut Spanned<DeValue>, path: Vec<String>) -> bool {
         if is_key(&path) || !has_variable(value.get_ref()) {
             return false;
@@ -98,10 +99,10 @@ impl Expansion<'_, '_> {
         has_any
     }
 
-    /// Fills a text, and returns whether it has variables.
+    /// Expands a text. Returns whether it has variables.
     fn text(&self, text: &mut Cow<str>, at: usize, path: &[String]) -> bool {
         match self.filled(text, at, is_template(path)) {
-            // Only `$${` was in it.
+            // The text has only `$${`.
             Ok((filled, false)) => {
                 *text = Cow::Owned(filled);
                 false
@@ -114,7 +115,7 @@ impl Expansion<'_, '_> {
             Err(all) => {
                 let is_name = |part: &&String| part.parse::<usize>().is_err();
                 let name = path.iter().rfind(is_name).map_or("", String::as_str);
-                // In the plans of a zone, a name that is no field may be a key of a client.
+                // In the plans of a zone, a name that is no field may be a client's key.
                 let is_in_plans = path.len() > 3 && path[0] == "zones" && path[2] == "plans";
                 let is_shown = !is_in_plans || Plan::has_field(name);
                 let name = if is_shown { name } else { &path[2] };
@@ -127,9 +128,10 @@ impl Expansion<'_, '_> {
         }
     }
 
-    /// The text with values for its variables, and whether it has any; or what is wrong with each.
+    /// Returns the expanded text, and whether it has variables; or an error per wrong variable.
     ///
-    /// In a template, which is read later, a `$` stays doubled, and those of values are.
+    /// A template is read again later. So each `$` stays doubled in it, also in the values of
+    /// variables.
     fn filled(
         &self,
         text: &str,
@@ -180,7 +182,7 @@ impl Expansion<'_, '_> {
     }
 }
 
-/// Whether a value is a key, which has variables of its own.
+/// Returns whether a value is a key, which has its own variables.
 fn is_key(path: &[String]) -> bool {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     matches!(
@@ -192,16 +194,17 @@ fn is_key(path: &[String]) -> bool {
     )
 }
 
-/// Whether a value is the secret of a room, a part of it, or a table with one.
+/// Returns whether a value is the secret of a room, a part of it, or a table with one.
 ///
-/// Beside variables it may have a secret as text, and each secret keeps how it is written itself.
+/// Such a value may contain a secret besides variables. Each secret keeps its own text before
+/// expansion.
 fn has_room_secret(path: &[String]) -> bool {
     let names = [Some("origins"), None, Some("room"), Some("secret")];
     let mut both = path.iter().zip(names);
     both.all(|(name, wanted)| wanted.is_none_or(|wanted| name == wanted))
 }
 
-/// Whether variables of the request stand beside those of the environment: in a field that a route sets.
+/// Returns whether a value may have variables of the request, too: a field that a route sets.
 fn is_template(path: &[String]) -> bool {
     const FIELDS: [&str; 3] = ["request_headers", "response_headers", "answer_headers"];
     matches!(path, [routes, _, fields, _] if routes == "routes" && FIELDS.contains(&fields.as_str()))
@@ -218,7 +221,7 @@ fn unusable(name: &str, error: &VarError) -> String {
     }
 }
 
-/// Whether a text is the name of a variable: letters, digits and `_`, as shells have it.
+/// Returns whether a text is the name of a variable, as in shells: letters, digits and `_`.
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.chars().all(fits) && text.starts_with(|c: char| !c.is_ascii_digit())
@@ -233,7 +236,7 @@ fn has_variable(value: &DeValue) -> bool {
     }
 }
 
-/// A value as TOML on one line.
+/// Returns a value as TOML on one line.
 fn shown(value: &DeValue) -> String {
     match value {
         DeValue::String(text) => toml_string(text),

@@ -1,4 +1,4 @@
-//! `include`: files with origins, zones and routes.
+//! Reads the files of `include`, which have origins, zones and routes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,24 +10,25 @@ use crate::pattern::Pattern;
 use crate::tables::plan_keys::LARGEST;
 use crate::tables::values;
 
-/// Most files that are included.
+/// Maximum number of included files.
 const MAX_FILES: usize = 1000;
 
 /// An included file.
 pub(super) struct Included {
-    /// Its path as messages show it: relative if that of the including file is.
+    /// Path for messages: relative if the path of the including file is.
     pub(super) path: PathBuf,
-    /// The absolute path of its folder.
+    /// Absolute path of the file's folder.
     pub(super) folder: PathBuf,
     pub(super) text: String,
 }
 
-/// Reads the files that `include` of the file at `main` names: in the order of the list, and those
-/// of one pattern by their names.
+/// Reads the files that `include` of the file at `main` names.
+///
+/// They are in the order of the list. The files of one pattern are sorted by name.
 pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
     let beside = main.parent().unwrap_or(Path::new(""));
     let mut included: Vec<Included> = Vec::new();
-    // A pattern may fit the file itself.
+    // A pattern may match the including file itself.
     let itself = absolute(main);
     let mut known = BTreeSet::from([itself.clone()]);
     let items = node.items_or("a list such as [\"conf.d/*.toml\"]");
@@ -71,7 +72,7 @@ fn names(item: Node, path: PathBuf) {
     item.report.names(path, FileKind::Included);
 }
 
-/// The files that a name in the list stands for.
+/// Returns the files of one entry in the list.
 fn files(item: Node, path: &Path) -> Vec<PathBuf> {
     if let Some(pattern) = Pattern::of(path) {
         names(item, absolute(path));

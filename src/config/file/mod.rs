@@ -1,4 +1,7 @@
-//! Reads the file. Each table has a module here.
+//! Reads and checks `gateway.toml`.
+//!
+//! The tables are in `tables`, included files in `include`, variables in `environment`, and
+//! warnings in `warnings`.
 
 mod environment;
 mod include;
@@ -38,13 +41,12 @@ use super::{
 ///
 /// # Errors
 ///
-/// Returns an error if the file cannot be read, or if it has problems. The error then has all of
-/// them.
+/// Returns an error if the file cannot be read, or an error with all problems of the file.
 pub fn load(path: &Path) -> Result<Settings, LoadError> {
     Ok(parse(&read(path)?, path, has_admin_token())?)
 }
 
-/// Largest file, in bytes. `/dev/zero` never ends.
+/// Maximum size of a file, in bytes. `/dev/zero` never ends.
 const LARGEST: u64 = 100 << 20;
 
 /// Reads a file as text, without checking its content.
@@ -69,21 +71,21 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
 
 /// Checks the text of a file.
 ///
-/// `path` is the file's path: messages name it, and relative file names in the text begin at its
-/// folder. `admin_token` says whether a token protects the admin port, so that it may be open to
-/// other hosts.
+/// `path`: the file's path. Messages contain it, and relative file names in the text start at its
+/// folder. `admin_token`: a token protects the admin port, so that it may be open to other hosts.
 ///
 /// # Errors
 ///
-/// Returns an error with all problems of the text, sorted by place.
+/// Returns an error with all problems of the text, sorted by location.
 pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Problems> {
     let shared = Shared::default();
     parse_in(text, path, admin_token, &environment::of_process, &shared)
 }
 
-/// As [`parse`], for a text that replaces the settings `in_force`.
+/// Checks a text as [`parse`] does, for a reload that replaces the settings `in_force`.
 ///
-/// Problems show no keys of zones that mask them now: the text may be wrong in just this.
+/// Problems show no keys of zones that mask their keys in `in_force`: the mistake may be just in
+/// `mask_keys`.
 pub fn parse_after(
     in_force: &Settings,
     text: &str,
@@ -95,7 +97,7 @@ pub fn parse_after(
     parse_in(text, path, admin_token, &environment::of_process, &shared)
 }
 
-/// As [`parse`], with the values of these variables of the environment.
+/// Checks a text as [`parse`] does, with this lookup of variables.
 fn parse_in(
     text: &str,
     path: &Path,
@@ -145,8 +147,9 @@ fn parse_in(
     }
 }
 
-/// Reads the file, and the `others` that it includes. `written` is what each of them has from the
-/// environment.
+/// Reads the settings from the file and the included files `others`.
+///
+/// `written`: values with variables before expansion, per file.
 fn settings<'r>(
     mut file: Fields<'r>,
     mut others: Vec<Fields<'r>>,
@@ -162,7 +165,7 @@ fn settings<'r>(
         let others = others.iter_mut().map(|other| other.get(name));
         std::iter::once(first).chain(others).collect()
     };
-    // First, because keys name them.
+    // Read first, because keys use these names.
     let jwt_nodes = entries(&in_all(&mut file, "jwt"));
     let (jwt_names, jwt) = jwt::read(&jwt_nodes);
     for name in jwt_names {
@@ -175,7 +178,7 @@ fn settings<'r>(
         names: &zone_names,
         zones: &zones,
     };
-    // A wrong one counts: it is there.
+    // A wrong value counts, too: a state file is intended.
     let has_state = server_node.is_some_and(|node| node.field("state").is_some());
     let (origin_names, origins) = origin::read(&origin_nodes, known_zones, has_state);
     for node in classes {
@@ -247,7 +250,7 @@ fn refuse_fields_of_server(file: &mut Fields) {
     }
 }
 
-/// Reports what is missing. Returns `None` if there is nothing else to report.
+/// Reports missing tables. Returns `None` if there is nothing else to report.
 fn report_missing(
     report: &Report,
     is_empty: bool,
@@ -273,7 +276,7 @@ fn report_missing(
     Some(())
 }
 
-/// The entries of tables of named things, such as `[origins]` of each file.
+/// Returns the entries of tables of named items, such as `[origins]` of each file.
 ///
 /// Reports a name that two files have.
 fn entries<'r>(tables: &[Option<Node<'r>>]) -> Vec<Node<'r>> {

@@ -1,4 +1,4 @@
-//! Properties of any file.
+//! Property tests of reading any file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::{is_printable, show};
 
 const PATH: &str = "/etc/drip/gateway.toml";
 
-/// Each problem has a place in the text, and a message of one printable line.
+/// Checks that each problem has a location in the text, and a message of one printable line.
 fn are_told_well(text: &str, problems: &Problems) -> Result<(), TestCaseError> {
     prop_assert!(!problems.problems.is_empty());
     let lines = text.split('\n').collect::<Vec<_>>();
@@ -94,7 +94,7 @@ fn the_corpus_holds() {
     replay("gateways", holds);
 }
 
-/// What to do, the places of two lines, and an odd value.
+/// Strategy for an edit: its kind, two lines, and an unusual value.
 fn edit() -> impl Strategy<Value = (u8, prop::sample::Index, prop::sample::Index, &'static str)> {
     let odd = prop::sample::select(vec![
         "99999999999999999999999999",
@@ -120,7 +120,7 @@ fn edit() -> impl Strategy<Value = (u8, prop::sample::Index, prop::sample::Index
     )
 }
 
-/// The text between the quotes of a value.
+/// Strategy for the text between the quotes of a value.
 fn value() -> impl Strategy<Value = String> {
     let folder = prop::sample::select(vec![
         "rates",
@@ -148,7 +148,7 @@ proptest! {
         holds(&bytes)?;
     }
 
-    /// Any text in place of any value of a valid file.
+    /// Any text replaces any value of a valid file.
     #[test]
     fn so_is_any_value(which: prop::sample::Index, value in value()) {
         let whole = include_str!("../../../tests/corpus/gateways/everything.toml");
@@ -158,7 +158,7 @@ proptest! {
         holds(text.as_bytes())?;
     }
 
-    /// Lines of a valid file are left out, doubled, moved, cut, or changed.
+    /// Lines of a valid file are removed, doubled, moved, cut or changed.
     #[test]
     fn so_is_any_edit_of_lines(edits in prop::collection::vec(edit(), 1..6), crlf: bool, bom: bool) {
         let whole = include_str!("../../../tests/corpus/gateways/everything.toml");
@@ -200,10 +200,10 @@ proptest! {
     }
 }
 
-/// Large files that are not a configuration do not take long.
+/// Large files that are no configuration are rejected quickly.
 #[test]
 fn a_large_file_takes_no_longer_than_its_size() {
-    // All that grows with the square of these is over its bound at a tenth of them.
+    // Quadratic time would exceed the limit at a tenth of these sizes.
     let count = if is_long_run() { 20_000 } else { 4_000 };
     let lines = |line: fn(usize) -> String| (0..count).map(line).collect::<String>();
     let routes = |line: fn(usize) -> String| (0..count / 20).map(line).collect::<String>();
@@ -218,7 +218,7 @@ fn a_large_file_takes_no_longer_than_its_size() {
         ),
         format!("a = {}", "[".repeat(3 * count)),
         format!("{} = 1", vec!["a"; count].join(".")),
-        // Forgotten ends.
+        // Missing ends.
         lines(|line| format!("field_{line} = [{line}\n")),
         lines(|line| format!("field_{line} = \"{line}\n")),
         format!("a = {}{}", "{".repeat(3 * count), "]".repeat(3 * count)),

@@ -1,4 +1,4 @@
-//! A second reading of a text, to find values whose trouble lies outside of the file.
+//! Reads a text again, to locate values whose problem lies outside of the file.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::of_table::OfTable;
 use crate::tables::file::FILE;
 use crate::{Log, Problem, Server, Tls};
 
-/// A value of a file whose trouble lies outside of the file: mostly, it names another file.
+/// Value of a file whose problem lies outside of the file. Most of them name another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileField {
     /// `cert` in `[server.tls]`, of the pair with this index.
@@ -17,7 +17,7 @@ pub enum FileField {
     Key(usize),
     /// `client_ca` of the entry of `listen` with this index; `None`: in `[server.tls]`.
     ClientCa(Option<usize>),
-    /// The same of `client_crl`.
+    /// `client_crl`, like [`FileField::ClientCa`].
     ClientCrl(Option<usize>),
     /// `access` in `[log]`.
     AccessLog,
@@ -25,9 +25,9 @@ pub enum FileField {
     MaxConnections,
 }
 
-/// What is said of values of a file, at their places in `text`.
+/// Returns problems for these messages about fields, with their locations in `text`.
 ///
-/// `text` is the text that the settings were read from, and `path` its file.
+/// `text`: the text that the settings were read from. `path`: its file.
 pub fn at_fields(text: &str, path: &Path, said: &[(FileField, String)]) -> Vec<Problem> {
     reread(text, path, |mut root, report| {
         for (field, why) in said {
@@ -39,9 +39,9 @@ pub fn at_fields(text: &str, path: &Path, said: &[(FileField, String)]) -> Vec<P
     })
 }
 
-/// The `server.admin` of a text that has problems elsewhere.
+/// Returns `server.admin` of a text that has problems elsewhere.
 ///
-/// The outer `None`: it has none, or one that cannot be read. The inner one: it is `"off"`.
+/// The outer `None`: the field is missing or unreadable. The inner `None`: it is `"off"`.
 pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     reread(text, path, |mut root, _| {
         let admin = root.section("server", Server::TABLE).get("admin")?;
@@ -52,7 +52,7 @@ pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     })
 }
 
-/// Reads a text a second time, for some of its values.
+/// Reads a text again for some of its values.
 fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>) -> T) -> T {
     let shared = Shared::default();
     let source = Source::of(path, Path::new(""), &shared);
@@ -62,7 +62,7 @@ fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>)
     look(Fields::root(FILE, &file.table, &report), &report)
 }
 
-/// The value of a field, or its item.
+/// Returns the value of a field, or the item of a list.
 fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     let mut tls = |name, index| {
         let mut server = root.section("server", Server::TABLE);
@@ -81,8 +81,10 @@ fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     }
 }
 
-/// A field about certificates of clients. An entry that lacks it has that of `[server.tls]`: then
-/// the entry itself.
+/// Returns a field about client certificates.
+///
+/// An entry of `listen` without the field uses the one of `[server.tls]`. Then the entry itself is
+/// returned.
 fn client<'r>(root: &mut Fields<'r>, entry: Option<usize>, name: &'static str) -> Option<Node<'r>> {
     let mut server = root.section("server", Server::TABLE);
     let Some(entry) = entry else {

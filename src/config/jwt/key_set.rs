@@ -1,14 +1,16 @@
+//! JSON Web Key Sets (RFC 7517).
+
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
 use ring::digest::{SHA256, digest};
 
 use super::signature;
 
-/// The keys that sign tokens: a JSON Web Key Set (RFC 7517).
+/// Keys that verify tokens: a JSON Web Key Set (RFC 7517).
 #[derive(Clone, Debug, Default)]
 pub struct KeySet {
     keys: Vec<Key>,
-    /// Of the text that they were read from.
+    /// Digest of the text that the keys were read from.
     digest: Vec<u8>,
 }
 
@@ -18,43 +20,43 @@ impl PartialEq for KeySet {
     }
 }
 
-/// A key, and what it may sign with. A token cannot choose another way.
+/// A key and its permitted algorithms. A token cannot choose another algorithm.
 #[derive(Clone, Debug)]
 struct Key {
-    /// The `kid`, by which tokens name it.
+    /// `kid` of the key, by which tokens name it.
     id: Option<String>,
     algorithms: Vec<Algorithm>,
     verifies: DecodingKey,
 }
 
-/// Why a text is not a [`KeySet`].
+/// Error of a text that is not a [`KeySet`].
 #[derive(Debug, thiserror::Error)]
 pub enum KeySetError {
-    /// It is not JSON, or no key set.
+    /// The text is not JSON, or not a key set.
     #[error("this is not a JSON Web Key Set such as {{\"keys\": [...]}}: {0}")]
     Json(#[from] serde_json::Error),
     /// A key is too short to be safe, or its numbers are wrong.
     #[error("key {0}: {1}")]
     Key(String, &'static str),
-    /// No key is of a kind that signs tokens.
+    /// No key can verify tokens.
     #[error(
         "none of its {0} keys signs tokens; RSA, EC with P-256 or P-384, OKP with Ed25519, and oct do"
     )]
     NoKey(usize),
 }
 
-/// Shortest modulus of an RSA key, in bytes (RFC 7518, section 3.3).
+/// Minimum modulus of an RSA key, in bytes (RFC 7518, section 3.3).
 const MIN_RSA: usize = 2048 / 8;
 
-/// Shortest secret, in bytes: that of the shortest hash (RFC 7518, section 3.2).
+/// Minimum length of a secret, in bytes: that of the shortest hash (RFC 7518, section 3.2).
 const MIN_SECRET: usize = 32;
 
 impl KeySet {
-    /// Reads a key set. Keys for other purposes and of unknown kinds are left out.
+    /// Reads a key set. Skips keys for other purposes and of unknown kinds.
     ///
     /// # Errors
     ///
-    /// Returns an error if the text is no key set, if a key is wrong, or if none is left.
+    /// Returns an error if the text is no key set, if a key is wrong, or if no key remains.
     pub fn parse(text: &[u8]) -> Result<Self, KeySetError> {
         signature::install();
         let set: JwkSet = serde_json::from_slice(text)?;
@@ -76,9 +78,9 @@ impl KeySet {
         })
     }
 
-    /// The keys that may have signed a token with this header.
+    /// Returns the keys that may have signed a token with this header.
     ///
-    /// A token that names a key is of that key, or of one that has no name.
+    /// If the token names a key, these are the key of that name and the keys without a name.
     pub(super) fn of(&self, header: &Header) -> impl Iterator<Item = &DecodingKey> {
         let is_of = |key: &&Key| {
             let is_named = match (&key.id, &header.kid) {
@@ -92,7 +94,7 @@ impl KeySet {
 }
 
 impl Key {
-    /// `None`: it is for another purpose, or of an unknown kind.
+    /// Reads a key. `None`: it has another purpose, or is of an unknown kind.
     fn of(jwk: &Jwk) -> Result<Option<Self>, &'static str> {
         let usage = jwk.common.public_key_use.as_ref();
         if usage.is_some_and(|usage| *usage != PublicKeyUse::Signature) {
@@ -139,7 +141,7 @@ fn check_length(key: &DecodingKey, parameters: &AlgorithmParameters) -> Result<(
         (AlgorithmParameters::OctetKey(_), SecretOrDer(it)) if it.len() < MIN_SECRET => {
             Err("a secret (oct) has at least 32 bytes")
         }
-        // A key of another length than its curve has verifies no token.
+        // A key whose length does not fit its curve verifies no token.
         _ => Ok(()),
     }
 }

@@ -1,4 +1,6 @@
-//! JSON Web Tokens (RFC 7519): which keys sign them, and what a verified one says.
+//! JSON Web Tokens (RFC 7519): keys, verification and claims.
+//!
+//! `key_set` reads the keys, `verifier` checks tokens, and `verified` caches the result.
 
 mod key_set;
 mod signature;

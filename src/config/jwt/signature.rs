@@ -1,4 +1,4 @@
-//! Signatures, verified by ring: the library of tokens lets its users choose.
+//! Verifies signatures with ring. The JWT library lets its users choose a provider.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::ErrorKind;
@@ -13,7 +13,7 @@ use ring_signature::{
     UnparsedPublicKey, VerificationAlgorithm,
 };
 
-/// Tells the library to verify with this module. Tokens are never signed here.
+/// Installs this module as the library's provider. Tokens are never signed here.
 pub(super) fn install() {
     static PROVIDER: CryptoProvider = CryptoProvider {
         signer_factory: |_, _| Err(ErrorKind::UnsupportedAlgorithm.into()),
@@ -28,11 +28,11 @@ pub(super) fn install() {
         },
         key_utils: KeyUtils::new_unimplemented(),
     };
-    // It is there already if this is not the first key set.
+    // Already installed if this is not the first key set.
     let _installed = PROVIDER.install_default();
 }
 
-/// A way to sign, and the key.
+/// A signature algorithm and its key.
 struct Signature {
     algorithm: Algorithm,
     key: DecodingKey,

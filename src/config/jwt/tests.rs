@@ -1,3 +1,5 @@
+//! Tests of JSON Web Tokens.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
@@ -8,14 +10,14 @@ use super::*;
 
 const SECRET: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
 
-/// The far future, in Unix time.
+/// A Unix time in the far future.
 const LATER: u64 = 30_000_000_000;
 
 fn encoded(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// A token with this signature of its head and claims.
+/// Returns a token. `sign` signs its header and claims.
 fn token(header: &Value, claims: &Value, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let signed = format!(
         "{}.{}",
@@ -44,7 +46,7 @@ fn by_pair(claims: &Value) -> Vec<u8> {
     })
 }
 
-/// A secret without a name, and an Ed25519 key that is named.
+/// Returns a key set with a secret without a name, and an Ed25519 key with a name.
 fn key_set() -> KeySet {
     let keys = json!({ "keys": [
         { "kty": "oct", "k": encoded(SECRET) },
@@ -98,12 +100,12 @@ fn a_token_is_of_a_key_that_may_have_signed_it() {
     let is_verified = |token: &[u8]| claim(&verifier, token, "sub", 0) == "a";
     assert!(is_verified(&by_pair(&sub)));
     assert!(is_verified(&by_secret(&json!({ "alg": "HS256" }), &sub)));
-    // The secret has no name, so a token may call it anything.
+    // The secret has no name, so a token may use any `kid`.
     assert!(is_verified(&by_secret(
         &json!({ "alg": "HS256", "kid": "any" }),
         &sub
     )));
-    // The public key as a secret.
+    // Attack: the public key is used as the secret.
     let confused = token(&json!({ "alg": "HS256", "kid": "ed" }), &sub, |signed| {
         let key = hmac::Key::new(hmac::HMAC_SHA256, pair().public_key().as_ref());
         hmac::sign(&key, signed).as_ref().to_vec()
@@ -197,7 +199,7 @@ fn a_token_is_remembered_until_it_expires() {
     }
     assert_eq!(claim(&verifier, &token, "sub", LATER + 5), "");
     assert_eq!(verifier.remembered(), 0);
-    // What does not verify takes no place of what does.
+    // A token that fails verification is not stored.
     assert_eq!(claim(&verifier, &token[..token.len() - 4], "sub", 0), "");
     assert_eq!(verifier.remembered(), 0);
 }

@@ -1,22 +1,24 @@
+//! Cache of verified tokens.
+
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
 use ring::digest::{SHA256, digest};
 
-/// Most remembered tokens of one verifier. The least recently used are forgotten first.
+/// Maximum number of cached tokens per verifier. The least recently used are removed first.
 const MAX_TOKENS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// A token that was verified.
+/// A verified token.
 #[derive(Debug)]
 pub(super) struct VerifiedToken {
-    /// The first second, in Unix time, at which it counts no longer.
+    /// Expiry: first second, in Unix time, at which the token is not valid.
     pub(super) until: u64,
-    /// One text for each claim that the file names, in their order.
+    /// Texts of the claims that the file uses, in its order.
     pub(super) claims: Box<[Box<[u8]>]>,
 }
 
-/// SHA-256 of a token. A shorter hash would let clients look for two tokens with one.
+/// SHA-256 of a token. A shorter hash would let clients search for collisions.
 type TokenDigest = [u8; 32];
 
 pub(super) fn digest_of(token: &[u8]) -> TokenDigest {
@@ -25,9 +27,10 @@ pub(super) fn digest_of(token: &[u8]) -> TokenDigest {
     bytes
 }
 
-/// Verified tokens, so that a signature is checked once.
+/// Cache of verified tokens, so that each signature is checked once.
 ///
-/// Only those with a right signature are remembered, so that nobody fills it with others.
+/// Only tokens with a correct signature are stored, so that clients cannot fill the cache with
+/// others.
 pub(super) struct VerifiedTokens(
     Mutex<LruCache<TokenDigest, Arc<VerifiedToken>, foldhash::fast::RandomState>>,
 );
@@ -35,7 +38,7 @@ pub(super) struct VerifiedTokens(
 impl Default for VerifiedTokens {
     fn default() -> Self {
         let hasher = foldhash::fast::RandomState::default();
-        // It grows as tokens come.
+        // Allocates memory as tokens arrive.
         let mut tokens = LruCache::unbounded_with_hasher(hasher);
         tokens.resize(MAX_TOKENS);
         Self(Mutex::new(tokens))
@@ -43,7 +46,7 @@ impl Default for VerifiedTokens {
 }
 
 impl VerifiedTokens {
-    /// A known token that still counts at this Unix time, in seconds.
+    /// Returns a cached token that is valid at this Unix time, in seconds.
     pub(super) fn get(&self, token: &TokenDigest, now: u64) -> Option<Arc<VerifiedToken>> {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = tokens.get(token)?;

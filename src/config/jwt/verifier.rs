@@ -1,3 +1,5 @@
+//! Verifies JSON Web Tokens, and reads their claims.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,23 +10,23 @@ use serde_json::{Map, Value};
 use super::KeySet;
 use super::verified::{VerifiedToken, VerifiedTokens, digest_of};
 
-/// What a token must have beside a signature by one of the keys.
+/// Requirements for a token, besides a signature by one of the keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
-    /// Of these the token's `aud` has at least one. Empty: it does not matter.
+    /// The token's `aud` must contain one of these. Empty: any audience.
     pub audience: Vec<String>,
-    /// The token's `iss` is one of these. Empty: it does not matter.
+    /// The token's `iss` must be one of these. Empty: any issuer.
     pub issuer: Vec<String>,
-    /// How far the clock of who makes tokens may be off.
+    /// Tolerated difference between the clocks of the issuer and the gateway.
     pub leeway: Duration,
 }
 
-/// Verifies tokens, and remembers those that it has verified.
+/// Verifies tokens, and caches verified ones.
 #[derive(Default)]
 pub struct Verifier {
     keys: KeySet,
     expected: Expected,
-    /// The claims that are read, in order.
+    /// Claims that are read, in order.
     claims: Vec<String>,
     verified: VerifiedTokens,
 }
@@ -37,7 +39,7 @@ impl fmt::Debug for Verifier {
     }
 }
 
-/// Whether they verify the same tokens. What they remember does not matter.
+/// Compares verifiers by the tokens that they accept, ignoring their caches.
 impl PartialEq for Verifier {
     fn eq(&self, other: &Self) -> bool {
         (&self.keys, &self.expected, &self.claims) == (&other.keys, &other.expected, &other.claims)
@@ -45,7 +47,7 @@ impl PartialEq for Verifier {
 }
 
 impl Verifier {
-    /// A verifier of tokens by these keys, whose `claims` are read.
+    /// Makes a verifier with these keys and requirements, which reads `claims`.
     pub fn new(keys: KeySet, expected: Expected, claims: Vec<String>) -> Self {
         Self {
             keys,
@@ -55,20 +57,20 @@ impl Verifier {
         }
     }
 
-    /// A verifier of the same tokens whose `claims` are read.
+    /// Returns a verifier of the same tokens that reads `claims`.
     pub fn reading(&self, claims: Vec<String>) -> Self {
         Self::new(self.keys.clone(), self.expected.clone(), claims)
     }
 
-    /// The keys.
+    /// Returns the keys.
     pub fn keys(&self) -> &KeySet {
         &self.keys
     }
 
     /// Appends a claim of a token to `out`, or nothing if the token does not verify.
     ///
-    /// A text is appended as it is, a number and a truth value as JSON writes them, and a list of
-    /// these with commas between them. Anything else has no text. `now`: the Unix time, in seconds.
+    /// A text is appended unchanged, a number or boolean as JSON, and a list of these with commas.
+    /// Any other value has no text. `now`: the Unix time, in seconds.
     pub fn add_claim(&self, token: &[u8], claim: &str, now: u64, out: &mut Vec<u8>) {
         let Some(index) = self.claims.iter().position(|known| known == claim) else {
             return;
@@ -79,7 +81,7 @@ impl Verifier {
         }
     }
 
-    /// A verified token, remembered or not; `None`: it does not verify.
+    /// Returns a verified token, from the cache or after verification; `None`: it does not verify.
     fn known(&self, token: &[u8], now: u64) -> Option<Arc<VerifiedToken>> {
         let digest = digest_of(token);
         if let Some(known) = self.verified.get(&digest, now) {
@@ -97,7 +99,8 @@ impl Verifier {
 
     fn verify(&self, token: &[u8], now: u64) -> Option<VerifiedToken> {
         let header = decode_header(token).ok()?;
-        // Extensions that must be understood, of which this knows none (RFC 7515, section 4.1.11).
+        // Extensions marked as critical must be understood. drip knows none (RFC 7515, section
+        // 4.1.11).
         if header.crit.is_some() {
             return None;
         }
@@ -135,21 +138,21 @@ impl Verifier {
     }
 }
 
-/// The `exp` of a token, in seconds of Unix time. It may have a fraction (RFC 7519, section 2).
+/// Returns `exp` of a token, in seconds of Unix time. It may have a fraction (RFC 7519, section 2).
 fn expiry(claims: &Map<String, Value>) -> Option<u64> {
     let value = claims.get("exp")?;
     let whole = value.as_f64().map(limit::to_whole);
     value.as_u64().or(whole)
 }
 
-/// Whole numbers below this, 2^53, are all different as floating point.
+/// 2^53: smaller whole numbers are exact as floating point.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 fn text_of(value: &Value) -> Box<[u8]> {
     fn scalar(value: &Value) -> Option<String> {
         match value {
             Value::String(text) => Some(text.clone()),
-            // Of a larger one only some digits are known, and others may have the same.
+            // A larger number is not exact, and other numbers may have the same digits.
             Value::Number(number) if number.is_f64() => {
                 let is_exact = number.as_f64().is_some_and(|it| it.abs() < MAX_EXACT);
                 is_exact.then(|| number.to_string())

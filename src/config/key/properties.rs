@@ -1,11 +1,11 @@
-//! Properties of any text that may be a key.
+//! Property tests of key templates.
 
 use proptest::prelude::*;
 use testing::{config, replay_text, text};
 
 use super::*;
 
-/// The template with variables in angle brackets, read letter by letter; `None` if it is invalid.
+/// Reference parser: returns the template with `<variables>`; `None` if it is invalid.
 fn naive(text: &str) -> Option<String> {
     let mut letters = text.chars().peekable();
     let mut out = String::new();

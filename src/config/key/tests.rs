@@ -1,3 +1,5 @@
+//! Tests of key templates.
+
 use super::*;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Redis as the file configures it: its URL, and which rates its scripts count exactly.
+//! Redis in the configuration: its URL, and the rates that its scripts can count exactly.
 
 mod pace;
 mod url;

@@ -1,31 +1,33 @@
+//! Rates in the units of the Redis scripts.
+
 use std::time::Duration;
 
 use limit::{Algorithm, Moment, Rate};
 
-/// Ticks below this are exact in the scripts' doubles.
+/// Upper bound of ticks. Ticks below this are exact in the scripts' doubles.
 const EXACT: i128 = 1 << 51;
 
-/// A rate in the scripts' units, and when this gateway's file got it.
+/// A rate in the scripts' units, and the instant at which this gateway's file got it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pace {
     rate: Rate,
-    /// How many of the rate's ticks make one tick of the script.
+    /// Number of the rate's ticks per script tick.
     scale: i128,
-    /// The form that the scripts read: four doubles, and the rate as written.
+    /// Form that the scripts read: four doubles, and the rate as text.
     packed: Vec<u8>,
     /// In microseconds since the Unix epoch.
     since: u64,
 }
 
-/// Why a rate cannot be kept in Redis.
+/// Error of a rate that Redis cannot count exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedRate {
-    /// Its count has too many decimals for so long a period.
+    /// The count has too many decimals for its period.
     #[error(
         "the count of this rate has too many decimals for a period this long to be kept exactly in Redis"
     )]
     Decimals,
-    /// Its period is not a whole number of microseconds, as a window's period must be.
+    /// The period is not a whole number of microseconds, as a window's period must be.
     #[error(
         "a window in Redis is a whole number of microseconds long, the resolution of its clock"
     )]
@@ -33,10 +35,10 @@ pub enum UnsupportedRate {
 }
 
 impl Pace {
-    /// The rate that a zone of `algorithm` has in this gateway's file.
+    /// Converts the rate of a zone of `algorithm` in this gateway's file.
     ///
-    /// `since` is when the file got this rate, on the gateway's own clock. If two gateways have
-    /// different rates, the one whose file changed later decides.
+    /// `since`: instant at which the file got this rate, by the gateway's own clock. If two
+    /// gateways have different rates, the file that changed later decides.
     ///
     /// # Errors
     ///
@@ -53,7 +55,7 @@ impl Pace {
         let (micros, count) = (nanos / 1000, rate.whole_count().unwrap_or(0));
         let mut packed = Vec::new();
         for number in [request, leak, micros.try_into().unwrap_or(0), count.into()] {
-            // All are below 2^53: no rate leaks more than a request in a microsecond.
+            // All are below 2^53: no rate leaks more than a request per microsecond.
             let number = double(u64::try_from(number).unwrap_or(0));
             packed.extend_from_slice(&number.to_le_bytes());
         }
@@ -66,26 +68,26 @@ impl Pace {
         })
     }
 
-    /// The rate.
+    /// Returns the rate.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// The form that the scripts read: four doubles, and the rate as written.
+    /// Returns the form that the scripts read: four doubles, and the rate as text.
     pub fn packed(&self) -> &[u8] {
         &self.packed
     }
 
-    /// When this gateway's file got this rate, in whole microseconds.
+    /// Returns when this gateway's file got this rate, in whole microseconds.
     pub fn since(&self) -> Moment {
         Moment::from_nanos(self.since.saturating_mul(1000))
     }
 }
 
-/// Ticks of `rate` per script tick, script ticks per request, script ticks leaked per microsecond.
+/// Returns rate ticks per script tick, and script ticks per request and per microsecond.
 fn steps(rate: Rate) -> (i128, i128, i128) {
     let (request, leak) = (rate.ticks_per_request(), rate.ticks_per_nano() * 1000);
-    // Use the rate's own ticks where they fit, so that a retune rounds as in memory.
+    // Uses the rate's own ticks where they fit, so that a retune rounds as in memory.
     let scale = if request < EXACT {
         1
     } else {
@@ -99,12 +101,12 @@ pub fn ticks(rate: Rate, requests: u64, ticks: u64) -> i128 {
     i128::from(requests) * rate.ticks_per_request() + i128::from(ticks) * steps(rate).0
 }
 
-/// Cuts a `max_wait` to whole microseconds.
+/// Truncates a `max_wait` to whole microseconds.
 pub fn whole_micros(span: Duration) -> Duration {
     Duration::from_micros(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// A whole number as the scripts have it: exact below 2^53.
+/// Converts a whole number to the double that the scripts use: exact below 2^53.
 pub fn double(whole: u64) -> f64 {
     limit::to_float(whole)
 }

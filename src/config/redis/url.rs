@@ -1,32 +1,35 @@
+//! URL of a Redis server or cluster.
+
 use std::fmt;
 use std::str::FromStr;
 
 use redis::IntoConnectionInfo;
 
-/// The address of a Redis server or cluster, validated.
+/// URL of a Redis server or cluster, validated.
 ///
 /// Schemes: `redis://`, `rediss://` (TLS), `redis+unix://`, `redis+cluster://` and
-/// `rediss+cluster://`. A cluster's URL lists hosts of the cluster; some of them are enough.
+/// `rediss+cluster://`. The URL of a cluster lists hosts of the cluster, and need not list all of
+/// them.
 ///
-/// Displayed without its password.
+/// `Display` omits the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
-    /// As it is shown, where it may have its password.
+    /// Text for output. It may contain the password.
     text: String,
-    /// The servers, with the password.
+    /// Servers, with the password.
     pub servers: Servers,
 }
 
-/// A server, or the nodes of a cluster.
+/// One server, or the nodes of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Servers {
-    /// The URL of a server.
+    /// URL of a server.
     Server(String),
-    /// One URL for each node in the list.
+    /// URLs of the listed nodes.
     Cluster(Vec<String>),
 }
 
-/// Why a text is not the URL of a Redis.
+/// Error of a text that is not the URL of a Redis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
     /// The scheme is unknown.
@@ -37,7 +40,7 @@ pub enum BadUrl {
     /// A cluster has no numbered databases.
     #[error("a cluster has only one database; remove what follows the hosts")]
     Database,
-    /// What follows the host is no port.
+    /// The text after the host is no port.
     #[error("the port of {0} must be a number from 1 to 65535, such as 6379")]
     Port(String),
     /// A part of the URL cannot be parsed.
@@ -88,7 +91,7 @@ fn check_port(url: &str) -> Result<(), BadUrl> {
     }
 }
 
-/// The URL of each node. The part before `@` applies to all of them.
+/// Returns the URL of each node. The part before `@` applies to all of them.
 fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, BadUrl> {
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let (user, hosts) = rest.rsplit_once('@').map_or(("", rest), |(_, hosts)| {
@@ -102,18 +105,18 @@ fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, BadUrl> {
 }
 
 impl Url {
-    /// The same URL, always shown as `text`.
+    /// Returns the same URL, shown as `text`.
     pub fn shown_as(&self, text: String) -> Self {
         let servers = self.servers.clone();
         Self { text, servers }
     }
 
-    /// The same URL with `***` for its password.
+    /// Returns the same URL with `***` as its password.
     pub fn without_password(&self) -> Self {
         self.shown_as(self.to_string())
     }
 
-    /// Whether connections there have TLS.
+    /// Returns whether connections use TLS.
     pub fn is_encrypted(&self) -> bool {
         let url = match &self.servers {
             Servers::Server(url) => Some(url),
@@ -122,12 +125,12 @@ impl Url {
         url.is_some_and(|url| url.starts_with("rediss:"))
     }
 
-    /// Whether it leads to a cluster, whose keys are on several nodes.
+    /// Returns whether the URL is that of a cluster, whose keys are on several nodes.
     pub fn is_cluster(&self) -> bool {
         matches!(self.servers, Servers::Cluster(_))
     }
 
-    /// The URL as it was written, with its password unless that comes from the environment.
+    /// Returns the URL as written, with its password unless that comes from the environment.
     pub fn written(&self) -> &str {
         &self.text
     }

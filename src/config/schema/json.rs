@@ -1,18 +1,21 @@
+//! Generates the JSON Schema of a file.
+
 use serde_json::{Map, Value, json};
 
 use super::{Field, Form, Table};
 use crate::tables::file::FILE;
 
-/// The JSON Schema of a file, for editors.
+/// Returns the JSON Schema of a file, for editors.
 ///
-/// It is of draft 7, which the TOML extensions of editors know. It sees fields, types, the form of texts and the bounds
-/// of numbers. It does not see what several values mean together, nor names that must exist: `drip check` sees that.
+/// It is of draft 7, which the TOML extensions of editors support. It describes fields, types, the
+/// form of texts and the bounds of numbers. It does not describe relations between values, or that
+/// a name must exist: `drip check` checks these.
 pub fn schema() -> Value {
     let mut schema = object(&FILE);
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("gateway.toml of drip");
     schema["minProperties"] = json!(1);
-    // The same text whether or not objects keep the order in which they are built.
+    // Sorted, so that the text does not depend on the order in which objects are built.
     schema.sort_all_objects();
     schema
 }
@@ -37,7 +40,7 @@ fn property(field: &Field) -> Value {
     let mut property = form(&field.form);
     property["description"] = json!(field.about);
     if let Some(default) = field.default {
-        // A test parses each of them.
+        // A test parses each default.
         property["default"] = serde_json::from_str(default).unwrap_or_default();
     }
     property

@@ -1,8 +1,7 @@
-//! The fields of a file: the tables that its readers use, and the JSON Schema that is made of them.
+//! Fields of a file: the tables that its readers use, and the JSON Schema made from them.
 //!
-//! A reader can ask for no field that its table lacks, and a table can have no field that its
-//! reader does not ask for ([`Fields`](super::fields::Fields) sees to both), so the schema has
-//! exactly the fields that are read.
+//! The schema has exactly the fields that are read. [`Fields`](super::fields::Fields) checks that a
+//! reader requests only fields of its table, and that it requests all of them.
 
 mod form;
 mod json;
@@ -20,45 +19,45 @@ pub(super) struct Table {
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) form: Form,
-    /// As JSON, which is also TOML; `None` if the default is not one value.
+    /// Default as JSON, which is also TOML; `None` if it is not one value.
     pub(super) default: Option<&'static str>,
-    /// If the field is required: a value as an example, as JSON.
+    /// Example value as JSON, if the field is required.
     pub(super) example: Option<&'static str>,
-    /// When a change takes effect.
+    /// Point at which a change takes effect.
     pub(super) effect: Effect,
-    /// What it means, for people who write a file.
+    /// Meaning of the field, for people who write a file.
     pub(super) about: &'static str,
-    /// Its place when settings are shown: behind all fields of a lower one.
+    /// Display position: the field is shown after all fields with a lower one.
     pub(super) shown_at: i8,
 }
 
-/// What a change of a field in the file takes effect on.
+/// Point at which a change of a field takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// The reload, also for requests that wait.
+    /// At the reload, also for requests that wait.
     Now,
-    /// Requests whose head arrives after the reload.
+    /// For requests whose head arrives after the reload.
     NextRequest,
-    /// Connections that are accepted or opened after the reload.
+    /// For connections that are accepted or opened after the reload.
     NewConnections,
-    /// Only a process that is started with it.
+    /// After a restart.
     Restart,
 }
 
 impl Table {
-    /// Whether it has a field of this name.
+    /// Returns whether the table has a field of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|field| field.name == name)
     }
 
-    /// The names of the fields, in the order of messages.
+    /// Returns the names of the fields, in the order of messages.
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.fields.iter().map(|field| field.name).collect()
     }
 }
 
 impl Field {
-    /// An optional field of this form, without a name or a default.
+    /// Makes an optional field of this form, without a name or a default.
     pub const fn of(form: Form) -> Self {
         Self {
             name: "",
@@ -71,7 +70,7 @@ impl Field {
         }
     }
 
-    /// The same field with a default, as JSON.
+    /// Returns the field with a default, as JSON.
     pub(super) const fn or(self, default: &'static str) -> Self {
         Self {
             default: Some(default),
@@ -79,7 +78,7 @@ impl Field {
         }
     }
 
-    /// The same field, required. Messages show how the example is written.
+    /// Returns the field as a required one. Messages show `example`.
     pub(super) const fn required(self, example: &'static str) -> Self {
         Self {
             example: Some(example),
@@ -87,7 +86,7 @@ impl Field {
         }
     }
 
-    /// The same field, which is shown behind those of a lower place.
+    /// Sets the display position: a field is shown after those with a lower one.
     pub(super) const fn shown_at(self, place: i8) -> Self {
         Self {
             shown_at: place,
@@ -95,7 +94,7 @@ impl Field {
         }
     }
 
-    /// The same field as its table has it; a field that has a name keeps it.
+    /// Completes the field with the values of its table. A field that has a name keeps it.
     pub(super) const fn described(
         self,
         name: &'static str,

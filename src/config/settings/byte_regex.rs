@@ -1,3 +1,5 @@
+//! Regular expressions on bytes, with bounded time and memory.
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -11,32 +13,32 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind, Look};
 use thiserror::Error;
 
-/// A regular expression for bytes, such as those of a path.
+/// Regular expression on bytes, such as those of a path.
 ///
-/// `.` is any byte except a line feed. `\d`, `\w` and `(?i)` mean ASCII.
+/// `.` is any byte except a line feed. `\d`, `\w` and `(?i)` apply to ASCII only.
 #[derive(Clone)]
 pub struct ByteRegex {
     text: String,
-    /// Finds groups.
+    /// Used to find groups.
     compiled: Regex,
-    /// Finds whether there is a match. Shared, because settings are cloned.
+    /// Used to test for a match. Shared, because settings are cloned.
     automaton: Arc<dense::DFA<Vec<u32>>>,
 }
 
 impl ByteRegex {
-    /// Upper bound of the text of an expression, in bytes.
+    /// Maximum length of an expression, in bytes.
     pub const MAX_REGEX_SIZE: usize = 1000;
-    /// Upper bound of the memory of a compiled expression, in bytes.
+    /// Maximum memory of a compiled expression, in bytes.
     pub const LARGEST: usize = 256 << 10;
-    /// Upper bound of the memory of a compiled expression with groups, in bytes.
+    /// Maximum memory of a compiled expression with groups, in bytes.
     ///
-    /// Finding a group takes time in proportion to this, multiplied by the length of the text.
+    /// Finding a group takes time proportional to this, multiplied by the length of the text.
     pub const LARGEST_WITH_GROUPS: usize = 64 << 10;
-    /// Upper bound of the automaton of an expression, in bytes.
+    /// Maximum size of the automaton of an expression, in bytes.
     ///
-    /// The automaton is built in full when the file is read. So comparing reads each byte of a text
-    /// once: 32 KB take a few ms. If it were built while texts are compared, some texts of 32 KB
-    /// would take a second.
+    /// The automaton is built completely when the file is read. So matching reads each byte of a
+    /// text once: 32 KB take a few ms. With an automaton that is built during matching, some texts
+    /// of 32 KB would take a second.
     const LARGEST_AUTOMATON: usize = 1 << 20;
 
     /// Compiles a regular expression.
@@ -65,19 +67,19 @@ impl ByteRegex {
         }
     }
 
-    /// Returns whether it finds a match, in time proportional to the length of `bytes`.
+    /// Returns whether there is a match, in time proportional to the length of `bytes`.
     pub fn is_match(&self, bytes: &[u8]) -> bool {
         let found = self
             .automaton
             .try_search_fwd(&Input::new(bytes).earliest(true));
-        // Only an automaton that quits at certain bytes fails, and this one quits at none.
+        // Only an automaton that quits at certain bytes can fail. This one never quits.
         found.map_or_else(|_| self.compiled.is_match(bytes), |found| found.is_some())
     }
 
     /// Returns the part of `bytes` that a group of the expression matches.
     ///
-    /// It is empty if there is no such group, or if the group takes no part in the match. `group`
-    /// is a name, or a number from 1.
+    /// Empty if there is no such group, or if the group is not part of the match. `group`: a name,
+    /// or a number from 1.
     pub fn capture<'b>(&self, bytes: &'b [u8], group: &str) -> &'b [u8] {
         let found = self.compiled.captures(bytes).and_then(|captures| {
             let by_number = group.parse().ok().and_then(|number| captures.get(number));
@@ -88,7 +90,7 @@ impl ByteRegex {
 
     pub(super) fn begins_with(&self, text: &str) -> bool {
         let mut parser = ParserBuilder::new().unicode(false).utf8(false).build();
-        // It was parsed when it was compiled, so this does not fail.
+        // The expression has been parsed before, so this does not fail.
         let parsed = parser.parse(&self.text);
         let parts = match parsed.as_ref().map(Hir::kind) {
             Ok(HirKind::Concat(parts)) => parts.as_slice(),
@@ -110,7 +112,7 @@ fn compile(text: &str, largest: usize) -> Result<Regex, regex::Error> {
         .build()
 }
 
-/// Builds the automaton of an expression that is known to have no syntax error.
+/// Builds the automaton of an expression without syntax errors.
 fn automaton(text: &str) -> Result<dense::DFA<Vec<u32>>, ByteRegexError> {
     let limits = dense::Config::new()
         .start_kind(StartKind::Unanchored)
@@ -127,16 +129,16 @@ fn automaton(text: &str) -> Result<dense::DFA<Vec<u32>>, ByteRegexError> {
         .map_err(|_| ByteRegexError::TooManyStates)
 }
 
-/// Returns the last line of the crate's message, which says what is wrong.
+/// Returns the last line of the crate's message, which contains the reason.
 ///
-/// The other lines show where.
+/// The other lines show the location.
 fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
-/// Why a text is not a regular expression for paths.
+/// Error of a text that is not a usable regular expression.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ByteRegexError {
     /// Longer than [`ByteRegex::MAX_REGEX_SIZE`].
@@ -278,7 +280,8 @@ mod tests {
                     assert!(!regex.is_match(&path[..32 << 10]), "{text}");
                     began.elapsed()
                 });
-                // Without optimizations, beside other tests; the crate takes a second for the first.
+                // This must hold without optimizations and beside other tests. The crate `regex`
+                // needs a second for the first text.
                 let least = took.min().unwrap_or_default();
                 assert!(least.as_millis() < 100, "{text}: {least:?}");
             }

@@ -1,24 +1,26 @@
+//! Cost of a request, as a route configures it.
+
 use limit::Cost;
 
 use crate::{BodyCost, HeaderCost, LearnedCost, ResponseCost};
 
-/// What a request of a route counts for.
+/// Rule for the cost of a route's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CostRule {
-    /// Each the same.
+    /// The same cost for each request.
     Fixed(Cost),
-    /// What a field of the request says, if it comes from a trusted peer.
+    /// Cost from a request field, if a trusted peer sent it.
     Header(HeaderCost),
-    /// One, and one more for each whole piece of the request's body.
+    /// Cost by the size of the request's body: 1, plus 1 per whole piece.
     BodyPer(BodyCost),
-    /// What a field of the answer says.
+    /// Cost from a response field.
     Response(ResponseCost),
-    /// How long earlier requests of the route and the method took their origin.
+    /// Cost learned from the time at the origin of earlier requests with this route and method.
     Learned(LearnedCost),
 }
 
 impl CostRule {
-    /// The most that a request may cost.
+    /// Returns the maximum cost of a request.
     pub fn max(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
@@ -30,12 +32,12 @@ impl CostRule {
         }
     }
 
-    /// Whether each request counts for 1.
+    /// Returns whether each request costs 1.
     pub fn is_one(&self) -> bool {
         self.max() == Cost::ONE
     }
 
-    /// What a request counts for of which nothing is known.
+    /// Returns the cost of a request about which nothing is known.
     pub fn usual(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
@@ -45,7 +47,7 @@ impl CostRule {
         }
     }
 
-    /// How it is learned, if it is.
+    /// Returns the parameters of a learned cost, if the cost is learned.
     pub fn learned(&self) -> Option<&LearnedCost> {
         match self {
             Self::Learned(learned) => Some(learned),
@@ -53,13 +55,13 @@ impl CostRule {
         }
     }
 
-    /// The cost that a field names: a whole number from 1, at most `max`.
+    /// Reads the cost in a header field: a whole number from 1, capped at `max`.
     pub fn parse(value: &[u8], max: Cost) -> Option<Cost> {
         let value = value.trim_ascii();
         if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
             return None;
         }
-        // Any number of digits is a number.
+        // A number with more digits than fit is capped.
         let number = str::from_utf8(value).ok()?.parse().unwrap_or(u32::MAX);
         (number > 0).then(|| Cost::new(number).unwrap_or(max).min(max))
     }

@@ -1,3 +1,5 @@
+//! Addresses for clients: entries of `server.listen`.
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
@@ -6,50 +8,50 @@ use std::sync::Arc;
 
 use crate::ClientAuth;
 
-/// An entry of `server.listen`: an address for clients, and what they get there.
+/// Entry of `server.listen`: an address for clients, and its service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// Where clients connect.
+    /// Address to which clients connect.
     pub address: ListenAddress,
-    /// What they get.
+    /// Protocol and behavior at the address.
     pub service: ListenService,
-    /// Which clients get TLS here; `None`: all.
+    /// Client authentication at this address; `None`: no client needs a certificate.
     pub client_auth: Option<ClientAuth>,
-    /// The name that routes select it by.
+    /// Name by which routes select the address.
     pub name: Option<Arc<str>>,
 }
 
-/// Where clients connect.
+/// Address to which clients connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// An address and port.
+    /// IP address and port.
     ///
     /// `[::]` accepts IPv4 too. For port 0 the kernel picks a port.
     Tcp(SocketAddr),
-    /// A socket file.
+    /// Unix socket.
     Unix {
-        /// Its absolute path.
+        /// Absolute path.
         path: PathBuf,
-        /// Its permissions; `None`: as the umask has it.
+        /// Permissions; `None`: those of the umask.
         mode: Option<SocketMode>,
     },
 }
 
-/// What clients get at an address.
+/// Service at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenService {
     /// HTTP/1, or HTTP/2 by prior knowledge.
     Plain,
-    /// HTTP/1 and HTTP/2 over TLS, with the certificates of `[server.tls]`. Never on a socket file.
+    /// HTTP/1 and HTTP/2 over TLS, with the certificates of `[server.tls]`. Never on a Unix socket.
     Tls,
-    /// The same; the answer to nearly every request is that it must come to this port, over TLS.
+    /// HTTP without TLS that redirects nearly every request to this port, over TLS.
     Redirect(NonZeroU16),
 }
 
 impl ListenService {
-    /// What clients get at an address that is written as a text.
+    /// Returns the service of an address that is written as a text.
     ///
-    /// `has_tls`: there is `[server.tls]`.
+    /// `has_tls`: the file has `[server.tls]`.
     pub fn of_text(address: &ListenAddress, has_tls: bool) -> Self {
         match address {
             ListenAddress::Tcp(_) if has_tls => Self::Tls,
@@ -58,12 +60,12 @@ impl ListenService {
     }
 }
 
-/// Permissions of a socket file: 0 to 0o777.
+/// Permissions of a Unix socket: 0 to 0o777.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketMode(u32);
 
 impl SocketMode {
-    /// Reads three octal digits, or four of which the first is 0.
+    /// Reads three octal digits, or four digits of which the first is 0.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('0').filter(|rest| rest.len() == 3);
         let digits = digits.unwrap_or(text);
@@ -73,7 +75,7 @@ impl SocketMode {
         is_octal.then_some(Self(mode))
     }
 
-    /// The permission bits, as chmod(2) takes them.
+    /// Returns the permission bits, as chmod(2) takes them.
     pub fn bits(self) -> u32 {
         self.0
     }

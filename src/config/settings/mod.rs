@@ -1,3 +1,7 @@
+//! Checked settings of a gateway.
+//!
+//! The structs of the file's tables are in `tables`. This module has the types of their values.
+
 mod byte_regex;
 mod cost;
 mod field_edits;
@@ -47,44 +51,46 @@ pub use status::Statuses;
 
 use super::{Jwt, Log, NamedFile, Origin, Problem, Redis, Route, Server, Zone};
 
-/// The checked settings from a gateway's file.
+/// Checked settings from a gateway's file.
 ///
 /// Indices are valid, names are unique, and numbers are in range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// `[server]`: addresses, workers, and timeouts and limits for clients.
     pub server: Server,
-    /// In the order of the file; at least one.
+    /// In the order of the file; never empty.
     pub origins: Vec<Origin>,
     /// In the order of the file; may be empty.
     pub zones: Vec<Zone>,
     /// In the order of the file; may be empty.
     pub jwt: Arc<[Jwt]>,
-    /// The Redis that keeps shared zones.
+    /// Redis that keeps shared zones.
     pub redis: Redis,
-    /// In the order of the file; at least one.
+    /// In the order of the file; never empty.
     pub routes: Vec<Route>,
-    /// What is logged, and where.
+    /// Levels, formats and destinations of the logs.
     pub log: Log,
-    /// The other files that were read with the file.
+    /// Other files that were read with the configuration file.
     pub named: Vec<NamedFile>,
-    /// What is legal in the file and probably a mistake, sorted by place.
+    /// Warnings about legal values that are probably mistakes, sorted by location.
     pub warnings: Vec<Problem>,
-    /// Values with variables of the environment as they are written, by the names that lead to
-    /// them, such as `redis` and `url`.
+    /// Values with variables of the environment before expansion.
+    ///
+    /// The key is the path to the value, such as `redis` and `url`.
     pub from_environment: BTreeMap<Vec<String>, String>,
 }
 
 impl Settings {
-    /// Whether requests to the origin with this name may cost more than 1, so that its rate counts
-    /// units.
+    /// Returns whether requests to the origin with this name may cost more than 1.
+    ///
+    /// The rate of the origin then counts units of cost.
     pub fn has_costs(&self, origin: &str) -> bool {
         let index = self.origins.iter().position(|it| it.name == origin);
         let mut routes = self.routes.iter().filter(|it| it.origin() == index);
         index.is_some() && routes.any(|it| !it.cost.is_one())
     }
 
-    /// For each zone, the least `burst` of the limits in which its requests wait.
+    /// Returns the least `burst` per zone, among the limits in which requests wait.
     ///
     /// `None` for a zone whose requests never wait.
     pub fn least_bursts(&self) -> Vec<Option<u32>> {
@@ -100,21 +106,22 @@ impl Settings {
         least
     }
 
-    /// The same settings without the store's password and the secrets of waiting rooms, and with
-    /// masked names in place of the keys of plans where a zone has `mask_keys`.
+    /// Returns the settings without the store's password, room secrets and masked keys.
     ///
-    /// For readers that may see the settings but not the file.
+    /// Masked names replace the keys of plans where a zone has `mask_keys`. This is for readers
+    /// that may see the settings but not the file.
     pub fn without_secrets(&self) -> Self {
         self.without_secrets_and_keys(|zone| zone.mask_keys)
     }
 
-    /// [`without_secrets`](Self::without_secrets) where these zones mask keys.
+    /// Returns the settings as [`without_secrets`](Self::without_secrets) does, where these zones
+    /// mask keys.
     pub(super) fn without_secrets_and_keys(&self, is_masked: impl Fn(&Zone) -> bool) -> Self {
         let mut settings = self.without_room_secrets();
         settings.redis.url = settings.redis.url.without_password();
         for zone in settings.zones.iter_mut().filter(|zone| is_masked(zone)) {
             zone.plans = zone.plans.masked(&zone.name);
-            // What is written beside variables of the environment may be a key.
+            // Text beside variables of the environment may be a key.
             let is_of_keys = |path: &[String]| match path {
                 [zones, name, plans, _, keys, ..] => {
                     (zones.as_str(), plans.as_str(), keys.as_str()) == ("zones", "plans", "keys")
@@ -128,7 +135,7 @@ impl Settings {
         settings
     }
 
-    /// The same settings without the secrets of waiting rooms, which no output has.
+    /// Returns the settings without the secrets of waiting rooms, which no output may have.
     pub fn without_room_secrets(&self) -> Self {
         let mut settings = self.clone();
         let rooms = settings.origins.iter_mut();
@@ -138,8 +145,9 @@ impl Settings {
         settings
     }
 
-    /// What `in_flight` was in the limits of the zone of this name, and what it is now, for routes
-    /// where it has changed. A limit that is gone has the highest number.
+    /// Returns pairs of the earlier and the current `in_flight` in the limits of a zone.
+    ///
+    /// Only routes where it has changed are included. A removed limit has the highest number.
     pub fn in_flight_changes(&self, before: &Self, zone: &str) -> Vec<(NonZeroU32, NonZeroU32)> {
         let in_flight = |settings: &Self, route: &Route| {
             let mut limits = route.limits.iter();

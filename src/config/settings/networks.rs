@@ -1,4 +1,4 @@
-//! The networks whose clients a route serves: `allow` and `deny`.
+//! Networks of the clients that a route serves: `allow` and `deny`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter;
@@ -8,31 +8,30 @@ use std::path::PathBuf;
 use foldhash::fast::RandomState;
 use ipnet::IpNet;
 
-/// The networks of one list.
+/// Networks of one list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks {
     /// In the order in which they are written.
     pub list: Vec<IpNet>,
-    /// The absolute path of the file that has them, one a line; `None`: they stand in the
-    /// configuration itself.
+    /// Absolute path of the file with the list; `None`: the list is in the configuration itself.
     pub file: Option<PathBuf>,
 }
 
-/// Which clients a route serves, by their addresses.
+/// Access rules of a route, by the addresses of clients.
 ///
-/// The most specific network decides, and `deny` where one is in both lists.
+/// The most specific network decides. `deny` decides if a network is in both lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientNetworks {
-    /// Whether clients of each network are served.
+    /// Access per network: `true` for allowed.
     serves: HashMap<IpNet, bool, RandomState>,
-    /// The prefix lengths of the networks. A client is looked up once for each, the longest first.
+    /// Prefix lengths of the networks. A client is looked up once per length, the longest first.
     lengths: BTreeSet<u8>,
-    /// Whether clients in none of the networks are served, and those of socket files.
+    /// Access of clients outside of all networks, and of clients on Unix sockets.
     others: bool,
 }
 
 impl ClientNetworks {
-    /// Joins both lists. With an `allow`, clients in none of the networks are refused.
+    /// Joins both lists. With an `allow`, clients outside of all networks are refused.
     pub fn new(allow: Option<&Networks>, deny: Option<&Networks>) -> Self {
         let mut serves = HashMap::default();
         for (networks, is_allowed) in [(allow, true), (deny, false)] {
@@ -46,8 +45,7 @@ impl ClientNetworks {
         }
     }
 
-    /// Whether a client with this address is served; `None`: a client on a socket file, which is
-    /// in no network.
+    /// Returns whether a client is served. `None`: a client on a Unix socket, which has no address.
     pub fn serve(&self, address: Option<IpAddr>) -> bool {
         let decided = address.and_then(|address| {
             let whole = self.longest(address);
@@ -59,12 +57,12 @@ impl ClientNetworks {
         decided.map_or(self.others, |(_, serves)| serves)
     }
 
-    /// Whether a network of `allow` has this very address, and no more specific one of `deny`.
+    /// Returns whether the most specific network with exactly this address is in `allow`.
     pub(super) fn names(&self, address: IpAddr) -> bool {
         self.longest(address).is_some_and(|(_, serves)| serves)
     }
 
-    /// Returns the prefix length of the most specific network around an address, and whether its clients are served.
+    /// Returns the prefix length of the most specific network with this address, and its access.
     fn longest(&self, address: IpAddr) -> Option<(u8, bool)> {
         let network = |length: &u8| IpNet::new(address, *length).ok();
         let networks = self.lengths.iter().rev().filter_map(network);
@@ -79,8 +77,9 @@ impl ClientNetworks {
 /// Prefix length of `64:ff9b::/96`.
 const NAT64_LENGTH: u8 = 96;
 
-/// Returns the IPv4 address in an address of NAT64 or SIIT with the well-known prefix `64:ff9b::/96` (RFC 6052, section
-/// 2.1).
+/// Returns the IPv4 address in an address of NAT64 or SIIT.
+///
+/// The well-known prefix is `64:ff9b::/96` (RFC 6052, section 2.1).
 pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else {
         return None;
@@ -93,7 +92,7 @@ pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Returns whether one of the networks has the address, or the [IPv4 address in it](embedded_ipv4).
+/// Returns whether a network has the address, or the [IPv4 address in it](embedded_ipv4).
 pub fn has_client(networks: &[IpNet], address: IpAddr) -> bool {
     let embedded = embedded_ipv4(address).map(IpAddr::from);
     let mut addresses = iter::once(address).chain(embedded);
@@ -120,7 +119,7 @@ mod tests {
         };
         let serves =
             |rules: &ClientNetworks, address: &str| rules.serve(Some(address.parse().unwrap()));
-        // An address of NAT64 is in the networks of its IPv4 address, too.
+        // A NAT64 address is in the networks of its IPv4 address, too.
         let nat64 = rules(
             &["64:ff9b::/96", "64:ff9b::c000:207/128", "10.9.9.0/24"],
             &["192.0.2.0/24", "10.0.0.0/8"],
@@ -141,7 +140,7 @@ mod tests {
         assert!(serves(&all, "ffff::") && !all.serve(None));
     }
 
-    /// What a comparison with each network decides.
+    /// Reference: compares the address with each network.
     fn one_by_one(allow: &[IpNet], deny: &[IpNet], address: IpAddr) -> bool {
         let longest = |list: &[IpNet]| {
             let around = list.iter().filter(|it| it.contains(&address));
@@ -161,7 +160,7 @@ mod tests {
             rules in prop::collection::vec((any::<bool>(), any::<bool>(), 0u8..4, 0u8..=8), 1..12),
             addresses in prop::collection::vec((any::<bool>(), any::<u8>()), 20),
         ) {
-            // Few addresses, at both ends, so that networks meet often.
+            // Few addresses, at both ends of the range, so that networks often overlap.
             let address = |is_v4: bool, number: u8| -> IpAddr {
                 let high = if number >= 128 { 0xff } else { 0 };
                 let mut octets = [high; 16];

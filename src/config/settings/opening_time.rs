@@ -1,3 +1,5 @@
+//! Opening time of a waiting room.
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -6,12 +8,12 @@ use jiff::Timestamp;
 use limit::Moment;
 use regex::Regex;
 
-/// A moment with an offset from UTC (RFC 3339), such as `2026-12-01T10:00:00+01:00`.
+/// Instant with an offset from UTC (RFC 3339), such as `2026-12-01T10:00:00+01:00`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpeningTime {
-    /// The moment, from 1970 to 2554.
+    /// Instant, from 1970 to 2554.
     pub at: Moment,
-    /// As it is written.
+    /// Text in the file.
     written: Box<str>,
 }
 
@@ -43,7 +45,7 @@ static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&form).expect("a form that is right")
 });
 
-/// As it is written.
+/// Writes the text in the file.
 impl fmt::Display for OpeningTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.written)

@@ -1,4 +1,4 @@
-//! TLS to the servers of an origin.
+//! Settings of TLS connections to the servers of an origin.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,35 +7,35 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 
 use crate::tls::{Authorities, Validity};
 
-/// What is special about TLS to the servers of an origin.
+/// Settings of TLS connections to the servers of an origin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OriginTls {
-    /// Who signs their certificates; `None`: the system's authorities.
+    /// Authorities that sign the servers' certificates; `None`: the system's authorities.
     pub authorities: Option<Authorities>,
-    /// What the gateway shows; `None`: nothing.
+    /// Certificate that the gateway presents; `None`: no certificate.
     pub identity: Option<ClientIdentity>,
-    /// The name that is asked for and that their certificates are for; `None`: that of their URL.
+    /// Server name that is requested and verified; `None`: the host of the URL.
     pub server_name: Option<ServerName<'static>>,
 }
 
 impl OriginTls {
-    /// When the certificate that the gateway shows is valid; `None`: it shows none.
+    /// Returns the validity of the gateway's certificate; `None` without a certificate.
     pub fn own_validity(&self) -> Option<Validity> {
         self.identity.as_ref()?.validity
     }
 }
 
-/// A certificate that the gateway shows, and its key.
+/// Certificate that the gateway presents, and its key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientIdentity {
-    /// The absolute path of the certificate.
+    /// Absolute path of the certificate.
     pub certificate_file: PathBuf,
-    /// The absolute path of the key.
+    /// Absolute path of the key.
     pub key_file: PathBuf,
-    /// The certificate, and those that lead to its authority.
+    /// The certificate, followed by its chain.
     pub chain: Arc<[CertificateDer<'static>]>,
-    /// The key of the first one.
+    /// Key of the first certificate.
     pub key: Arc<PrivateKeyDer<'static>>,
-    /// When the first one is valid; `None`: it does not say.
+    /// Validity of the first certificate; `None`: unreadable.
     pub validity: Option<Validity>,
 }

@@ -1,4 +1,4 @@
-//! Pages: files that clients get in place of the gateway's own short texts.
+//! Pages: files that clients get instead of the gateway's own short texts.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,24 +7,24 @@ use std::sync::Arc;
 
 use super::Statuses;
 
-/// A file, read when the settings were.
+/// A page, read together with the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Its absolute path.
+    /// Absolute path.
     pub file: PathBuf,
-    /// What it has.
+    /// Content of the file.
     pub content: Arc<PageContent>,
 }
 
-/// A text with places that each response fills.
+/// A text with placeholders that each response fills.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PageContent {
-    /// What the text is.
+    /// Media type of the text.
     pub media: Media,
     parts: Vec<PagePart>,
 }
 
-/// A piece of a page.
+/// Part of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PagePart {
     /// Text of the file.
@@ -33,26 +33,26 @@ pub enum PagePart {
     Value(PageValue),
 }
 
-/// A value of a response, as a page has it in double braces.
+/// Placeholder for a value of a response, written in double braces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageValue {
     /// `{{status}}`
     Status,
-    /// `{{retry_after}}`: as `Retry-After` has it; empty without that field.
+    /// `{{retry_after}}`: the value of `Retry-After`; empty without that field.
     RetryAfter,
     /// `{{request_id}}`: empty if requests have none.
     RequestId,
-    /// `{{position}}`: the place in line, of a waiting room as are those below.
+    /// `{{position}}`: position in a waiting room. The values below are of waiting rooms, too.
     Position,
-    /// `{{ahead}}`: how many visitors are ahead.
+    /// `{{ahead}}`: number of visitors ahead.
     Ahead,
-    /// `{{wait}}`: the time that it will take.
+    /// `{{wait}}`: predicted wait.
     Wait,
-    /// `{{refresh}}`: seconds until the page asks again.
+    /// `{{refresh}}`: seconds until the page polls again.
     Refresh,
-    /// `{{opens}}`: when the room opens.
+    /// `{{opens}}`: opening time of the room.
     Opens,
-    /// `{{word}}`: a message of the operator.
+    /// `{{word}}`: message from the operator.
     Word,
 }
 
@@ -63,7 +63,7 @@ impl PageValue {
         ("request_id", Self::RequestId),
     ];
 
-    /// The values that only the page of a waiting room has.
+    /// Placeholders that only the page of a waiting room has.
     const OF_ROOM: [(&'static str, Self); 6] = [
         ("position", Self::Position),
         ("ahead", Self::Ahead),
@@ -102,7 +102,8 @@ impl PageContent {
                 parts.push(PagePart::Value(value));
                 rest = behind;
             } else {
-                // Only one of the braces: three of them may begin with a text.
+                // Skips only one of the braces: a placeholder may begin at the next one, as in
+                // `{{{`.
                 plain.push('{');
                 rest = &rest[before.len() + 1..];
             }
@@ -114,13 +115,13 @@ impl PageContent {
         Self { media, parts }
     }
 
-    /// The pieces in order.
+    /// Returns the parts in order.
     pub fn parts(&self) -> &[PagePart] {
         &self.parts
     }
 }
 
-/// The type of a page.
+/// Media type of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Media {
     /// HTML.
@@ -136,7 +137,7 @@ pub enum Media {
 }
 
 impl Media {
-    /// The type by the ending of a file's name.
+    /// Returns the media type for the extension of a file name.
     pub fn of(file: &Path) -> Self {
         let ending = file.extension().and_then(|ending| ending.to_str());
         match ending.map(str::to_ascii_lowercase).as_deref() {
@@ -148,11 +149,11 @@ impl Media {
         }
     }
 
-    /// The value of `Content-Type`.
+    /// Returns the value of `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Html => "text/html; charset=utf-8",
-            // It is UTF-8 always (RFC 8259, section 8.1).
+            // JSON is always UTF-8 (RFC 8259, section 8.1).
             Self::Json => "application/json",
             Self::Xml => "text/xml; charset=utf-8",
             Self::Svg => "image/svg+xml",
@@ -160,10 +161,10 @@ impl Media {
         }
     }
 
-    /// A value so that it stays a value wherever it stands in a text of this type.
+    /// Escapes a value so that it stays a plain value anywhere in a text of this type.
     ///
-    /// In HTML and XML that may be an attribute without quotes or a script, so all signs but a few
-    /// are escaped. In JSON it must stand in a string.
+    /// In HTML and XML the value may stand in an attribute without quotes or in a script, so almost
+    /// all punctuation is escaped. In JSON it must stand in a string.
     pub fn escape(self, value: &str) -> Cow<'_, str> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:/+".contains(c);
         if value.chars().all(is_plain) || self == Self::Plain {
@@ -187,22 +188,22 @@ impl Media {
     }
 }
 
-/// The page or the pages of a status.
+/// Page or pages of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageChoice {
-    /// The same for all clients.
+    /// One page for all clients.
     One(Page),
-    /// The request's `Accept` says which.
+    /// A page by the request's `Accept` field.
     ByAccept {
-        /// For people.
+        /// Page for people.
         html: Page,
-        /// For programs.
+        /// Page for programs.
         json: Page,
     },
 }
 
 impl PageChoice {
-    /// All its pages, with their names if there are several.
+    /// Returns all pages, with their names if there are several.
     pub fn iter(&self) -> impl Iterator<Item = (Option<&'static str>, &Page)> {
         let (first, second) = match self {
             Self::One(page) => ((None, page), None),
@@ -212,14 +213,14 @@ impl PageChoice {
     }
 }
 
-/// The pages of a route by the status of its responses.
+/// Pages of a route, by the status of its responses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages(Vec<(Statuses, PageChoice)>);
 
 impl Pages {
-    /// Pages, each of them for other statuses.
+    /// Makes pages from a list without overlapping entries of the same precision.
     pub fn new(mut pages: Vec<(Statuses, PageChoice)>) -> Self {
-        // An exact status goes before all that begin with its digit.
+        // An exact status precedes the class of statuses that contains it.
         pages.sort_by_key(|(statuses, _)| match statuses {
             Statuses::One(status) => *status,
             Statuses::Class(class) => class * 1000,
@@ -227,14 +228,14 @@ impl Pages {
         Self(pages)
     }
 
-    /// The page of a status, if it has one.
+    /// Returns the page of a status, if it has one.
     pub fn of(&self, status: u16) -> Option<&PageChoice> {
         let mut pages = self.0.iter();
         let found = pages.find(|(statuses, _)| statuses.has(status))?;
         Some(&found.1)
     }
 
-    /// All of them, those of an exact status first.
+    /// Returns all pages, those of an exact status first.
     pub fn iter(&self) -> impl Iterator<Item = &(Statuses, PageChoice)> {
         self.0.iter()
     }

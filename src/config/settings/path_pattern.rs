@@ -1,22 +1,24 @@
+//! Path patterns of routes.
+
 use std::fmt;
 
 use super::ByteRegex;
 
-/// The paths that a route takes, compared as bytes, decoded and resolved.
+/// Pattern of the paths that a route takes. Paths are compared as bytes, decoded and resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathPattern {
-    /// `"/fast"`: every path that begins with it, also `/fast.html`.
+    /// `"/fast"`: every path with this prefix, also `/fast.html`.
     Prefix(String),
     /// `"= /fast"`: this path only.
     Exact(String),
-    /// `"regex:^/u/[0-9]+$"`: every path in which it finds a match.
+    /// `"regex:^/u/[0-9]+$"`: every path in which the expression matches.
     Regex(ByteRegex),
 }
 
 impl PathPattern {
-    /// Whether the route takes this path, which has no query.
+    /// Returns whether the pattern matches a path without query.
     ///
-    /// Takes time in proportion to the length of the path, whatever the pattern.
+    /// Takes time proportional to the length of the path, whatever the pattern.
     pub fn matches(&self, path: &[u8]) -> bool {
         match self {
             Self::Prefix(prefix) => path.starts_with(prefix.as_bytes()),
@@ -25,8 +27,9 @@ impl PathPattern {
         }
     }
 
-    /// What a group of a regular expression takes of a path that it matches; empty if there is no
-    /// such group.
+    /// Returns the text that a group of the regular expression captures in a path.
+    ///
+    /// Empty if there is no such group.
     pub fn capture<'p>(&self, path: &'p [u8], group: &str) -> &'p [u8] {
         match self {
             Self::Regex(regex) => regex.capture(path, group),
@@ -34,9 +37,9 @@ impl PathPattern {
         }
     }
 
-    /// Whether each path that it takes begins with `text`, as far as that can be seen.
+    /// Returns whether all matching paths are known to begin with `text`.
     ///
-    /// Of a regular expression this can be seen if it begins with `^` and the text.
+    /// For a regular expression this is known only if it begins with `^` and the text.
     pub fn begins_with(&self, text: &str) -> bool {
         match self {
             Self::Prefix(path) | Self::Exact(path) => path.starts_with(text),

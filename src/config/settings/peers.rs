@@ -1,19 +1,21 @@
+//! Lists of peers, such as trusted proxies.
+
 use std::net::IpAddr;
 
 use super::networks::{ClientNetworks, Networks};
 
-/// Peers of connections from clients, as a list names them.
+/// Peers of connections from clients, such as trusted proxies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peers {
-    /// Those with an address.
+    /// Peers with an address.
     pub networks: Networks,
-    /// Whether all programs that connect to a socket file are among them: `"unix:"`.
+    /// Includes all programs that connect to a Unix socket: `"unix:"`.
     pub has_unix: bool,
     by_address: ClientNetworks,
 }
 
 impl Peers {
-    /// The peers of these networks, and perhaps those on socket files.
+    /// Makes a list of these networks, and of the peers on Unix sockets if `has_unix`.
     pub fn new(networks: Networks, has_unix: bool) -> Self {
         Self {
             by_address: ClientNetworks::new(Some(&networks), None),
@@ -22,10 +24,11 @@ impl Peers {
         }
     }
 
-    /// Whether a peer is one of them. `None` is a peer on a socket file.
+    /// Returns whether the list contains a peer. `None` is a peer on a Unix socket.
     pub fn contain(&self, peer: Option<IpAddr>) -> bool {
         match peer {
-            // Trust is not widened: the IPv4 address in one of NAT64 is another peer.
+            // The IPv4 address in a NAT64 address is another peer. Treating it as the same would
+            // extend trust.
             Some(peer) => self.by_address.names(peer),
             None => self.has_unix,
         }

@@ -1,3 +1,5 @@
+//! Plans of a zone, by key.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -6,7 +8,7 @@ use foldhash::fast::RandomState;
 use crate::Plan;
 use crate::mask::mask_key;
 
-/// The plans of a zone, and which key has which.
+/// Plans of a zone, with the plan of each key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plans {
     in_order: Arc<[Plan]>,
@@ -15,7 +17,7 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Plans with an index into them for each key that has one.
+    /// Makes plans. `by_key`: the index of each key's plan.
     pub(crate) fn new(plans: Vec<Plan>, by_key: HashMap<Box<[u8]>, usize, RandomState>) -> Self {
         Self {
             has_classes: plans.iter().any(|plan| plan.class.is_some()),
@@ -24,7 +26,7 @@ impl Plans {
         }
     }
 
-    /// The same plans, with masked names in place of the keys in the list of each.
+    /// Returns the same plans with masked names instead of the keys in their lists.
     pub(super) fn masked(&self, zone: &str) -> Self {
         let masked = |plan: &Plan| Plan {
             keys: plan
@@ -40,43 +42,43 @@ impl Plans {
         }
     }
 
-    /// Whether no key has a plan.
+    /// Returns whether no key has a plan.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
-    /// Whether a plan gives its keys a class.
+    /// Returns whether a plan gives its keys a class.
     pub fn have_classes(&self) -> bool {
         self.has_classes
     }
 
-    /// The plan of a key, if it has one.
+    /// Returns the plan of a key, if it has one.
     pub fn of(&self, key: &[u8]) -> Option<&Plan> {
         self.get(self.index_of(key)?)
     }
 
-    /// The name of the plan of a key, if it has one.
+    /// Returns the name of a key's plan, if it has one.
     pub fn name_of(&self, key: &[u8]) -> Option<&str> {
         self.of(key).map(|plan| &*plan.name)
     }
 
-    /// The index of a key's plan in the order of the file, if it has one.
+    /// Returns the index of a key's plan in the order of the file, if it has one.
     pub fn index_of(&self, key: &[u8]) -> Option<usize> {
         self.by_key.get(key).copied()
     }
 
-    /// Whether each key has the same rate as under other plans.
+    /// Returns whether each key has the same rate as in other plans.
     pub(crate) fn have_rates_of(&self, other: &Self) -> bool {
         let rates = |plans: &Self| -> Vec<_> { plans.iter().map(|plan| plan.rate).collect() };
         rates(self) == rates(other) && self.by_key == other.by_key
     }
 
-    /// The plan with this index.
+    /// Returns the plan with this index.
     pub fn get(&self, index: usize) -> Option<&Plan> {
         self.in_order.get(index)
     }
 
-    /// How many keys each plan has, in the order of the file.
+    /// Returns the number of keys per plan, in the order of the file.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.in_order.len()];
         for plan in self.by_key.values() {
@@ -87,14 +89,14 @@ impl Plans {
         counts
     }
 
-    /// The keys that have the plan with this index, in any order.
+    /// Returns the keys of the plan with this index, in any order.
     pub(crate) fn keys_of(&self, index: usize) -> impl Iterator<Item = &[u8]> {
         let keys = self.by_key.iter();
         keys.filter(move |(_, plan)| **plan == index)
             .map(|(key, _)| &**key)
     }
 
-    /// All plans, in the order of the file.
+    /// Returns all plans, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Plan> {
         self.in_order.iter()
     }

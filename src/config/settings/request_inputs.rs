@@ -1,36 +1,38 @@
+//! Request fields, cookies and query arguments that drip's decisions depend on.
+
 use std::sync::Arc;
 
 use super::{CostRule, Matcher, MatcherInput};
 use crate::spelling::{is_field, is_same_field};
 use crate::{KeyTemplate, Origin, Part, Route, Variable, Zone};
 
-/// What the limits, `collapse` and the conditions of a route read from the fields and the query of
-/// a request.
+/// Fields and query arguments that the limits, `collapse` and the conditions of a route read.
 ///
-/// A client must not be able to say one thing to the gateway and another to the origin.
+/// The gateway and the origin must read the same value from them, or a client could bypass a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestInputs {
-    /// Names of fields as the file writes them, in lowercase.
+    /// Field names as the file writes them, in lowercase.
     fields: Vec<String>,
     /// Names of cookies.
     cookies: Vec<String>,
-    /// Names of arguments of the query.
+    /// Names of query arguments.
     arguments: Vec<String>,
-    /// What the conditions of all routes read: a request comes here because it does not meet those
-    /// of other ones, too.
+    /// Inputs of the conditions of all routes.
+    ///
+    /// A request also reaches this route because it does not meet the conditions of others.
     conditions: Arc<ConditionInputs>,
 }
 
-/// What the conditions of all routes of a file read.
+/// Inputs that the conditions of all routes of a file read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ConditionInputs {
-    /// Names of fields as the file writes them, in lowercase.
+    /// Field names as the file writes them, in lowercase.
     fields: Vec<String>,
     /// Names of cookies.
     cookies: Vec<String>,
 }
 
-/// Fields whose lines make one list (RFC 9110, section 5.3), or that are checked elsewhere.
+/// Fields whose lines form one list (RFC 9110, section 5.3), or that are checked elsewhere.
 ///
 /// Their lines are joined in a key.
 const LISTS: [&str; 16] = [
@@ -64,10 +66,10 @@ impl ConditionInputs {
 }
 
 impl RequestInputs {
-    /// What the limits, the gate, the waiting room, `collapse`, the cost and the conditions of a
-    /// route read.
+    /// Collects the inputs of a route.
     ///
-    /// `conditions`: those of all routes.
+    /// These are the inputs of its limits, gate, waiting room, `collapse`, cost and conditions.
+    /// `conditions`: inputs of the conditions of all routes.
     pub(crate) fn of(
         route: &Route,
         zones: &[Zone],
@@ -94,7 +96,7 @@ impl RequestInputs {
                 Part::Variable(Variable::Jwt { .. }) => (&mut inputs.fields, &authorization),
                 Part::Variable(Variable::Cookie(name)) => (&mut inputs.cookies, name),
                 Part::Variable(Variable::Arg(name)) => (&mut inputs.arguments, name),
-                // What a request has once: its target, its host and its connection.
+                // Target, host and connection exist once per request.
                 Part::Variable(_) | Part::Text(_) => continue,
             };
             names.push(name.clone());
@@ -108,7 +110,7 @@ impl RequestInputs {
         inputs
     }
 
-    /// Adds what conditions read. Each name is there once then.
+    /// Adds the inputs of conditions, and removes duplicates.
     fn add_conditions<'m>(&mut self, conditions: impl IntoIterator<Item = &'m Matcher>) {
         for condition in conditions {
             let (names, name) = match &condition.input {
@@ -124,34 +126,35 @@ impl RequestInputs {
         }
     }
 
-    /// Whether a request has a field of this name at most once where it is read.
+    /// Returns whether a request may have a field of this name at most once, if it is read.
     pub fn is_single(name: &str) -> bool {
         !LISTS.contains(&name)
     }
 
-    /// The fields that a request has at most once.
+    /// Returns the fields that a request may have at most once.
     pub fn single_fields(&self) -> impl Iterator<Item = &str> {
         let fields = self.fields.iter().map(String::as_str);
         fields.filter(|name| Self::is_single(name))
     }
 
-    /// The cookies.
+    /// Returns the names of the cookies.
     pub fn cookies(&self) -> &[String] {
         &self.cookies
     }
 
-    /// The cookies that reach the origin once, in two parts: those that the route reads, and those
-    /// that conditions of any route do.
+    /// Returns the cookies that may reach the origin at most once.
+    ///
+    /// The first part is read by the route, the second part by conditions of any route.
     pub fn single_cookies(&self) -> [&[String]; 2] {
         [&self.cookies, &self.conditions.cookies]
     }
 
-    /// The arguments.
+    /// Returns the names of the query arguments.
     pub fn arguments(&self) -> &[String] {
         &self.arguments
     }
 
-    /// Whether a field of this name is read, also by a condition of another route.
+    /// Returns whether a field of this name is read, also by a condition of another route.
     ///
     /// `underscores`: `_` counts as `-`.
     pub fn reads(&self, name: &[u8], underscores: bool) -> bool {
@@ -159,7 +162,7 @@ impl RequestInputs {
             .any(|known| is_field(known, name, underscores))
     }
 
-    /// Whether some programs take a field of this name for one that is read.
+    /// Returns whether some programs treat a field of this name as one that is read.
     pub fn seem_to_read(&self, name: &[u8]) -> bool {
         self.all_fields().any(|known| is_same_field(known, name))
     }

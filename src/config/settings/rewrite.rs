@@ -1,20 +1,22 @@
+//! Path rewrites of a route.
+
 use crate::target;
 
-/// How the path of a request becomes that which the origin gets.
+/// Rewrites the path of a request for its origin.
 ///
-/// `strip_prefix` is removed from the beginning of the path, then `add_prefix` is put before. The
-/// path is the one that routes are compared with: decoded and resolved. What stands behind the
-/// prefix keeps the form in which it was sent where it is the same path in it.
+/// First `strip_prefix` is removed from the beginning of the path, then `add_prefix` is put before
+/// it. The input is the path that routes are compared with: decoded and resolved. The rest after
+/// the prefix keeps its encoding as sent, if this gives the same path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRewrite {
-    /// Empty, or begins with `/`. A path that does not begin with it keeps its beginning.
+    /// Empty, or begins with `/`. A path without this prefix is not stripped.
     pub strip: String,
-    /// Empty, or a path in the form in which it is sent, without segments such as `..`.
+    /// Empty, or an encoded path without segments such as `..`.
     pub add: String,
 }
 
 impl PathRewrite {
-    /// What is put before the rest of this path, and the rest.
+    /// Returns the new beginning of a path, and the rest of the path.
     ///
     /// Together they begin with `/`, and have no `//` between them.
     pub fn apply<'a>(&'a self, path: &'a [u8]) -> (&'a str, &'a [u8]) {
@@ -28,14 +30,14 @@ impl PathRewrite {
         (add, rest)
     }
 
-    /// What stands behind the prefix in a path as it was `sent`; `None` if it would not be the same
-    /// path to an origin that decodes and resolves it.
+    /// Returns the rest of a path after the prefix, as it was `sent`.
     ///
-    /// `path`: the same path, decoded and resolved.
+    /// `None` if an origin that decodes and resolves the result would get another path. `path`: the
+    /// same path, decoded and resolved.
     pub fn rest_as_sent<'s>(&self, path: &[u8], sent: &'s [u8]) -> Option<&'s [u8]> {
         let rest = sent.strip_prefix(self.strip.as_bytes())?;
         let (add, resolved) = self.apply(path);
-        // Else the prefix would end elsewhere, or `//` would begin the path.
+        // Otherwise the prefix would end elsewhere, or the path would begin with `//`.
         let begins_alike = rest.starts_with(b"/") == resolved.starts_with(b"/");
         let has_two = rest.starts_with(b"//");
         let has_dots = {
@@ -52,9 +54,9 @@ impl PathRewrite {
         (begins_alike && !has_two && !has_dots && is_same()).then_some(rest)
     }
 
-    /// Whether the origin would see a segment `.` or `..` that the path does not have.
+    /// Returns whether the origin would see a segment `.` or `..` that the path does not have.
     ///
-    /// `/v1..` has none, but `..` remains of it without `/v1`.
+    /// `/v1..` has none, but without `/v1` it becomes `..`.
     pub fn makes_dots(&self, path: &[u8]) -> bool {
         let (add, rest) = self.apply(path);
         let first = rest.split(|byte| *byte == b'/').next();
@@ -100,10 +102,10 @@ mod tests {
             ("/v1/", "/api/", "/v1/a%2Fb", Some("a%2Fb")),
             ("/v1", "/api", "/v1/%e4%B8%ad%25", Some("/%e4%B8%ad%25")),
             ("/v1", "/api", "/v1/a//b", Some("/a//b")),
-            // Decoding changes what the prefix covers.
+            // Decoding changes the part that the prefix matches.
             ("/v1", "/api", "/%761/a%2Fb", None),
             ("/v1", "/api", "/v1%2Fa", None),
-            // Dots remain, or the rest would begin with two slashes.
+            // Dots would remain, or the rest would begin with two slashes.
             ("/v1", "/api", "/v1/a/../b%2Fc", None),
             ("/v1", "/api", "/v1/a/%2e%2E/b", None),
             ("/v1", "/api", "/v1/a%2F..%2Fb", None),

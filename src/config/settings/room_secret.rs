@@ -1,25 +1,29 @@
+//! Secrets of waiting rooms.
+
 use std::fmt;
 
 use crate::toml_string::{toml_string, toml_text};
 
-/// A secret that signs the tickets and the sessions of a waiting room.
+/// Secret that signs the tickets and the sessions of a waiting room.
 ///
-/// Its debug output never has the value.
+/// Its debug output never contains the value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RoomSecret {
     value: Box<str>,
-    /// As it is shown, with its quotes.
+    /// Text for output, with quotes.
     toml: Box<str>,
-    /// Whether it is written as one variable of the environment.
+    /// The file writes the secret as a single variable of the environment.
     is_variable: bool,
 }
 
 impl RoomSecret {
-    /// Shortest secret, in bytes. 16 random bytes cannot be guessed.
+    /// Minimum length of a secret, in bytes. 16 random bytes cannot be guessed.
     pub const MIN_BYTES: usize = 16;
 
-    /// A secret with this value. `written`: its text in the file if that has variables of the
-    /// environment, such as `${ROOM_SECRET}`.
+    /// Makes a secret.
+    ///
+    /// `written`: its text in the file if that has variables of the environment, such as
+    /// `${ROOM_SECRET}`.
     pub fn new(value: &str, written: Option<&str>) -> Self {
         Self {
             value: value.into(),
@@ -28,17 +32,18 @@ impl RoomSecret {
         }
     }
 
-    /// The key of the signature.
+    /// Returns the key of the signature.
     pub fn as_bytes(&self) -> &[u8] {
         self.value.as_bytes()
     }
 
-    /// As TOML. It has the value, unless that comes from the environment or is hidden.
+    /// Returns the secret as TOML. It has the value, unless that comes from the environment or is
+    /// hidden.
     pub(crate) fn toml(&self) -> &str {
         &self.toml
     }
 
-    /// The secret without its value: shown as a variable of the environment, or else as `***`.
+    /// Returns the secret without its value: shown as a variable of the environment, or as `***`.
     pub fn hidden(&self) -> Self {
         let toml = if self.is_variable {
             self.toml.clone()
@@ -53,7 +58,7 @@ impl RoomSecret {
     }
 }
 
-/// Whether a text is a variable, with nothing beside it: that may be a part of the secret.
+/// Returns whether a text is exactly one variable. Further text could be a part of the secret.
 fn is_one_variable(text: &str) -> bool {
     let name = text.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
     name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use super::PathPattern;
 use crate::{HostPattern, Route};
 
-/// The routes by what they take, so that finding one does not take longer the more there are.
+/// Index of routes by path and host: a lookup takes the same time for any number of routes.
 ///
 /// Only regular expressions are compared one by one: those of the request's host, and those of
 /// every host.
@@ -17,7 +17,7 @@ pub struct RouteIndex {
     exact: Map<Box<[u8]>, ByHost>,
     regexes: ByHost,
     prefixes: Map<Box<[u8]>, ByHost>,
-    /// The lengths of the prefixes, the longest first.
+    /// Lengths of the prefixes, the longest first.
     lengths: Vec<usize>,
 }
 
@@ -27,7 +27,7 @@ type Map<K, V> = HashMap<K, V, RandomState>;
 #[derive(Debug, Default)]
 struct ByHost {
     named: Map<Box<str>, Vec<usize>>,
-    /// By the end of the hosts that a wildcard takes, such as `.example.com`.
+    /// By the suffix of a wildcard host, such as `.example.com`.
     below: Map<Box<str>, Vec<usize>>,
     any: Vec<usize>,
 }
@@ -53,11 +53,11 @@ impl ByHost {
         }
     }
 
-    /// The first route that `takes` the request: of those that name the host, then of those with
-    /// the longest wildcard, and last of those for every host.
+    /// Returns the first route that `takes` the request.
     ///
-    /// `host`: `None` if it is not known. Then each route that names hosts comes before those for
-    /// every host.
+    /// Routes that name the host come first, then those with the longest wildcard, and last those
+    /// for every host. `host`: `None` if it is unknown. Then each route that names hosts precedes
+    /// those for every host.
     fn first(
         &self,
         routes: &[Route],
@@ -77,7 +77,7 @@ impl ByHost {
             if self.below.is_empty() {
                 return None;
             }
-            // A wildcard stands for one label at least.
+            // A wildcard stands for at least one label.
             let dots = memchr::memchr_iter(b'.', host.as_bytes()).filter(|dot| *dot > 0);
             let mut lists = dots.filter_map(|dot| self.below.get(&host[dot..]));
             lists.find_map(find)
@@ -110,16 +110,17 @@ impl RouteIndex {
         new
     }
 
-    /// The index of the route that takes a request.
+    /// Returns the index of the route that takes a request.
     ///
-    /// A whole path wins over a regular expression, which wins over a prefix. Of prefixes the
-    /// longest wins. Of routes that are equal so far, one that names the host wins over one with a
-    /// wildcard, of which the longest wins, and that over one for every host. Then the one with the
-    /// most conditions wins, and then the first in the file.
+    /// The order of precedence is:
     ///
-    /// `routes`: those that it was made of. A host or a method that is `None`, because it is not
-    /// known, excludes no route. `meets`: whether the request meets the conditions of a route that
-    /// has some.
+    /// 1. An exact path, then a regular expression, then the longest prefix.
+    /// 2. A host by name, then the longest wildcard, then every host.
+    /// 3. The most conditions.
+    /// 4. The order of the file.
+    ///
+    /// `routes`: the routes of the index. A host or a method that is `None`, because it is unknown,
+    /// excludes no route. `meets`: returns whether the request meets the conditions of a route.
     pub fn find(
         &self,
         routes: &[Route],
@@ -156,8 +157,9 @@ mod tests {
     use super::*;
     use crate::parse;
 
-    /// What a comparison with each route finds; for a host that is not known, a route that names
-    /// one takes it as one that names it.
+    /// Reference: compares the request with each route.
+    ///
+    /// If the host is unknown, a route that names a host counts as naming it.
     fn one_by_one(
         routes: &[Route],
         path: &[u8],
@@ -233,7 +235,7 @@ mod tests {
             }
         }
         let origins = "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n";
-        // Different files: one route in several, from another one on.
+        // Different files: every `step`-th route, beginning at `first`.
         for step in 1..20 {
             for first in 0..step {
                 let some: Vec<_> = tables.iter().skip(first).step_by(step).cloned().collect();

@@ -1,15 +1,16 @@
-//! Which requests a route takes, beside its path and methods.
+//! Conditions of a route on hosts, fields, query arguments and cookies.
 
 use std::fmt;
 
 use super::ByteRegex;
 
-/// Requests for one host, or for the hosts below one.
+/// Pattern of a host: one host, or all hosts below one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostPattern {
     /// `api.example.com`: in lowercase, without a port.
     Exact(String),
-    /// `*.example.com`, here without the `*`: every host that ends so, with at least one label more.
+    /// `*.example.com`, stored without the `*`: every host with this suffix and at least one more
+    /// label.
     Below(String),
 }
 
@@ -22,38 +23,37 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// A value that a request must have.
+/// Condition: a part of the request must have a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Matcher {
-    /// Where the value stands.
+    /// Part of the request that has the value.
     pub input: MatcherInput,
-    /// What it must be.
+    /// Required value.
     pub value: MatcherValue,
 }
 
-/// A part of a request.
+/// Part of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MatcherInput {
-    /// `header:x-version`: a field, in lowercase.
+    /// `header:x-version`: a header field, in lowercase.
     Header(String),
-    /// `query:debug`: an argument of the query.
+    /// `query:debug`: a query argument.
     Query(String),
     /// `cookie:beta`: a cookie.
     Cookie(String),
 }
 
-/// The value that a part of a request must have. What a request lacks has no value, not an empty
-/// one.
+/// Required value of a part of a request. A missing part has no value, not an empty one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MatcherValue {
-    /// These bytes; empty: it is there and empty.
+    /// These bytes. Empty: the part is present and empty.
     Equal(String),
-    /// The expression finds a match in it.
+    /// The expression matches in the value.
     Regex(ByteRegex),
 }
 
 impl Matcher {
-    /// Whether a request with this value meets the condition; `None`: it has none.
+    /// Returns whether a request with this value meets the condition. `None`: the part is missing.
     pub fn is_met_by(&self, value: Option<&[u8]>) -> bool {
         value.is_some_and(|value| match &self.value {
             MatcherValue::Equal(text) => text.as_bytes() == value,

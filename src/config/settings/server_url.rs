@@ -1,30 +1,32 @@
+//! URL of an origin's server.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
-/// One server of an origin, as the file writes it.
+/// URL of an origin's server, as the file writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ServerUrl {
     /// `http://host:port`, `https://host:port` or `h2c://host:port`.
     Tcp {
-        /// Whether the connection is encrypted.
+        /// Protocol of the connection.
         scheme: Scheme,
-        /// The host to connect to. Over TLS, the certificate must be for this host.
+        /// Host to connect to. Over TLS, the certificate must be for this host.
         host: Host,
-        /// The port; the scheme's default if the file names none.
+        /// Port; the scheme's default if the file has none.
         port: NonZeroU16,
-        /// The one address of the name that this server has, if each is a server.
+        /// Address of the name that this server uses, if `resolve` makes one server per address.
         address: Option<IpAddr>,
     },
-    /// `unix:/path`: plain HTTP through a socket file.
+    /// `unix:/path`: plain HTTP through a Unix socket.
     ///
     /// The path is absolute, and short enough for the kernel.
     Unix(PathBuf),
 }
 
-/// The protocol over a TCP connection.
+/// Protocol over a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Plain HTTP.
@@ -35,12 +37,12 @@ pub enum Scheme {
     H2c,
 }
 
-/// The host of a server.
+/// Host of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Host {
     /// A name in lowercase.
     ///
-    /// It has labels of up to 63 letters, digits, `-` and `_`, and at most 253 bytes in all.
+    /// Each label has up to 63 letters, digits, `-` and `_`. The name has at most 253 bytes.
     Name(String),
     /// An IP address.
     Address(IpAddr),
@@ -54,12 +56,12 @@ impl ServerUrl {
         }
     }
 
-    /// Whether the server is spoken to over HTTP/2 without TLS.
+    /// Returns whether the server uses HTTP/2 without TLS.
     pub fn is_h2c(&self) -> bool {
         self.scheme() == Some(Scheme::H2c)
     }
 
-    /// The name of its host, unless it is an address.
+    /// Returns the name of the host, unless it is an address.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Tcp {
@@ -70,7 +72,7 @@ impl ServerUrl {
         }
     }
 
-    /// The server at one address of its name.
+    /// Returns the server at one address of its name.
     pub fn at(&self, of_name: IpAddr) -> Self {
         let mut url = self.clone();
         if let Self::Tcp { address, .. } = &mut url {
@@ -79,14 +81,14 @@ impl ServerUrl {
         url
     }
 
-    /// Whether connections to the server are encrypted.
+    /// Returns whether connections to the server are encrypted.
     pub fn is_encrypted(&self) -> bool {
         self.scheme() == Some(Scheme::Https)
     }
 
-    /// The server's name in a `Host` field, as nginx writes it.
+    /// Returns the server's name in a `Host` field, as nginx writes it.
     ///
-    /// The port is left out if it is the scheme's default. A socket file is called `localhost`.
+    /// The port is omitted if it is the scheme's default. A Unix socket is called `localhost`.
     pub fn authority(&self) -> String {
         match self {
             Self::Tcp {
@@ -98,7 +100,9 @@ impl ServerUrl {
     }
 }
 
-/// As the file writes it, always with the port; with the address behind it if that is one of several.
+/// Writes the URL as in the file, always with the port.
+///
+/// The address follows if the name has one server per address.
 impl fmt::Display for ServerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -117,7 +121,7 @@ impl fmt::Display for ServerUrl {
 }
 
 impl Scheme {
-    /// The port if the URL has none: 80 or 443.
+    /// Returns the default port of the scheme: 80 or 443.
     pub fn default_port(self) -> NonZeroU16 {
         const HTTP: NonZeroU16 = NonZeroU16::new(80).unwrap();
         const HTTPS: NonZeroU16 = NonZeroU16::new(443).unwrap();
@@ -139,7 +143,7 @@ impl fmt::Display for Scheme {
 }
 
 impl Host {
-    /// The host as resolvers and certificates write it: an IPv6 address has no brackets.
+    /// Returns the host as resolvers and certificates write it: IPv6 addresses without brackets.
     pub fn bare(&self) -> Cow<'_, str> {
         match self {
             Self::Name(name) => Cow::Borrowed(name),
@@ -148,7 +152,7 @@ impl Host {
     }
 }
 
-/// As in a URL: an IPv6 address is in brackets.
+/// Writes the host as in a URL: IPv6 addresses in brackets.
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,9 @@
+//! Response statuses in settings, such as `"503"` and `"5xx"`.
+
 use std::fmt;
 use std::str::FromStr;
 
-/// A status of an answer, or all that begin with one digit.
+/// One status of a response, or all statuses with the same first digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statuses {
     /// `"503"`: this status, 200 to 599.
@@ -11,7 +13,7 @@ pub enum Statuses {
 }
 
 impl Statuses {
-    /// Whether this status is among them.
+    /// Returns whether this status is among them.
     pub fn has(self, status: u16) -> bool {
         match self {
             Self::One(known) => known == status,
@@ -19,7 +21,7 @@ impl Statuses {
         }
     }
 
-    /// The first digit.
+    /// Returns the first digit.
     pub fn class(self) -> u16 {
         match self {
             Self::One(status) => status / 100,

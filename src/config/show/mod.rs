@@ -1,3 +1,5 @@
+//! Writes settings as a `gateway.toml`.
+
 #[cfg(test)]
 mod tests;
 
@@ -7,7 +9,7 @@ use super::Settings;
 use super::of_table::{OfTable, Rows, Shown};
 use super::toml_string::toml_string;
 
-/// Writes settings as a `gateway.toml` with all values, which reads back as the same settings.
+/// Writes settings as a `gateway.toml` with all values. It reads back as the same settings.
 pub fn show(settings: &Settings) -> String {
     let mut out = Page {
         text: String::new(),
@@ -34,13 +36,13 @@ pub fn show(settings: &Settings) -> String {
 
 struct Page<'s> {
     text: String,
-    /// The names that lead to the table.
+    /// Names that lead to the current table.
     path: Vec<String>,
     settings: &'s Settings,
 }
 
 impl Page<'_> {
-    /// Writes the table that these names lead to, and then those in it.
+    /// Writes the table at `path`, and then its inner tables.
     fn table(&mut self, path: &[&str], rows: Rows) {
         let is_table = |(_, shown): &(_, Shown)| matches!(shown, Shown::Table(_));
         let (tables, fields): (Rows, Rows) = rows.into_iter().partition(is_table);
@@ -56,7 +58,7 @@ impl Page<'_> {
         }
     }
 
-    /// Writes one of the routes, and the tables in it.
+    /// Writes one route, and its inner tables.
     fn route(&mut self, index: usize, rows: Rows) {
         let index = index.to_string();
         let is_table = |(_, shown): &(_, Shown)| matches!(shown, Shown::Table(_));
@@ -65,7 +67,7 @@ impl Page<'_> {
         self.fields(fields);
         for (name, shown) in tables {
             if let Shown::Table(rows) = shown {
-                // Its title has no index: it belongs to the route above it.
+                // The title has no index: the table belongs to the route before it.
                 self.title(&format!("[routes.{name}]"), &["routes", &index, &name]);
                 self.fields(rows);
             }
@@ -95,7 +97,7 @@ impl Page<'_> {
     }
 }
 
-/// A name as a TOML key: without quotes if TOML allows that.
+/// Returns a name as a TOML key, without quotes if TOML allows that.
 fn key(name: &str) -> String {
     if name.contains('.') {
         toml_string(name)

@@ -1,11 +1,11 @@
-//! Properties of any text that may be a size.
+//! Property tests of sizes.
 
 use proptest::prelude::*;
 use testing::{config, replay_text, text};
 
 use super::*;
 
-/// A size, read from its end.
+/// Reference parser, which reads a size from its end.
 fn naive(text: &str) -> Option<u64> {
     let units = [("KB", 10), ("MB", 20), ("GB", 30), ("B", 0), ("", 0)];
     let (count, shift) = units

@@ -185,9 +185,9 @@ fn listen(node: Node, listens: &[Listen]) -> Option<Arc<str>> {
     None
 }
 
-/// The class that a route names, or the first one of its origin.
+/// Returns the class that a route names, or the first class of its origin.
 ///
-/// The inner `None`: the name is wrong, which is reported.
+/// The inner `None`: the name is wrong, which has been reported.
 fn class_of(class: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<str>> {
     let first = origin.classes.first().map(|it| &it.name);
     let Some(class) = class else {

@@ -19,12 +19,12 @@ table! {
     /// `[server]`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Server {
-        /// Addresses for clients; at least one, without duplicates.
+        /// Addresses for clients, without duplicates; never empty.
         listen: Vec<Listen>;
         + listen: Field::of(listen::FORM).or("[\"127.0.0.1:8080\"]"), Restart,
             "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), a socket file \"unix:/run/drip.sock\", or a table with one of them as address.",
             |it, settings| listen::shown_list(it, settings);
-        /// Address of the admin port; `None`: there is none.
+        /// Address of the admin port; `None`: no admin port.
         admin: Option<SocketAddr>;
         + admin: Field::of(ADMIN_FORM).or("\"127.0.0.1:9090\""), Restart,
             "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.",
@@ -46,7 +46,7 @@ table! {
             "The field in which a trusted proxy names the client.";
         max_connections: NonZeroUsize = whole::<_, 1, U32>().or("25000"), Restart,
             "Client connections at once; more wait in the kernel.";
-        /// The default is nginx's.
+        /// The default is that of nginx.
         max_concurrent_streams: NonZeroU16 = whole::<_, 1, { u16::MAX as u64 }>().or("128"), NewConnections,
             "Requests at once on one connection over HTTP/2.";
         hold_streams: bool = BOOLEAN.or("true"), NextRequest,
@@ -60,14 +60,14 @@ table! {
         /// `None`: no limit.
         keep_alive_requests: Option<NonZeroU32> = whole_or_zero::<_, U32>().or("0"), NewConnections,
             "Requests that a client connection carries; 0: no limit.";
-        /// `None`: never. It applies to client and origin connections.
+        /// `None`: no probes. Applies to client and origin connections.
         tcp_keepalive: Option<Duration> = TCP_KEEPALIVE.or("\"60s\""), NewConnections,
             "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.";
         header_timeout: Duration = TIMEOUT.or("\"10s\""), NewConnections,
             "Time for a whole request head, and for the TLS handshake.";
         body_timeout: Duration = TIMEOUT.or("\"30s\""), NewConnections,
             "Longest pause in a request body, or in which the client takes nothing of a response.";
-        /// The default is 273 bytes a second; IIS and Kestrel have 240, and Apache 500.
+        /// The default is 273 bytes per second. IIS and Kestrel use 240, Apache 500.
         min_body_rate: Option<ByteRate> = MIN_BODY_RATE.or("\"8KB/30s\""), NewConnections,
             "Least bytes of a body over a span in which the client is waited for: up to \"1MB\", over \"100ms\" to \"1h\"; \"0\": none.";
         max_header_size: usize = HEAD_SIZE.or("\"32KB\""), NewConnections,
@@ -84,7 +84,7 @@ table! {
             "How long a stop first goes on to accept and serve, with /readyz at 503, until balancers send nothing more.";
         request_id: Option<Box<str>> = REQUEST_ID.optional(), NextRequest,
             "The field with an id of each request, such as \"x-request-id\": taken from a trusted proxy, else made.";
-        /// Its absolute path; `None`: they do not.
+        /// Absolute path; `None`: no state file.
         state: Option<PathBuf> = STATE.optional(), Restart,
             "File in which levels and schedules outlive the process: the next one starts from it.";
         /// Certificates for TLS connections of clients; `None`: no address has TLS.
@@ -115,7 +115,7 @@ const TCP_KEEPALIVE: Kind<Option<Duration>> = kind(
     DURATION_FORM,
     |node| {
         let after = values::duration(node)?;
-        // Linux counts it in whole seconds, and accepts at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
+        // Linux counts whole seconds, and accepts at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
         let accepted = Duration::from_secs(1)..=Duration::from_secs(9 * 3600);
         if !after.is_zero() && !accepted.contains(&after) {
             return node.expected("a duration from 1s to 9h, or \"0\" for none");
@@ -174,7 +174,7 @@ pub(crate) fn read(mut fields: Fields, admin_token: bool) -> Server {
     server
 }
 
-/// Reports an admin address that conflicts with one for clients.
+/// Reports an admin address that conflicts with an address for clients.
 fn meet(fields: &Fields, server: &Server) {
     let Some(admin) = server.admin else {
         return;
@@ -203,13 +203,13 @@ fn cores() -> NonZeroUsize {
     most.map_or(cores, |most| cores.min(most))
 }
 
-/// Most characters of the gateway's name.
+/// Maximum length of the gateway's name, in characters.
 const MAX_NAME: usize = 64;
 
-/// Most characters of the name of a host (RFC 1035, section 2.3.4).
+/// Maximum length of a host name, in characters (RFC 1035, section 2.3.4).
 const MAX_HOST: usize = 253;
 
-/// Whether a text can name a gateway: on one line, and not to be mistaken for another.
+/// Returns whether a text can name a gateway: it is on one line and has no invisible characters.
 fn is_name(text: &str) -> bool {
     let is_visible = |c: char| !c.is_control() && !c.is_whitespace() || c == ' ';
     let count = text.chars().count();
@@ -221,7 +221,7 @@ fn name(node: Node) -> Option<String> {
     values::fitting(node, &what, is_name).map(str::to_owned)
 }
 
-/// The name of this host.
+/// Returns the name of this host.
 fn host_name() -> String {
     let uname = rustix::system::uname();
     let name = uname.nodename().to_string_lossy();
@@ -231,7 +231,7 @@ fn host_name() -> String {
         .unwrap_or_else(|| "drip".to_owned())
 }
 
-/// The name of a host, without a port that may follow it, as in the field `Host`.
+/// Reads the name of a host, without a port that may follow it, as in the field `Host`.
 fn admin_host(node: Node) -> Option<String> {
     let text = node.value.as_str().unwrap_or_default();
     let name = match text.rsplit_once(':') {
@@ -246,7 +246,7 @@ fn admin_host(node: Node) -> Option<String> {
     Some(name.to_ascii_lowercase())
 }
 
-/// The admin port of another gateway.
+/// Reads the address of the admin port. `token`: an admin token is set.
 fn admin(node: Node, token: bool) -> Option<SocketAddr> {
     let text = node.value.as_str().unwrap_or_default();
     if text == "off" {
@@ -265,32 +265,32 @@ fn admin(node: Node, token: bool) -> Option<SocketAddr> {
 }
 
 impl Server {
-    /// Whether clients get TLS at any address.
+    /// Returns whether any address for clients uses TLS.
     pub fn has_tls_address(&self) -> bool {
         let mut listen = self.listen.iter();
         listen.any(|listen| listen.service == ListenService::Tls)
     }
 
-    /// How many requests of a key that came over HTTP/2 may wait above `burst`.
+    /// Returns how many HTTP/2 requests of a key may wait above `burst`.
     ///
-    /// A client with one connection has no more requests at once than this.
+    /// A client with one connection has no more requests in flight than this.
     pub fn above_burst(&self) -> u32 {
         u32::from(self.hold_streams) * u32::from(self.max_concurrent_streams.get())
     }
 }
 
 words! {
-    /// Who may read `/metrics`.
+    /// Clients that may read `/metrics`.
     pub enum MetricsAccess {
-        /// Everybody who reaches the admin port.
+        /// All clients that reach the admin port.
         Open = "open",
-        /// Requests with a token of the admin port.
+        /// Clients with a token of the admin port.
         Token = "token",
     }
 }
 
 words! {
-    /// The field in which a trusted peer names its client.
+    /// Header field in which a trusted peer names its client.
     pub enum ForwardedHeader {
         /// `X-Forwarded-For`.
         XForwardedFor = "x-forwarded-for",

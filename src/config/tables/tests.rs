@@ -1,4 +1,4 @@
-//! The tables of `docs/configuration.md`, held against the tables here.
+//! Tests that `docs/configuration.md` describes the tables of the configuration.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::{
 
 const PAGE: &str = include_str!("../../../docs/configuration.md");
 
-/// The titles of sections with a table of fields.
+/// Titles of the sections with a table of fields.
 const SECTIONS: [(&str, Table); 17] = [
     ("## `[server]`", Server::TABLE),
     ("### `listen`", ListenTable::TABLE),
@@ -35,7 +35,7 @@ const SECTIONS: [(&str, Table); 17] = [
     ("## `[log]`", Log::TABLE),
 ];
 
-/// The names of the fields of tables that the page describes without a table of fields.
+/// Names of the fields that the page describes outside of a table of fields.
 const IN_PROSE: [&[&str]; 8] = [
     &[
         "include", "server", "origins", "zones", "jwt", "redis", "routes", "log",
@@ -49,7 +49,7 @@ const IN_PROSE: [&[&str]; 8] = [
     &["zone", "burst"],
 ];
 
-/// Adds the tables that a value of this form may have.
+/// Adds the tables that a value of this form may contain.
 fn add_tables(form: &Form, found: &mut Vec<Table>) {
     match form {
         Form::Table(table) => {
@@ -88,7 +88,7 @@ fn in_words(effect: Effect) -> &'static str {
     }
 }
 
-/// The rows of the first table of fields after a title, the names of its columns first.
+/// Returns the rows of the first table of fields after a title. The first row has the column names.
 fn rows(title: &str) -> Vec<Vec<&'static str>> {
     let (_, section) = PAGE.split_once(&format!("\n{title}\n")).expect(title);
     let start = section.find("| field |").expect(title);
@@ -118,7 +118,7 @@ fn the_page_tells_the_default_and_the_effect_of_each_field() {
             let is = field
                 .default
                 .and_then(|it| serde_json::from_str::<Value>(it).ok());
-            // A word tells that nothing is limited.
+            // The page uses a word where nothing is limited.
             if let (Some(told), Some(is)) = (told, is) {
                 assert_eq!(told, is, "{title} {name}");
             }

@@ -9,9 +9,9 @@ table! {
     /// `[server.tls]`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Tls {
-        /// Certificates with their keys: at least one, no certificate twice.
+        /// Certificates with their keys, without duplicates; never empty.
         ///
-        /// A client gets the certificate for the name that it asks for, and otherwise the first.
+        /// A client gets the certificate for the name that it requests, or else the first one.
         pairs: Vec<CertPair>;
         + cert: Field::of(ONE_OR_LIST_FORM).required("\"server.pem\""), Restart,
             "PEM files of certificates with their chains.",
@@ -19,7 +19,7 @@ table! {
         + key: Field::of(KEY_FORM).required("\"server.key\""), Restart,
             "PEM files of the private keys, in the same order.",
             |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.key));
-        /// Which clients get a connection; `None`: all.
+        /// Client authentication; `None`: no client needs a certificate.
         clients: Option<ClientAuth>;
         + client_ca: Field::of(NOT_EMPTY_FORM), Restart,
             "A PEM file of the authorities that sign certificates of clients.",
@@ -33,12 +33,12 @@ table! {
     }
 }
 
-/// Certificates may have one key.
+/// Several certificates may share one key.
 const KEY_FORM: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::AnyList(&NOT_EMPTY_FORM, 1)]);
 
-/// The files of a certificate.
+/// Files of a certificate.
 ///
-/// Whether they exist and belong together is not checked here.
+/// Their existence and match are not checked here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertPair {
     /// Absolute path of the certificate and its chain up to the root.
@@ -47,13 +47,13 @@ pub struct CertPair {
     pub key: PathBuf,
 }
 
-/// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
+/// Reads `[server.tls]`: the file names, not the files. `None` if a value is wrong.
 pub(super) fn read(mut fields: Fields) -> Option<Tls> {
     let cert = |item: Node| file(item, "\"server.pem\"");
     let certs = fields.required("cert", |node| {
         values::one_or_list(node, "[\"server.pem\"]", cert)
     });
-    // Certificates may have one key.
+    // Several certificates may share one key.
     let keys = fields.required("key", |node| {
         let items = match node.items() {
             Some(_) => values::filled("[\"server.key\"]", node)?,
@@ -82,7 +82,7 @@ pub(super) fn read(mut fields: Fields) -> Option<Tls> {
     })
 }
 
-/// File names: one as a string, several as a list.
+/// Shows file names: one as a string, several as a list.
 fn shown_files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> Option<Shown> {
     let alone = names.len() == 1;
     let mut names = names.map(|name| toml_text(&name.display().to_string()));
@@ -92,7 +92,7 @@ fn shown_files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> Option<Sho
     }
 }
 
-/// The absolute path of a file.
+/// Returns the absolute path of a file.
 fn file(node: Node, example: &str) -> Option<PathBuf> {
     let what = format!("the name of a file such as {example}, or a list of such names");
     values::file(node, &what)

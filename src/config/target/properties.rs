@@ -1,4 +1,4 @@
-//! Properties of any path and any query.
+//! Property tests of paths and queries.
 
 use proptest::prelude::*;
 use testing::{bytes, config, replay, text};
@@ -6,7 +6,7 @@ use testing::{bytes, config, replay, text};
 use super::*;
 use crate::is_same_variable;
 
-/// The normalized path, computed byte by byte with one stack.
+/// Reference: normalizes a path byte by byte with one stack.
 fn naive(raw: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::new();
     let mut rest = raw;
@@ -28,7 +28,7 @@ fn naive(raw: &[u8]) -> Vec<u8> {
         decoded.push(escaped.unwrap_or(*first));
     }
     let mut stack = vec![b'/'];
-    // A last slash also ends the last segment. It is removed again if the path had none.
+    // A final slash also ends the last segment. It is removed again if the path had none.
     let open = !decoded.ends_with(b"/");
     decoded.push(b'/');
     let (mut segment, mut special) = (Vec::new(), false);
@@ -65,14 +65,14 @@ fn path_holds(raw: &[u8]) -> Result<(), TestCaseError> {
     prop_assert!(!segments.any(|segment| segment == b"." || segment == b".."));
     prop_assert!(compared.len() <= raw.len());
     prop_assert_eq!(resolve(&compared), compared.to_vec());
-    // A `%` that is left was escaped twice, and a second call would decode it once more.
+    // A remaining `%` was escaped twice, so a second call would decode it once more.
     if !compared.contains(&b'%') {
         prop_assert_eq!(&path(&compared), &compared);
     }
     Ok(())
 }
 
-/// What is sent of a compared path is compared alike, and is plain.
+/// The encoded form of a compared path is compared as equal, and has only plain characters.
 fn encoded_holds(raw: &[u8]) -> Result<(), TestCaseError> {
     let raw = &[b"/", raw].concat();
     let compared = path(raw);
@@ -155,7 +155,7 @@ proptest! {
         prop_assert_eq!(path(written.as_bytes()), path(raw.as_bytes()), "{}", written);
     }
 
-    /// Nor with segments such as `/x/..` that lead back to where they began.
+    /// Segments such as `/x/..` that lead back to their start cannot bypass a limit, either.
     #[test]
     fn detours_change_nothing(before in text("paths"), after in text("paths"), detour in "(/\\.|/x/\\.\\.|/%2e|/x/%2E\\.|/){1,4}") {
         let before = before.replace('%', "p");

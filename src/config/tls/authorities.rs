@@ -1,17 +1,19 @@
+//! Certificate authorities from a file.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-/// Authorities from a file, or the servers' own certificates.
+/// Certificates of authorities from a file, or of the servers themselves.
 #[derive(Clone, Debug)]
 pub struct Authorities {
-    /// The absolute path.
+    /// Absolute path.
     pub file: PathBuf,
-    /// At least one.
+    /// Never empty.
     pub roots: Arc<RootCertStore>,
-    /// The same certificates. A server may show one of them as its own.
+    /// The same certificates. A server may present one of them as its own.
     pub certificates: Arc<[CertificateDer<'static>]>,
 }
 

@@ -1,4 +1,4 @@
-//! TLS to servers whose certificates are verified.
+//! TLS client settings with verification of the server's certificate.
 
 use std::io;
 use std::sync::{Arc, Once};
@@ -11,10 +11,10 @@ use tokio_rustls::rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use super::Authorities;
 use super::verifier::Verifier;
 
-/// TLS to servers with certificates of these authorities; `None`: of the system's, or those in
-/// `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+/// Makes TLS client settings that trust these authorities.
 ///
-/// It may block, because it reads the system's files.
+/// `None`: the system's authorities, or those in `SSL_CERT_FILE` and `SSL_CERT_DIR`. The call may
+/// block, because it reads the system's files.
 pub fn client(
     authorities: Option<&Authorities>,
 ) -> io::Result<ConfigBuilder<ClientConfig, WantsClientCert>> {

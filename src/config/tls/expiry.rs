@@ -1,4 +1,4 @@
-//! Whether a certificate is valid, and the words of a warning that it is not, or expires soon.
+//! Warnings about certificates that expire soon or are not valid.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,19 +8,20 @@ use super::Validity;
 
 /// A day in seconds.
 pub const DAY: i64 = 86_400;
-/// A certificate that expires within this time is worth a warning.
+/// Duration before the expiry in which a warning is given.
 const SOON: i64 = 14 * DAY;
 
-/// Says when a certificate expires or has expired; `None` if that is not soon. Both are in Unix time.
+/// Returns a text that a certificate expires soon or has expired; `None` if neither.
 ///
-/// `expires in 9 days, on 2026-12-08`, or `expired on 2020-01-02`.
+/// Both times are in Unix time. Examples: `expires in 9 days, on 2026-12-08` and `expired on
+/// 2020-01-02`.
 pub fn expiry(at: i64, now: i64) -> Option<String> {
     let left = at.saturating_sub(now);
     if left >= SOON {
         return None;
     }
     let date = date(at);
-    // The nearest number of days, so that a second later it is still the same.
+    // Rounded to the nearest number of days, so that it is still the same a second later.
     Some(match (left + DAY / 2) / DAY {
         _ if left < 0 => format!("expired on {date}"),
         _ if left < DAY => format!("expires within a day, on {date}"),
@@ -30,9 +31,10 @@ pub fn expiry(at: i64, now: i64) -> Option<String> {
 }
 
 impl Validity {
-    /// Says that a certificate is not valid `now`, or expires soon; `None` if neither. In Unix time.
+    /// Returns a text that a certificate is not valid `now`, or expires soon; `None` if neither.
     ///
-    /// `is not valid before 2026-12-01T00:00:00Z`, or as [`expiry`].
+    /// `now` is in Unix time. Examples: `is not valid before 2026-12-01T00:00:00Z`, or as
+    /// [`expiry`].
     pub fn doubt(self, now: i64) -> Option<String> {
         if self.is_not_yet_valid(now) {
             let from = Timestamp::from_second(self.from).unwrap_or(Timestamp::MAX);
@@ -41,7 +43,7 @@ impl Validity {
         expiry(self.to, now)
     }
 
-    /// [`doubt`](Self::doubt) with the remedy, for `drip check` and the log.
+    /// Returns [`doubt`](Self::doubt) with a remedy, for `drip check` and the log.
     pub fn warning(self, now: i64) -> Option<String> {
         let remedy = if self.is_not_yet_valid(now) {
             "set the clock, or name one that is valid now"
@@ -51,12 +53,12 @@ impl Validity {
         self.doubt(now).map(|words| format!("{words}; {remedy}"))
     }
 
-    /// Whether the certificate is not valid yet.
+    /// Returns whether the certificate is not valid yet.
     pub fn is_not_yet_valid(self, now: i64) -> bool {
         now < self.from && now <= self.to
     }
 
-    /// Whether it is valid `now`.
+    /// Returns whether the certificate is valid `now`.
     pub fn is_valid(self, now: i64) -> bool {
         (self.from..=self.to).contains(&now)
     }
@@ -67,13 +69,13 @@ pub fn is_nearly_soon(at: i64, now: i64) -> bool {
     at.saturating_sub(now) < SOON + DAY
 }
 
-/// The day of a Unix time, in UTC: `2026-12-08`.
+/// Returns the day of a Unix time, in UTC: `2026-12-08`.
 pub fn date(at: i64) -> String {
     let at = Timestamp::from_second(at).unwrap_or(Timestamp::MAX);
     at.strftime("%Y-%m-%d").to_string()
 }
 
-/// The time by the clock, in Unix time.
+/// Returns the current Unix time.
 pub fn unix_now() -> i64 {
     #[allow(clippy::disallowed_methods)]
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -92,7 +94,7 @@ mod tests {
     fn an_end_is_said_from_two_weeks_before_it_on() {
         let words = |left| expiry(NOW + left, NOW).unwrap_or_default();
         assert_eq!(words(SOON - 1), "expires in 14 days, on 2026-12-12");
-        // One that was made for nine days, in the first second and in the next one.
+        // A certificate made for nine days, in its first second and in the next one.
         assert_eq!(words(9 * DAY), "expires in 9 days, on 2026-12-08");
         assert_eq!(words(9 * DAY - 1), "expires in 9 days, on 2026-12-07");
         assert_eq!(words(0), "expires within a day, on 2026-11-29");

@@ -1,11 +1,11 @@
-//! `[routes.collapse]`.
+//! Tests of `[routes.collapse]`.
 
 use super::*;
 use crate::{Collapse, Route};
 
 const LIMITS: &str = "limits = [{ zone = \"per_client\", burst = 20 }]\n";
 
-/// The limits of the route, and its table with these lines.
+/// Limits of the route, and its `collapse` table with these lines.
 macro_rules! collapse {
     ($lines:literal) => {
         concat!(
@@ -48,17 +48,17 @@ pub(super) const CASES: &[Case] = &[
 13:24: cookies: "s" is listed twice; remove one"#),
     (LIMITS, collapse!("cookies = []"), ""),
     (LIMITS, collapse!("cookies = [\"s\", \"S\"]"), ""),
-    // What the route lacks.
+    // Fields that the route lacks.
     ("origin = \"app\"\nlimits = [{ zone = \"per_client\", burst = 20 }]\n", "refuse = 403\n[routes.collapse]\n",
      "11:1: collapse: a route with refuse answers all its requests itself; remove this field or refuse"),
     (LIMITS, "methods = [\"POST\", \"HEAD\"]\n[routes.collapse]\n",
      "12:1: collapse: only GET and HEAD are shared, and methods of this route has no GET; add \"GET\" to methods, or remove this table"),
     (LIMITS, "methods = [\"POST\", \"GET\"]\n[routes.collapse]\n", ""),
-    // The memory of all routes.
+    // Memory for the answers of all routes.
     ("", "server.shared_answers = \"1GB\"\n", ""),
 ];
 
-/// The route of the smallest file with these lines behind its limits.
+/// Returns the route of the smallest file with these lines after its limits.
 fn route(lines: &str) -> Route {
     let settings = settings_with(LIMITS, &format!("{LIMITS}{lines}"));
     settings.routes[0].clone()
@@ -86,7 +86,7 @@ fn a_request_has_what_the_key_and_vary_read_at_most_once() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    // Lists by their definition, whose lines are joined.
+    // Fields that are lists by their definition. Their lines are joined.
     assert_eq!(single(""), [""; 0]);
     assert_eq!(single("vary = [\"accept\", \"x-tenant\"]"), ["x-tenant"]);
     assert_eq!(single("key = \"$uri$http_x_user\""), ["x-user"]);
@@ -101,7 +101,7 @@ fn a_request_has_what_the_key_and_vary_read_at_most_once() {
     );
 }
 
-/// A file whose routes share, with names for each value that counts.
+/// A file with routes that share answers, with a placeholder for each value that matters.
 const SHARING: &str = r#"
 [origins.app]
 servers = ["http://127.0.0.1:9000"]

@@ -1,4 +1,4 @@
-//! Variables of the environment in strings.
+//! Tests of variables of the environment in strings.
 
 use std::env::VarError;
 
@@ -205,7 +205,7 @@ fn a_variable_that_is_not_set_is_told_with_its_place_and_name() {
         let text = format!("redis.url = \"{value}\"\n{SMALLEST}");
         assert_eq!(told(&text), format!("gateway.toml:{expected}"));
     }
-    // Inside of a list, the name is that of the list.
+    // A value in a list is reported under the name of the list.
     let text = SMALLEST.replace("http://127.0.0.1:9000", "${NOWHERE}");
     assert!(
         told(&text).starts_with("gateway.toml:2:12: servers: NOWHERE is not set"),
@@ -225,17 +225,17 @@ fn no_problem_shows_a_value() {
          "10:10: origin: the value from the environment does not fit here; found \"${NOT_A_RATE}\""),
         ("\"app\"", "\"app\"\nmethods = [\"${NOT_A_RATE}\"]",
          "11:12: methods: expected a method such as \"POST\"; found \"${NOT_A_RATE}\""),
-        // That a variable is empty shows nothing of it.
+        // A message may say that a variable is empty: this reveals nothing.
         ("\"10r/s\"", "\"${EMPTY}\"",
          "6:8: rate: expected \"none\", or a rate such as \"10r/s\"; found \"${EMPTY}\"; EMPTY is set and empty in the environment"),
         ("\"http://127.0.0.1:9000\"", "\"http://${EMPTY}:9000\"",
          "2:12: servers: expected a server such as \"http://127.0.0.1:9000\"; found \"http://${EMPTY}:9000\"; EMPTY is set and empty in the environment"),
-        // Nor does the reason why a file cannot be read.
+        // The reason of an unreadable file shows no value, either.
         ("\"10r/s\"", "\"1r/s\"\nplans.a.file = \"/none/${NOT_A_RATE}\"",
          "7:16: file: \"/none/${NOT_A_RATE}\" cannot be read: No such file or directory (os error 2)"),
         ("\"app\"", "\"app\"\nrequest_headers = { x-a = \" ${NOT_A_RATE}\" }",
          "11:27: x-a: a value has no line breaks or other control characters, and no blanks around it"),
-        // Another value's message would show it.
+        // A message about another value would show the key.
         ("\"10r/s\"", "\"1r/s\"\nplans.a = { keys = [\"${NOT_A_RATE}\"] }\nplans.b = { keys = [\"sesame-open\"] }",
          "8:20: keys: the key \"${NOT_A_RATE}\" is in the plans a and b; remove it from one"),
     ] {

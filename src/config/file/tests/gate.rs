@@ -1,4 +1,4 @@
-//! Classes, costs and refunds.
+//! Tests of classes, costs and refunds.
 
 use super::*;
 
@@ -15,12 +15,12 @@ pub(super) const CASES: &[Case] = &[
      "3:21: a b: a name is made of letters, digits, _, - and .\n3:21: a b: expected a whole number from 1 to 1000; found 1001"),
     (SERVERS, "[\"http://a\"]\nclasses = { a = 1, b = 1, c = 1, d = 1, e = 1, f = 1, g = 1, h = 1, i = 1 }",
      "3:11: classes: it has at most 8 classes; found 9"),
-    // A route's class.
+    // Class of a route.
     (ROUTE, "origin = \"app\"\nclass = \"batch\"",
      "11:9: class: the origin has no classes; add [origins.app.classes] with batch = 1"),
     (SMALLEST, "[origins.app]\nservers = [\"http://a\"]\nclasses = { batch = 1, other = 2 }\n[[routes]]\npath = \"/\"\norigin = \"app\"\nclass = \"bach\"",
      "7:9: class: [origins.app.classes] has no bach; did you mean \"batch\"?"),
-    // A route's cost.
+    // Cost of a route.
     (ROUTE, "origin = \"app\"\ncost = 22",
      "11:8: cost: a request of cost 22 would never pass the limit in zone per_client, which takes 21 at once; raise its burst to at least 21, or lower the cost"),
     (ROUTE, "origin = \"app\"\ncost = { header = \"x cost\", max = 2 }",
@@ -35,7 +35,7 @@ pub(super) const CASES: &[Case] = &[
     (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"10ms\", max = 9, estimate = 2 }",
      "11:8: cost: a cost is learned from requests that need not wait at the origin, which nobody knows without its places; add max_in_flight to [origins.app]: how many requests it works on at once\n11:50: \"estimate\" is not a field of cost, whose fields are learn, unit, max, mode"),
     ("rate = \"10r/s\"\n\n[[routes]]\n", "rate = \"10r/s\"\nstore = \"redis\"\n[[routes]]\ncost = { response_header = \"X-Drip-Cost\", estimate = 2, max = 9 }\n", ""),
-    // A route's refund.
+    // Refund of a route.
     (ROUTE, "origin = \"app\"\nrefund = [\"1xx\"]",
      "11:11: refund: a status is from 200 to 599, or one of \"2xx\", \"3xx\", \"4xx\", \"5xx\"; found \"1xx\""),
 ];

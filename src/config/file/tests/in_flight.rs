@@ -1,4 +1,4 @@
-//! Limits on the running requests of a key, and zones without a rate.
+//! Tests of limits on a key's requests in flight, and of zones without a rate.
 
 use std::num::NonZeroU32;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const LIMITED: &str = "rate = \"10r/s\"\n\n[[routes]]\npath   = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", burst = 20 }]";
 
-/// A zone without a rate, with these lines, and one route with this limit.
+/// A zone without a rate and with these lines, and one route with this limit.
 macro_rules! without_rate {
     ($zone:literal, $limit:literal) => {
         concat!(

@@ -1,11 +1,11 @@
-//! Included files.
+//! Tests of included files.
 
 use std::fs;
 
 use super::*;
 use crate::FileKind;
 
-/// The settings of `gateway.toml` beside other files, or its problems without the folder.
+/// Returns the settings of `gateway.toml` beside other files, or its problems without the folder.
 fn parse_beside(text: &str, files: &[(&str, &str)]) -> Result<Settings, String> {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("conf.d")).unwrap();
@@ -52,7 +52,7 @@ fn tables_of_included_files_join_those_of_the_file() {
         .map(|origin| &*origin.name)
         .collect();
     assert_eq!(origins, ["app", "site"]);
-    // Names of files begin in the folder of the file that names them.
+    // File names are relative to the folder of the file that names them.
     assert!(settings.zones[1].plans.index_of(b"alice").is_some());
     assert!(
         settings.origins[1].servers[0]

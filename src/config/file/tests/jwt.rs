@@ -1,11 +1,11 @@
-//! `[jwt.NAME]`, and the variables that read claims.
+//! Tests of `[jwt.NAME]`, and of variables that read claims.
 
 use std::fs;
 
 use super::*;
 use crate::{changes, show};
 
-/// A key set on which nothing depends but that it is one.
+/// Any valid key set.
 const KEYS: &str =
     r#"{"keys": [{"kty": "oct", "k": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"}]}"#;
 

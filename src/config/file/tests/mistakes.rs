@@ -1,4 +1,4 @@
-//! Two mistakes in any table or list are two problems.
+//! Tests that each mistake in a table or a list is reported, also beside others.
 
 use super::*;
 use crate::of_table::OfTable;
@@ -8,7 +8,7 @@ use crate::tables::limit::LIMIT;
 use crate::tables::listen::ListenTable;
 use crate::{Backoff, Collapse, Cors, Health, Plan, Route, Tls, Zone};
 
-/// The lines that begin each table, and its fields.
+/// Lines that begin each table, and its fields.
 const TABLES: &[(&str, Table)] = &[
     ("[server]", Server::TABLE),
     ("[[server.listen]]", ListenTable::TABLE),
@@ -29,7 +29,7 @@ const TABLES: &[(&str, Table)] = &[
     ("[log]", Log::TABLE),
 ];
 
-/// The places of all problems of a text.
+/// Returns the locations of all problems of a text.
 fn places(text: &str) -> Vec<(usize, usize)> {
     let problems = parse(text, Path::new("gateway.toml"), false).unwrap_err();
     let place = |problem: &Problem| (problem.line, problem.column);
@@ -39,7 +39,7 @@ fn places(text: &str) -> Vec<(usize, usize)> {
 #[test]
 fn each_wrong_field_of_a_table_is_named() {
     for (begin, table) in TABLES {
-        // A route that refuses answers for its other fields.
+        // A route with `refuse` reports its other fields.
         let names: Vec<&str> = table
             .names()
             .into_iter()
@@ -125,7 +125,7 @@ fn a_file_of_a_plan_that_does_not_exist_is_named_beside_other_mistakes() {
     ] {
         assert!(told.contains(part), "{part}\n{told}");
     }
-    // So that it is watched.
+    // The missing file is watched, so that the reload happens once it exists.
     let named: Vec<&Path> = found.named.iter().map(|file| &*file.path).collect();
     assert_eq!(named, [Path::new("/missing/gold.txt")]);
 }

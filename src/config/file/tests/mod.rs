@@ -1,3 +1,5 @@
+//! Tests of reading and checking files. Each table has a module.
+
 mod collapse;
 mod environment;
 mod gate;
@@ -29,7 +31,7 @@ origin = "app"
 limits = [{ zone = "per_client", burst = 20 }]
 "#;
 
-/// The settings of the smallest file, with `from` replaced by `to`.
+/// Returns the settings of the smallest file with `from` replaced by `to`.
 fn settings_with(from: &str, to: &str) -> Settings {
     let text = SMALLEST.replacen(from, to, 1);
     let parsed = parse(&text, Path::new("/etc/drip/gateway.toml"), false);
@@ -44,14 +46,14 @@ fn problems(text: &str) -> String {
 const FIRST_ORIGIN: &str = r#"[origins.app] with servers = ["http://127.0.0.1:9000"]"#;
 const LIMIT: &str = r#"{ zone = "per_client", burst = 20 }"#;
 
-/// The replaced text, its replacement, and the problems that the smallest file then has.
+/// The replaced text, its replacement, and the expected problems of the smallest file.
 ///
 /// If the replaced text is empty, the replacement is put before the file.
 type Case = (&'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
-    // The shape of the file.
+    // Structure of the file.
     (SMALLEST, "",
      r#"1:1: the file is empty; add at least [origins.app] with servers = ["http://127.0.0.1:9000"], and [[routes]] with path = "/" and origin = "app""#),
     ("", "name = 1\n",
@@ -184,7 +186,7 @@ fn each_problem_is_told_with_its_place() {
     }
 }
 
-/// What a case expects, with the list of variables where it says `<ALLOWED>`.
+/// Expands `<ALLOWED>` in an expected message to the list of variables.
 fn with_variables(expected: &str) -> String {
     expected.replace("<ALLOWED>", &allowed())
 }

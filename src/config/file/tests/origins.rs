@@ -1,3 +1,5 @@
+//! Tests of `[origins.NAME]`.
+
 use std::num::NonZeroUsize;
 
 use super::{Case, SMALLEST, problems, settings_with};
@@ -49,7 +51,7 @@ pub(super) const CASES: &[Case] = &[
      r#"2:24: servers: "http://A:80" is listed twice; remove one"#),
     (SERVERS, "[\"http://a\"]\nhealth.path = \"/\\r\\nHost: b\"",
      r#"3:15: path: a path begins with /, and is written as in a request: no blanks, quotes or #; found "/\r\nHost: b""#),
-    // One mistake is told once.
+    // One mistake is reported once.
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nrate = \"10r/s\"\nlease = \"20ms\"",
      "5:1: lease: this belongs to zones; the gate of an origin takes its slots ahead by itself; remove lease"),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nrate = \"0.123456789r/d\"",
@@ -130,7 +132,7 @@ fn the_places_of_servers_bound_those_of_their_origin() {
     assert_eq!(places(&both), (Some(5), Some(Some(5))));
     let less = format!("{both}\nmax_in_flight = 4");
     assert_eq!(places(&less), (Some(4), Some(Some(4))));
-    // The gate is there for the time in which only the first server can be asked.
+    // The gate applies while only the first server can be used.
     assert_eq!(places(&with(", max_in_flight = 2", "")), (None, Some(None)));
 }
 

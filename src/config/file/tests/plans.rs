@@ -1,4 +1,4 @@
-//! Plans, and their files of keys.
+//! Tests of plans, and of their key files.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ pub(super) const CASES: &[Case] = &[
      "7:14: gold: the plan has no keys; add some such as keys = [\"alice\"], or file = \"gold.txt\" with one key a line"),
     (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"] }\nplans.silver = { keys = [\"b\", \"a\"] }",
      "8:25: keys: the key \"a\" is in the plans gold and silver; remove it from one"),
-    // Where keys are masked, the place says which key it is.
+    // If keys are masked, the location identifies the key.
     (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = [\"a\"] }\nplans.silver = { keys = [\"b\", \"a\"] }",
      "9:31: keys: the key hidden by mask_keys is in the plans gold and silver; remove it from one"),
     (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = \"alice\" }",

@@ -1,4 +1,4 @@
-//! `[origins.NAME.room]`, and `room` of a route.
+//! Tests of `[origins.NAME.room]`, and of `room` of a route.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::{PagePart, PageValue, changes, show};
 const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
 const ROUTE: &str = "origin = \"app\"";
 
-/// An origin with a secret, and one more line in its room.
+/// An origin with a room that has a secret and this line.
 macro_rules! room {
     ($line:literal) => {
         concat!(
@@ -45,7 +45,7 @@ pub(super) const CASES: &[Case] = &[
      "6:30: burst: the zone counts by fixed_window, which allows the 1 requests of its rate in each period and no burst; remove burst"),
     (SERVERS, room!("sessions = 1\ndraw = { zone = \"w\" }\n[zones.w]\nkey = \"$host\"\nrate = \"none\""),
      "6:8: draw: zone w has no rate, so drawing would not be limited; name a zone that has one, or write draw = \"none\""),
-    // The field of a route.
+    // `room` of a route.
     (ROUTE, "refuse = 403\nroom = false\n#",
      "11:8: room: a route with refuse answers all its requests itself; remove this field or refuse\n13:10: limits: a route with refuse answers all its requests itself; remove this field or refuse"),
     (ROUTE, "origin = \"app\"\nroom = false", ""),

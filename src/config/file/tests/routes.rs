@@ -1,4 +1,4 @@
-//! What routes do with paths and fields, and routes that refuse.
+//! Tests of path rewrites and fields of routes, and of routes that refuse.
 
 use super::*;
 use crate::{Media, RouteAction, show};
@@ -15,9 +15,9 @@ pub(super) const CASES: &[Case] = &[
      r#"9:10: path: the automaton of this regular expression takes more than 1024 KB; begin it with ^, lower the counts in {} or write several routes; found "regex:a[ab]{50}c""#),
     (APP, "\"app\"\n[[routes]]\npath = \"regex:a\"\norigin = \"app\"\n[[routes]]\npath = \"regex:a\"\norigin = \"app\"",
      "14:1: routes: it has the same path, host, methods, match and listen as the route at /etc/drip/gateway.toml:11:1, so it would never be used; remove one"),
-    // Which clients.
+    // Networks of clients.
     (APP, "\"app\"\nallow = [\"10.0.0.0/8\", \"2001:db8::1\"]\ndeny = [\"10.9.0.0/16\"]", ""),
-    // Which requests.
+    // Conditions of requests.
     (APP, "\"app\"\nhost = [\"a.test\", \"*.B.test\"]", ""),
     (APP, "\"app\"\nhost = \"\u{202e}\u{2028}a\"",
      r#"11:8: host: a host is a name such as "api.example.com", without scheme, port or path; found "\u202E\u2028a""#),
@@ -132,7 +132,7 @@ fn pages_are_files_of_at_most_256_kb_of_text() {
     let [(Some("html"), html), (Some("json"), json)] = &page(429)[..] else {
         panic!("{:?}", page(429));
     };
-    // The name of the field says the type rather than the file's.
+    // The field name decides the media type, not the file name.
     assert_eq!(
         (html.content.media, json.content.media),
         (Media::Html, Media::Json)

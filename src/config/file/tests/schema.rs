@@ -1,4 +1,4 @@
-//! The schema, held against every file of the suite.
+//! Tests that compare the JSON Schema with every file of the tests.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::*;
 use crate::{schema, show};
 
-/// The regular expressions of the schema: compiling one takes longer than a whole file.
+/// Cache of the schema's regular expressions: compiling one takes longer than reading a file.
 static COMPILED: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
 
-/// Whether a value fits a schema, by the keywords of JSON Schema that [`schema`] uses.
+/// Returns whether a value fits a schema, for the keywords of JSON Schema that [`schema`] uses.
 fn fits(value: &Value, schema: &Value) -> bool {
     let has = |pattern: &Value, text: &str| {
         let pattern = pattern.as_str().expect("a regular expression").to_owned();
@@ -77,7 +77,7 @@ fn fits(value: &Value, schema: &Value) -> bool {
         .is_some_and(|keywords| keywords.iter().all(is_right))
 }
 
-/// A file as a value, if it is TOML.
+/// Returns a file as a value, if it is TOML.
 fn value(text: &str) -> Option<Value> {
     toml::from_str(text).ok()
 }
@@ -98,7 +98,7 @@ pub(super) fn all_cases() -> Vec<Case> {
     cases.concat()
 }
 
-/// The TOML files of the repository, and the TOML of its pages.
+/// Returns the TOML files of the repository, and the TOML in its pages.
 fn texts() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut paths = vec![root.join("gateway.toml"), root.join("README.md")];
@@ -147,7 +147,7 @@ fn every_valid_file_of_the_suite_fits_the_schema() {
     assert!(fitting > 50, "{fitting}");
 }
 
-/// Parts of the messages about what the schema sees by itself.
+/// Parts of messages about mistakes that the schema detects, too.
 const SEEN: [&str; 10] = [
     "is not a field of",
     "without blanks",
@@ -161,7 +161,7 @@ const SEEN: [&str; 10] = [
     "it has at most 8 classes",
 ];
 
-/// Further mistakes that it sees.
+/// Further mistakes that the schema detects.
 const WRONG: [(&str, &str); 8] = [
     ("burst = 20", "burst = 20, brust = 1"),
     ("\"app\"", "\"app\"\ndry_run = \"yes\""),
@@ -183,7 +183,7 @@ fn wrong_types_unknown_fields_and_wrong_forms_are_refused_by_the_schema_too() {
     }
     for (from, to, message) in all_cases() {
         let text = SMALLEST.replacen(from, to, 1);
-        // A route needs no origin if it refuses.
+        // A route with `refuse` needs no origin.
         let message = message.replace("this route has no origin; add one such as", "");
         let is_missing = message.contains(" has no ") && message.contains("; add one such as");
         let is_seen = is_missing || SEEN.iter().any(|part| message.contains(part));

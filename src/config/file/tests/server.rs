@@ -1,3 +1,5 @@
+//! Tests of `[server]`.
+
 use std::num::NonZeroU16;
 
 use super::{Case, settings_with};
@@ -18,7 +20,7 @@ pub(super) const CASES: &[Case] = &[
      r#"2:14: request_id: this field has another meaning; write one such as "x-request-id""#),
     ("", "[server]\ntrusted_proxies = { file = \"/none/proxies.txt\" }\n",
      "2:28: file: /none/proxies.txt cannot be read: No such file or directory (os error 2)"),
-    // Entries of listen that are tables.
+    // Entries of `listen` that are tables.
     ("", "[server]\nlisten = [{ adress = \"127.0.0.1:80\" }]\n",
      r#"2:11: an entry of listen has no address; add one such as address = "0.0.0.0:443"
 2:13: "adress" is not a field of an entry of listen, whose fields are address, tls, mode, redirect, name, client_ca, client_auth, client_crl; did you mean address?"#),
@@ -84,7 +86,7 @@ fn each_address_has_its_own_service() {
         ),
         [tls, plain, plain]
     );
-    // To port 443, or else to that of the first address with TLS.
+    // Redirects lead to port 443, or else to the port of the first TLS address.
     let to_tls = "{ address = \"[::]:80\", redirect = \"https\" }";
     assert_eq!(
         services(&format!("{to_tls}, \"[::]:8443\", \"[::]:443\"")),

@@ -1,4 +1,4 @@
-//! What is legal and probably a mistake.
+//! Tests of warnings about legal values that are probably mistakes.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ const KEY: &str = "\"$remote_addr\"";
 const RATE: &str = "\"10r/s\"\n";
 const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
 
-/// The warnings of the smallest file with `from` replaced by `to`.
+/// Returns the warnings of the smallest file with `from` replaced by `to`.
 fn warnings(from: &str, to: &str) -> String {
     let text = SMALLEST.replacen(from, to, 1);
     let parsed = parse(&text, Path::new("gateway.toml"), true);
@@ -26,7 +26,7 @@ fn told(settings: &Settings) -> String {
         .join("\n")
 }
 
-/// A file whose zone has a lease and this algorithm, and whose limit this.
+/// A zone with a lease and this algorithm, and a route with this limit.
 macro_rules! leased {
     ($algorithm:literal, $limit:literal) => {
         concat!(
@@ -39,7 +39,7 @@ macro_rules! leased {
     };
 }
 
-/// A file whose zone has this key, and whose route this line.
+/// A zone with this key, and a route with this line.
 macro_rules! shared {
     ($key:literal, $line:literal) => {
         concat!(
@@ -54,7 +54,7 @@ macro_rules! shared {
 
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
-    // A load balancer that keeps connections longer than the gateway.
+    // A load balancer keeps idle connections longer than the gateway.
     ("", "[server]\ntrusted_proxies = [\"10.0.0.0/8\", \"35.191.0.0/16\"]\n",
      r#"2:19: warning: trusted_proxies: Google's load balancers keep idle connections for 10m, and keep_alive = "75s" closes them no later, so requests meet closed connections; set keep_alive = "620s""#),
     // Fields without an effect.
@@ -96,13 +96,13 @@ pub(super) const CASES: &[Case] = &[
     (KEY, "\"$http_x-$host\"", ""),
     (KEY, "\"${http_x}-a\"", ""),
     (KEY, "\"all\"", ""),
-    // A room without draw has a limit of its own.
+    // A room without `draw` has a limit of its own.
     (SERVERS, concat!("[\"http://127.0.0.1:9000\"]\n", "room = { sessions = 1, secret = \"0123456789abcdef\" }"), ""),
-    // A room that is not there.
+    // A room that does not exist.
     ("origin = \"app\"", "origin = \"app\"\nroom = true",
      "11:8: warning: room: origin app has no waiting room, so this does nothing; add [origins.app.room], or remove it"),
     ("origin = \"app\"", "origin = \"app\"\nroom = false", ""),
-    // Answers that are shared between clients that a limit tells apart.
+    // Answers shared between clients that a limit separates.
     (SMALLEST, shared!("$http_x_api_key", "collapse = {}"),
      r#"11:12: warning: collapse: answers are shared between clients that differ in $http_x_api_key, by which a limit of this route tells them apart; if the origin answers by it, add "x-api-key" to vary"#),
     (SMALLEST, shared!("$host$http_x_tenant", "collapse = { vary = [\"accept-encoding\"] }"),
@@ -116,11 +116,11 @@ pub(super) const CASES: &[Case] = &[
     (SMALLEST, shared!("$cookie_id", "collapse = { cookies = [\"id\"] }"), ""),
     (SMALLEST, shared!("$cookie_id", "collapse = { cookies = [], key = \"$uri$cookie_id\" }"), ""),
     (SMALLEST, shared!("$cookie_id", "collapse = {}"), ""),
-    // An answer for which there is no memory.
+    // An answer larger than the memory for answers.
     (SMALLEST, shared!("$host", "collapse = { max_size = \"2MB\" }\n[server]\nshared_answers = \"1MB\""),
      "11:25: warning: max_size: an answer of 2MB does not fit into shared_answers of [server], which is 1MB; raise that, or lower max_size"),
     (SMALLEST, shared!("$host", "collapse = {}\n[server]\nshared_answers = \"1MB\""), ""),
-    // A buffer for which there is no memory.
+    // A buffer larger than the memory for buffers.
     ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\nresponse_buffer = \"65MB\"",
      "3:19: warning: response_buffer: a buffer of 65MB does not fit into buffers of [server], which is 64MB; raise that, or lower response_buffer"),
     ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\nresponse_buffer = \"64MB\"", ""),
@@ -128,7 +128,7 @@ pub(super) const CASES: &[Case] = &[
      "3:18: warning: request_buffer: a buffer of 1GB does not fit into buffers of [server], which is 64MB; raise that, or lower request_buffer"),
     ("[origins.app]\n", "server.buffers = \"15KB\"\n[origins.app]\nresponse_buffer = \"1KB\"\n",
      "3:19: warning: response_buffer: a buffer of 16KB does not fit into buffers of [server], which is 15KB; raise that, or lower response_buffer"),
-    // Requests without clients that nothing bounds.
+    // An unbounded number of requests that go on without their clients.
     ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\non_client_gone = \"finish\"",
      "3:18: warning: on_client_gone: clients that disconnect leave any number of requests at the origin; add max_in_flight, or write \"abort\""),
     ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\non_client_gone = \"finish\"\nmax_in_flight = 2", ""),
@@ -139,13 +139,13 @@ pub(super) const CASES: &[Case] = &[
     ("path   = \"/\"", "path   = \"= /u/*/x.json\"",
      r#"9:10: warning: path: * is no wildcard in "= /u/*/x.json", so only a path that has a * matches; write 'regex:^/u/[^/]*/x\.json'"#),
     ("path   = \"/\"", "path   = 'regex:^/api/.*'", ""),
-    // Places that are lent again too early.
+    // Permits that are lent again too early.
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\non_store_failure = \"closed\"\norphan = \"59s\"",
      "6:10: warning: orphan: if a gateway vanishes, its requests may run at the origin for response_timeout, which is 1m, and others get their places after orphan, which is 59s; set orphan to more than 1m, or lower response_timeout"),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\nresponse_timeout = \"2m\"",
      "5:20: warning: response_timeout: if a gateway vanishes, its requests may run at the origin for response_timeout, which is 2m, and others get their places after orphan, which is 75s; set orphan to more than 2m, or lower response_timeout"),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\nresponse_timeout = \"2s\"\norphan = \"2s\"", ""),
-    // More gateways than places: without Redis, each takes one.
+    // More gateways than permits: without Redis, each takes one.
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\ngateways = 3",
      "5:12: warning: gateways: while Redis is out, each of 3 gateways takes a place, and max_in_flight is 2, so more may be at the origin; set on_store_failure = \"closed\" if it must not have more"),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 3\ngateways = 3", ""),
@@ -158,7 +158,7 @@ pub(super) const CASES: &[Case] = &[
     // A key that each client chooses.
     ("\"$remote_addr\"", "\"$http_x_forwarded_for\"",
      "5:8: warning: key: $http_x_forwarded_for is what each client writes, so it chooses its own bucket; write \"$remote_addr\", and the proxies in trusted_proxies"),
-    // A lease that takes nothing ahead.
+    // A lease that cannot take slots ahead.
     (RATE, "\"10r/s\"\nstore = \"redis\"\nlease = \"0\"\n", ""),
     (SMALLEST, leased!("leaky_bucket", ""),
      "8:9: warning: lease: without burst there are no places to take ahead, so a lease only repeats refusals; raise the burst of a limit of this zone, at least to what its rate allows in the time of the lease, or remove lease"),
@@ -174,7 +174,7 @@ pub(super) const CASES: &[Case] = &[
      "11:42: warning: burst: of burst 20 at most 18 can be used: further requests would wait longer than max_wait; lower burst to 18, or raise max_wait or the rate of zone per_client"),
     (LIMIT, "{ zone = \"per_client\", burst = 20, nodelay = true }]\nmax_wait = \"1s\"\nheaders = [", ""),
     (LIMIT, "{ zone = \"per_client\", burst = 20, in_flight = 2 }]\nmax_wait = \"1s\"\nheaders = [", ""),
-    // For the keys of a plan all of it is of use.
+    // The keys of a plan can use the whole burst.
     (LIMIT, "{ zone = \"per_client\", burst = 20 }]\nmax_wait = \"1s\"\n[zones.per_client.plans.gold]\nrate = \"20r/s\"\nkeys = [\"a\"", ""),
     (LIMIT, "{ zone = \"per_client\", burst = 20 }]\nmax_wait = \"1s\"\n[zones.per_client.plans.gold]\nburst = 9\nrate = \"20r/s\"\nkeys = [\"a\"",
      "11:42: warning: burst: of burst 20 at most 10 can be used: further requests would wait longer than max_wait; lower burst to 10, or raise max_wait or the rate of zone per_client"),
@@ -182,7 +182,7 @@ pub(super) const CASES: &[Case] = &[
     ("burst = 20", "burst = 25000",
      "11:42: warning: burst: 25000 is not below max_connections, which is 25000, so the queue is never full and the limit never rejects; lower it"),
     ("burst = 20", "burst = 24999", ""),
-    // A request that costs two fills two places of the queue.
+    // A request of cost 2 fills two slots of the queue.
     (LIMIT, "{ zone = \"per_client\", burst = 49999 }]\ncost = 2\nheaders = [", ""),
     (LIMIT, "{ zone = \"per_client\", burst = 49999 }]\ncost = { header = \"x-cost\", default = 1, max = 2 }\nheaders = [", ""),
     (LIMIT, "{ zone = \"per_client\", burst = 50000 }]\ncost = 2\nheaders = [",
@@ -192,7 +192,7 @@ pub(super) const CASES: &[Case] = &[
     ("[zones", "[server]\nmax_connections = 20\n[zones",
      "13:42: warning: burst: 20 is not below max_connections, which is 20, so the queue is never full and the limit never rejects; lower it"),
     ("[zones", "[server]\nmax_connections = 20\ntls = { cert = \"a\", key = \"b\" }\n[zones", ""),
-    // A limit that refuses what a browser sends at once.
+    // A limit that rejects a part of the requests that a browser sends at once.
     ("[zones", "[server]\nhold_streams = false\ntls = { cert = \"a\", key = \"b\" }\n[zones",
      "14:42: warning: burst: a browser sends up to 128 requests at once over HTTP/2, and zone per_client on route / accepts 21 of them and rejects the rest; write hold_streams = true in [server], or lower max_concurrent_streams to 21"),
     (RATE, "\"10r/s\"\nalgorithm = \"token_bucket\"\n[server]\nmax_concurrent_streams = 21\ntls = { cert = \"a\", key = \"b\" }\n",
@@ -213,14 +213,14 @@ pub(super) const CASES: &[Case] = &[
     ("", "server.listen = [\"unix:a.sock\"]\nserver.tls = { cert = \"a\", key = \"b\" }\n",
      "2:14: warning: tls: no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table"),
     ("", "server.listen = [\"127.0.0.1:80\", \"unix:a.sock\"]\nserver.trusted_proxies = [\"0.0.0.0/0\"]\n", ""),
-    // An admin port that the network reaches, with a token.
+    // An admin port with a token, reachable from the network.
     ("", "server.admin = \"0.0.0.0:9090\"\n",
      "1:16: warning: admin: 0.0.0.0:9090 is reachable from other hosts without TLS, so the token can be read on its way; use 127.0.0.1:9090 behind a tunnel or a TLS proxy, unless the network is trusted"),
-    // A state file in a folder that is not there.
+    // A state file in a missing folder.
     ("", "server.state = \"/missing/drip.state\"\n",
      "1:16: warning: state: no file can be written in /missing: No such file or directory (os error 2); name one in a folder that this user can write, or a restart forgets all levels"),
     ("", "server.state = \"/dev/shm/drip.state\"\n", ""),
-    // One that would take the place of something else.
+    // A state file that would replace another file.
     ("", "server.state = \"/dev/shm\"\n",
      "1:16: warning: state: the state cannot be written to /dev/shm: it is no regular file; name another file, or a restart forgets all levels"),
     ("", "server.state = \"/etc/passwd\"\n",

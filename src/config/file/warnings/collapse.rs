@@ -1,10 +1,9 @@
-//! What is probably a mistake in `[routes.collapse]`.
+//! Warnings about `[routes.collapse]`.
 
 use crate::node::Node;
 use crate::{Collapse, Part, Route, Settings, Variable, show_size};
 
-/// Warns of answers that clients share although a limit tells these clients apart, and of answers
-/// for which there is no memory.
+/// Warns of answers shared by clients that a limit separates, and of answers without memory.
 pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
     let (Some(collapse), Some(node)) = (&route.collapse, node.field("collapse")) else {
         return;
@@ -35,8 +34,9 @@ pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
     }
 }
 
-/// The field of the table that does not say yet that answers may differ by a variable, and what to
-/// add to it. `None`: clients that differ in it share nothing, or the origin does not see it.
+/// Returns the field that must name a variable so that answers may differ by it, and the name.
+///
+/// `None`: clients that differ in the variable share nothing, or the origin does not see it.
 fn unshared_by<'v>(
     collapse: &Collapse,
     route: &Route,
@@ -53,7 +53,7 @@ fn unshared_by<'v>(
             (!is_known && !identifies_nobody(name)).then_some(("vary", name))
         }
         Variable::Cookie(name) => {
-            // Without a list, no request with a cookie shares.
+            // Without the list, no request with a cookie shares.
             let cookies = collapse.cookies.as_ref()?;
             let is_removed = route.request_fields.has(b"cookie");
             (!cookies.contains(name) && !is_removed).then_some(("cookies", name))
@@ -62,9 +62,9 @@ fn unshared_by<'v>(
     }
 }
 
-/// Whether clients that differ in this field share nothing anyway, or usually get one answer.
+/// Returns whether clients that differ in this field share nothing, or usually get one answer.
 ///
-/// `host` is in the key as `$host`. `drip` writes `x-forwarded-…` itself.
+/// `host` is in the key as `$host`. drip writes `x-forwarded-…` itself.
 fn identifies_nobody(name: &str) -> bool {
     let usual = [
         "authorization",

@@ -1,11 +1,11 @@
-//! Fields that have no effect beside another one.
+//! Warnings about fields that have no effect beside another field.
 
 use std::time::Duration;
 
 use crate::node::Node;
 use crate::{BackoffMode, Origin, Route, Server};
 
-/// Warns of limits of client connections that are not kept.
+/// Warns of limits on client connections when connections are not kept.
 pub(super) fn of_server(server: &Server, node: Node) {
     let limits = [
         ("keep_alive_time", !server.keep_alive_time.is_zero()),
@@ -19,9 +19,9 @@ pub(super) fn of_server(server: &Server, node: Node) {
     }
 }
 
-/// Warns of limits of idle connections that are not kept, and of an order that a shadow does not obey.
+/// Warns of limits on idle connections that are not kept, and of options that a shadow ignores.
 pub(super) fn of_origin(server: &Server, origin: &Origin, node: Node) {
-    // What is only written out as it is by default is no mistake, here and below.
+    // A default that is written out is no mistake. This holds for the checks below, too.
     if origin.keep_alive == 0 && origin.keep_alive_timeout != Duration::from_secs(60) {
         let because = "keep_alive = 0 keeps no idle connection";
         warn(node, "keep_alive_timeout", because);
@@ -41,7 +41,7 @@ pub(super) fn of_origin(server: &Server, origin: &Origin, node: Node) {
     }
 }
 
-/// Warns of a follower's timeout that `max_wait` ends before.
+/// Warns of a `follow_timeout` longer than `max_wait`.
 pub(super) fn of_route(route: &Route, node: Node) {
     let collapse = route.collapse.as_ref().zip(node.field("collapse"));
     let max_wait = route.max_wait.filter(|_| !route.dry_run);

@@ -1,9 +1,9 @@
-//! What is probably a mistake in the key of a zone.
+//! Warnings about the key of a zone.
 
 use crate::node::Node;
 use crate::{Part, Variable, Zone};
 
-/// Header fields whose value lets a client in, or names its session.
+/// Header fields whose value authenticates a client, or identifies its session.
 const SECRET_FIELDS: [&str; 9] = [
     "authorization",
     "proxy-authorization",
@@ -15,10 +15,10 @@ const SECRET_FIELDS: [&str; 9] = [
     "x-auth-token",
     "x-access-token",
 ];
-/// Arguments of the query of the same kind.
+/// Query arguments of the same kind.
 const SECRET_ARGUMENTS: [&str; 5] = ["api_key", "apikey", "token", "access_token", "auth_token"];
 
-/// Warns of a key that was meant to have another variable, or any, and of one that is a secret.
+/// Warns of a key with a wrong or missing variable, and of a key that is a secret.
 pub(super) fn key(zone: &Zone, node: Node) {
     let Some(node) = node.field("key") else {
         return;
@@ -52,7 +52,7 @@ pub(super) fn key(zone: &Zone, node: Node) {
     for pair in parts.windows(2) {
         if let [Part::Variable(variable), Part::Text(text)] = pair
             && let Some(longer) = continued(variable, text)
-            // Braces say that the variable ends there.
+            // Braces show that the variable is meant to end there.
             && !written.contains('{')
         {
             node.warn(&format!(
@@ -62,7 +62,7 @@ pub(super) fn key(zone: &Zone, node: Node) {
     }
 }
 
-/// The variable of a part whose value nobody but the client may know.
+/// Returns the variable of a part whose value is a client's secret.
 fn secret(part: &Part) -> Option<&Variable> {
     let Part::Variable(variable) = part else {
         return None;
@@ -76,7 +76,7 @@ fn secret(part: &Part) -> Option<&Variable> {
     is_secret.then_some(variable)
 }
 
-/// The variable that a text without one was meant to be.
+/// Returns the variable that a text without one was probably meant to be.
 fn meant(text: &str) -> Option<Variable> {
     let name = text.trim_matches(['{', '}', '%', ' ', '<', '>']);
     let name = if name == "binary_remote_addr" {
@@ -87,7 +87,7 @@ fn meant(text: &str) -> Option<Variable> {
     name.replace('-', "_").parse().ok()
 }
 
-/// The name that a header's variable was meant to have, if a text continues it.
+/// Returns the variable of the longer header name that was probably meant.
 fn continued(variable: &Variable, text: &str) -> Option<Variable> {
     let rest = text.strip_prefix('-')?;
     let more = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');

@@ -1,11 +1,11 @@
-//! Limits that reject more or less than they seem to, and leases that nothing uses.
+//! Warnings about limits that reject more or less than they seem to, and about unused leases.
 
 use limit::{Delay, Limit, Rate};
 
 use crate::node::Node;
 use crate::{Route, RouteLimit, Settings};
 
-/// Warns of a lease in a zone without a burst, which takes no slots ahead.
+/// Warns of a lease in a zone without a burst, which cannot take slots ahead.
 pub(super) fn lease(settings: &Settings, index: usize, node: Node) {
     let zone = &settings.zones[index];
     let Some(node) = node.field("lease").filter(|_| !zone.lease.is_zero()) else {
@@ -14,7 +14,7 @@ pub(super) fn lease(settings: &Settings, index: usize, node: Node) {
     let routes = settings.routes.iter();
     let limits = routes.flat_map(|route| &route.limits);
     let mut limits = limits.filter(|limit| limit.zone == index).peekable();
-    // A token bucket's burst in the file includes the request itself.
+    // The file's burst of a token bucket includes the request itself.
     let (least, without) = if zone.algorithm.queues() {
         (0, "without burst")
     } else {
@@ -23,7 +23,7 @@ pub(super) fn lease(settings: &Settings, index: usize, node: Node) {
     let has_room = limits.peek().is_none()
         || limits.any(|limit| limit.limit.burst > 0)
         || zone.plans.iter().any(|plan| plan.burst > Some(least));
-    // A window has room for all that it counts.
+    // A window has room for everything that it counts.
     if !zone.algorithm.has_windows() && !has_room {
         node.warn(&format!("{without} there are no places to take ahead, so a lease only repeats refusals; raise the burst of a limit of this zone, at least to what its rate allows in the time of the lease, or remove lease"));
     }
@@ -33,7 +33,7 @@ pub(super) fn lease(settings: &Settings, index: usize, node: Node) {
 pub(super) fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
     let zone = &settings.zones[limit.zone];
     let burst = limit.limit.burst;
-    // The keys of a plan with a burst have that one.
+    // Keys of a plan with its own burst use that burst.
     let plans = zone.plans.iter().filter(|plan| plan.burst.is_none());
     let rates = plans.filter_map(|plan| plan.rate).chain([zone.rate]);
     let usable = rates.map(|rate| usable(&limit.limit, rate)).max();
@@ -46,12 +46,12 @@ pub(super) fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) 
     }
 }
 
-/// How much of a burst can be used in time.
+/// Returns how much of a burst can be used within `max_wait`.
 fn usable(limit: &Limit, rate: Rate) -> u64 {
     let (Some(queue), Some(max_wait)) = (queued(limit), limit.max_wait) else {
         return u64::MAX;
     };
-    // Requests that wait for a permit stay while the bucket leaks.
+    // Requests that wait for a permit stay in the queue while the bucket leaks.
     if limit.in_flight.is_some() || rate.is_unlimited() {
         return u64::MAX;
     }
@@ -62,7 +62,7 @@ fn usable(limit: &Limit, rate: Rate) -> u64 {
     u64::from(limit.burst - queue) + most
 }
 
-/// The requests of a limit that wait for their time in a full queue, if any wait.
+/// Returns the number of requests that wait in a full queue, if any request waits.
 fn queued(limit: &Limit) -> Option<u32> {
     match limit.delay {
         Delay::Above(delay) => Some(limit.burst.saturating_sub(delay)),
@@ -70,9 +70,9 @@ fn queued(limit: &Limit) -> Option<u32> {
     }
 }
 
-/// Warns of a queue, or of permits, that the connections of all clients together never fill.
+/// Warns of a queue, or of permits, that all client connections together never fill.
 pub(super) fn never_full(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
-    // Over TLS, HTTP/2 has many requests on a connection.
+    // Over TLS, HTTP/2 allows many requests per connection.
     if settings.server.has_tls_address() {
         return;
     }
@@ -86,7 +86,7 @@ pub(super) fn never_full(settings: &Settings, route: &Route, limit: &RouteLimit,
             ));
         }
     };
-    // A request that costs 20 fills the queue as 20 others do.
+    // A request of cost 20 fills the queue as much as 20 requests of cost 1.
     let cost = route.cost.max().get();
     let zone = &settings.zones[limit.zone];
     let queue = queued(&limit.limit).filter(|_| zone.algorithm.queues());

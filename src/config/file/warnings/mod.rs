@@ -1,6 +1,6 @@
-//! What is legal in a file and probably a mistake.
+//! Warnings about legal values that are probably mistakes.
 //!
-//! Silence is better than a false alarm: a file that does what it says has no warning.
+//! Silence is better than a false alarm: a file that works as intended has no warning.
 
 mod collapse;
 mod ineffective;
@@ -19,16 +19,16 @@ use self::streams::refused_streams;
 use super::Node;
 use crate::{PathPattern, Route, Settings};
 
-/// Where the text has what may be warned of.
+/// Nodes that warnings may refer to.
 pub(super) struct Places<'r> {
     pub(super) server: Option<Node<'r>>,
-    /// In the order of the settings, as are the zones and the routes.
+    /// In the order of the settings. The same holds for zones and routes.
     pub(super) origins: Vec<Node<'r>>,
     pub(super) zones: Vec<Node<'r>>,
     pub(super) routes: Vec<Node<'r>>,
 }
 
-/// Notes the warnings of valid settings at their places.
+/// Adds all warnings about valid settings, at their locations.
 pub(super) fn find(settings: &Settings, places: &Places) {
     if let Some(node) = places.server {
         server(&settings.server, node);
@@ -79,7 +79,7 @@ fn wildcard(route: &Route, node: Node) {
         prefix
     } else {
         let parts: Vec<_> = path.split('*').map(regex_syntax::escape).collect();
-        // In quotes that take backslashes as they are.
+        // The quotes keep backslashes as they are.
         format!("'regex:^{}'", parts.join("[^/]*"))
     };
     node.warn(&format!(
@@ -87,7 +87,7 @@ fn wildcard(route: &Route, node: Node) {
     ));
 }
 
-/// Warns of a route that asks for the waiting room of an origin without one.
+/// Warns of a route that uses the waiting room of an origin without one.
 fn room(settings: &Settings, route: &Route, node: Node) {
     let (Some(node), Some(origin)) = (node.field("room"), route.origin()) else {
         return;

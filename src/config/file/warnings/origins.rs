@@ -1,11 +1,11 @@
-//! What is probably a mistake in `[origins.NAME]`.
+//! Warnings about `[origins.NAME]`.
 
 use limit::{WithoutPool, show_duration};
 
 use crate::node::Node;
 use crate::{OnClientGone, Origin, RouteLimit, Server, Settings, show_size};
 
-/// Buffers take memory in blocks of this many bytes.
+/// Block size of buffers, in bytes.
 const BLOCK: u64 = 16 << 10;
 
 /// Warns of a buffer that is larger than the memory of all buffers.
@@ -29,7 +29,7 @@ pub(super) fn buffers(server: &Server, origin: &Origin, node: Node) {
     }
 }
 
-/// Warns of requests that go on without their clients where nothing bounds their number.
+/// Warns of an unbounded number of requests that go on without their clients.
 pub(super) fn unbounded_finish(settings: &Settings, index: usize, node: Node) {
     let origin = &settings.origins[index];
     let Some(field) = node.field("on_client_gone") else {
@@ -48,17 +48,17 @@ pub(super) fn unbounded_finish(settings: &Settings, index: usize, node: Node) {
     }
 }
 
-/// Warns of a queue that is longer than `queue_timeout` and `rate` let it become.
+/// Warns of a queue that `queue_timeout` and `rate` never let fill.
 pub(super) fn unused_queue(origin: &Origin, node: Node) {
     let Some(rate) = origin.rate.filter(|rate| !rate.is_unlimited()) else {
         return;
     };
-    // In an outage the time of `queue_timeout` stands still, so more can wait.
+    // In an outage `queue_timeout` is paused, so more requests can wait.
     if !origin.hold.is_zero() || origin.queue_timeout.is_zero() {
         return;
     }
     let usable = rate.count_in(origin.queue_timeout);
-    // The defaults are for all rates, and `drip show` writes them out.
+    // The defaults suit any rate, and `drip show` writes them out.
     let fields = [
         ("queue", origin.queue, 100),
         ("max_queue", origin.max_queue, 10_000),
@@ -76,13 +76,15 @@ pub(super) fn unused_queue(origin: &Origin, node: Node) {
     }
 }
 
-/// Warns of shared permits that are lent again while a request of a gateway that vanished may still run.
+/// Warns of shared permits that are lent again too early.
+///
+/// A request of a vanished gateway may still run then.
 pub(super) fn short_orphan(origin: &Origin, node: Node) {
     let (orphan, response_timeout) = (origin.orphan, origin.response_timeout);
     if origin.shared_places().is_none() || orphan >= response_timeout {
         return;
     }
-    // One of them is written: the default of `orphan` is the longer one.
+    // At least one is written, because the default of `orphan` is longer than that of the timeout.
     let written = ["orphan", "response_timeout"].map(|name| node.field(name));
     let Some(field) = written.into_iter().flatten().next() else {
         return;
@@ -93,7 +95,9 @@ pub(super) fn short_orphan(origin: &Origin, node: Node) {
     ));
 }
 
-/// Warns of more gateways than shared permits, where each takes one at least while it cannot reach Redis.
+/// Warns of more gateways than shared permits.
+///
+/// Each gateway uses at least one permit while it cannot reach Redis.
 pub(super) fn too_many_alone(origin: &Origin, node: Node) {
     let (Some(gateways), Some(places)) = (origin.gateways, origin.shared_places()) else {
         return;

@@ -1,4 +1,4 @@
-//! What is probably a mistake in `[server]`.
+//! Warnings about `[server]`.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(super) fn server(server: &Server, node: Node) {
     }
 }
 
-/// Warns of networks that are every address together. `so`: what follows from that.
+/// Warns of networks that together contain every address. `so`: the consequence.
 fn every_address(node: Option<Node>, networks: &[IpNet], so: &str) {
     let together = IpNet::aggregate(&networks.to_vec());
     let whole = together.iter().find(|network| network.prefix_len() == 0);
@@ -48,7 +48,7 @@ fn every_address(node: Option<Node>, networks: &[IpNet], so: &str) {
     }
 }
 
-/// Warns of a zone that limits nobody.
+/// Warns of a zone that exempts every client.
 pub(super) fn exempt(zone: &Zone, node: Node) {
     let so = "the zone never limits these clients; name fewer";
     every_address(node.field("exempt"), &zone.exempt, so);
@@ -58,15 +58,16 @@ fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// Where Google's load balancers connect from, and how long they keep idle connections.
+/// Source networks of Google's load balancers, and how long they keep idle connections.
 const GOOGLE: [&str; 2] = ["35.191.0.0/16", "130.211.0.0/22"];
 const GOOGLE_KEPT: Duration = Duration::from_secs(600);
-/// How long AWS's load balancers keep idle connections, and nginx, unless they are set otherwise.
+/// Default keep-alive of AWS's load balancers and of nginx.
 const USUALLY_KEPT: Duration = Duration::from_secs(60);
 
-/// Warns where a load balancer keeps idle connections longer than the gateway does.
+/// Warns of a load balancer that keeps idle connections longer than the gateway does.
 ///
-/// It sends requests on connections that the gateway is just closing, and answers them with 502.
+/// It sends requests on connections that the gateway is just closing, and answers these requests
+/// with 502.
 fn idle_time(server: &Server, node: Node) {
     let Some(node) = node.field("trusted_proxies") else {
         return;

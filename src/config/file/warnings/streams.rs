@@ -1,15 +1,15 @@
-//! Limits that refuse what a browser sends at once over HTTP/2.
+//! Warnings about limits that reject requests a browser sends at once over HTTP/2.
 
 use limit::Delay;
 
 use crate::node::Node;
 use crate::{Part, Route, RouteLimit, Server, Settings, Variable, Zone};
 
-/// Warns of a limit that rejects a part of what a browser sends at once over HTTP/2.
+/// Warns of a limit that rejects a part of the requests a browser sends at once over HTTP/2.
 pub(super) fn refused_streams(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
     let (server, zone) = (&settings.server, &settings.zones[limit.zone]);
     let streams = server.max_concurrent_streams.get();
-    // Browsers speak HTTP/2 over TLS only.
+    // Browsers use HTTP/2 over TLS only.
     let is_of_page = server.has_tls_address() && loads_pages(route) && is_of_browsers(zone);
     let most = at_once(zone, limit).filter(|most| is_of_page && *most < u64::from(streams));
     if let (Some(most), Some((field, remedy))) = (most, remedy(server, zone, limit)) {
@@ -21,7 +21,7 @@ pub(super) fn refused_streams(settings: &Settings, route: &Route, limit: &RouteL
     }
 }
 
-/// The field to change so that requests above `burst` wait, and how; `None`: they wait.
+/// Returns the field to change and how, so that requests above `burst` wait; `None`: they do.
 fn remedy(
     server: &Server,
     zone: &Zone,
@@ -45,12 +45,12 @@ fn remedy(
     })
 }
 
-/// Whether a browser may ask for the parts of a page by the route.
+/// Returns whether a browser may load the parts of a page through the route.
 fn loads_pages(route: &Route) -> bool {
     !route.dry_run && (route.methods.is_empty() || route.methods.iter().any(|it| it == "GET"))
 }
 
-/// How many requests of one key the limit accepts at once, if it has a bound.
+/// Returns how many requests of one key the limit accepts at once, if it has a bound.
 fn at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
     if zone.limits_no_rate() {
         return None;
@@ -61,7 +61,7 @@ fn at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
     Some(u64::from(limit.limit.burst) + 1)
 }
 
-/// Whether all requests of a page that a browser loads may have one key here.
+/// Returns whether all requests of a page that a browser loads may have the same key.
 fn is_of_browsers(zone: &Zone) -> bool {
     zone.key.parts().iter().all(|part| match part {
         Part::Variable(Variable::Header(name)) => name == "user-agent" || name == "cookie",
@@ -72,7 +72,7 @@ fn is_of_browsers(zone: &Zone) -> bool {
             | Variable::Arg(_)
             | Variable::Path(_),
         ) => false,
-        // All requests of a browser to a site have the same.
+        // These have one value for all requests of a browser to a site.
         Part::Variable(_) | Part::Text(_) => true,
     })
 }

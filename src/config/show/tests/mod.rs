@@ -1,3 +1,5 @@
+//! Tests of writing settings.
+
 use std::path::Path;
 
 use super::*;
@@ -5,7 +7,7 @@ use crate::{Route, parse};
 
 /// A file with every field.
 const EVERYTHING: &str = include_str!("everything.toml");
-/// How it is shown.
+/// Expected output for [`EVERYTHING`].
 const SHOWN: &str = include_str!("shown.toml");
 
 #[test]
