@@ -192,11 +192,7 @@ impl KeyTemplate {
         Self::parse_with(text, None)
     }
 
-    /// Reads a template in which `$$` is a `$`.
-    ///
-    /// # Errors
-    ///
-    /// As [`parse`](Self::parse).
+    /// Reads a template as [`KeyTemplate::parse`] does. Returns the first error.
     pub fn parse_value(text: &str) -> Result<Self, Vec<KeyError>> {
         Self::parse_with(text, Some("$"))
     }

@@ -18,7 +18,7 @@ use super::{FileKind, NamedFile, Problem};
 pub(super) struct Shared {
     /// One of the texts has a syntax error. It may hide names that other texts use.
     is_broken: Cell<bool>,
-    /// Whether a text has a problem.
+    /// One of the texts has a problem.
     has_problem: Cell<bool>,
     /// Other files that the texts name and that are read with them.
     named: RefCell<Vec<NamedFile>>,

@@ -147,13 +147,13 @@ pub enum ByteRegexError {
         ByteRegex::MAX_REGEX_SIZE
     )]
     TooLong,
-    /// Larger than [`ByteRegex::LARGEST`] when compiled.
+    /// Groups, and larger than [`ByteRegex::LARGEST_WITH_GROUPS`] when compiled.
     #[error(
         "this regular expression takes more than {} KB when it is compiled; lower the counts in {{}} or write several routes",
         ByteRegex::LARGEST >> 10
     )]
     TooLarge,
-    /// It has groups, and is larger than [`ByteRegex::LARGEST_WITH_GROUPS`] when compiled.
+    /// Automaton larger than `ByteRegex::LARGEST_AUTOMATON`.
     #[error(
         "this regular expression has groups, and takes more than {} KB when it is compiled; lower the counts in {{}}, or write (?:...) where no group is needed",
         ByteRegex::LARGEST_WITH_GROUPS >> 10

@@ -218,7 +218,7 @@ impl PageChoice {
 pub struct Pages(Vec<(Statuses, PageChoice)>);
 
 impl Pages {
-    /// Makes pages from a list without overlapping entries of the same precision.
+    /// Makes pages from a list in which each status is covered by one entry of its kind.
     pub fn new(mut pages: Vec<(Statuses, PageChoice)>) -> Self {
         // An exact status precedes the class of statuses that contains it.
         pages.sort_by_key(|(statuses, _)| match statuses {

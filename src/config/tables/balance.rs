@@ -6,7 +6,7 @@ use super::prelude::*;
 use super::zone::varying_key;
 use crate::KeyTemplate;
 
-/// How an origin chooses one of its servers.
+/// Policy by which an origin chooses one of its servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Balance {
     /// `"least_in_flight"`: the server with the fewest requests in flight relative to its weight.

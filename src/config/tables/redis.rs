@@ -93,7 +93,7 @@ words! {
     /// Action for requests that the store does not decide in time.
     #[derive(Default)]
     pub enum OnStoreFailure {
-        /// This gateway decides alone, starting from the level that the store reported last.
+        /// The gateway decides alone, starting from the level that the store reported last.
         #[default]
         Local = "local",
         /// Accept the requests.

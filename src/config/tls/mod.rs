@@ -1,8 +1,8 @@
-//! TLS code that origins, Redis and clients share: trusted certificates, their verification, and the
-//! texts that explain why a certificate is refused.
+//! TLS code that origins, Redis and clients share.
 //!
-//! It knows the files and fields of the configuration only by their names. Connections to origins
-//! are in `origin`, those to Redis in `store`, and those of clients in `http/downstream`.
+//! It has trusted certificates, their verification, and the texts that explain why a certificate is
+//! refused. It knows the files and fields of the configuration only by their names. Connections to
+//! origins are in `origin`, those to Redis in `store`, and those of clients in `http/downstream`.
 
 mod authorities;
 mod client;

@@ -34,7 +34,7 @@ pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
     }
 }
 
-/// Returns the field that must name a variable so that answers may differ by it, and the name.
+/// Returns the field of `collapse` that should list a variable, and the name to add to it.
 ///
 /// `None`: clients that differ in the variable share nothing, or the origin does not see it.
 fn unshared_by<'v>(

@@ -19,7 +19,7 @@ pub(super) fn of_server(server: &Server, node: Node) {
     }
 }
 
-/// Warns of limits on idle connections that are not kept, and of options that a shadow ignores.
+/// Warns of fields of an origin that another field makes ineffective.
 pub(super) fn of_origin(server: &Server, origin: &Origin, node: Node) {
     // A default that is written out is no mistake. This holds for the checks below, too.
     if origin.keep_alive == 0 && origin.keep_alive_timeout != Duration::from_secs(60) {

@@ -84,7 +84,7 @@ pub(super) fn short_orphan(origin: &Origin, node: Node) {
     if origin.shared_places().is_none() || orphan >= response_timeout {
         return;
     }
-    // At least one is written, because the default of `orphan` is longer than that of the timeout.
+    // At least one of them is in the file, because the default of `orphan` is the longer one.
     let written = ["orphan", "response_timeout"].map(|name| node.field(name));
     let Some(field) = written.into_iter().flatten().next() else {
         return;
