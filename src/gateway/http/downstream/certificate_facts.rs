@@ -1,4 +1,4 @@
-//! Facts of a certificate that its TLS library does not tell.
+//! Facts read from a certificate that rustls does not provide.
 
 use ring::digest::{SHA256, digest};
 use x509_cert::certificate::{CertificateInner, Raw};
@@ -6,26 +6,26 @@ use x509_cert::der::Decode;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-/// What a client's certificate says, once it is verified.
+/// Identity of a verified client certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// SHA-256 of the certificate, in hexadecimal.
     pub fingerprint: String,
-    /// The distinguished name of its subject, as RFC 4514 writes it.
+    /// Distinguished name of the subject, in the form of RFC 4514.
     pub subject: String,
-    /// Its serial number, in hexadecimal, in capitals, as nginx writes it.
+    /// Serial number in upper-case hexadecimal, as nginx writes it.
     pub serial: String,
 }
 
 impl ClientCertificate {
-    /// Reads a certificate. What cannot be read is empty.
+    /// Reads a certificate. A field that cannot be read is empty.
     pub fn of(certificate: &[u8]) -> Self {
         let hash = digest(&SHA256, certificate);
         let fingerprint = { hash.as_ref().iter() }.map(|byte| format!("{byte:02x}"));
         let read = CertificateInner::<Raw>::from_der(certificate).ok();
         let facts = read.as_ref().map(CertificateInner::tbs_certificate);
         let serial = facts.map(|facts| facts.serial_number().as_bytes());
-        // A byte of zero in front only says that the number is positive.
+        // A leading zero byte only marks the number as positive.
         let serial = serial.map(|bytes| match bytes {
             [0, rest @ ..] if !rest.is_empty() => rest,
             bytes => bytes,
@@ -42,7 +42,7 @@ impl ClientCertificate {
     }
 }
 
-/// The names of hosts in a certificate; wildcards as they stand there.
+/// Returns the DNS names in a certificate. Wildcards are returned as they are written.
 pub(super) fn names(certificate: &[u8]) -> Vec<Box<str>> {
     let Ok(read) = CertificateInner::<Raw>::from_der(certificate) else {
         return Vec::new();

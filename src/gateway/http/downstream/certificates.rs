@@ -1,3 +1,5 @@
+//! The server's certificates: load them, choose one for each client, reload changed files.
+
 use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
@@ -17,23 +19,26 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 use super::certificate_facts::names;
 use crate::observe::certificates::{CertificateOf, log_expiring, note_certificate, note_problem};
 
-/// Largest file of a certificate, with its chain, or of a key.
+/// Maximum size of a certificate file (with its chain) or of a key file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// The certificates that the gateway presents to clients, reloaded when their files change.
+/// Certificates that the gateway presents to clients. They are reloaded when their files change.
 pub struct Certificates {
     pairs: Vec<CertPair>,
     provider: CryptoProvider,
-    /// The first one whose key the client supports is the default, for clients that ask for no name or an unknown one.
+    /// Certificates in use, in the order of the configuration.
+    ///
+    /// For a client that requests no name, or an unknown name, the first certificate whose key type
+    /// the client supports is used.
     in_force: RwLock<Vec<Loaded>>,
 }
 
-/// The contents of a pair of files, and the key made from them.
+/// Contents of a pair of files, and the key made from them.
 #[derive(Clone)]
 struct Loaded {
     text: (Vec<u8>, Vec<u8>),
     key: Arc<CertifiedKey>,
-    /// The names of hosts in the certificate.
+    /// DNS names in the certificate.
     names: Vec<Box<str>>,
 }
 
@@ -61,26 +66,26 @@ impl Loaded {
         }
     }
 
-    /// When the certificate is valid, if it tells.
+    /// Returns the validity period of the certificate, if it can be read.
     fn validity(&self) -> Option<Validity> {
         validity(self.key.cert.first()?)
     }
 
-    /// Whether the client can verify a signature by the certificate's key.
+    /// Returns whether the client supports a signature scheme of this key.
     fn is_usable(&self, hello: &ClientHello<'_>) -> bool {
         let schemes = hello.signature_schemes();
         self.key.key.choose_scheme(schemes).is_some()
     }
 }
 
-/// Why a file for TLS with clients cannot be used.
+/// Error: a TLS file for client connections cannot be used.
 #[derive(Debug, Error)]
 #[error("{what}")]
 pub struct TlsFileError {
     what: String,
-    /// Whether it is the key of a certificate, or the revocation lists of authorities.
+    /// Whether the error concerns the second file of a pair: a key, or the revocation lists.
     pub(crate) is_second: bool,
-    /// Whether it is missing with its folder, such as a Secret that is mounted elsewhere.
+    /// Whether the directory is missing, too: a volume (a Secret) is probably not mounted.
     pub(crate) is_unmounted: bool,
 }
 
@@ -95,7 +100,7 @@ impl TlsFileError {
 }
 
 impl Certificates {
-    /// Reads the files of these pairs.
+    /// Reads the files of all pairs.
     ///
     /// # Errors
     ///
@@ -112,12 +117,12 @@ impl Certificates {
         })
     }
 
-    /// When the certificate of the first pair is valid, if it tells.
+    /// Returns the validity period of the first pair's certificate, if it can be read.
     pub(crate) fn first_validity(&self) -> Option<Validity> {
         self.loaded(0)?.validity()
     }
 
-    /// Notes all certificates for the headline, the metrics and the log.
+    /// Publishes the validity of all certificates to the headline, the metrics and the log.
     pub fn note(&self) {
         for (index, pair) in self.pairs.iter().enumerate() {
             if let Some(validity) = self.loaded(index).and_then(|it| it.validity()) {
@@ -126,10 +131,10 @@ impl Certificates {
         }
     }
 
-    /// Watches the files and puts renewed certificates into force.
+    /// Watches the files and loads renewed certificates.
     ///
-    /// If a pair does not match, perhaps because only one of its files is written yet, the old
-    /// certificate stays in force.
+    /// If a pair does not match, the old certificate stays in use. Perhaps only one of the two
+    /// files is written yet.
     pub async fn follow(self: Arc<Self>) {
         let renew = move || self.renew();
         follow_files("the current certificate stays in use", renew).await;
@@ -178,17 +183,18 @@ impl Certificates {
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
-        // A dot at the end names the same host.
+        // A trailing dot names the same host.
         let name = hello
             .server_name()
             .map(|name| name.strip_suffix('.').unwrap_or(name))
             .and_then(|name| ServerName::try_from(name).ok());
         let rank = |loaded: &&Loaded| {
             let fit = name.as_ref().map_or(Fit::Not, |name| loaded.fit(name));
-            // Clients refuse a certificate for another name, whatever its key is.
+            // Clients reject a certificate for another name, whatever its key type.
             (fit > Fit::Not, loaded.is_usable(&hello), fit)
         };
-        // The first one of the best, which `max_by_key` sees last.
+        // `max_by_key` returns the last maximum. The order is reversed, so the first of the best
+        // wins.
         let best = in_force.iter().rev().max_by_key(rank);
         best.map(|loaded| Arc::clone(&loaded.key))
     }
@@ -202,7 +208,7 @@ impl fmt::Debug for Certificates {
     }
 }
 
-/// The name of a pair for people: the file of its certificate.
+/// Returns the name of a pair in logs and metrics: the path of its certificate.
 fn name(pair: &CertPair) -> String {
     pair.cert.display().to_string()
 }
@@ -263,12 +269,12 @@ fn make(
     })
 }
 
-/// Interval between looks at the files.
+/// Interval between checks of the files.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Calls `renew` every two seconds. It reads the files, and puts them into force if they changed.
+/// Calls `renew` every two seconds. `renew` reloads the files if they changed.
 ///
-/// A problem is logged once. `consequence`: what the log says of it.
+/// Each problem is logged once. `consequence` ends the log message: it says what stays in use.
 pub(super) async fn follow_files<E: ToString + Send + 'static>(
     consequence: &str,
     renew: impl Fn() -> Result<(), E> + Clone + Send + 'static,

@@ -1,4 +1,4 @@
-//! Which certificates of clients are taken, renewed when the files change.
+//! Trust in client certificates: authorities and revocation lists, reloaded when the files change.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::certificates::TlsFileError;
 use super::pinned_clients::PinnedClients;
 use crate::observe::certificates::{CertificateOf, note_certificate};
 
-/// Largest file of authorities or revocation lists.
+/// Maximum size of a file with authorities or revocation lists, in bytes.
 const LARGEST: u64 = 32 << 20;
 
-/// The files that decide which certificates of clients are taken, as they were read.
+/// Contents of the files that decide which client certificates are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TrustFiles {
     ca: Vec<u8>,
@@ -38,14 +38,14 @@ impl TrustFiles {
         })
     }
 
-    /// When the authority that expires first is valid, if it tells.
+    /// Returns the validity period of the authority that expires first, if it can be read.
     fn validity(&self) -> Option<Validity> {
         let certificates = CertificateDer::pem_slice_iter(&self.ca).filter_map(Result::ok);
         let each = certificates.filter_map(|it| validity(&it));
         each.min_by_key(|it| it.to)
     }
 
-    /// Notes the authorities for the headline, the metrics and the log.
+    /// Publishes the validity of the authorities to the headline, the metrics and the log.
     pub(super) fn note(&self, auth: &ClientAuth) {
         if let Some(validity) = self.validity() {
             let file = auth.ca.display().to_string();
@@ -53,10 +53,10 @@ impl TrustFiles {
         }
     }
 
-    /// What verifies certificates by these files.
+    /// Builds the verifier of client certificates from these files.
     ///
-    /// As in nginx, with revocation lists each authority of a chain needs one, and an expired list
-    /// takes no certificate.
+    /// With revocation lists, each authority of a chain needs a list, and an expired list rejects
+    /// all certificates. nginx does the same.
     pub(super) fn verifier(
         &self,
         auth: &ClientAuth,
@@ -93,11 +93,13 @@ impl TrustFiles {
     }
 }
 
-/// Reports why the files of certificates of clients cannot be used, or when the authority that expires first is valid.
+/// Checks the files for client certificates.
+///
+/// Returns the validity period of the authority that expires first.
 ///
 /// # Errors
 ///
-/// Returns an error if a file cannot be read or does not have what it should.
+/// Returns an error if a file cannot be read or has the wrong contents.
 pub fn check_client_trust(auth: &ClientAuth) -> Result<Option<Validity>, TlsFileError> {
     let files = TrustFiles::read(auth)?;
     files.verifier(auth)?;

@@ -1,3 +1,5 @@
+//! State of one client connection that its requests share.
+
 use std::cell::{Cell, OnceCell};
 
 use limit::{Moment, ReuseLimits, Usage};
@@ -5,23 +7,25 @@ use limit::{Moment, ReuseLimits, Usage};
 use super::peer::Peer;
 use crate::origin::TiedConnections;
 
-/// The two ends of a client's connection, and what few connections have.
+/// State of one client connection: its two ends, and rarely used extras.
 pub struct ConnectionContext {
     peer: Peer,
-    /// What few connections have; one pointer, because each idle connection has room for it.
+    /// Rarely used state. Behind one pointer, because idle connections must be small.
     extras: OnceCell<Box<Extras>>,
 }
 
 #[derive(Debug, Default)]
 struct Extras {
-    /// Connections to servers that no other client uses.
+    /// Upstream connections that are reserved for this client.
     tied: OnceCell<TiedConnections>,
-    /// `None`: the connection is used without limit.
+    /// Age and number of requests of the connection. `None`: both are unlimited.
     usage: Option<Cell<Usage>>,
 }
 
 impl ConnectionContext {
-    /// The context of a connection with this peer. `usage`: what it has carried; `None`: without limit.
+    /// Creates the context of a connection.
+    ///
+    /// `usage`: its counter of requests; `None`: age and number of requests are unlimited.
     pub fn new(peer: Peer, usage: Option<Usage>) -> Self {
         let extras = OnceCell::new();
         if let Some(usage) = usage {
@@ -35,7 +39,7 @@ impl ConnectionContext {
         Self { peer, extras }
     }
 
-    /// Counts a request that came `now`. Returns whether the connection may carry another one.
+    /// Counts a request that arrived `now`. Returns whether another request may follow.
     pub(super) fn count_request(&self, limits: &ReuseLimits, now: impl Fn() -> Moment) -> bool {
         let usage = self.extras.get().and_then(|extras| extras.usage.as_ref());
         usage.is_none_or(|cell| {
@@ -46,22 +50,22 @@ impl ConnectionContext {
         })
     }
 
-    /// Returns both ends of the connection.
+    /// Returns the two ends of the connection.
     pub(crate) fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// Returns both ends of a connection that goes on in another protocol.
+    /// Returns the two ends of a connection that continues in another protocol.
     pub(crate) fn into_peer(self) -> Peer {
         self.peer
     }
 
-    /// Returns the connections that are tied to this one; `None`: there were never any.
+    /// Returns the connections tied to this one. `None` if none was ever tied.
     pub(crate) fn tied(&self) -> Option<&TiedConnections> {
         self.extras.get()?.tied.get()
     }
 
-    /// Returns the same, to tie one more.
+    /// Returns the connections tied to this one. Creates the list if it does not exist.
     pub(crate) fn to_tie(&self) -> &TiedConnections {
         let extras = self.extras.get_or_init(Box::default);
         extras.tied.get_or_init(TiedConnections::default)

@@ -1,12 +1,13 @@
-//! The side to the clients: their connections, from the first byte to the last.
+//! The client side: connections of clients, from the first byte to the last.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `http1`, `http2` | a connection over either version |
-//! | `stream` | the client as a request's service uses it, over either version |
-//! | `tls`, `certificates`, `renewal` | encrypted connections, and files that are read again |
-//! | `client_trust`, `pinned_clients`, `certificate_facts` | certificates of clients, and what certificates say |
-//! | `socket` | what connections of both kinds can do, and a look at their first bytes |
+//! | `stream` | interface between a connection and a request's service, for both versions |
+//! | `tls`, `certificates` | encrypted connections, and their reloaded certificates |
+//! | `client_trust`, `pinned_clients` | verification of client certificates |
+//! | `certificate_facts` | facts read from a certificate |
+//! | `socket` | operations of plain and encrypted sockets |
 //! | `proxy_protocol` | the header with which a proxy names its client |
 //! | `context`, `peer`, `timeouts`, `stop` | parts that the others use |
 

@@ -1,3 +1,5 @@
+//! The two ends of a client connection, and the identity of the client.
+
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -6,33 +8,33 @@ use super::certificate_facts::ClientCertificate;
 use super::proxy_protocol::ProxyHeader;
 use crate::observe::connections::OpenConnection;
 
-/// The two ends of a client's connection.
+/// The two ends of a client connection.
 #[derive(Clone, Debug, Default)]
 pub struct Peer {
-    /// The address of the client; `None` on a unix socket.
+    /// Address of the client; `None` on a unix socket.
     pub address: Option<PeerAddress>,
-    /// The port that the client connected to; 0 on a unix socket.
+    /// Port that the client connected to; 0 on a unix socket.
     pub local_port: u16,
-    /// The port to which requests are redirected, over TLS; `None`: they are served here.
+    /// HTTPS port to which all requests are redirected; `None`: requests are served here.
     pub redirect: Option<NonZeroU16>,
     /// Whether the connection is encrypted.
     pub secure: bool,
-    /// Its entry in the table of open connections; `None` if it is in none.
+    /// Entry in the table of open connections; `None` if there is none.
     pub connection: Option<OpenConnection>,
-    /// What few connections have; one pointer, because each idle connection has room for it.
+    /// Rarely present facts. Behind one pointer, because idle connections must be small.
     pub facts: Option<Arc<PeerFacts>>,
 }
 
-/// What is known of a client by the way in which it came.
+/// Facts about a client that depend on its listener and its certificate.
 #[derive(Clone, Debug, Default)]
 pub struct PeerFacts {
-    /// The name of the address that the client connected to, if it has one.
+    /// Configured name of the listener that the client connected to, if it has one.
     pub listener: Option<Arc<str>>,
-    /// The certificate that the client showed, once it is verified.
+    /// Verified certificate of the client.
     pub certificate: Option<ClientCertificate>,
 }
 
-/// The address of a client: smaller than [`SocketAddr`], which knows the scope of an IPv6 address.
+/// Address of a client. Smaller than [`SocketAddr`]: it has no scope of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
     ip: IpAddr,
@@ -60,7 +62,7 @@ impl Peer {
         self.address.map(|address| address.ip.to_canonical())
     }
 
-    /// Returns the ends that the proxy at the other end of the connection names.
+    /// Replaces both ends by those that the header of a proxy names.
     pub(crate) fn behind_proxy(self, header: ProxyHeader) -> Self {
         match header {
             ProxyHeader::Proxied {
@@ -75,17 +77,17 @@ impl Peer {
         }
     }
 
-    /// Returns the name of the address that the client connected to, if it has one.
+    /// Returns the configured name of the listener that the client connected to, if it has one.
     pub(crate) fn listener(&self) -> Option<&str> {
         self.facts.as_ref()?.listener.as_deref()
     }
 
-    /// Returns the certificate that the client showed, once it is verified.
+    /// Returns the verified certificate of the client.
     pub fn certificate(&self) -> Option<&ClientCertificate> {
         self.facts.as_ref()?.certificate.as_ref()
     }
 
-    /// Returns the same peer, with the certificate that it showed.
+    /// Returns the same peer, with the certificate of the client.
     pub(crate) fn with_certificate(self, certificate: ClientCertificate) -> Self {
         let listener = self.facts.as_ref().and_then(|facts| facts.listener.clone());
         let facts = PeerFacts {

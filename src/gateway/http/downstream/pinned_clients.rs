@@ -1,4 +1,4 @@
-//! Verifies the certificate that a client shows: by its chain, or as one that stands in `client_ca`.
+//! Verifies a client certificate: by its chain, or because `client_ca` contains this certificate.
 //!
 //! `client_trust` reads the files. The same for servers is in `config::tls`.
 
@@ -12,10 +12,11 @@ use tokio_rustls::rustls::{DigitallySignedStruct, DistinguishedName, Error, Sign
 
 /// Verifies chains as rustls does, and accepts pinned certificates without a chain.
 ///
-/// A certificate is pinned if it is self-signed and stands in `client_ca` itself. A client that
-/// shows it proves with its signature of the handshake that it has the key. Whether it says that it
-/// is an authority (`CA:TRUE`), as one of `openssl req -x509` does, does not matter then. Its
-/// validity is checked. Revocation lists do not apply to it: to refuse it, remove it from `client_ca`.
+/// A certificate is pinned if it is self-signed and `client_ca` contains it. The client proves with
+/// the signature of the handshake that it has the key.
+///
+/// `CA:TRUE` (set by `openssl req -x509`) does not matter for a pinned certificate. Its validity
+/// period is checked. Revocation lists do not apply: to reject it, remove it from `client_ca`.
 #[derive(Debug)]
 pub(super) struct PinnedClients {
     chains: Arc<dyn ClientCertVerifier>,
@@ -23,7 +24,7 @@ pub(super) struct PinnedClients {
 }
 
 impl PinnedClients {
-    /// `listed`: the certificates in `client_ca`.
+    /// Creates the verifier. `listed`: the certificates in `client_ca`.
     pub(super) fn new(
         chains: Arc<dyn ClientCertVerifier>,
         mut listed: Vec<CertificateDer<'static>>,

@@ -1,3 +1,5 @@
+//! Sockets of clients, plain or encrypted: readiness, detection of a disconnect, peeking.
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
@@ -8,41 +10,41 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
 
-/// What is kept while the end of a connection is waited for; `None` before there is anything.
+/// Future that waits for the end of a connection; `None` until it is needed.
 pub type Wait<'a> = Option<Pin<Box<dyn Future<Output = ()> + 'a>>>;
 
-/// A client's connection, plain or encrypted.
+/// A client connection, plain or encrypted.
 pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
-    /// Returns the socket underneath.
+    /// Returns the underlying socket.
     fn fd(&self) -> BorrowedFd<'_>;
 
     /// Ready when the kernel has bytes to read, or the end of the connection.
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// Returns whether there is surely nothing to read, not even the end of the connection.
+    /// Returns whether there is certainly nothing to read, not even the end of the connection.
     ///
-    /// If so, the task is woken when there is. Saves taking a buffer in vain.
+    /// If so, the task is woken when there is. This saves taking a buffer that stays empty.
     fn is_silent(&self, cx: &mut Context<'_>) -> bool;
 
     /// Ready when the peer has closed, reset, or shut its sending side.
     ///
-    /// This sees the end even if earlier bytes are still unread.
+    /// Detects the end even if earlier bytes are still unread.
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
 /// Returns whether the peer has closed, reset, or shut its sending side.
 ///
-/// This sees the end even if earlier bytes are still unread.
+/// Detects the end even if earlier bytes are still unread.
 pub(super) fn has_left(socket: BorrowedFd<'_>) -> bool {
     let at_once = Timespec::default();
     let mut asked = [PollFd::new(&socket, PollFlags::RDHUP)];
     poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// Ready when the peer has left.
+/// Ready when the peer has disconnected.
 ///
-/// Usually nothing is unread while a client waits, so the next thing to read is the end. Only if
-/// bytes are unread, this also starts a wait for the end alone.
+/// Usually nothing is unread while a client waits, so the next readable event is the end. Only if
+/// there are unread bytes, this also waits for the end itself.
 pub(super) fn poll_gone<'s>(
     socket: &'s impl Socket,
     wait: &mut Wait<'s>,
@@ -55,16 +57,16 @@ pub(super) fn poll_gone<'s>(
     closed.as_mut().poll(cx)
 }
 
-/// A socket whose next bytes can be looked at before they are taken.
+/// A socket whose next bytes can be inspected before they are taken.
 pub trait Peek: Socket {
-    /// Waits until there may be bytes to read, or the end.
+    /// Waits until there may be bytes to read, or the end of the connection.
     fn wait_readable(&self) -> impl Future<Output = io::Result<()>>;
 
-    /// Calls `read`. If it would block, the runtime is told so.
+    /// Calls `read`. If `read` would block, clears the socket's readiness in the runtime.
     ///
     /// # Errors
     ///
-    /// Returns the error of `read`, and `WouldBlock` if nothing is there.
+    /// Returns the error of `read`, and `WouldBlock` if there is nothing to read.
     fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
 }
 
@@ -83,8 +85,8 @@ macro_rules! plain_socket {
                 self.poll_read_ready(cx).is_pending()
             }
 
-            // The runtime reports a closed peer to a task that waits for urgent data. It reports
-            // nothing else to that task, because it does not register for urgent data.
+            // The runtime reports a closed peer to a task that waits for urgent data. That task
+            // gets no other event: the gateway never enables urgent data.
             fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
                 Box::pin(async move {
                     if let Ok(ready) = self.ready(Interest::PRIORITY).await
@@ -117,7 +119,7 @@ impl Socket for TlsStream<TcpStream> {
     }
 
     fn is_silent(&self, _: &mut Context<'_>) -> bool {
-        // Decrypted bytes may wait in the TLS session.
+        // The TLS session may hold decrypted bytes.
         false
     }
 

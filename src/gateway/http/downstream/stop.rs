@@ -9,14 +9,14 @@ use slab::Slab;
 
 use crate::time::clock;
 
-/// Whether the gateway is stopping, for all connections of one worker.
+/// Stop signal for all connections of one worker.
 #[derive(Debug, Default)]
 pub struct StopSignal {
     stopped_at: Cell<Option<Moment>>,
     sleepers: RefCell<Slab<Option<Waker>>>,
 }
 
-/// A connection that is woken when the gateway stops, until this is dropped.
+/// Registration of a connection that is woken when the gateway stops. Dropping it unregisters.
 #[derive(Debug)]
 pub(super) struct Sleeper {
     signal: Rc<StopSignal>,
@@ -24,7 +24,7 @@ pub(super) struct Sleeper {
 }
 
 impl StopSignal {
-    /// Tells all connections to end after their current response.
+    /// Asks all connections to end after their current response.
     pub fn stop(&self) {
         self.stopped_at.set(Some(clock::now()));
         for (_, waker) in self.sleepers.borrow().iter() {
@@ -53,7 +53,7 @@ impl StopSignal {
 }
 
 impl Sleeper {
-    /// Returns the signal that wakes it.
+    /// Returns the signal that this is registered with.
     pub(super) fn signal(&self) -> Rc<StopSignal> {
         Rc::clone(&self.signal)
     }
@@ -77,7 +77,7 @@ impl Sleeper {
         self.signal.is_stopping()
     }
 
-    /// Returns when the gateway was told to stop, or the present time if it was not.
+    /// Returns the instant of the stop signal, or the current time if there was none.
     pub(super) fn stopped_at(&self) -> Moment {
         self.signal.stopped_at.get().unwrap_or_else(clock::now)
     }

@@ -1,3 +1,7 @@
+//! Interface between a client connection and the service of its requests, for all HTTP versions.
+//!
+//! `http1` and `http2` implement [`ClientStream`]; `http::exchange` implements [`RequestService`].
+
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,7 +20,7 @@ use crate::time::pacer::Priority;
 pub trait RequestService: 'static {
     /// Serves one request, whose head arrived at `began`.
     ///
-    /// If the client leaves, the future is dropped before it is done.
+    /// If the client disconnects, the future is dropped before it completes.
     fn serve(
         &self,
         head: RequestHead,
@@ -25,28 +29,28 @@ pub trait RequestService: 'static {
         context: &ConnectionContext,
     ) -> impl Future<Output = Result<(), Aborted>>;
 
-    /// Records a request that was refused before it could be read.
+    /// Records a request that was rejected because it could not be parsed.
     fn refused(&self, status: u16, context: &ConnectionContext);
 
-    /// Ready with the present time when this worker may start the next request.
+    /// Ready with the current time when this worker may start the next request.
     ///
-    /// Departures that are due go first.
+    /// Due departures go first.
     fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment>;
 }
 
-/// A request that did not complete.
+/// Reason why a request did not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aborted {
-    /// The client has left.
+    /// The client disconnected.
     ClientGone,
-    /// The response broke off: the client must see that it is incomplete.
+    /// The response is incomplete, and the client must be able to detect that.
     AnswerBroken,
 }
 
-/// What a client does that ends its request.
+/// Behaviour of a client that ends its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ClientError {
-    /// The client has left: it closed or reset its connection or stream, or shut its sending side.
+    /// The client closed or reset its connection or stream, or shut its sending side.
     #[error("the client disconnected")]
     Gone,
     /// No byte of the body arrived for `body_timeout`, or too few for `min_body_rate`.
@@ -72,78 +76,79 @@ impl ClientError {
     }
 }
 
-/// Calls its argument with the name and value of each field.
+/// Function that calls its argument with the name and value of each field.
 pub type EachField<'a> = &'a dyn Fn(Put<'_>);
 
-/// The head of a response, independent of the client's protocol.
+/// Head of a response, independent of the client's protocol.
 #[derive(Clone, Copy)]
 pub struct Response<'a> {
-    /// The status, from 100 to 999.
+    /// Status code, from 100 to 999.
     pub status: u16,
-    /// The reason phrase, which may be empty.
+    /// Reason phrase; may be empty.
     pub reason: &'a [u8],
-    /// The length of the body that follows.
+    /// Length of the body that follows.
     pub length: BodyLength,
-    /// The `Content-Length` of a body that does not follow, as after `HEAD` and with a 304.
+    /// `Content-Length` of a body that is not sent, as with `HEAD` and a 304.
     pub announced_length: Option<u64>,
-    /// The time for an added `Date`; `None` if the fields already have one.
+    /// Time for an added `Date` field; `None` if the fields already have one.
     pub date: Option<Moment>,
-    /// The protocol that a 101 switches to.
+    /// Protocol that a 101 switches to.
     pub upgrade: Option<&'a [u8]>,
-    /// All fields, except those for framing, for the connection, and the added `Date`.
+    /// All fields, except those for framing and for the connection, and the added `Date`.
     pub fields: EachField<'a>,
 }
 
-/// The head of an origin's response, before what it becomes for one client.
+/// Head of an origin's response, before it is adapted to one client.
 pub struct OriginHead<'a> {
-    /// The head as it arrived.
+    /// Head as received.
     pub head: &'a ResponseHead<'a>,
-    /// The fields that pass to every client.
+    /// Fields that are forwarded to every client.
     pub passing: EachField<'a>,
-    /// What the origin says that the request costs, if the route wants to know.
+    /// Cost of the request as reported by the origin, if the route uses it.
     pub billed: Option<Cost>,
-    /// When the request was sent.
+    /// Instant at which the request was sent.
     pub asked: Moment,
-    /// When the head arrived.
+    /// Instant at which the head arrived.
     pub arrived: Moment,
 }
 
-/// The client's side of one request: the request's body and the response, over any HTTP version.
+/// Client side of one request: the request's body and the response, over any HTTP version.
 pub trait ClientStream {
-    /// Ready when the client has left.
+    /// Ready when the client has disconnected.
     ///
-    /// For use while nothing is read from the client. `wait`: `None` at first, and then what the
-    /// stream waits with.
+    /// Use it while nothing is read from the client. `wait`: `None` at first; the stream keeps its
+    /// state there.
     fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// Returns whether the client has left, as far as this can be seen without reading.
+    /// Returns whether the client has disconnected, as far as can be detected without reading.
     ///
-    /// Over HTTP/1 the task is not woken when this changes: the caller must ask again.
+    /// Over HTTP/1 the task is not woken when this changes: the caller must call it again.
     fn has_left(&self, cx: &mut Context<'_>) -> bool;
 
     /// Reads the next piece of the request's body into the empty `piece`.
     ///
-    /// Ready with an empty piece only at the end of the body.
+    /// The piece is empty only at the end of the body.
     ///
     /// # Errors
     ///
-    /// Returns an error if the client has left, is too slow, or sends an invalid body.
+    /// Returns an error if the client has disconnected, is too slow, or sends an invalid body.
     fn poll_body(
         &mut self,
         cx: &mut Context<'_>,
         piece: &mut Buffer,
     ) -> Poll<Result<(), ClientError>>;
 
-    /// Says whether the body may pause for as long as the response does: the messages of a call of
-    /// gRPC may. Only over HTTP/2.
+    /// Sets whether the request's body may pause for as long as the response does.
+    ///
+    /// Used for gRPC, where messages may be far apart. Applies only over HTTP/2.
     fn let_body_pause(&mut self, _may_pause: bool) {}
 
     /// Returns whether the whole body of the request was read.
     fn body_is_over(&self) -> bool;
 
-    /// Goes back to the beginning of the body, so that the request can be sent again.
+    /// Goes back to the start of the body, so that the request can be sent again.
     ///
-    /// Returns whether it can, because all of the body is kept.
+    /// Returns whether this is possible: all of the body must still be buffered.
     fn rewind(&mut self) -> bool {
         false
     }
@@ -151,7 +156,7 @@ pub trait ClientStream {
     /// Returns the trailer fields of the request.
     fn trailers(&self) -> Option<&Trailers>;
 
-    /// Reads and drops the part of an unwanted body that has arrived.
+    /// Reads and discards the part of an unwanted body that has arrived.
     ///
     /// If that is not the whole body, the connection cannot carry another request.
     fn drain_body(&mut self, cx: &mut Context<'_>);
@@ -159,32 +164,33 @@ pub trait ClientStream {
     /// Sends an interim response, no later than with the next call that sends.
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>);
 
-    /// Tells the head of the origin's response, just before it [begins](Self::begin), to a stream
-    /// that shares the response with others.
+    /// Offers the head of the origin's response to waiting clients, before [`Self::begin`].
     ///
-    /// Returns whether it does.
+    /// Only a stream that shares its response (a collapse leader) implements this. Returns whether
+    /// the response is shared.
     fn offer(&mut self, _origin: &OriginHead<'_>) -> bool {
         false
     }
 
-    /// Whether the client gets another response in place of that which has begun.
+    /// Returns whether the client gets another response in place of the one that has begun.
     fn is_superseded(&self) -> bool {
         false
     }
 
-    /// Tells that the origin gives no response, or only a part of one, to a stream that shares it
-    /// with others.
+    /// Reports that the origin gave no response, or only a part of one.
+    ///
+    /// Only a stream that shares its response implements this.
     fn unanswered(&mut self) {}
 
-    /// Tells that the origin cannot be reached, and the request is to wait for it, to a stream that
-    /// shares the response with others.
+    /// Reports that the origin cannot be reached, and that the request waits for it.
     ///
-    /// Returns whether the client gets another response instead of waiting.
+    /// Only a stream that shares its response implements this. Returns whether the client gets
+    /// another response instead of waiting.
     fn held(&mut self) -> bool {
         false
     }
 
-    /// Tells the same stream that the request was [held](Self::held) and is sent now.
+    /// Reports that a [held](Self::held) request is sent now.
     fn resumed(&mut self) {}
 
     /// Begins the response. Its head is sent with the first piece of the body, or with a flush.
@@ -199,8 +205,8 @@ pub trait ClientStream {
     ///
     /// # Errors
     ///
-    /// Returns an error if the client has left, accepts no bytes for `body_timeout`, or too few
-    /// for `min_body_rate`.
+    /// Returns an error if the client has disconnected, accepts no bytes for `body_timeout`, or too
+    /// few for `min_body_rate`.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -208,32 +214,33 @@ pub trait ClientStream {
         then: Then<'_>,
     ) -> Poll<Result<(), ClientError>>;
 
-    /// Sends all bytes that wait to be sent.
+    /// Sends all buffered bytes.
     ///
     /// # Errors
     ///
     /// The same as for [`Self::poll_send`].
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>>;
 
-    /// Returns the connection itself after it has switched protocols, and the bytes that arrived
-    /// after the request; `None` if it cannot.
+    /// Returns the connection after it has switched protocols, and the bytes after the request.
+    ///
+    /// Returns `None` if this stream cannot switch.
     fn tunnel(&mut self) -> Option<(Box<dyn Tunnel + '_>, Buffer)> {
         None
     }
 }
 
-/// A connection that carries bytes both ways.
+/// A connection that carries bytes in both directions.
 pub trait Tunnel: AsyncRead + AsyncWrite + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Tunnel for T {}
 
-/// Waits for `future`, unless the client leaves first.
+/// Waits for `future`, unless the client disconnects first.
 ///
-/// The future is passed pinned: passed by value, it would need room here a second time.
+/// The future is passed pinned: passed by value, it would be stored here a second time.
 ///
 /// # Errors
 ///
-/// Returns an error if the client leaves.
+/// Returns an error if the client disconnects.
 pub fn unless_gone<F: Future>(
     client: &dyn ClientStream,
     mut future: Pin<&mut F>,

@@ -1,3 +1,5 @@
+//! Timeouts and size limits of client connections, in a compact form.
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -7,7 +9,7 @@ use limit::{ReuseLimits, Usage};
 use crate::time::clock;
 use crate::time::lag::Floor;
 
-/// Time for the first request on an open connection after the gateway is told to stop.
+/// Time for the first request on an open connection after the stop signal.
 pub(super) const FIRST_REQUEST: Duration = Duration::from_millis(500);
 
 /// Timeouts and size limits for one client connection.
@@ -15,26 +17,26 @@ pub(super) const FIRST_REQUEST: Duration = Duration::from_millis(500);
 /// The connections of a worker share them.
 #[derive(Debug)]
 pub struct Timeouts {
-    /// Time for a whole head.
+    /// Maximum duration in which a head arrives.
     pub(super) header: Duration,
-    /// Idle time between two requests. Zero: the connection carries only one.
+    /// Maximum idle time between two requests. Zero: a connection carries only one request.
     pub(super) keep_alive: Duration,
-    /// How long a connection is used, and for how many requests.
+    /// Maximum age and number of requests of a connection.
     pub(super) reuse: ReuseLimits,
-    /// Time without any byte of a body, in either direction.
+    /// Maximum time without any byte of a body, in either direction.
     pub(super) body: Duration,
-    /// The span of the least rate of a body, in milliseconds.
+    /// Period over which the minimum rate of a body is measured, in milliseconds.
     pub(super) rate_millis: u32,
-    /// The time for one byte at that rate, in nanoseconds; `u32::MAX`: there is no least rate.
+    /// Time per byte at the minimum rate, in nanoseconds; `u32::MAX`: there is no minimum rate.
     pub(super) byte_nanos: u32,
     /// Maximum size of a head in bytes.
     pub(super) max_header_size: u32,
-    /// Maximum number of requests at once on one connection over HTTP/2.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub(super) max_concurrent_streams: u32,
 }
 
 impl Timeouts {
-    /// Takes the values from the settings.
+    /// Takes the values from the configuration.
     pub fn of(server: &Server) -> Self {
         let narrow = |number: u128| u32::try_from(number).unwrap_or(u32::MAX);
         let rate = server.min_body_rate;
@@ -56,15 +58,15 @@ impl Timeouts {
         }
     }
 
-    /// What a new connection has done, if it is not used without limit.
+    /// Returns the counter for a new connection; `None` if its age and requests are unlimited.
     pub(super) fn usage(&self) -> Option<Usage> {
         let is_limited = !self.reuse.age.is_zero() || self.reuse.requests > 0;
         is_limited.then(|| Usage::new(&self.reuse, clock::now()))
     }
 
-    /// The least progress of the client with a body, in either direction.
+    /// Returns the minimum progress of the client with a body, in either direction.
     ///
-    /// A span below `body_timeout` would end pauses that `body_timeout` allows.
+    /// A period below `body_timeout` would end pauses that `body_timeout` allows.
     pub(super) fn floor(&self) -> Floor {
         Floor {
             pause: self.body,

@@ -1,3 +1,5 @@
+//! TLS server: handshakes with clients, and the choice of HTTP/1 or HTTP/2.
+
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -34,34 +36,36 @@ pub struct TlsServer(Arc<Inner>);
 struct Inner {
     certificates: Arc<Certificates>,
     clients: Option<Arc<Clients>>,
-    /// Another one replaces it when the files of `clients` change: it forgets all sessions, so no
-    /// client goes on with a certificate that is taken no longer.
+    /// Configuration of new handshakes. Replaced when the files of `clients` change.
+    ///
+    /// A new configuration has no sessions: a client cannot resume with a certificate that is no
+    /// longer accepted.
     config: RwLock<Arc<ServerConfig>>,
 }
 
-/// How clients show who they are.
+/// Verification of client certificates.
 struct Clients {
     auth: ClientAuth,
-    /// The files in force.
+    /// Files in use.
     known: Mutex<TrustFiles>,
 }
 
-/// Why a TLS handshake failed.
+/// Reason why a TLS handshake failed.
 #[derive(Debug, Error)]
 pub enum HandshakeError {
-    /// The client did not complete it within `header_timeout`.
+    /// The client did not complete the handshake within `header_timeout`.
     #[error("it was not complete within header_timeout")]
     TimedOut,
-    /// The client shows no certificate, and what to do.
+    /// The client presented no certificate. The text says what to do.
     #[error("{0}")]
     NoCertificate(String),
-    /// The client shows a certificate that is not accepted: why, and what to do.
+    /// The client's certificate is not accepted. The text says why, and what to do.
     #[error("{0}")]
     Certificate(String),
-    /// The client and the gateway did not agree, or the client does not speak TLS.
+    /// Client and gateway could not agree, or the client does not speak TLS.
     #[error(transparent)]
     Tls(rustls::Error),
-    /// The connection broke.
+    /// The connection failed.
     #[error(transparent)]
     Connection(io::Error),
 }
@@ -69,7 +73,7 @@ pub enum HandshakeError {
 impl TlsServer {
     /// Accepts TLS 1.2 and 1.3 with `certificates`, and offers HTTP/2 and HTTP/1.1.
     ///
-    /// `clients`: how clients show who they are; `None`: not at all.
+    /// `clients`: how client certificates are verified; `None`: no certificate is requested.
     ///
     /// # Errors
     ///
@@ -92,8 +96,7 @@ impl TlsServer {
         })))
     }
 
-    /// Watches the files of `clients` and puts changed ones into force. Returns at once if there
-    /// are none.
+    /// Watches the files of `clients` and loads changed ones. Returns at once if there are none.
     pub async fn follow(self) {
         if let Some(clients) = self.0.clients.clone() {
             let consequence = "the current authorities and revocation lists stay in use";
@@ -101,7 +104,7 @@ impl TlsServer {
         }
     }
 
-    /// Reads the files of `clients`, and puts them into force if they changed.
+    /// Reads the files of `clients`, and uses them if they changed.
     fn renew(&self, clients: &Clients) -> io::Result<()> {
         let renewed = self.renew_files(clients);
         let problem = renewed.as_ref().err().map(ToString::to_string);
@@ -126,7 +129,7 @@ impl TlsServer {
         Ok(())
     }
 
-    /// Why a handshake failed, if the certificate of the client is the reason.
+    /// Returns the reason for a failed handshake, if the client's certificate caused it.
     fn refusal(&self, error: &rustls::Error) -> Option<HandshakeError> {
         let auth = &self.0.clients.as_ref()?.auth;
         let refused = Refused {
@@ -166,7 +169,8 @@ impl TlsServer {
         stop: Rc<StopSignal>,
         service: Rc<A>,
     ) -> Result<(), HandshakeError> {
-        // A slow handshake counts as a slow head. Each step is boxed to keep this future small.
+        // A slow handshake has the timeout of a slow head. Each step is boxed to keep this future
+        // small.
         let socket = Box::pin(self.handshake(socket, timeouts.header)).await?;
         count_handshake();
         let peer = Peer {
@@ -178,7 +182,7 @@ impl TlsServer {
             Some(first) => peer.with_certificate(ClientCertificate::of(first)),
             None => peer,
         };
-        // Moved before the wait: else this future would keep room for the socket too.
+        // Moved before the await: otherwise this future would keep space for the socket, too.
         let serving: Pin<Box<dyn Future<Output = ()>>> =
             if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
                 Box::pin(http2::serve(
@@ -217,7 +221,7 @@ impl TlsServer {
     }
 }
 
-/// What a handshake is made of.
+/// Builds the configuration of handshakes.
 fn config(
     certificates: &Arc<Certificates>,
     clients: Option<Arc<dyn ClientCertVerifier>>,

@@ -1,4 +1,4 @@
-//! Lingering: the end of a connection, so that the client receives the last response completely.
+//! Lingering close: the client can receive its last response completely.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,16 +17,18 @@ use crate::http::message::{BadRequest, Buffer};
 use crate::time::clock;
 use crate::time::deadline::Deadline;
 
-/// How long a closing connection waits for a client that sends nothing more.
+/// Maximum silence of the client while a connection lingers.
 ///
-/// A client that is still sending must be able to read its last response: a connection that is
+/// A client that is still sending must be able to read its last response. A connection that is
 /// closed with unread bytes is reset, and a reset discards the response (RFC 9112, section 9.6).
-/// This limits the silence, `LINGER` limits the whole time; both are as in nginx.
+///
+/// `LINGER_SILENCE` limits a pause, `LINGER` limits the total duration. Both values are those of
+/// nginx.
 const LINGER_SILENCE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(30);
-/// Maximum number of bytes that are dropped while lingering.
+/// Maximum number of bytes that are discarded while lingering.
 const MAX_LINGERED: usize = 256 * 1024 * 1024;
-/// Builds the complete response to a request that cannot be read.
+/// Builds the complete response to a malformed request.
 fn error_response(refusal: BadRequest, now: Moment) -> Vec<u8> {
     let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
     let reason = status.canonical_reason().unwrap_or_default();
@@ -42,7 +44,7 @@ fn error_response(refusal: BadRequest, now: Moment) -> Vec<u8> {
 }
 
 impl<S: Socket> Http1Connection<S> {
-    /// Refuses a request that cannot be read. The response is the last on the connection.
+    /// Rejects a malformed request. The error response is the last one on the connection.
     pub(super) async fn refuse(mut self, refusal: BadRequest) {
         let now = clock::now();
         self.sender.head().put(&error_response(refusal, now));
@@ -52,7 +54,7 @@ impl<S: Socket> Http1Connection<S> {
         }
     }
 
-    /// Closes after an incomplete response, whose existing part is sent first.
+    /// Closes the connection after an incomplete response. The available part is sent first.
     ///
     /// If only the end of the connection marks the end of the response, the connection is reset.
     /// Otherwise the client would take the part for the whole.
@@ -61,16 +63,16 @@ impl<S: Socket> Http1Connection<S> {
             return;
         }
         if self.answer == (Progress::Begun { endless: true }) {
-            // If this fails the connection is already gone.
+            // An error means that the connection is already closed.
             let _gone = set_socket_linger(self.socket.fd(), Some(Duration::ZERO));
         } else {
             self.close(false).await;
         }
     }
 
-    /// Closes, and lets a client that is still sending read its last response.
+    /// Closes the connection. A client that is still sending can read its last response.
     ///
-    /// `sends`: the client is certainly still sending.
+    /// `sends`: the client is known to be still sending.
     pub(super) async fn close(mut self, sends: bool) {
         let shut = poll_fn(|cx| {
             let shut = Pin::new(&mut self.socket).poll_shutdown(cx);

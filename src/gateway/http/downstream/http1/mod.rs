@@ -56,18 +56,18 @@ use crate::time::deadline::Deadline;
 use crate::time::lag::Lag;
 use crate::time::pacer::Priority;
 
-/// Maximum number of bytes that one read takes while a head is arriving.
+/// Maximum number of bytes per read while a head is arriving.
 ///
-/// Most heads are shorter, and the bytes after them stay in the kernel.
+/// Most heads are shorter. Bytes after the head stay in the kernel.
 const HEAD_READ: usize = 4 * 1024;
 
-/// What a client sends first over HTTP/2 (RFC 9113, section 3.4).
+/// Connection preface of an HTTP/2 client (RFC 9113, section 3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Serves a connection to its end, over HTTP/1, or over HTTP/2 if the client begins so.
+/// Serves a connection to its end: over HTTP/2 if it starts with the preface, else over HTTP/1.
 ///
-/// This is not an `async fn`: its future would have room for the arguments, in addition to what is
-/// made of them.
+/// This is not an `async fn`: its future would store the arguments in addition to the values built
+/// from them.
 pub fn serve<S: Socket, A: RequestService>(
     socket: S,
     peer: Peer,
@@ -84,7 +84,7 @@ pub fn serve<S: Socket, A: RequestService>(
                 Next::Request(head) => {
                     let limits = &connection.timeouts.reuse;
                     connection.keeps &= context.count_request(limits, || connection.began);
-                    // Boxed: an idle connection does not need the room.
+                    // Boxed: an idle connection must not reserve this space.
                     Box::pin(service.serve(head, connection.began, &mut connection, &context))
                 }
                 Next::Http2 => break End::Http2,
@@ -96,7 +96,7 @@ pub fn serve<S: Socket, A: RequestService>(
                 break end;
             }
         };
-        // Boxed, because few connections come here.
+        // Boxed: few connections get here.
         match end {
             End::Refused(refusal) => {
                 service.refused(refusal.status(), &context);
@@ -115,28 +115,28 @@ pub fn serve<S: Socket, A: RequestService>(
     }
 }
 
-/// The next event on a connection.
+/// Next event on a connection.
 enum Next {
     Request(RequestHead),
-    /// The client speaks HTTP/2, by prior knowledge (RFC 9113, section 3.3).
+    /// The client speaks HTTP/2 with prior knowledge (RFC 9113, section 3.3).
     Http2,
     Refused(BadRequest),
     Closed,
 }
 
-/// Why a connection cannot carry another request.
+/// Reason why a connection cannot carry another request.
 enum End {
     Refused(BadRequest),
-    /// The response is complete, and the last one.
+    /// The response is complete, and it is the last one.
     Answered,
-    /// The response broke off.
+    /// The response is incomplete.
     Broken,
-    /// It goes on as a connection over HTTP/2.
+    /// The connection continues as HTTP/2.
     Http2,
     Closed,
 }
 
-/// A client's connection, and the progress of its current request.
+/// A client connection over HTTP/1, and the progress of its current request.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -144,23 +144,23 @@ enum End {
 )]
 struct Http1Connection<S> {
     socket: S,
-    /// Over TLS, ALPN has chosen the version.
+    /// Whether the connection uses TLS. Then ALPN has already chosen the protocol version.
     is_encrypted: bool,
     timeouts: Rc<Timeouts>,
     stop: Sleeper,
-    /// Bytes that are read but not used yet: the start of a head, or bytes after one.
+    /// Bytes that are read but not used yet: the start of a head, or bytes after a head.
     kept: Vec<u8>,
     sender: Sender,
     decoder: BodyDecoder,
-    /// The deadline while bytes must come from the client.
+    /// Deadline for receiving bytes from the client.
     reading: Deadline,
-    /// Whether that deadline is for a head, and not for the idle time between requests.
+    /// Whether `reading` limits the arrival of a head. Otherwise it limits the idle time.
     in_head: bool,
-    /// The deadline while the client must accept bytes.
+    /// Deadline for sending bytes to the client.
     writing: Deadline,
-    /// How far the client is behind the least rate of the request's body.
+    /// Lag of the client behind `min_body_rate` with the request's body.
     read_lag: Lag,
-    /// The same of the response.
+    /// Lag of the client behind `min_body_rate` with the response.
     write_lag: Lag,
     version: Version,
     /// Whether the connection may carry another request.
@@ -170,11 +170,11 @@ struct Http1Connection<S> {
     expects: bool,
     answer: Progress,
     priority: Priority,
-    /// When the head of the next request arrived.
+    /// Instant at which the current request's head arrived.
     began: Moment,
 }
 
-/// The progress of the current response.
+/// Progress of the current response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     None,
@@ -213,9 +213,10 @@ impl<S: Socket> Http1Connection<S> {
 
     /// Reads the head of the next request: the phases Idle and `ReadingHead`.
     ///
-    /// What arrives is held back while departures go first.
+    /// Bytes that have arrived are not processed while the worker has due departures, which go
+    /// first.
     ///
-    /// This is not an `async fn`: an idle connection has room for its future.
+    /// This is not an `async fn`: an idle connection stores this future, so it must be small.
     fn read_head(&mut self, service: &impl RequestService) -> impl Future<Output = Next> {
         let mut searched = 0;
         self.reading.stop();
@@ -274,11 +275,11 @@ impl<S: Socket> Http1Connection<S> {
         }
     }
 
-    /// Handles the case that no byte is here.
+    /// Handles the case that no byte is available.
     ///
-    /// Between requests this may last for `keep_alive`, and within a head for `header_timeout`.
+    /// The timeout is `keep_alive` between requests, and `header_timeout` within a head.
     fn poll_no_head(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
-        // A connection that never sends a byte counts as one with a slow head.
+        // A new connection that sends nothing has the timeout of a head.
         let in_head = !self.kept.is_empty() || !self.any_request_yet;
         if in_head != self.in_head {
             self.in_head = in_head;
@@ -293,7 +294,7 @@ impl<S: Socket> Http1Connection<S> {
             if self.any_request_yet {
                 return Poll::Ready(Next::Closed);
             }
-            // Its request may be on the way: every accepted connection gets a response.
+            // A request may be in transit: every accepted connection gets a response.
             self.reading
                 .set_earlier(self.stop.stopped_at() + FIRST_REQUEST);
             ready!(self.reading.poll(cx));
@@ -307,7 +308,7 @@ impl<S: Socket> Http1Connection<S> {
         })
     }
 
-    /// Takes the next piece of a head, after the bytes that are kept.
+    /// Appends `piece` to the bytes kept so far and tries to read a head.
     ///
     /// Each byte is copied once, however small the pieces are.
     fn take_piece(&mut self, piece: &[u8], searched: &mut usize) -> Option<Next> {
@@ -319,9 +320,9 @@ impl<S: Socket> Http1Connection<S> {
         self.take_head(Cow::Owned(bytes), searched)
     }
 
-    /// Takes the head at the start of `bytes` if it is complete; otherwise keeps the bytes.
+    /// Takes the head at the start of `bytes` if it is complete. Otherwise keeps the bytes.
     ///
-    /// `searched`: how many bytes were searched for the end of the head.
+    /// `searched`: number of bytes already searched for the end of the head.
     fn take_head(&mut self, bytes: Cow<'_, [u8]>, searched: &mut usize) -> Option<Next> {
         if !self.any_request_yet && !self.is_encrypted && begins_like(&bytes, HTTP2_PREFACE) {
             let is_whole = bytes.len() >= HTTP2_PREFACE.len();
@@ -364,8 +365,8 @@ impl<S: Socket> Http1Connection<S> {
         if self.any_request_yet {
             self.reading.stop();
         } else {
-            // The timer for the first head fires too early for what follows: it would only be armed
-            // again then. A request that waits need not keep it.
+            // The timer of the first head would fire too early for the next deadline, which would
+            // only arm it again. A waiting request does not need the timer's memory.
             self.reading = Deadline::default();
         }
         (self.read_lag, self.write_lag) = Default::default();
@@ -378,7 +379,7 @@ impl<S: Socket> Http1Connection<S> {
         self.answer = Progress::None;
     }
 
-    /// Returns why the connection ends after a request, if it does.
+    /// Returns why the connection ends after a request; `None` if it continues.
     fn end_after(&self, served: Result<(), Aborted>) -> Option<End> {
         match (served, self.answer) {
             (_, Progress::Tunnel) | (Err(Aborted::ClientGone), _) => Some(End::Closed),
@@ -390,7 +391,7 @@ impl<S: Socket> Http1Connection<S> {
     }
 }
 
-/// Returns whether `bytes` may be the start of `text`, as far as they go.
+/// Returns whether `bytes` may be the start of `text`, judging by the bytes received so far.
 fn begins_like(bytes: &[u8], text: &[u8]) -> bool {
     let length = bytes.len().min(text.len());
     bytes[..length] == text[..length]

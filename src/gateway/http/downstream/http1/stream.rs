@@ -1,4 +1,4 @@
-//! The connection as the service of one request uses it.
+//! [`ClientStream`] of an HTTP/1 connection: the body of a request, and its response.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -11,13 +11,13 @@ use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, Trailers, Version};
 
-/// Maximum number of bytes of an unwanted body that are dropped to keep the connection.
+/// Maximum number of unread body bytes that are discarded to keep the connection usable.
 const MAX_DRAINED: usize = 256 * 1024;
 
 impl<S: Socket> Http1Connection<S> {
-    /// Maps the result of a write, enforcing `body_timeout` and `min_body_rate`.
+    /// Maps the result of a write and enforces `body_timeout` and `min_body_rate`.
     ///
-    /// `bytes`: how many the socket accepted.
+    /// `bytes`: number of bytes that the socket accepted.
     pub(super) fn wrote(
         &mut self,
         cx: &mut Context<'_>,
@@ -121,7 +121,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
 
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
         if status == 100 {
-            // The client waited for the origin until now.
+            // Until now the client waited for the origin, so its timeout did not apply.
             self.reading.stop();
         }
         self.write_head(status, reason, fields);
@@ -133,7 +133,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         let has_end = matches!(response.length, BodyLength::None | BodyLength::Length(_));
         let endless = !has_end && self.version == Version::Http10;
         self.keeps &= !(endless || self.stop.is_stopping());
-        // The rest of the request's body would be read as the next request.
+        // The rest of the request's body would be parsed as the next request.
         self.keeps &= self.decoder.is_over();
         let keeps = self.keeps;
         let out = self.sender.head();

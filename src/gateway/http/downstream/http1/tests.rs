@@ -1,3 +1,5 @@
+//! Tests of reading heads over HTTP/1.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -8,7 +10,7 @@ use super::*;
 
 const LIMIT: u32 = 4 << 20;
 
-/// A connection, and the other end of its socket.
+/// Creates a connection, and returns it with the other end of its socket.
 fn connection() -> (Http1Connection<UnixStream>, UnixStream) {
     let (near, far) = UnixStream::pair().expect("two sockets");
     let timeouts = Timeouts {
@@ -25,7 +27,9 @@ fn connection() -> (Http1Connection<UnixStream>, UnixStream) {
     (connection, far)
 }
 
-/// What is read of the pieces, and the bytes behind it; `None` if they are no complete head.
+/// Reads `pieces` one after the other. Returns the head and the bytes after it.
+///
+/// Returns `None` if the pieces are not a complete head.
 fn reading(pieces: &[&[u8]]) -> Option<(String, Vec<u8>)> {
     let (mut connection, _far) = connection();
     let (mut searched, mut pieces) = (0, pieces.iter());
@@ -39,7 +43,7 @@ fn reading(pieces: &[&[u8]]) -> Option<(String, Vec<u8>)> {
         let read = match next {
             Next::Request(head) => format!("{head:?}"),
             Next::Http2 => "HTTP/2".to_owned(),
-            // The cause may differ: a first line that is cut off can have another flaw.
+            // The reason may differ: a truncated first line can have another error.
             Next::Refused(_) => return Some(("refused".to_owned(), Vec::new())),
             Next::Closed => unreachable!("no byte says so"),
         };
@@ -68,7 +72,7 @@ fn split_holds(bytes: &[u8], sizes: &[usize]) -> Result<(), TestCaseError> {
     let whole = reading(&[bytes]);
     let split = reading(&pieces(bytes, sizes));
     let is_refused = RequestHead::parse(&bytes[empty_lines(bytes)..]).is_err();
-    // What is no head is refused at its end at the latest.
+    // An invalid head is rejected at its end at the latest.
     if !(is_refused && split.is_none()) {
         prop_assert_eq!(split, whole);
     }
@@ -78,7 +82,7 @@ fn split_holds(bytes: &[u8], sizes: &[usize]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(config())]
 
-    /// However a head is split, it is read as if it came at once.
+    /// A head is read alike, however it is split into pieces.
     #[test]
     fn a_head_in_pieces_is_read_as_a_whole_one(
         bytes in bytes("heads"),
@@ -102,7 +106,7 @@ proptest! {
     }
 }
 
-/// If each byte were copied with each piece, this would take minutes.
+/// Guards against quadratic copying: with it, this test would take minutes.
 #[tokio::test]
 async fn a_head_of_a_megabyte_in_single_bytes_is_read_in_a_moment() {
     let value = "a".repeat(1 << 20);

@@ -1,4 +1,4 @@
-//! The body of one request, as h2 has it and as its service reads it.
+//! Body of one request over HTTP/2: takes it out of h2 and buffers it for the request's service.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -15,36 +15,36 @@ use super::windows::{WAITING_WINDOW, Windows};
 use crate::http::http2::StreamGone;
 use crate::time::deadline::Deadline;
 
-/// Bytes that are read of a body before its client gets the large window.
+/// Number of body bytes read before the stream gets the large window.
 ///
-/// A body that is here as a whole needs none.
+/// A body that arrives as a whole does not need the large window.
 const OPEN_AFTER: usize = 16 * 1024;
 
-/// The body of a request.
+/// Body of one request.
 ///
-/// What is not read yet is bounded by the stream's window, whatever the size of its frames: they
-/// are taken out of h2 as they come, because h2 keeps much for a small one, and ends the connection
-/// when there are too many.
+/// The stream's window limits the number of unread bytes, whatever the size of the frames. Frames
+/// are taken out of h2 when they arrive: h2 allocates much memory per small frame, and it ends the
+/// connection when it holds too many.
 pub(super) struct Body {
     stream: RecvStream,
     windows: Rc<Windows>,
-    /// Bytes that were taken out of h2 and are not read yet, from `start` on.
+    /// Bytes taken out of h2. Bytes from `start` on are unread.
     ahead: Vec<u8>,
     start: usize,
-    /// Number of bytes that were read, until the window is opened.
+    /// Number of bytes read. Counted only until the window is opened.
     read: usize,
     is_opened: bool,
     end: Option<End>,
 }
 
-/// What came after the last byte.
+/// How the body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The end of the body, or its trailers.
+    /// The body is complete; trailers may follow.
     Complete,
-    /// The stream was reset, or its connection is gone.
+    /// The stream was reset or its connection was closed.
     Gone,
-    /// The client sent more than it was told that it may.
+    /// The client sent more bytes than its window allows.
     Overrun,
 }
 
@@ -61,17 +61,17 @@ impl Body {
         }
     }
 
-    /// Returns whether all of the body was read, and no trailers follow.
+    /// Returns whether the body was read completely and has no trailers.
     pub(super) fn is_over(&self) -> bool {
         self.start == self.ahead.len() && self.stream.is_end_stream()
     }
 
-    /// Returns whether the client sent more than it was told that it may.
+    /// Returns whether the client sent more bytes than its window allows.
     pub(super) fn is_overrun(&self) -> bool {
         self.end == Some(End::Overrun)
     }
 
-    /// Passes the next bytes to `take`, at most `most`. Returns how many; 0 at the end.
+    /// Passes the next bytes to `take`, at most `most`. Returns their number; 0 at the end.
     pub(super) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -84,7 +84,7 @@ impl Body {
                 Poll::Ready(Ok(Some(data))) => data,
                 Poll::Ready(ended) => return Poll::Ready(ended.map(|_| 0)),
                 Poll::Pending => {
-                    // Before its first bytes, a body may yet come as a whole.
+                    // Until its first bytes are read, the body may still arrive as a whole.
                     if self.read > 0 {
                         self.open();
                     }
@@ -120,7 +120,7 @@ impl Body {
         self.stream.poll_trailers(cx).map_err(|_| StreamGone)
     }
 
-    /// Takes what has arrived out of h2. The task is woken when more arrives.
+    /// Takes the bytes that have arrived out of h2. Registers the task for more.
     pub(super) fn take_arrived(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Ok(Some(data))) = self.poll_next(cx) {
             let unread = self.ahead.len() - self.start + data.len();
@@ -134,7 +134,7 @@ impl Body {
         }
     }
 
-    /// Ready once it is known whether there is a body: at its first byte, or at its end.
+    /// Ready at the first byte or the end of the body: then it is known whether there is a body.
     pub(super) fn poll_known(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.take_arrived(cx);
         if self.end.is_some() || self.start < self.ahead.len() {
@@ -144,18 +144,18 @@ impl Body {
         }
     }
 
-    /// Adds bytes to those that wait to be read.
+    /// Appends bytes to the unread ones.
     fn keep(&mut self, bytes: &[u8]) {
         let length = self.ahead.len() + bytes.len();
         if length > self.ahead.capacity() {
-            // A full window takes no more than the window: sizes are powers of two.
+            // All window sizes are powers of two, so a full buffer is never larger than the window.
             let room = length.next_power_of_two() - self.ahead.len();
             self.ahead.reserve_exact(room);
         }
         self.ahead.extend_from_slice(bytes);
     }
 
-    /// The next bytes from h2, at least one; `None` at the end.
+    /// Returns the next bytes from h2, at least one; `None` at the end.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamGone>> {
         match self.end {
             None => {}
@@ -191,7 +191,7 @@ impl Drop for Body {
     }
 }
 
-/// Waits for `future`, and takes what arrives of the body out of h2 meanwhile.
+/// Waits for `future`. Meanwhile takes arriving body bytes out of h2.
 pub(super) async fn taking_arrived<F: Future>(
     body: &RefCell<Body>,
     mut future: Pin<&mut F>,
@@ -206,14 +206,14 @@ pub(super) async fn taking_arrived<F: Future>(
     .await
 }
 
-/// How long the rest of a body is dropped. As long as nginx waits for more of one over HTTP/1.
+/// Maximum time for which the rest of a body is discarded, as in nginx over HTTP/1.
 const LINGER: Duration = Duration::from_secs(5);
-/// Maximum number of bytes of one body that are dropped.
+/// Maximum number of bytes of one body that are discarded.
 const MAX_LINGERED: usize = 64 * 1024 * 1024;
 
-/// Reads and drops the rest of a body, up to `LINGER` and `MAX_LINGERED`.
+/// Reads and discards the rest of a body, up to `LINGER` and `MAX_LINGERED`.
 ///
-/// If that is not the whole body, h2 resets the stream with `NO_ERROR` when `body` is dropped.
+/// If the body is longer, h2 resets the stream with `NO_ERROR` when `body` is dropped.
 pub(super) async fn linger(body: &RefCell<Body>) {
     let (mut lingered, mut ending) = (0, Deadline::default());
     ending.start(LINGER);

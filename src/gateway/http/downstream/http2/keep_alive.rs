@@ -1,3 +1,5 @@
+//! HTTP/2 pings: detects clients that have vanished without closing.
+
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -5,12 +7,12 @@ use h2::{Ping, PingPong};
 
 use crate::time::deadline::Deadline;
 
-/// Interval between pings. `PING_TIMEOUT` is the time that a client has to answer one.
+/// Interval between pings. `PING_TIMEOUT` is the time for the client's reply.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// Pings a client to find out whether it is still there.
+/// Pings a client to detect that it has vanished.
 pub(super) struct KeepAlive {
-    /// `None` if the connection provides no pings.
+    /// `None` if h2 provides no pings for this connection.
     pings: Option<PingPong>,
     timer: Deadline,
     is_asked: bool,

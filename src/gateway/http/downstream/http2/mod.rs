@@ -1,10 +1,12 @@
 //! One client connection over HTTP/2, with a task for each of its requests.
 //!
-//! h2 handles the protocol. This module adds [windows] that grow when a body is read, and timeouts.
-//! A connection without requests ends after `keep_alive`. A connection whose client has silently
-//! vanished ends after an unanswered ping. A response that the client does not read ends after
-//! `body_timeout`, and only that one. So does one that it reads more slowly than its share of
-//! `min_body_rate`.
+//! h2 handles the protocol. This module adds [windows] that grow when a body is read, and these
+//! timeouts:
+//! - A connection without requests ends after `keep_alive`.
+//! - A connection whose client has vanished ends after an unanswered ping.
+//! - A response ends after `body_timeout` if the client reads nothing. The other responses of the
+//!   connection continue.
+//! - A response also ends if the client reads it more slowly than its share of `min_body_rate`.
 
 mod body;
 mod keep_alive;
@@ -45,21 +47,21 @@ use crate::time::clock;
 use crate::time::deadline::Deadline;
 use crate::time::pacer::Priority;
 
-/// Maximum number of streams that a client reset before their requests were taken.
+/// Maximum number of streams that the client reset before the gateway accepted their requests.
 ///
-/// More of them at once end the connection: nobody means them (CVE-2023-44487).
+/// More of them at once end the connection: no useful client does this (CVE-2023-44487).
 const MAX_EARLY_RESETS: usize = 20;
-/// Maximum number of streams of a connection that a client's errors reset. More end it.
+/// Maximum number of streams that were reset due to the client's errors. More end the connection.
 const MAX_ERRORS: usize = 1024;
-/// Maximum number of streams that were reset here, and whose late frames are still ignored.
+/// Maximum number of streams reset by the gateway whose late frames are still ignored.
 const MAX_RESETS: usize = 50;
-/// Time that a connection without requests gets to close after it is told to end.
+/// Maximum duration of a connection without requests after `GOAWAY` was sent.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How long the first byte or the end of a body is waited for that is probably empty.
+/// Maximum wait for the first byte or the end of a body that is probably empty.
 const END_AFTER: Duration = Duration::from_secs(1);
 
-/// Serves an HTTP/2 connection to its end. `first`: its first bytes, which were read already.
+/// Serves an HTTP/2 connection to its end. `first`: bytes that were already read from it.
 pub async fn serve<S, A>(
     first: Vec<u8>,
     socket: S,
@@ -132,7 +134,7 @@ pub async fn serve<S, A>(
     .await;
 }
 
-/// What a connection may have, so that a client cannot make it large.
+/// Configures h2 with limits that bound the memory of a connection.
 fn builder(timeouts: &Timeouts) -> Builder {
     let mut builder = Builder::new();
     builder
@@ -144,14 +146,14 @@ fn builder(timeouts: &Timeouts) -> Builder {
         .max_pending_accept_reset_streams(MAX_EARLY_RESETS)
         .max_local_error_reset_streams(Some(MAX_ERRORS))
         .max_concurrent_reset_streams(MAX_RESETS)
-        // What h2 counts as too much is never given back for streams that have ended. The streams'
-        // tasks keep it small.
+        // h2 never gives back this budget for streams that have ended, so the limit is off. Our
+        // tasks take frames out of h2 at once, which bounds its memory.
         .data_frame_budget(usize::MAX)
         .enable_connect_protocol();
     builder
 }
 
-/// One request of a connection, counted until this is dropped.
+/// Guard that counts one request of a connection until it is dropped.
 struct UnderWay(Rc<Cell<usize>>);
 
 impl UnderWay {
@@ -167,9 +169,10 @@ impl Drop for UnderWay {
     }
 }
 
-/// Whether a request is probably one without a body, whose end comes in an empty frame after its head.
+/// Returns whether a request probably has no body, although its head does not end the stream.
 ///
-/// An HTTP/1 server may refuse such a request with a body, even an empty one.
+/// The end then comes in an empty frame after the head. An HTTP/1 server may reject such a request
+/// if it gets a body, even an empty one.
 fn is_likely_empty(head: &http::request::Parts) -> bool {
     const METHODS: [Method; 5] = [
         Method::GET,
@@ -211,8 +214,8 @@ async fn serve_stream<A: RequestService>(
             };
             match served {
                 Err(Aborted::AnswerBroken) => {
-                    // A reset discards bytes that are not written yet, so the connection's task
-                    // writes them first.
+                    // A reset discards unwritten bytes. Yield first, so that the connection's task
+                    // writes them.
                     let _gone = stream.send_head(false);
                     tokio::task::yield_now().await;
                     stream.reset(Reason::INTERNAL_ERROR);

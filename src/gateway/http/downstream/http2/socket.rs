@@ -1,4 +1,4 @@
-//! The socket under h2, which tells the client of its [windows](super::windows).
+//! The socket under h2. It rewrites and adds frames about [windows](super::windows).
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,17 +9,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::windows::{Windows, announce_waiting_window};
 
-/// Bytes of a frame before its payload (RFC 9113, section 4.1).
+/// Length of a frame's header (RFC 9113, section 4.1).
 const FRAME_HEAD: usize = 9;
-/// A socket that changes what h2 tells the client of the windows of streams.
+/// A socket that changes the stream windows that h2 announces to the client.
 pub(super) struct WindowedSocket<S> {
-    /// Bytes that were read already: h2 reads them first.
+    /// Bytes that were already read from the socket. h2 reads them first.
     first: Vec<u8>,
     socket: S,
     windows: Rc<Windows>,
-    /// The first frame that h2 writes, its settings, until it is complete.
+    /// The first frame that h2 writes (`SETTINGS`), until it is complete.
     settings: Option<Vec<u8>>,
-    /// Frames that are written before anything else, and how much of them is.
+    /// Frames that are written before anything else. The first `sent` bytes are written.
     unsent: Vec<u8>,
     sent: usize,
 }
@@ -36,7 +36,7 @@ impl<S: AsyncWrite + Unpin> WindowedSocket<S> {
         }
     }
 
-    /// Takes bytes of the first frame. Returns how many, or `None` after that frame.
+    /// Takes bytes of the first frame. Returns their number, or `None` after that frame.
     fn take_settings(&mut self, bytes: &[u8]) -> Option<usize> {
         let settings = self.settings.as_mut()?;
         let count = bytes.len().min(frame_length(settings) - settings.len());
@@ -63,7 +63,7 @@ impl<S: AsyncWrite + Unpin> WindowedSocket<S> {
     }
 }
 
-/// The length of the frame that begins with these bytes, as far as they tell.
+/// Returns the length of the frame at `start`, or of a frame's header if that is incomplete.
 fn frame_length(start: &[u8]) -> usize {
     match *start {
         [high, middle, low, ..] if start.len() >= FRAME_HEAD => {
@@ -127,7 +127,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WindowedSocket<S> {
         self.socket.is_write_vectored()
     }
 
-    /// Also writes what tells of windows: h2 flushes between frames, when it has written them.
+    /// Also writes pending window updates. h2 flushes only between frames, so no frame is split.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_unsent(cx))?;

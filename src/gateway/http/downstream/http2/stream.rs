@@ -1,4 +1,4 @@
-//! One request of a connection, as its service uses it.
+//! [`ClientStream`] of one HTTP/2 request: its body and its response.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -26,49 +26,53 @@ use crate::http::message::{BodyLength, Buffer, Put, RequestHead, Trailers};
 use crate::time::deadline::Deadline;
 use crate::time::lag::Lag;
 
-/// How long the origin may say nothing of a body that waits for an interim response.
+/// Time after which the gateway itself sends `100 Continue`, if the origin has not answered.
 ///
-/// Some origins never say anything, and some clients wait for ever. curl waits as long.
+/// Some origins never answer before they have the body, and some clients wait for ever. curl waits
+/// as long.
 const CONTINUE_AFTER: Duration = Duration::from_secs(1);
 
-/// Upper bound of the interim responses to one request, with [`INTERIM_OVERHEAD`]. Further ones are dropped.
+/// Maximum size of all interim responses to one request, with [`INTERIM_OVERHEAD`].
 ///
-/// They are heads, so no window keeps them from a client that reads nothing.
+/// Further interim responses are dropped. They are heads, so no window limits them if the client
+/// reads nothing.
 const MAX_INTERIM_BYTES: u32 = 32 << 10;
 
-/// What a field costs beside its name and value, and what a head costs beside its fields (RFC 9113, section 10.5.1).
+/// Size of a field beside its name and value, and of a head beside its fields.
+///
+/// The value is that of RFC 9113, section 10.5.1.
 const INTERIM_OVERHEAD: usize = 32;
 
 /// One request of a connection, and its response.
 pub(super) struct Http2Stream<'a> {
     body: &'a RefCell<Body>,
     is_over: bool,
-    /// Whether the body may pause for as long as the response does.
+    /// Whether the request's body may pause for as long as the response does.
     may_pause: bool,
     trailers: Option<Trailers>,
     answer: RefCell<Progress>,
     has_begun: bool,
     timeouts: Rc<Timeouts>,
-    /// The deadline while bytes must come from the client.
+    /// Deadline for receiving bytes from the client.
     reading: Deadline,
-    /// The deadline for an interim response, while the client waits for one to send the body.
+    /// Deadline for an interim response, if the client waits for one before it sends the body.
     ///
     /// Boxed: few clients wait for one.
     expecting: Option<Box<Deadline>>,
-    /// The deadline while the client must accept bytes.
+    /// Deadline for sending bytes to the client.
     writing: Deadline,
-    /// How far the client is behind the least rate of the request's body.
+    /// Lag of the client behind `min_body_rate` with the request's body.
     read_lag: Lag,
-    /// The same of the response.
+    /// Lag of the client behind `min_body_rate` with the response.
     write_lag: Lag,
-    /// What the interim responses took of [`MAX_INTERIM_BYTES`].
+    /// Size of the interim responses so far. See [`MAX_INTERIM_BYTES`].
     interim_bytes: u32,
-    /// The requests of the connection, which share the least rate.
+    /// Number of active requests of the connection. They share `min_body_rate`.
     under_way: Rc<Cell<usize>>,
 }
 
 enum Progress {
-    /// Nothing is sent yet; the head may be ready.
+    /// Nothing is sent yet. The head may be ready.
     Ahead(SendResponse<Bytes>, Option<http::Response<()>>),
     Sending(SendStream<Bytes>),
     Over,
@@ -99,20 +103,20 @@ impl<'a> Http2Stream<'a> {
         }
     }
 
-    /// Adapts the stream to what its head asks for.
+    /// Adapts the stream to its request's head.
     ///
-    /// What follows the head of a WebSocket is no body.
+    /// Bytes after the head of a WebSocket request are not a body.
     pub(super) fn set_kind(&mut self, head: &RequestHead) {
         self.is_over |= head.opens_websocket();
         self.expecting = head.expects_continue().then(Box::default);
     }
 
-    /// Returns whether the response is complete and the body of the request is not.
+    /// Returns whether the response is complete while the request's body is not.
     pub(super) fn is_unread(&self) -> bool {
         matches!(*self.answer.borrow(), Progress::Over) && !self.is_over
     }
 
-    /// Invites the client to send the body, if it waits for that and the origin says nothing.
+    /// Sends `100 Continue` if the client waits for it and the origin has not answered in time.
     fn poll_continue(&mut self, cx: &mut Context<'_>) {
         let Some(expecting) = self.expecting.as_mut().filter(|_| !self.has_begun) else {
             return;
@@ -148,11 +152,11 @@ impl<'a> Http2Stream<'a> {
             upgrade: None,
             fields: &fields,
         });
-        // If this fails the client is already gone.
+        // An error means that the client has already disconnected.
         let _gone = poll_fn(|cx| self.poll_send(cx, &mut piece, Then::End(None))).await;
     }
 
-    /// Sends the head, if it is not sent yet. `is_last`: no body follows.
+    /// Sends the head, unless it is already sent. `is_last`: no body follows.
     pub(super) fn send_head(&mut self, is_last: bool) -> Result<(), ClientError> {
         let answer = self.answer.get_mut();
         if let Progress::Ahead(respond, head) = answer
@@ -170,7 +174,9 @@ impl<'a> Http2Stream<'a> {
     }
 }
 
-/// Returns what bytes of one request count for: the requests of a connection share its least rate.
+/// Returns the bytes that one request is credited with: `bytes` times the number of requests.
+///
+/// The requests of a connection share `min_body_rate`.
 fn share_of(bytes: usize, under_way: &Cell<usize>) -> u64 {
     (bytes as u64).saturating_mul(under_way.get() as u64)
 }
@@ -250,7 +256,7 @@ impl ClientStream for Http2Stream<'_> {
             if self.expecting.take().is_none() {
                 return;
             }
-            // The client waited for the origin until now.
+            // Until now the client waited for the origin, so its timeout did not apply.
             self.reading.stop();
         }
         let mut head = http::Response::new(());
@@ -266,7 +272,7 @@ impl ClientStream for Http2Stream<'_> {
         }
         self.interim_bytes += size;
         if let Progress::Ahead(respond, _) = self.answer.get_mut() {
-            // If this fails the client is gone, which is detected when the response is sent.
+            // An error means that the client has disconnected. Sending the response detects that.
             let _gone = respond.send_informational(head);
         }
     }

@@ -1,4 +1,4 @@
-//! The stream of a WebSocket over HTTP/2, as a connection of its own.
+//! The stream of a WebSocket over HTTP/2, as a byte stream in both directions.
 
 use std::cell::RefCell;
 use std::io;

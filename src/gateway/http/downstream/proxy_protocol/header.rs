@@ -1,65 +1,63 @@
-//! The header itself: bytes in, addresses out. The text has version 1, the binary form version 2.
+//! Parser of the PROXY protocol's header: version 1 is text, version 2 is binary.
 
 use std::iter::repeat_n;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use thiserror::Error;
 
-/// What the header of a connection says about it.
+/// Result of parsing the header of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyHeader {
-    /// The proxy passes on a connection between these two.
+    /// The proxy forwards a connection between two IP addresses.
     Proxied {
-        /// The client.
+        /// Address of the client.
         source: SocketAddr,
-        /// The address that the client connected to.
+        /// Address that the client connected to.
         destination: SocketAddr,
     },
-    /// It names no IP addresses: the connection is the proxy's own, or not from the Internet.
+    /// The header names no IP addresses: the proxy's own connection, or one from a unix socket.
     Own,
 }
 
-/// Why bytes are not a header.
+/// Reason why bytes are not a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidHeader {
-    /// They do not begin like one of either version.
+    /// The bytes do not begin like a header of either version.
     #[error("it begins with something else")]
     Missing,
-    /// The header is longer than [`MAX`], or than 107 bytes if it is a text.
+    /// The header is longer than [`MAX`], or than 107 bytes in version 1.
     #[error("it is too long")]
     TooLong,
-    /// The header breaks the rules of its version.
+    /// The header violates the rules of its version.
     #[error("it is malformed: {0}")]
     Malformed(&'static str),
-    /// The checksum is not that of the header.
+    /// The checksum does not match the header.
     #[error("its checksum is wrong")]
     Checksum,
 }
 
 use InvalidHeader::{Checksum, Malformed, Missing, TooLong};
 
-/// The longest header that is taken, in bytes.
+/// Maximum length of a header, in bytes. nginx has the same limit.
 ///
-/// Version 2 allows 65551, of which addresses take 216 at most. nginx's limit is the same.
+/// Version 2 allows 65,551 bytes, of which addresses take at most 216.
 pub const MAX: usize = 4096;
 
-/// What begins a text, version 1.
+/// Start of a version 1 header.
 const TEXT: &[u8] = b"PROXY ";
-/// The longest text, with the end of its line.
+/// Maximum length of a version 1 header, with its line end.
 const MAX_TEXT: usize = 107;
-/// What begins the binary form, version 2.
+/// Start of a version 2 header.
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Reads the header at the start of `bytes`, and returns it with its length.
+/// Parses the header at the start of `bytes`. Returns the header and its length.
 ///
-/// Returns `None` if more bytes are needed. A header with no IP addresses of a stream is
-/// [`ProxyHeader::Own`].
+/// Returns `None` if more bytes are needed. A header without IP addresses of a stream is
+/// [`ProxyHeader::Own`]. The rules are those of haproxy's `doc/proxy-protocol.txt`, section 2.
 ///
 /// # Errors
 ///
 /// Returns an error as soon as no further bytes can make this a header.
-///
-/// The rules are those of haproxy's `doc/proxy-protocol.txt`, section 2.
 pub fn parse(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     let begins_like = |with: &[u8]| bytes.iter().zip(with).all(|(a, b)| a == b);
     if begins_like(TEXT) {
@@ -71,7 +69,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader
     }
 }
 
-/// Version 1: a line.
+/// Parses version 1: one line of text.
 fn text(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     let within = &bytes[..bytes.len().min(MAX_TEXT)];
     let Some(end) = memchr::memchr(b'\n', within) else {
@@ -81,14 +79,14 @@ fn text(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     let line = within[..end].strip_suffix(b"\r");
     let line = line.ok_or(Malformed("its line does not end with CR and LF"))?;
     let header = match line.strip_prefix(b"PROXY UNKNOWN") {
-        // A proxy may write anything behind it.
+        // A proxy may write anything after it.
         Some([] | [b' ', ..]) => ProxyHeader::Own,
         _ => addresses(line).ok_or(Malformed("its line does not name two addresses and ports"))?,
     };
     Ok(Some((header, end + 1)))
 }
 
-/// Reads `PROXY TCP4 SOURCE DESTINATION SOURCE-PORT DESTINATION-PORT`, or the same with `TCP6`.
+/// Parses `PROXY TCP4 SOURCE DESTINATION SOURCE-PORT DESTINATION-PORT`, or the same with `TCP6`.
 fn addresses(line: &[u8]) -> Option<ProxyHeader> {
     let mut words = str::from_utf8(line).ok()?.split(' ').skip(1);
     let mut word = || words.next();
@@ -105,13 +103,13 @@ fn addresses(line: &[u8]) -> Option<ProxyHeader> {
     })
 }
 
-/// Reads a port without a sign or leading zeros.
+/// Parses a port without a sign or leading zeros.
 fn port(word: &str) -> Option<u16> {
     let is_plain = word == "0" || word.starts_with(|first| matches!(first, '1'..='9'));
     word.parse().ok().filter(|_| is_plain)
 }
 
-/// Version 2: 16 bytes, addresses, and further fields, each with its type and length.
+/// Parses version 2: 16 bytes, addresses, and further fields, each with its type and length.
 fn binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     const LOCAL: u8 = 0x20;
     const PROXY: u8 = 0x21;
@@ -134,7 +132,8 @@ fn binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     if command == LOCAL {
         return Ok(Some((ProxyHeader::Own, end)));
     }
-    // The family: none, IPv4, IPv6 or unix; and the transport: none, a stream or datagrams.
+    // The high half is the family: none, IPv4, IPv6 or unix. The low half is the transport: none,
+    // stream or datagram.
     let size = match (protocol >> 4, protocol & 0xf) {
         (0, 0..=2) => return Ok(Some((ProxyHeader::Own, end))),
         (1, 0..=2) => 2 * (4 + 2),
@@ -154,7 +153,7 @@ fn binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     Ok(Some((header.unwrap_or(ProxyHeader::Own), end)))
 }
 
-/// Reads two addresses of `N` bytes each, and then their ports.
+/// Parses two addresses of `N` bytes each, followed by their ports.
 fn pair<const N: usize, A: From<[u8; N]> + Into<IpAddr>>(bytes: &[u8]) -> Option<ProxyHeader> {
     let (source, rest) = bytes.split_first_chunk::<N>()?;
     let (destination, ports) = rest.split_first_chunk::<N>()?;
@@ -166,7 +165,7 @@ fn pair<const N: usize, A: From<[u8; N]> + Into<IpAddr>>(bytes: &[u8]) -> Option
     })
 }
 
-/// Checks that the further fields fill the header to its end, and its checksum if it has one.
+/// Checks that the further fields fill the header exactly, and the checksum if there is one.
 fn check_fields(header: &[u8], mut at: usize) -> Result<(), InvalidHeader> {
     const CHECKSUM: u8 = 3;
 
@@ -192,7 +191,7 @@ fn check_fields(header: &[u8], mut at: usize) -> Result<(), InvalidHeader> {
     Ok(())
 }
 
-/// The checksum CRC-32C (RFC 3720, appendix B.4), a bit at a time: few proxies write it.
+/// Computes CRC-32C (RFC 3720, appendix B.4) bit by bit: few proxies write a checksum.
 fn crc32c(bytes: impl Iterator<Item = u8>) -> u32 {
     !bytes.fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {

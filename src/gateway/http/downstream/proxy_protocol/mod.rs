@@ -1,6 +1,6 @@
 //! The PROXY protocol: a header with which a proxy names its client before the client's first byte.
 //!
-//! It comes before TLS. The rules are those of haproxy's `doc/proxy-protocol.txt`.
+//! The header comes before TLS. The rules are those of haproxy's `doc/proxy-protocol.txt`.
 
 mod header;
 
@@ -18,31 +18,27 @@ use super::socket::Peek;
 use super::stop::StopSignal;
 use super::timeouts::{FIRST_REQUEST, Timeouts};
 
-/// Why a connection has no header.
+/// Reason why a connection has no valid header.
 #[derive(Debug, Error)]
 pub enum ProxyHeaderError {
-    /// The connection ended before its first byte, or the gateway stops.
+    /// The connection ended before its first byte, or the gateway is stopping.
     #[error("the connection ended before it")]
     Unsent,
-    /// The connection ended within it.
+    /// The connection ended within the header.
     #[error("the connection ended within it")]
     Incomplete,
-    /// The peer did not complete it within `header_timeout`.
+    /// The peer did not complete the header within `header_timeout`.
     #[error("it was not complete within header_timeout")]
     TimedOut,
     /// The connection does not begin with a header.
     #[error(transparent)]
     Invalid(#[from] InvalidHeader),
-    /// The connection broke.
+    /// The connection failed.
     #[error(transparent)]
     Connection(#[from] io::Error),
 }
 
-/// Takes the header from the start of a connection, and not one byte more.
-///
-/// # Errors
-///
-/// Returns an error if the connection does not begin with a header, or not within `header_timeout`.
+/// Reads exactly the header from the start of a connection, and no byte more.
 pub async fn read_proxy_header<S: Peek>(
     socket: &S,
     timeouts: &Timeouts,
@@ -51,7 +47,7 @@ pub async fn read_proxy_header<S: Peek>(
     let stop = stop.sleeper();
     let stopping = async {
         poll_fn(|cx| stop.poll_stopping(cx)).await;
-        // It may be on the way, as the request behind it.
+        // The header may be in transit, as may the first request of a connection.
         sleep(FIRST_REQUEST).await;
     };
     tokio::select! {
@@ -74,9 +70,7 @@ async fn read<S: Peek>(socket: &S) -> Result<ProxyHeader, ProxyHeaderError> {
     }
 }
 
-/// Takes bytes of the header while there are any, after those that are `taken` already.
-///
-/// Returns `WouldBlock` if bytes of the header are missing.
+/// Appends available bytes of the header to `taken`.
 fn take(
     socket: &impl Peek,
     taken: &mut Vec<u8>,
@@ -97,7 +91,7 @@ fn take(
             Ok(header) => header,
             Err(invalid) => return Ok(Err(invalid.into())),
         };
-        // As long as the header is not complete, all bytes belong to it.
+        // While the header is incomplete, all bytes belong to it.
         let end = header.map_or(taken.len(), |(_, end)| end);
         recv(socket.fd(), &mut bytes[..end - before], RecvFlags::empty())?;
         if let Some((header, _)) = header {

@@ -1,4 +1,4 @@
-//! Uploads to h2 over a [`WindowedSocket`], from a client that counts its windows.
+//! Property tests of [`WindowedSocket`]: uploads through h2 from a client that checks its windows.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,17 +27,19 @@ const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 const DEFAULT_WINDOW: u32 = 65_535;
 
-/// What a client uploads on one stream.
+/// An upload of the client on one stream.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     length: usize,
-    /// Bytes of the body in a frame, and of padding.
+    /// Body bytes per frame. `padding`: padding bytes per frame.
     piece: usize,
     padding: Option<u8>,
 }
 
-/// One connection: what is uploaded at once, how many bodies are read at once, how many bytes at a
-/// time, and how many bytes the connection has room for.
+/// One connection of the test.
+///
+/// `uploads`: bodies sent at the same time. `at_once`: bodies read at the same time. `most`: bytes
+/// per read. `room`: buffer size of the connection.
 #[derive(Clone, Debug)]
 struct Case {
     uploads: Vec<Sent>,
@@ -50,7 +52,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let piece = prop_oneof![20_usize..60, 1000_usize..16_000];
     let sent = (0_usize..600_000, piece, prop::option::of(any::<u8>()));
     let sent = sent.prop_map(|(length, piece, padding)| Sent {
-        // Many small pieces take long.
+        // Many small frames take long.
         length: length.min(piece * 2000),
         piece,
         padding,
@@ -60,7 +62,8 @@ fn cases() -> impl Strategy<Value = Case> {
     (uploads, 1_usize..4, 1_usize..40_000, room).prop_map(|(mut uploads, at_once, most, room)| {
         let room = room.max(5);
         for sent in &mut uploads {
-            // So does little room. The initial window of a stream is exceeded nevertheless.
+            // A small buffer takes long, too. The length still exceeds the initial window of a
+            // stream.
             sent.length = sent
                 .length
                 .min((room * 2000).max(DEFAULT_WINDOW as usize + 1000));
@@ -74,12 +77,12 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// What the client may send, and what it was told.
+/// State of the client: what it may send, and what it has received.
 struct Client {
     uploads: Vec<Sent>,
     connection: Cell<i64>,
     streams: RefCell<BTreeMap<u32, Stream>>,
-    /// Settings to acknowledge.
+    /// Number of `SETTINGS` frames to acknowledge.
     told: Cell<usize>,
     changed: Notify,
 }
@@ -118,7 +121,7 @@ impl Client {
         }
     }
 
-    /// Reads frames, and fails unless each is one that h2 or a [`Windows`] sends.
+    /// Reads frames. Panics unless each is one that h2 or [`Windows`] sends.
     async fn read(&self, mut from: ReadHalf<DuplexStream>, turns: &RefCell<BTreeSet<u32>>) {
         let mut head = [0; 9];
         while from.read_exact(&mut head).await.is_ok() {
@@ -143,7 +146,7 @@ impl Client {
                         let window = &mut streams.get_mut(&stream).unwrap().window;
                         *window += i64::from(more);
                         assert!(*window <= STREAM_WINDOW.into());
-                        // h2 takes padding at once.
+                        // h2 releases padding at once.
                         let is_padded = self.uploads[stream as usize / 2].padding.is_some();
                         let is_read = turns.borrow().contains(&stream);
                         assert!(is_read || is_padded, "nothing of it was read");
@@ -157,7 +160,7 @@ impl Client {
         }
     }
 
-    /// Sends what the windows allow, until all is answered.
+    /// Sends as much as the windows allow, until all requests are answered.
     async fn write(&self, mut to: WriteHalf<DuplexStream>) {
         let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         bytes.extend(frame(SETTINGS, 0, 0, &[]));
@@ -188,11 +191,11 @@ impl Client {
         }
     }
 
-    /// The next frame of an upload, if the windows have room for it.
+    /// Returns the next frame of an upload, if the windows have room for it.
     fn piece(&self, id: u32, stream: &mut Stream, sent: &Sent) -> Vec<u8> {
         let padding = sent.padding.map_or(0, |padding| 1 + i64::from(padding));
         let room = stream.window.min(self.connection.get()) - padding;
-        // No frame larger than what is left of the window, but the last bytes of it are used, too.
+        // A frame must fit into the window, and the window is used to its last byte.
         let count = sent
             .piece
             .min(stream.left)
@@ -213,7 +216,7 @@ impl Client {
     }
 }
 
-/// Reads the bodies, `at_once` of them at a time, and answers each.
+/// Reads the bodies, `at_once` of them at the same time, and answers each.
 async fn serve(socket: DuplexStream, case: Case, turns: Rc<RefCell<BTreeSet<u32>>>) {
     let windows = Rc::<Windows>::default();
     let socket = WindowedSocket::new(Vec::new(), socket, Rc::clone(&windows));
@@ -264,7 +267,7 @@ proptest! {
     }
 }
 
-/// Padding that fills a window, which no property finds soon.
+/// Padding that fills a window. Random cases rarely find this.
 #[test]
 fn uploads_with_much_padding_complete_one_after_the_other() {
     let sent = |length, piece, padding| Sent {
@@ -294,7 +297,7 @@ fn check(case: Case) {
     LocalSet::new().block_on(&runtime, async move {
         let serving = spawn_local(serve(server, case, of_server));
         let client = Client::new(uploads);
-        // The clock is virtual: it goes on when nobody can.
+        // The clock is virtual: it advances when no task can run.
         let done = tokio::time::timeout(Duration::from_secs(60), async {
             tokio::select! {
                 () = client.read(from, &turns) => panic!("the connection ended"),

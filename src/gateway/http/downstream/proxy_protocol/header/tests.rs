@@ -1,3 +1,5 @@
+//! Tests of the PROXY protocol's parser.
+
 use super::*;
 
 fn proxied(source: &str, destination: &str) -> ProxyHeader {
@@ -7,7 +9,7 @@ fn proxied(source: &str, destination: &str) -> ProxyHeader {
     }
 }
 
-/// A binary header with this command, protocol and block.
+/// Builds a version 2 header from a command, a protocol and a block.
 fn binary(command: u8, protocol: u8, block: &[u8]) -> Vec<u8> {
     let length = u16::try_from(block.len()).unwrap().to_be_bytes();
     [SIGNATURE, &[command, protocol], &length, block].concat()
@@ -96,13 +98,13 @@ fn a_binary_header_names_two_addresses_or_none() {
     let own = ProxyHeader::Own;
     for (command, protocol, block, header) in [
         (0x21, 0x21, &v6[..], six),
-        // No addresses, or none of a stream over IP.
+        // No addresses, or not those of a stream over IP.
         (0x21, 0x00, &[], own),
         (0x21, 0x00, &[1, 2, 3], own),
         (0x21, 0x12, &V4, own),
         (0x21, 0x22, &v6, own),
         (0x21, 0x31, &[0; 216], own),
-        // The proxy's own connection: what follows has no meaning.
+        // The proxy's own connection: the bytes after the command have no meaning.
         (0x20, 0x00, &[], own),
         (0x20, 0x11, &V4, own),
         (0x20, 0x11, &[1, 2, 3], own),
@@ -160,7 +162,7 @@ fn a_binary_header_whose_lengths_are_wrong_is_refused() {
 
 #[test]
 fn a_checksum_is_that_of_all_bytes_but_its_own() {
-    // RFC 3720, appendix B.4.
+    // Test vectors of RFC 3720, appendix B.4.
     assert_eq!(crc32c([0; 32].into_iter()), 0x8a91_36aa);
     assert_eq!(crc32c([0xff; 32].into_iter()), 0x62a8_ab43);
     assert_eq!(crc32c(0..32), 0x46dd_794e);
@@ -177,7 +179,7 @@ fn a_checksum_is_that_of_all_bytes_but_its_own() {
         for bit in 0..8 {
             let mut bytes = bytes.clone();
             bytes[index] ^= 1 << bit;
-            // A field of another kind or length, which hides the checksum, is not noticed.
+            // A changed type or length of a field can hide the checksum. That goes unnoticed.
             let is_hidden = (28..31).contains(&index) || (32..35).contains(&index);
             assert!(is_hidden || parse(&bytes).is_err(), "{index} {bit}");
         }
@@ -190,7 +192,7 @@ mod properties {
     use super::*;
     use testing::{bytes, config, replay};
 
-    /// More bytes change nothing about what is known, and fewer only leave it open.
+    /// Checks that more bytes never change a result, and fewer bytes are at most incomplete.
     fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
         let whole = parse(bytes);
         let shown = String::from_utf8_lossy(bytes);
@@ -214,7 +216,7 @@ mod properties {
         if let Some(known) = known {
             prop_assert_eq!(whole, known, "{}", shown);
         }
-        // What has no end is bounded.
+        // An incomplete header has a bounded length.
         prop_assert!(whole != Ok(None) || bytes.len() < MAX);
         Ok(())
     }
