@@ -1,4 +1,4 @@
-//! A request waits for its turn: in its zones, for the answer of another one, at its origin's gate.
+//! Admission of a request: it waits in its zones, for a shared answer, and at its origin's gate.
 
 use std::future::{Ready, ready};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::reply::Reply;
 use super::{collapse, room};
 use crate::gate::{Admission, GateRejection, NoTurn};
 
-/// Decides about a request that has arrived.
+/// Decides whether a request that has arrived may go to its origin.
 pub(super) fn admit<'w, 'a: 'w>(
     arrived: Result<Arrival<'a>, Stop<'a>>,
     record: &'w mut RequestRecord<'a>,
@@ -30,9 +30,9 @@ pub(super) fn admit<'w, 'a: 'w>(
     let mut turns = Turns::default();
     match limits::begin(to.route, record.info, record, &mut turns) {
         Begun::Decided => Either::Left(known(behind_limits(to, gate, turns, record))),
-        // Not boxed: each request that waits for a turn would have a box more.
+        // Not boxed: otherwise each waiting request would need one more allocation.
         Begun::Waiting(several) => Either::Right(async move {
-            // What is not needed any more would be kept while it waits again.
+            // This block ends before the second wait, so that its variables are not kept during it.
             let waiting = {
                 let turns = limits::wait(to.route, record.info, record, several).await;
                 match behind_limits(to, gate, turns, record) {
@@ -45,7 +45,7 @@ pub(super) fn admit<'w, 'a: 'w>(
     }
 }
 
-/// Waits for the waiting room of an origin, and then goes on as [`admit`] does.
+/// Waits in the waiting room of an origin, and then continues like [`admit`].
 async fn enter_room<'w, 'a: 'w>(
     to: Destination<'a>,
     record: &'w mut RequestRecord<'a>,
@@ -55,7 +55,7 @@ async fn enter_room<'w, 'a: 'w>(
     admit(arrived, record).await
 }
 
-/// The future of a decision that is there, or takes time.
+/// Returns the future of a decision that is already known, or that takes time.
 fn known<'w, 'a>(
     decided: Result<Decision<'a>, BoxedDecision<'w, 'a>>,
 ) -> Either<Ready<Decision<'a>>, BoxedDecision<'w, 'a>> {
@@ -65,8 +65,10 @@ fn known<'w, 'a>(
     }
 }
 
-/// Decides about a request whose limits have decided, or lets it wait on: for the answer of another
-/// one, or at the gate of its origin.
+/// Decides about a request that has passed its zones.
+///
+/// Returns `Err` with a future if the request still has to wait: for a shared answer, or at the
+/// gate of its origin.
 #[inline]
 fn behind_limits<'w, 'a: 'w>(
     to: Destination<'a>,
@@ -82,7 +84,7 @@ fn behind_limits<'w, 'a: 'w>(
     }
     match gate {
         None => Ok(Ok(Onward::Admitted(Admitted::new(to, None, turns)))),
-        // Boxed, because most origins have no gate.
+        // Boxed: most origins have no gate.
         Some(gate) => Err(Box::pin(pass_gate(
             to,
             gate,
@@ -93,7 +95,7 @@ fn behind_limits<'w, 'a: 'w>(
     }
 }
 
-/// Returns the response to a request that its limits rejected.
+/// Returns the response to a request that its zones rejected; `None` if they did not reject it.
 fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a>> {
     let outcome = record.outcome()?;
     let decisive = outcome.decisive();
@@ -101,9 +103,10 @@ fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a
     Some(Reply::rejected(route, outcome.rejected?, retry_after))
 }
 
-/// Waits for the turn of a request at its origin's gate, once it has its turns in the zones.
+/// Waits at the gate of the request's origin. The request has already passed its zones.
 ///
-/// `join`: how it joins the gate, given how long it has waited.
+/// `join` adds the request to the gate. Its second argument is the time that the request has waited
+/// so far.
 #[expect(
     clippy::manual_async_fn,
     reason = "an async fn keeps its arguments twice while it waits"
@@ -119,7 +122,7 @@ pub(super) fn pass_gate<'w, 'a: 'w>(
         let (worker, origin) = (record.worker, record.gateway.origin(to.origin));
         let waited = record.waited();
         let gate = gate.after(&turns, record.outcome());
-        // Nobody waits for an origin that cannot be asked, unless it has `hold`.
+        // While the origin is unavailable, only requests with `hold` wait for it.
         let any_in = origin.check_in(worker.pacer.now());
         let passed = match any_in.or_else(|error| origin.begin_outage(error)) {
             Ok(()) => gate.pass(worker, waited, &mut record.at_gate, join).await,

@@ -1,4 +1,4 @@
-//! The head of an origin's response, and the part of it that the client gets.
+//! Receives the head of an origin's response, and begins the response to the client with it.
 
 use std::future::poll_fn;
 use std::io;
@@ -25,15 +25,15 @@ use crate::http::message::{
 use crate::origin::{Connection, InFlight, OriginError};
 use crate::time::deadline::Deadline;
 
-/// Interval between checks for a client that left while the origin accepts none of its upload.
+/// Interval between checks for a disconnected client while the origin does not accept the upload.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// The seconds after which the server closes an idle connection, as `Keep-Alive` says.
+/// Returns the server's idle timeout from `Keep-Alive`, in seconds.
 fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
     if !fields.has(FieldName::Hop) {
         return None;
     }
-    // The other fields of one hop have no such parameter.
+    // The other hop-by-hop fields have no such parameter.
     let mut parameters = fields.elements(FieldName::Hop);
     let value = parameters.find_map(|it| {
         let (name, value) = it.split_at_checked("timeout=".len())?;
@@ -42,14 +42,14 @@ fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
     str::from_utf8(value).ok()?.trim_matches('"').parse().ok()
 }
 
-/// How long an origin may be silent.
+/// Maximum silence of an origin, by the state of the upload.
 #[derive(Clone, Copy)]
 pub(super) struct ResponseLimits {
-    /// Once the request is sent.
+    /// Limit after the whole request was sent.
     pub(super) answer: Duration,
-    /// While it accepts nothing of the body: no longer than one that sends nothing.
+    /// Limit while the origin does not accept the body. At most `body_timeout`.
     stalled: Duration,
-    /// While the client has to send more of the body; `None`: its own timeouts end that.
+    /// Limit while the client must send more of the body. `None`: the client's timeouts apply.
     open: Option<Duration>,
 }
 
@@ -63,7 +63,9 @@ impl ResponseLimits {
     }
 }
 
-/// Ready with what was received, or with `None` once the origin was silent for `limit` since then.
+/// Ready with the result of a receive, or with `None` after `limit` without one.
+///
+/// The time is counted from `since`.
 pub(super) fn poll_received(
     connection: &mut Connection,
     cx: &mut Context<'_>,
@@ -102,7 +104,7 @@ impl Forward<'_, '_> {
         }
     }
 
-    /// Waits for more of a response's head, and sends the request meanwhile.
+    /// Waits for more bytes of a response's head, and sends the request meanwhile.
     async fn receive(
         &mut self,
         connection: &mut Connection,
@@ -133,12 +135,12 @@ impl Forward<'_, '_> {
         ResponseLimits {
             answer,
             stalled: answer.min(settings.body_timeout),
-            // While the client of a call has not ended its messages, both sides may be silent.
+            // In a gRPC call, both sides may be silent until the client has ended its messages.
             open: self.is_call.then_some(settings.tunnel_timeout),
         }
     }
 
-    /// Sends the body. Returns what was received before all of it was sent.
+    /// Sends the body. Returns early bytes of the response if they arrive before the body's end.
     async fn send_until_received(
         &mut self,
         connection: &mut Connection,
@@ -165,8 +167,8 @@ impl Forward<'_, '_> {
                 return Poll::Ready(Ok(Some(received)));
             }
             if upload.is_stalled() {
-                // Nothing is read from the client meanwhile, so a read cannot detect that it
-                // has left.
+                // Nothing is read from the client now, so reading cannot detect that it has
+                // disconnected.
                 if client.has_left(cx) {
                     return Poll::Ready(Err(ClientError::Gone));
                 }
@@ -186,7 +188,7 @@ impl Forward<'_, '_> {
         .await
     }
 
-    /// Waits for the response to a request that was sent, at most for `limit`.
+    /// Waits for the response to a completely sent request, at most for `limit`.
     async fn receive_in_time(
         &mut self,
         connection: &mut Connection,
@@ -198,8 +200,8 @@ impl Forward<'_, '_> {
         if let Some(received) = unless_gone(self.client, pin!(waiting)).await? {
             return Ok(received);
         }
-        // After a pause of the whole machine the runtime reports timers as due before it
-        // reports the response. So this looks once more.
+        // After the whole machine was suspended, the runtime reports expired timers before it
+        // reports received bytes. So check once more.
         tokio::task::yield_now().await;
         poll_fn(|cx| {
             Poll::Ready(Ok(match connection.poll_receive(cx) {
@@ -210,7 +212,7 @@ impl Forward<'_, '_> {
         .await
     }
 
-    /// The failure of an attempt that received nothing more: an end, or an error.
+    /// Returns the failure of an attempt that received an error, or the end of the connection.
     pub(super) fn not_received(
         &self,
         connection: &mut Connection,
@@ -304,7 +306,7 @@ impl Forward<'_, '_> {
 
     /// Forwards an interim response (RFC 9110, section 15.2).
     ///
-    /// A 100 is not forwarded if the client does not wait for one.
+    /// A 100 is forwarded only if the client waits for it.
     fn pass_interim(&mut self, head: &ResponseHead<'_>) {
         let request = self.record.info.head;
         if request.version() == Version::Http10 {
@@ -321,7 +323,7 @@ impl Forward<'_, '_> {
         self.client.interim(head.status, head.reason(), &fields);
     }
 
-    /// Settles what the request was charged, now that its answer is there.
+    /// Corrects the charge of the request by the cost that its response reports.
     fn settle(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
         let route = self.route;
         if !route.settles() {
@@ -334,7 +336,7 @@ impl Forward<'_, '_> {
         }
     }
 
-    /// Records the origin's response. Returns when it arrived.
+    /// Records the origin's response. Returns the instant at which it arrived.
     fn answered(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) -> Moment {
         let now = self.record.now();
         let took = self.origin_took(now);
@@ -357,9 +359,9 @@ impl Forward<'_, '_> {
         now
     }
 
-    /// Tells the head to those who wait for the same answer.
+    /// Offers the head to the followers that wait for the same answer.
     ///
-    /// Returns whether they may get it.
+    /// Returns whether the answer is shared with them.
     fn offer(&mut self, head: &ResponseHead<'_>, now: Moment) -> bool {
         let (record, route) = (&*self.record, self.route);
         let is_limited = !route.limits.is_empty();
@@ -411,14 +413,15 @@ impl Forward<'_, '_> {
     }
 }
 
-/// Whether a field of the origin's response ends here, because the gateway reads or replaces it.
+/// Returns a test whether a field of the origin's response is not forwarded.
 ///
-/// `is_limited`: the request has limits, so the gateway may say what is left of them.
+/// The gateway reads or replaces these fields. `is_limited`: the request has limits, so the gateway
+/// may write its own rate limit fields.
 fn ends_here<'s>(
     record: &'s RequestRecord<'_>,
     is_limited: bool,
 ) -> impl Fn(FieldName, &[u8]) -> bool + 's {
-    // The origin may send the id back, or another one.
+    // The origin may return the request id, or another one.
     let own_id = record.request_id().map(|(name, _)| name.as_bytes());
     let route = record.route();
     move |known, name| {

@@ -1,6 +1,6 @@
-//! What a request passes before it joins its zones: a row of stages, of which each is one feature.
+//! The stages that a request passes before it joins its zones. Each stage is one feature.
 //!
-//! A stage lets the request pass, or ends its way with a response.
+//! A stage lets the request pass, or ends it with a response.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -25,11 +25,11 @@ pub(super) struct Arrival<'a> {
     pub(super) gate: Option<Box<GateRequest<'a>>>,
 }
 
-/// Why a request does not join its zones.
+/// Reason why a request does not join its zones now.
 pub(super) enum Stop<'a> {
-    /// It gets this response.
+    /// The request gets this response.
     Reply(Reply<'a>),
-    /// It waits for the room of its origin, because a zone or the store is asked.
+    /// The request waits in the room of its origin for a reply of a zone or of the store.
     AtRoom(Destination<'a>),
 }
 
@@ -39,7 +39,7 @@ impl<'a> From<Reply<'a>> for Stop<'a> {
     }
 }
 
-/// Leads a request through all stages, unless it has to wait for the room.
+/// Passes a request through all stages, unless it must wait in the room.
 pub(super) fn arrive<'a>(record: &mut RequestRecord<'a>) -> Result<Arrival<'a>, Stop<'a>> {
     let to = before_room(record)?;
     if to.route.asks_room {
@@ -48,7 +48,7 @@ pub(super) fn arrive<'a>(record: &mut RequestRecord<'a>) -> Result<Arrival<'a>, 
     Ok(behind_room(to, record)?)
 }
 
-/// The stages before the waiting room: who is refused here draws no number there.
+/// Runs the stages before the waiting room. A request that is rejected here gets no position there.
 fn before_room<'a>(record: &mut RequestRecord<'a>) -> Result<Destination<'a>, Reply<'a>> {
     let info = record.info;
     info.check_fitness()?;
@@ -62,7 +62,7 @@ fn before_room<'a>(record: &mut RequestRecord<'a>) -> Result<Destination<'a>, Re
     Ok(Destination { route, origin })
 }
 
-/// The stages behind the waiting room.
+/// Runs the stages after the waiting room.
 pub(super) fn behind_room<'a>(
     to: Destination<'a>,
     record: &mut RequestRecord<'a>,
@@ -76,7 +76,7 @@ pub(super) fn behind_room<'a>(
     Ok(Arrival { to, gate })
 }
 
-/// Finds the route, and whether the request is a browser's question before another one.
+/// Finds the route. Also returns whether the request is a CORS preflight.
 fn route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool), Reply<'a>> {
     let (gateway, info) = (record.gateway, record.info);
     let of = |method| find_route(gateway, info, method);
@@ -95,7 +95,7 @@ fn route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool), Reply<
     Ok((route, preflight.is_some()))
 }
 
-/// Refuses clients that `allow` and `deny` of the route do not let in.
+/// Rejects clients that `allow` and `deny` of the route exclude.
 fn let_in<'a>(route: &Route, record: &mut RequestRecord<'a>) -> Result<(), Reply<'a>> {
     let address = record.info.client.address;
     if route.networks.as_ref().is_none_or(|it| it.serve(address)) {
@@ -108,7 +108,7 @@ fn let_in<'a>(route: &Route, record: &mut RequestRecord<'a>) -> Result<(), Reply
     Err(Reply::of_status(403))
 }
 
-/// Returns the origin of a route that forwards.
+/// Returns the origin of a route that forwards, or the response of a route that does not.
 fn act<'a>(route: &'a Route, record: &RequestRecord<'a>) -> Result<usize, Reply<'a>> {
     match route.action {
         RouteAction::Forward(origin) => Ok(origin),
@@ -139,7 +139,7 @@ fn check_size<'a>(record: &RequestRecord<'a>) -> Result<(), Reply<'a>> {
     Ok(())
 }
 
-/// Rejects a request that would pass its zones in vain, because its origin's gate rejects it then.
+/// Rejects a request at once if its origin's gate would reject it after it has waited in its zones.
 fn foresee_gate<'a>(
     to: Destination<'a>,
     record: &mut RequestRecord<'a>,
@@ -148,8 +148,8 @@ fn foresee_gate<'a>(
         return Ok(None);
     };
     record.planned = gate.planned().map(Box::new);
-    // Without limits the gate is joined at once. Where a route collapses, a request may get the
-    // answer of another one without the gate.
+    // Without limits, the request joins the gate at once, so no prediction is needed. With
+    // collapse, a request may get a shared answer without the gate.
     let is_asked = !to.route.limits.is_empty() && to.route.collapse.is_none();
     if let Some(rejection) = is_asked.then(|| gate.foresee()).flatten() {
         record.limited = Limited::Decided(LimitOutcome::default());
@@ -159,7 +159,7 @@ fn foresee_gate<'a>(
     Ok(Some(Box::new(gate)))
 }
 
-/// Returns the route that takes a request with this method, and its index.
+/// Returns the route that matches a request with this method, and the index of the route.
 pub(super) fn find_route<'g>(
     gateway: &'g Gateway,
     info: &RequestInfo<'_>,
@@ -168,16 +168,17 @@ pub(super) fn find_route<'g>(
     gateway.route(&info.path, &info.host, method, |route| are_met(route, info))
 }
 
-/// Whether a request meets the conditions of a route, and came to the address that it names.
+/// Returns whether a request meets the conditions of a route, and came to its listener.
 fn are_met(route: &Route, info: &RequestInfo<'_>) -> bool {
     let listen = route.listen.as_deref();
     let is_here = listen.is_none_or(|listen| info.peer().listener() == Some(listen));
     is_here && route.conditions.iter().all(|it| is_met(it, info))
 }
 
-/// Whether a condition is met, or would be to some programs.
+/// Returns whether a condition is met, or might be met in the eyes of another program.
 ///
-/// Who finds the route refuses a request that is read in two ways: the route reads the same.
+/// A value that programs read in two ways counts as met here. Then [`RequestInfo::check_inputs`]
+/// rejects the request, because the route reads the same value.
 fn is_met(condition: &Matcher, info: &RequestInfo<'_>) -> bool {
     let value = match &condition.input {
         MatcherInput::Header(name) if name == "host" => info.head.named_host().map(Cow::Borrowed),

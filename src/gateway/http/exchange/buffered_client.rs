@@ -1,4 +1,4 @@
-//! A request whose body is received before the request asks for a permit: `request_buffer`.
+//! A client whose request body is received before the request asks for a permit: `request_buffer`.
 
 use std::future::poll_fn;
 use std::num::NonZeroU64;
@@ -10,10 +10,10 @@ use crate::http::downstream::{ClientError, ClientStream, EachField, Response, Wa
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyMemory, BodyQueue, Buffer, RequestHead, Trailers, Version};
 
-/// Returns how much of the request's body an origin with this buffer receives before the request
-/// goes on; `None`: none of it.
+/// Returns the number of body bytes to receive before the request continues; `None`: no byte.
 ///
-/// The body of a call of gRPC, or of an upgraded connection, may end after the response.
+/// The body of a gRPC call, or of an upgraded connection, may end after the response: it is not
+/// buffered.
 pub(super) fn size_for(
     head: &RequestHead,
     request_buffer: Option<NonZeroU64>,
@@ -29,7 +29,8 @@ pub(super) struct BufferedClient<'c> {
     body: BodyQueue,
     /// Number of blocks that were read; `None`: blocks are dropped once read.
     ///
-    /// Blocks are kept if the request can be sent again: its body is complete, and its method idempotent.
+    /// Blocks are kept if the request can be sent again: its body is complete, and its method is
+    /// idempotent.
     read: Option<usize>,
     /// Whether the gateway has sent the interim response that the client waits for.
     is_invited: bool,
@@ -49,7 +50,7 @@ impl<'c> BufferedClient<'c> {
         }
     }
 
-    /// Receives the body until it is complete, or the buffer is full.
+    /// Receives the body until it is complete or the buffer is full.
     ///
     /// `most`: maximum number of bytes of a body.
     pub(super) async fn receive(
@@ -141,7 +142,7 @@ impl ClientStream for BufferedClient<'_> {
         }
     }
 
-    /// From here on, the request is not sent again: the blocks that were read are dropped.
+    /// Begins the response. The request is not sent again now, so its read blocks are dropped.
     fn begin(&mut self, response: &Response<'_>) {
         for _ in 0..self.read.take().unwrap_or(0) {
             self.body.pop();

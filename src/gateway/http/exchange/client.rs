@@ -1,3 +1,5 @@
+//! The address of a request's client, as named by trusted proxies.
+
 use std::net::IpAddr;
 
 use config::{ForwardedHeader, Server};
@@ -6,23 +8,21 @@ use memchr::memrchr;
 use crate::http::downstream::Peer;
 use crate::http::message::{FieldName, Fields};
 
-/// The sender of a request.
+/// Client that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Client {
-    /// The address of the client, `$remote_addr`.
-    ///
-    /// The peer, or the address that trusted peers name.
+    /// Address of the client, `$remote_addr`: the peer, or the address that trusted proxies name.
     pub(super) address: Option<IpAddr>,
-    /// Whether the peer may say where the request came from.
+    /// Whether the peer is a trusted proxy.
     pub(super) trusted: bool,
 }
 
 impl Client {
     /// Finds the client of a request.
     ///
-    /// It is the peer, unless the peer is a trusted proxy. Then it is the rightmost address in the
-    /// peer's field that is not a trusted proxy. If that field is invalid or names no address, it
-    /// is the peer.
+    /// The client is the peer, unless the peer is a trusted proxy. Then it is the rightmost address
+    /// in the forwarding field that is not a trusted proxy. If that field is invalid or names no
+    /// address, the client is the peer.
     pub(super) fn of(fields: Fields<'_>, peer: &Peer, server: &Server) -> Self {
         let peer = peer.ip();
         let is_trusted = |address: &IpAddr| server.trusted_proxies.contain(Some(*address));
@@ -38,9 +38,9 @@ impl Client {
 
 /// Returns the rightmost address in the field that is not trusted.
 ///
-/// If all are trusted it is the leftmost. Returns `None` if there is no address, or if an element
-/// before the result is not an address. Elements further left are not read: the client itself may
-/// have written them.
+/// If all are trusted, returns the leftmost address. Returns `None` if there is no address, or if
+/// an element before the result is not an address. Elements further left are not read: the client
+/// itself may have written them.
 fn named(
     fields: Fields<'_>,
     field: ForwardedHeader,
@@ -57,9 +57,9 @@ fn named(
     leftmost
 }
 
-/// The element of the field to the left of the client's: what the client names as its own client.
+/// Returns the element of the field to the left of the client's: the claim of the client itself.
 ///
-/// `None` if the client is not named in the field, or is the leftmost there.
+/// Returns `None` if the field does not name the client, or if the client is the leftmost.
 pub(super) fn named_by_client(
     fields: Fields<'_>,
     client: Option<IpAddr>,
@@ -71,7 +71,7 @@ pub(super) fn named_by_client(
     elements.next()
 }
 
-/// The elements of the field that are not empty, the last one first.
+/// Returns the elements of the field that are not empty, the last one first.
 fn elements(fields: Fields<'_>, field: ForwardedHeader) -> impl Iterator<Item = &[u8]> {
     type Split = fn(&[u8]) -> Vec<&[u8]>;
     let (name, split): (_, Split) = match field {
@@ -84,7 +84,7 @@ fn elements(fields: Fields<'_>, field: ForwardedHeader) -> impl Iterator<Item = 
     all.map(<[u8]>::trim_ascii).filter(|it| !it.is_empty())
 }
 
-/// Reads the address in an element of the field.
+/// Parses the address in an element of the field.
 fn read(element: &[u8], field: ForwardedHeader) -> Option<IpAddr> {
     match field {
         ForwardedHeader::XForwardedFor => read_node(element),
@@ -94,9 +94,9 @@ fn read(element: &[u8], field: ForwardedHeader) -> Option<IpAddr> {
 
 /// Splits `text` at separators outside of quotes, and returns the last part first.
 ///
-/// See RFC 9110, section 5.6.4. The text is read from its end, because proxies wrote the end. Read
-/// from its start, a quote that a client opens there would swallow what the proxies write after
-/// it, up to the first quote of their own. A quote that is never opened is an ordinary character.
+/// See RFC 9110, section 5.6.4. The text is read from its end, which the proxies wrote. If it were
+/// read from its start, a quote that a client opens there would hide the elements that proxies add,
+/// up to their first own quote. A quote that is never opened is an ordinary character.
 pub(super) fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
     let (mut parts, mut end, mut at) = (Vec::new(), text.len(), text.len());
     while let Some((before, byte)) = text[..at].split_last().map(|(byte, before)| (before, byte)) {
@@ -112,9 +112,9 @@ pub(super) fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
     parts
 }
 
-/// Returns the position of the opening quote for a quote that is closed after `text`.
+/// Returns the index of the opening quote for a quote that is closed after `text`.
 ///
-/// It is the last quote that is not escaped.
+/// The opening quote is the last quote that is not escaped.
 fn opening(text: &[u8]) -> Option<usize> {
     let mut end = text.len();
     loop {
@@ -130,7 +130,7 @@ fn opening(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Reads the `for` of one element of `Forwarded` (RFC 7239, section 4).
+/// Parses the `for` of one element of `Forwarded` (RFC 7239, section 4).
 fn read_element(element: &[u8]) -> Option<IpAddr> {
     let pairs = split_unquoted(element, b';').into_iter().rev();
     let value = pairs.filter_map(|pair| {
@@ -144,9 +144,9 @@ fn read_element(element: &[u8]) -> Option<IpAddr> {
     read_node(unquoted.unwrap_or(value))
 }
 
-/// Reads an address, with or without a port.
+/// Parses an address, with or without a port.
 ///
-/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
+/// Examples: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
 fn read_node(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?;
     let (address, rest) = match text.strip_prefix('[') {
@@ -154,7 +154,7 @@ fn read_node(text: &[u8]) -> Option<IpAddr> {
         None if text.matches(':').count() == 1 => text.split_at(text.find(':')?),
         None => (text, ""),
     };
-    // The port may be a name that hides it (RFC 7239, section 6). It is not used either way.
+    // The port may be an obfuscated name (RFC 7239, section 6). It is ignored in any case.
     let port = rest.strip_prefix(':').is_some_and(|port| !port.is_empty());
     let address: IpAddr = address.parse().ok().filter(|_| rest.is_empty() || port)?;
     Some(address.to_canonical())

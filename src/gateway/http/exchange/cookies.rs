@@ -1,4 +1,4 @@
-//! Cookies that keys and conditions read, read as programs read them.
+//! Parses cookies for keys and conditions, in the way of common programs.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use smallvec::SmallVec;
 
 use crate::http::message::without_blanks;
 
-/// The value of the first cookie of this name; `None` if there is none.
+/// Returns the value of the first cookie with this name; `None` if there is none.
 ///
-/// Names are compared without regard to case, and as PHP compares them. A value is decoded as the
-/// programs do it that decode most: quotes are taken off, escapes are resolved, blanks and what
-/// follows them are left out. Otherwise a client could spell one session in many ways, and each
-/// would have a limit of its own.
+/// Names are compared without regard to case, and as PHP compares them. A value is decoded as far
+/// as any common program decodes it: quotes are removed, escapes are resolved, blanks and
+/// everything after them are cut. Otherwise a client could write one session in many ways, and each
+/// would have its own limit.
 pub(super) fn value<'a>(
     lines: impl Iterator<Item = &'a [u8]>,
     name: &str,
@@ -21,7 +21,7 @@ pub(super) fn value<'a>(
     found.map(decoded)
 }
 
-/// The values of the cookies with exactly this name in a line, as they stand there.
+/// Returns the undecoded values of the cookies with exactly this name in a line.
 pub(super) fn exact<'a>(line: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     pieces(line).filter_map(move |piece| {
         let value = without_blanks(piece).strip_prefix(name.as_bytes())?;
@@ -29,8 +29,9 @@ pub(super) fn exact<'a>(line: &'a [u8], name: &str) -> impl Iterator<Item = &'a 
     })
 }
 
-/// Whether a cookie of this name stands where only some programs see it: inside another one, after a
-/// comma or a blank.
+/// Returns whether another cookie's value contains this name after a comma or a blank.
+///
+/// Only some programs read such a cookie.
 pub(super) fn is_inside<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str) -> bool {
     let begins = |text: &[u8]| {
         let rest = text.get(name.len()..);
@@ -48,7 +49,7 @@ fn pieces(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| *byte == b';')
 }
 
-/// The value of a cookie, if it has this name.
+/// Returns the value of a cookie if it has this name.
 fn named<'a>(piece: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let sign = memchr::memchr(b'=', piece)?;
     is_same_variable(name, &piece[..sign]).then(|| without_blanks(&piece[sign + 1..]))
@@ -62,7 +63,7 @@ fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     target::unescape(&value[..end])
 }
 
-/// The text in quotes, as Python's programs read it: `\"` is a quote, `\101` is an A.
+/// Decodes a quoted text as Python does: `\"` is a quote, `\101` is an A.
 fn unquoted(value: &[u8]) -> Option<Vec<u8>> {
     let mut rest = value.strip_prefix(b"\"")?;
     let mut text = Vec::new();
@@ -84,24 +85,24 @@ fn unquoted(value: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Finds the cookies that are there again, in the lines of a request in order.
+/// Finds repeated cookies in the lines of a request, in order.
 ///
-/// Some programs read the last cookie of a name, others the first, as keys do. So the origin gets
-/// only the first.
+/// Some programs read the last cookie of a name. Others read the first, as keys do. So the origin
+/// gets only the first.
 pub(super) struct Repeated<'a> {
     names: [&'a [String]; 2],
-    /// The names so far, by their index.
+    /// Indices of the names seen so far.
     seen: SmallVec<[usize; 2]>,
 }
 
 impl<'a> Repeated<'a> {
-    /// `names`: those of the cookies that keys are made of, and those that conditions read.
+    /// `names`: the cookies used in keys, and the cookies used in conditions.
     pub(super) fn new(names: [&'a [String]; 2]) -> Self {
         let seen = SmallVec::new();
         Self { names, seen }
     }
 
-    /// The parts of a line without the cookies that are there again; `None`: it has none of them.
+    /// Returns the parts of a line without its repeated cookies; `None` if no cookie is repeated.
     pub(super) fn left_out_of<'l>(&mut self, line: &'l [u8]) -> Option<SmallVec<[&'l [u8]; 8]>> {
         let mut parts = SmallVec::new();
         let mut is_whole = true;

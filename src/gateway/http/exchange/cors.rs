@@ -1,5 +1,6 @@
-//! What browsers ask before a request to another site, and what they need to show a script the response (the CORS protocol
-//! of the Fetch standard).
+//! CORS: answers preflight requests of browsers, and adds fields for scripts of other sites.
+//!
+//! The protocol is part of the Fetch standard.
 
 use config::{Cors, RatelimitHeaders};
 
@@ -13,7 +14,7 @@ const ASKED_FIELDS: &str = "access-control-request-headers";
 const ALLOW_ORIGIN: &[u8] = b"Access-Control-Allow-Origin";
 const ALLOW_CREDENTIALS: &[u8] = b"Access-Control-Allow-Credentials";
 
-/// Returns the method that a preflight asks for; `None`: the request is no preflight.
+/// Returns the method that a preflight asks for; `None` if the request is not a preflight.
 pub(super) fn asked_method<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
     if info.head.method() != b"OPTIONS" {
         return None;
@@ -22,12 +23,12 @@ pub(super) fn asked_method<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
     only(info, ASKED_METHOD)
 }
 
-/// Returns whether a field of the origin is replaced by the gateway's own.
+/// Returns whether the gateway replaces this field of the origin.
 pub(super) fn is_replaced(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(ALLOW_ORIGIN) || name.eq_ignore_ascii_case(ALLOW_CREDENTIALS)
 }
 
-/// Writes the fields of each response that scripts of an allowed site may read.
+/// Writes the CORS fields of a response.
 pub(super) fn put(cors: &Cors, headers: RatelimitHeaders, info: &RequestInfo<'_>, put: Put<'_>) {
     // A cache must not give the response for one site to another.
     if !cors.allows_any() {
@@ -55,7 +56,7 @@ pub(super) fn put(cors: &Cors, headers: RatelimitHeaders, info: &RequestInfo<'_>
     }
 }
 
-/// Writes what the answer to a preflight has beside the fields of each response.
+/// Writes the additional fields of the response to a preflight.
 pub(super) fn put_preflight(cors: &Cors, info: &RequestInfo<'_>, put: Put<'_>) {
     put(
         b"Vary",
@@ -64,7 +65,7 @@ pub(super) fn put_preflight(cors: &Cors, info: &RequestInfo<'_>, put: Put<'_>) {
     if allowed(cors, info).is_none() {
         return;
     }
-    // The origin decides what it takes. The gateway says only who may ask.
+    // The origin decides which methods and fields it accepts. The gateway only checks the site.
     if let Some(method) = only(info, ASKED_METHOD) {
         put(b"Access-Control-Allow-Methods", method);
     }
@@ -78,7 +79,7 @@ pub(super) fn put_preflight(cors: &Cors, info: &RequestInfo<'_>, put: Put<'_>) {
     );
 }
 
-/// Returns the value of `Access-Control-Allow-Origin` for a request.
+/// Returns the value of `Access-Control-Allow-Origin` for a request; `None` if it is not allowed.
 fn allowed<'a>(cors: &Cors, info: &RequestInfo<'a>) -> Option<&'a [u8]> {
     let origin = origin(info)?;
     if cors.allows_any() {
@@ -94,7 +95,7 @@ fn origin<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
     only(info, ORIGIN)
 }
 
-/// Returns the value of a field that is there once.
+/// Returns the value of a field that occurs exactly once.
 fn only<'a>(info: &RequestInfo<'a>, name: &str) -> Option<&'a [u8]> {
     let mut values = info.fields().named(name);
     match (values.next(), values.next()) {

@@ -1,4 +1,4 @@
-//! What a request counts for, and what its answer makes of that.
+//! Cost of a request: computed before it is sent, and corrected by its response.
 
 use config::CostRule;
 use limit::Cost;
@@ -8,9 +8,9 @@ use crate::http::gateway::RouteCosts;
 use crate::http::message::{BodyLength, ResponseHead};
 use crate::zone::UsedTurn;
 
-/// What a request of a route counts for before its answer is there.
+/// Returns the cost of a request before its response is known.
 ///
-/// `learned`: what was learned of the route, if its costs are.
+/// `learned`: costs learned for the route, if the route learns them.
 pub(super) fn before(
     rule: &CostRule,
     info: &RequestInfo<'_>,
@@ -39,7 +39,7 @@ pub(super) fn before(
     }
 }
 
-/// What a request turned out to cost; `None` if its answer does not tell.
+/// Returns the cost that the response reports; `None` if it reports none.
 pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost> {
     let CostRule::Response(of) = rule else {
         return None;
@@ -48,22 +48,22 @@ pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost>
     CostRule::parse(value, of.max)
 }
 
-/// Whether a field of an answer tells its cost. The client does not get it.
+/// Returns whether a response field reports the cost. This field is not forwarded to the client.
 pub(super) fn is_told_by(rule: &CostRule, name: &[u8]) -> bool {
     matches!(rule, CostRule::Response(of) if name.eq_ignore_ascii_case(of.response_header.as_bytes()))
 }
 
-/// The turns that a request has used, as long as its answer may change what they cost.
+/// Charges of a request that its response may still change.
 #[derive(Debug, Default)]
 pub(super) struct UsedTurns<'r>(pub(super) Vec<UsedTurn<'r>>);
 
 impl UsedTurns<'_> {
-    /// Gives all charges back.
+    /// Refunds all charges.
     pub(super) fn refund(&mut self) {
         self.0.drain(..).for_each(UsedTurn::refund);
     }
 
-    /// Changes what was charged to what the request turned out to cost.
+    /// Changes all charges to the actual cost of the request.
     pub(super) fn settle(&mut self, cost: Cost) {
         self.0.drain(..).for_each(|turn| turn.settle(cost));
     }

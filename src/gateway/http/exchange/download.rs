@@ -1,4 +1,4 @@
-//! The body of a response on its way to the client, piece by piece, and the bytes after a 101.
+//! Forwards the body of a response to the client, and the bytes after a 101 in both directions.
 
 use std::future::poll_fn;
 use std::io;
@@ -16,10 +16,10 @@ use crate::origin::{Connection, InFlight};
 use crate::time::clock;
 use crate::time::deadline::Deadline;
 
-/// Most pieces that are read before the worker's other tasks have their turn, where the client does not slow it down.
+/// Maximum number of pieces read in a row before the worker's other tasks run.
 pub(super) const MAX_AT_ONCE: usize = 32;
 
-/// Ready with the next piece of a response's body, or with an error once none came for `limit`.
+/// Ready with the next piece of a response's body, or with an error after `limit` without one.
 fn poll_piece(
     connection: &mut Connection,
     cx: &mut Context<'_>,
@@ -34,8 +34,9 @@ fn poll_piece(
     }
 }
 
-/// Receives the rest of a response's body and drops it. Returns whether all of it came: no more than
-/// `most` bytes, within `span`.
+/// Receives and discards the rest of a response's body. Returns whether all of it was received.
+///
+/// Stops after `most` bytes or after `span`.
 pub(super) async fn drop_body(connection: &mut Connection, most: usize, span: Duration) -> bool {
     let (mut deadline, mut count) = (Deadline::default(), 0_usize);
     deadline.start(span);
@@ -114,13 +115,13 @@ impl<'r> Forward<'_, 'r> {
         };
         let edits = &self.route.response_fields;
         let is_call = self.record.info.head.is_grpc();
-        // The outcome of a call is no matter of the route.
+        // The route must not change the status of a gRPC call.
         let edited = |name: &[u8]| edits.has(name) && !(is_call && grpc::is_of_protocol(name));
         let passing = || trailers.filtered(|name| !named(name) && !edited(name));
         self.record.info.head.takes_trailers().then(passing)
     }
 
-    /// Longest pause of the origin in the response's body.
+    /// Returns the maximum pause of the origin in the response's body.
     pub(super) fn body_limit(&self) -> Duration {
         if self.is_call {
             self.settings().tunnel_timeout
@@ -176,7 +177,7 @@ impl<'r> Forward<'_, 'r> {
         }
     }
 
-    /// Sends a piece of the response's body, and continues with the request's body meanwhile.
+    /// Sends a piece of the response's body. Meanwhile continues to send the request's body.
     async fn send_piece(
         &mut self,
         connection: &mut Connection,
@@ -207,7 +208,7 @@ impl<'r> Forward<'_, 'r> {
         Ok(())
     }
 
-    /// Forwards bytes both ways after a 101.
+    /// Forwards bytes in both directions after a 101.
     ///
     /// The request counts as in flight until both sides have ended.
     pub(super) async fn carry_tunnel(&mut self, at_origin: AtOrigin<'r>) -> Result<(), Failure> {

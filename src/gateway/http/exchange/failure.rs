@@ -1,4 +1,4 @@
-//! Why a request got no response, or one connection gave none.
+//! Reasons why a request, or one attempt on a connection, got no response.
 
 use std::io;
 
@@ -9,15 +9,15 @@ use crate::gate::GateRejection;
 use crate::http::downstream::{Aborted, ClientError};
 use crate::origin::OriginError;
 
-/// Why a request got no response, or only a part of one.
+/// Reason why a request got no response, or only a part of one.
 pub(super) enum Failure {
-    /// The client caused it.
+    /// The client caused the failure.
     Client(ClientError),
     /// The origin gave no response.
     Origin(OriginError),
-    /// The origin's gate took the request back and then rejected it.
+    /// The gate rejected the request after it had returned there to wait.
     Rejected(GateRejection),
-    /// The response broke off after it had begun.
+    /// The response ended before it was complete.
     Broken,
 }
 
@@ -42,9 +42,9 @@ impl Failure {
     }
 }
 
-/// Why one connection gave no response.
+/// Reason why one connection gave no response.
 pub(super) enum Attempt {
-    /// The connection was closed or broke before any byte of a response.
+    /// The connection was closed or failed before any byte of a response.
     Closed(io::Error),
     Failed(Failure),
 }

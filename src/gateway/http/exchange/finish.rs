@@ -1,5 +1,6 @@
-//! A request whose client has disconnected, at an origin with `on_client_gone = "finish"`: it keeps
-//! its permits until the origin has answered.
+//! Finishes a request whose client has disconnected, with `on_client_gone = "finish"`.
+//!
+//! The request keeps its permits until the origin has answered.
 
 use std::future::poll_fn;
 use std::io;
@@ -14,10 +15,10 @@ use crate::http::downstream::ClientError;
 use crate::origin::{Connection, OriginError};
 
 impl<'r> Forward<'_, 'r> {
-    /// Returns whether the request goes on without its client.
+    /// Returns whether the request continues without its client.
     ///
-    /// The origin has all of the request, and its response is not one that lasts for as long as
-    /// its client does.
+    /// Conditions: the origin has the whole request, and the response is not a stream that lasts as
+    /// long as its client.
     pub(super) fn finishes(&self, failure: &Failure) -> bool {
         matches!(failure, Failure::Client(ClientError::Gone))
             && self.settings().on_client_gone == OnClientGone::Finish
@@ -25,11 +26,11 @@ impl<'r> Forward<'_, 'r> {
             && !self.is_stream
     }
 
-    /// Receives a response of which the head is not here yet, and drops it.
+    /// Waits for a response whose head has not arrived yet, and discards it.
     pub(super) async fn finish(&mut self, at_origin: &mut AtOrigin<'r>) {
         self.record.disconnected();
         let head = self.finish_head(at_origin).await;
-        // The client got nothing of it.
+        // The client has received nothing of the response.
         self.record.client_left();
         match head {
             Some(keeps) if !self.is_stream => self.finish_body(at_origin, keeps).await,
@@ -37,8 +38,9 @@ impl<'r> Forward<'_, 'r> {
         }
     }
 
-    /// Waits for the head of the response. Returns whether the connection may be kept after it;
-    /// `None` if there is no head, or no body that follows it.
+    /// Waits for the head of the response. Returns whether the connection may be kept afterwards.
+    ///
+    /// Returns `None` if no head arrives, or if the connection switched to another protocol.
     async fn finish_head(&mut self, at_origin: &mut AtOrigin<'r>) -> Option<bool> {
         let (connection, in_flight) = at_origin.as_mut()?;
         let failure = loop {
@@ -79,7 +81,7 @@ impl<'r> Forward<'_, 'r> {
         received.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Receives the rest of the response's body and drops it, at most for `body_timeout`.
+    /// Receives and discards the rest of the response's body, at most for `body_timeout`.
     pub(super) async fn finish_body(&mut self, at_origin: &mut AtOrigin<'r>, keeps: bool) {
         let limit = self.body_limit();
         let Some((connection, _)) = at_origin else {

@@ -24,71 +24,69 @@ use crate::http::gateway::Gateway;
 use crate::http::message::logs_in_connection;
 use crate::origin::{Connection, InFlight, Needs, Origin, OriginError, Sender};
 
-/// How often a request is sent again on another connection.
+/// Maximum number of times that a request is sent again on another connection.
 const MAX_REPEATS: u8 = 2;
 
-/// One request on its way to its origin.
+/// A request on its way to its origin, with the state of the exchange.
 #[expect(clippy::struct_excessive_bools, reason = "each is of its own")]
 pub(super) struct Forward<'a, 'r> {
     pub(super) route: &'r Route,
-    /// The index of the route's origin.
+    /// Index of the route's origin.
     pub(super) origin: usize,
     pub(super) client: &'a mut dyn ClientStream,
     pub(super) record: &'a mut RequestRecord<'r>,
     pub(super) upload: Upload,
-    /// Its place at the origin, until it is at one of the servers; `None` if there is no gate.
+    /// Permit of the gate. Moves to the in-flight entry of a server; `None` if there is no gate.
     pub(super) place: Option<Box<Place>>,
-    /// What it was charged in its zones, if its answer may change that.
+    /// Charges of its zones, if the response may change them.
     pub(super) used: UsedTurns<'r>,
-    /// Its places among the running requests of its keys, until the last byte of the response has
-    /// arrived.
+    /// Permits of its keys (`in_flight`), held until the last byte of the response has arrived.
     pub(super) occupied: OccupiedPlaces<'r>,
-    /// When the request left for its origin.
+    /// Instant at which the request departed to its origin.
     pub(super) began: Moment,
-    /// How much of the time since then was its client's.
+    /// Part of the time since `began` that was spent waiting for the client.
     pub(super) time: OriginTime,
-    /// When it had a connection to be sent on.
+    /// Instant at which the request had a connection to be sent on.
     pub(super) sent: Moment,
-    /// When the origin was last waited for and sent something of its response.
+    /// Instant of the last byte of the response that the gateway had to wait for.
     pub(super) last_byte: Moment,
-    /// When it first could not be sent, or was lost, at an origin with `hold`.
+    /// With `hold`: instant at which the request first could not be sent, or was lost.
     pub(super) held_since: Option<Moment>,
     /// Whether the client has received the interim response that it waits for.
     pub(super) continued: bool,
-    /// Whether it is a call of gRPC: it says so, and its connection speaks HTTP/2. Such a call may be
-    /// silent for longer than other requests.
+    /// Whether the request is a gRPC call on an HTTP/2 connection. A call may be silent for longer.
     pub(super) is_call: bool,
     /// Whether the head of any response has arrived, even an interim one.
     ///
     /// If so, the request is not sent again.
     pub(super) any_head: bool,
-    /// Whether the response is an event stream, a call of gRPC or an upgraded connection; known only
-    /// with `on_client_gone = "finish"`.
+    /// Whether the response is an event stream, a gRPC call or an upgraded connection.
+    ///
+    /// Known only with `on_client_gone = "finish"`.
     pub(super) is_stream: bool,
-    /// Whether it is settled how long the request took its origin.
+    /// Whether the measurement of the origin's work has ended.
     pub(super) has_ended_work: bool,
-    /// The fields that the response's `Connection` lists, if trailers may follow.
+    /// Fields listed in the response's `Connection`, if trailers may follow.
     pub(super) named_away: Vec<Box<[u8]>>,
 }
 
-/// The connection and the server of a request, with its place, until the last byte of the response
-/// has arrived.
+/// Connection and in-flight entry of a request, until the last byte of the response has arrived.
 pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
 
-/// The kind of head that was read.
+/// Kind of a response's head.
 pub(super) enum ResponseKind {
     Interim,
     Switched,
     Final {
         keeps: bool,
     },
-    /// The client gets the stale answer of an earlier request in its place.
+    /// The client gets a stale answer instead of the response.
     Superseded {
         keeps: bool,
     },
-    /// A page of the route replaces it. `retry_after` is in seconds; 0: there is none.
+    /// A page of the route replaces the response. `retry_after` is in seconds; 0: there is none.
     ///
-    /// It is part of a waiting request, so it is small.
+    /// This type is part of each waiting request, so it must be small.
     Replaced {
         keeps: bool,
         retry_after: u32,
@@ -96,7 +94,7 @@ pub(super) enum ResponseKind {
 }
 
 impl<'a, 'r: 'a> Forward<'a, 'r> {
-    /// Creates the forwarding of a request that has passed its limits.
+    /// Creates the state of a request that has passed its limits.
     pub(super) fn new(
         admitted: Admitted<'r>,
         client: &'a mut dyn ClientStream,
@@ -104,9 +102,9 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     ) -> Self {
         let Destination { route, origin } = admitted.to;
         let began = match &record.at_gate {
-            // Only who waited there has read the clock.
+            // The clock was read only for a request that waited at the gate.
             Some(AtGate::Passed(span)) if !span.is_zero() => record.now(),
-            // It may have waited for the answer of another one.
+            // The request may have waited as a follower.
             _ if route.collapse.is_some() => record.now(),
             _ => record.began + record.waited(),
         };
@@ -135,14 +133,16 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Sends the request to its origin and forwards the response to the client.
     ///
-    /// If an idle connection breaks, perhaps because the server was just closing it, the request
-    /// is sent again on a new connection. This is done only if none of the request had been
-    /// written, or if the method is idempotent and there is no body, or all of it in `request_buffer`.
-    /// It is also done if the server told over HTTP/2 that it did nothing with the request. If a server
-    /// cannot be reached, the other connection is to another server.
+    /// The request is sent again on a new connection in these cases:
+    /// - An idle connection failed, perhaps because the server was just closing it, and no byte of
+    ///   the request was written.
+    /// - An idle connection failed, the method is idempotent, and the body is empty or completely
+    ///   in `request_buffer`.
+    /// - The server reported over HTTP/2 that it did not process the request.
+    /// - With `hold`, once: a new connection of such an idempotent request ended before any byte of
+    ///   a response.
     ///
-    /// With `hold`, such an idempotent request is also sent again, once, if a new connection ends
-    /// before any byte of a response.
+    /// If a server cannot be reached, the other connection is to another server.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn has room for its arguments twice"
@@ -167,7 +167,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         Ok(send(reply, self.client, self.record))
     }
 
-    /// How long the origin has had the request by `now`.
+    /// Returns the time for which the origin has had the request until `now`.
     pub(super) fn origin_took(&self, now: Moment) -> Duration {
         self.time.since(self.began, now)
     }
@@ -180,7 +180,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         self.origin().settings()
     }
 
-    /// The hash of the key by which the origin chooses a server; `None`: it has none.
+    /// Returns the hash by which the origin chooses a server; `None` if it uses no hash.
     pub(super) fn hash(&self) -> Option<u64> {
         match &self.settings().balance {
             Balance::Hash(template) => key::hash(template, self.record.info, self.route),
@@ -191,8 +191,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     async fn exchange(&mut self) -> Result<(), Failure> {
         let head = self.record.info.head;
         let again = head.is_idempotent() && (head.length().is_empty() || self.client.rewind());
-        // A request that cannot be sent twice does not use a connection that the server has
-        // closed.
+        // A request that must not be sent twice avoids connections that the server has closed.
         let mut at_origin = None;
         {
             let finding = match self.find_kept(!again) {
@@ -200,8 +199,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
                     at_origin = Some(found);
                     None
                 }
-                // Boxed, because usually there is an idle connection, and the state of a waiting
-                // request should be small.
+                // Boxed: usually there is an idle connection, and the state of a waiting request
+                // should be small.
                 Err(picked) => Some(Box::pin(self.connect_first(picked))),
             };
             if let Some(finding) = finding {
@@ -227,7 +226,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
                     let unseen = connection.is_unseen();
                     let may_be_sent_again =
                         connection.is_refused() || connection.is_reused() && (again || unseen);
-                    // A server that restarts takes connections down with it, new ones too.
+                    // A restarting server also closes its new connections.
                     let is_lost = !may_be_sent_again && again && !is_resent && self.may_resend();
                     let is_lost = is_lost && connection.is_down();
                     if !(may_be_sent_again || is_lost) || repeats == MAX_REPEATS {
@@ -251,7 +250,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             ResponseKind::Final { keeps } => {
                 let carried = match self.settings().response_buffer {
                     None => self.carry_body(&mut at_origin, keeps).await,
-                    // Boxed: few origins have it.
+                    // Boxed: few origins have a response buffer.
                     Some(most) => Box::pin(self.read_ahead(&mut at_origin, keeps, most)).await,
                 };
                 if let Err(failure) = &carried {
@@ -273,7 +272,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         }
     }
 
-    /// Whose request this is, for those who look at what is in flight.
+    /// Returns the client and the route of the request, for listings of requests in flight.
     pub(super) fn sender(&self) -> Sender {
         Sender {
             client: self.record.info.client.address,
@@ -283,8 +282,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Picks a server and takes an idle connection to it, without waiting.
     ///
-    /// Returns `Err` with the picked server if it has no idle connection, or without one if no
-    /// server is in. `verified`: skips connections that the server has closed.
+    /// Returns `Err(Ok(_))` if the picked server has no idle connection, and `Err(Err(_))` if no
+    /// server is available. `verified`: skips connections that the server has closed.
     #[expect(
         clippy::result_large_err,
         reason = "a server without an idle connection is no error, and the request goes on with it"
@@ -308,7 +307,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         }
     }
 
-    /// Takes a connection on which the client may be logged in.
+    /// Takes a connection that is tied to this client, which may be logged in on it.
     fn find_tied(&mut self, verified: bool) -> Option<(Connection, InFlight<'r>)> {
         let tied = self.record.info.context.tied()?;
         let found = (self.origin()).pick_tied(tied, self.sender(), self.began, verified);
@@ -341,7 +340,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         Ok((connection, in_flight))
     }
 
-    /// Replaces the connection of a request after it broke.
+    /// Replaces the connection of a request after it failed.
     async fn begin_again(
         &mut self,
         in_flight: &mut InFlight<'r>,
@@ -360,8 +359,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         } else if is_same && connection.take_over(&mut broken) {
             self.upload.resume();
         } else {
-            // The head that waits to be sent names the first server. It cannot be replaced, because
-            // body bytes after it were already read. Or more was sent on a stream than is kept.
+            // The unsent head names the first server. It cannot be replaced, because body bytes
+            // after it were already read; or more bytes were sent on a stream than are kept.
             let server = before.to_string();
             let error = OriginError::Broken { server, source };
             return Err(self.failed(in_flight, Failure::Origin(error)));
@@ -371,8 +370,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Writes the head of the request to the connection.
     ///
-    /// A target or host that HTTP/2 cannot carry is the client's error. Nothing is sent if the lease of
-    /// its place has ended meanwhile.
+    /// A target or host that HTTP/2 cannot carry is the client's error. Nothing is sent if the
+    /// lease of its permit has expired.
     fn write_head(
         &mut self,
         connection: &mut Connection,
@@ -413,7 +412,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         Ok(())
     }
 
-    /// What the request needs of its connection.
+    /// Returns the kind of connection that the request needs.
     fn needs(&self) -> Needs {
         match heads::asked_upgrade(self.record.info.head) {
             Some(_) => Needs::Http1,
@@ -424,9 +423,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Opens a new connection, to another server if the first cannot be reached.
     ///
-    /// As nginx does with `proxy_next_upstream error timeout`, its default.
-    ///
-    /// This is safe because nothing was sent yet.
+    /// This is safe because nothing was sent yet. nginx does the same (`proxy_next_upstream error
+    /// timeout`, its default).
     async fn connect(&mut self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
         let mut connection = self.connect_to_any(in_flight).await;
         if let Err(Failure::Origin(error)) = connection {
@@ -437,14 +435,14 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         connection
     }
 
-    /// Opens a connection to the picked server, or else to each other server once.
+    /// Opens a connection to the picked server, or else tries each other server once.
     pub(super) async fn connect_to_any(
         &mut self,
         in_flight: &mut InFlight<'r>,
     ) -> Result<Connection, Failure> {
         match self.connect_to(in_flight).await? {
             Ok(connection) => Ok(connection),
-            // Another server could not be asked either.
+            // The error is one of the gateway itself: other servers would fail, too.
             Err(error) if error.is_own() => Err(Failure::Origin(error)),
             Err(error) => {
                 let failure = self.failed(in_flight, Failure::Origin(error));
@@ -462,7 +460,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         unless_gone(self.client, pin!(connecting)).await
     }
 
-    /// Records that the request gets no response, or only a part, while it has its place still.
+    /// Records that the request gets no response, or only a part, while it still holds its permit.
     fn given_up(&mut self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         self.client.unanswered();
         if matches!(failure, Failure::Origin(_)) {
@@ -480,14 +478,14 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         failure
     }
 
-    /// Whether the route waits for a response for less time than its origin would have.
+    /// Returns whether the route has a shorter `response_timeout` than the origin.
     fn is_impatient(&self) -> bool {
         let own = self.route.response_timeout;
         own.is_some_and(|own| own < self.settings().response_timeout)
     }
 }
 
-/// The upload of a request of which nothing was sent.
+/// Creates the upload of a request that was not sent yet.
 fn upload(gateway: &Gateway) -> Upload {
     Upload::new(gateway.settings().server.max_body_size)
 }

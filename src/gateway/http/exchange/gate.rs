@@ -1,4 +1,4 @@
-//! A request's way through the gate of its origin.
+//! One request at the gate of its origin.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -20,25 +20,27 @@ use crate::observe::metrics::GateRejected;
 use crate::time::clock;
 use crate::zone::{Key, NEW_KEYS};
 
-/// What became of a request at the gate of its origin.
+/// State of a request at the gate of its origin.
 pub(super) enum AtGate {
-    /// It waits there since this moment. If its client leaves, this is what remains.
+    /// Waiting since this instant. Also the final state if the client disconnects.
     Waiting(Moment),
-    /// It passed after this time.
+    /// Passed after this duration.
     Passed(Duration),
-    /// It was rejected after this time.
+    /// Rejected after this duration.
     ///
-    /// Boxed as most requests are not: each that waits has room for the largest of these.
+    /// Boxed: most requests are not rejected, and each waiting request reserves the size of the
+    /// largest variant.
     Rejected(Box<(GateRejection, Duration)>),
-    /// It passed, could not be sent, and waits again. It has waited since this moment, less the
-    /// time at the origin.
+    /// Passed, could not be sent, and waits again since this instant.
+    ///
+    /// The instant is moved so that the time at the origin is not counted.
     Held(Moment),
-    /// It waited this time for an origin that could not be reached. Its turns stay used.
+    /// Waited this duration for an origin that could not be reached. The charges of its zones stay.
     InVain(Box<(GateRejected, Duration)>),
 }
 
 impl AtGate {
-    /// How long the request has waited, until `now` if it still does.
+    /// Returns the wait of the request, until `now` if it still waits.
     pub(super) fn waited(&self, now: impl FnOnce() -> Moment) -> Duration {
         match self {
             Self::Waiting(since) | Self::Held(since) => now().since(*since),
@@ -48,7 +50,7 @@ impl AtGate {
         }
     }
 
-    /// Why the request goes no further, if so.
+    /// Returns the reason for a rejection; `None` if the request was not rejected.
     pub(super) fn rejected(&self) -> Option<GateRejected> {
         match self {
             Self::Rejected(rejected) => Some(rejected.0.reason),
@@ -64,27 +66,27 @@ pub(super) struct GateRequest<'a> {
     gateway: &'a Gateway,
     to: Destination<'a>,
     info: &'a RequestInfo<'a>,
-    /// What the request counts for.
+    /// Cost of the request.
     cost: Cost,
-    /// Whether it has a turn in a zone.
+    /// Whether a zone has admitted the request.
     has_turn: bool,
-    /// How many milliseconds it waited before for the answer of another request.
+    /// Time that the request spent as a follower, in milliseconds.
     followed: u32,
-    /// Whether that other one never passed the gate meanwhile.
+    /// Whether the leader had not passed the gate during that time.
     followed_in_queue: bool,
-    /// Whose share of the gate it takes, once that matters.
+    /// Key and plan whose share of the gate the request uses. Computed when needed.
     sharer: OnceCell<Sharer>,
 }
 
-/// Whose share of a gate a request takes.
+/// Key and plan whose share of a gate a request uses.
 struct Sharer {
-    /// Empty if the origin names no zone.
+    /// Empty if the origin has no `share` zone.
     key: Key,
     /// Index of the plan of the key in that zone, if it has one.
     plan: Option<usize>,
 }
 
-/// A key that has a plan in the zone that shares a gate.
+/// A key that has a plan in the gate's `share` zone.
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) key: Key,
@@ -93,7 +95,7 @@ pub(super) struct Planned {
 }
 
 impl<'a> GateRequest<'a> {
-    /// Returns `None` if the origin has no gate.
+    /// Creates the request at the gate; `None` if the origin has no gate.
     pub(super) fn new(
         gateway: &'a Gateway,
         info: &'a RequestInfo<'a>,
@@ -118,12 +120,12 @@ impl<'a> GateRequest<'a> {
         self.to.route
     }
 
-    /// The settings of the origin.
+    /// Returns the configuration of the origin.
     fn settings(&self) -> &'a Origin {
         self.gateway.origin(self.to.origin).settings()
     }
 
-    /// The key of the request here, if it has a plan and the log has to tell.
+    /// Returns the key and its plan for the access log, if both exist.
     pub(super) fn planned(&self) -> Option<Planned> {
         let has_plans = self.plans().is_some_and(|plans| !plans.is_empty());
         if !has_plans || self.gateway.access_log().is_none() {
@@ -136,9 +138,9 @@ impl<'a> GateRequest<'a> {
         })
     }
 
-    /// Returns why the gate would reject the request now, if it would.
+    /// Predicts whether the gate would reject the request now. Returns the rejection.
     ///
-    /// This is asked before any zone is joined, so a hopeless request is charged nowhere.
+    /// Called before the request joins a zone, so that a hopeless request is charged in no zone.
     pub(super) fn foresee(&self) -> Option<GateRejection> {
         let limits = || self.wait_limits(self.most(Duration::ZERO));
         let rejection = self.gate.foresee(|| self.share(), limits)?;
@@ -147,7 +149,7 @@ impl<'a> GateRequest<'a> {
         Some(rejection)
     }
 
-    /// Notes whose request waits at the gate or is rejected there, if no key says so.
+    /// Records the client's network of a waiting or rejected request, if the gate has no keys.
     fn note_client(&self) {
         if self.settings().share.is_none() {
             let networks = &self.gate.events().networks;
@@ -155,7 +157,7 @@ impl<'a> GateRequest<'a> {
         }
     }
 
-    /// Counts and logs that the gate rejects the request.
+    /// Counts and logs a rejection by the gate.
     fn tell_rejection(&self, reason: GateRejected) {
         self.gate.metrics().rejections.add(reason, 1);
         self.gate.events().rejected(|| RejectionAtGate {
@@ -166,31 +168,33 @@ impl<'a> GateRequest<'a> {
         });
     }
 
-    /// The name of its key at a gate that keys share, for a text between quotes.
+    /// Returns the name of the request's key at a shared gate, for quoted text.
     fn key_name(&self) -> Option<String> {
         let share = self.gateway.zone(self.settings().share?).settings();
         Some(match &*self.sharer().key {
-            // No flood shares a key here, so the empty key is one that is empty.
+            // No flood of new keys shares this key, so an empty key is really empty.
             [] => String::new(),
             key => KeyNames::of(share).short_quoted(key),
         })
     }
 
-    /// Notes the turns that the request has, and what its zones said of its key.
+    /// Notes that zones have admitted the request, and the key that they have found.
     pub(super) fn after(mut self, turns: &Turns, outcome: Option<&LimitOutcome>) -> Self {
         self.has_turn = !turns.is_empty();
         let share = self.settings().share;
         let mut verdicts = outcome.iter().flat_map(|it| &it.verdicts);
         if verdicts.any(|it| it.is_flood && Some(it.limit.zone) == share) {
-            // Those that share a bucket share one key here, too.
+            // Requests that share the bucket of new keys also share one key here.
             let key = Key::from(NEW_KEYS);
             self.sharer = OnceCell::from(Sharer { key, plan: None });
         }
         self
     }
 
-    /// Notes how long the request waited for the answer of another one. `in_queue`: that one never
-    /// passed the gate meanwhile, so it waited in the queue as well.
+    /// Notes the time that the request spent as a follower.
+    ///
+    /// `in_queue`: the leader had not passed the gate during that time, so it counts as time in the
+    /// queue.
     pub(super) fn note_followed(&mut self, span: Duration, in_queue: bool) {
         self.followed = u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
         self.followed_in_queue = in_queue;
@@ -200,7 +204,7 @@ impl<'a> GateRequest<'a> {
         Duration::from_millis(self.followed.into())
     }
 
-    /// How much of that counts as time in the queue.
+    /// Returns the part of the time as a follower that counts as time in the queue.
     fn queued_before(&self) -> Duration {
         if self.followed_in_queue {
             self.followed()
@@ -209,7 +213,7 @@ impl<'a> GateRequest<'a> {
         }
     }
 
-    /// Joins the gate. `waited` is how long the request has waited before.
+    /// Joins the gate. `waited`: time that the request has waited so far.
     pub(super) fn join(&self, waited: Duration) -> Result<Admission, GateRejection> {
         self.gate.join(
             self.settings().charges_departures(),
@@ -221,15 +225,15 @@ impl<'a> GateRequest<'a> {
         )
     }
 
-    /// How long the request may wait for the answer of another one that has not passed yet.
+    /// Returns the maximum time to wait for a leader that has not passed the gate.
     ///
-    /// `max_wait` needs no look: that one has it, too, and was let in with a longer way ahead.
+    /// `max_wait` needs no check: the leader has it, too, and joined although its way was longer.
     pub(super) fn follow_limit(&self) -> Duration {
         let origin = self.settings();
         origin.queue_timeout + origin.hold
     }
 
-    /// Rejects the request, which waited `span` for the answer of another one.
+    /// Rejects the request after it has followed for `span`.
     pub(super) fn give_up(&self, span: Duration) -> (GateRejection, AtGate) {
         let reason = GateRejected::Timeout;
         let retry_after = self.gate.predicted_wait(&self.share());
@@ -241,9 +245,9 @@ impl<'a> GateRequest<'a> {
         (rejection, AtGate::Rejected(Box::new((rejection, span))))
     }
 
-    /// Waits until the gate lets the request through. `waited` is how long it has waited before.
+    /// Waits until the gate lets the request pass. `waited`: time waited before.
     ///
-    /// `join`: how it joins the gate, given `waited`.
+    /// `join` adds the request to the gate, given `waited`.
     pub(super) async fn pass(
         &self,
         worker: &Worker,
@@ -262,7 +266,7 @@ impl<'a> GateRequest<'a> {
                 let began = worker.pacer.now();
                 *at_gate = Some(AtGate::Waiting(began));
                 let limits = self.wait_limits(self.most(waited));
-                // Boxed: most requests need not wait, and their state should be small.
+                // Boxed: most requests do not wait, and their state should be small.
                 let turn = Box::pin(waiting.turn(limits, &worker.pacer)).await;
                 (turn, worker.pacer.now().since(began))
             }
@@ -275,9 +279,10 @@ impl<'a> GateRequest<'a> {
         passed
     }
 
-    /// Waits again, after the request had passed and could not be sent.
+    /// Waits again after the request had passed the gate and could not be sent.
     ///
-    /// `waiting`: its new place in the queue, if it got one. `asked`: when the request came.
+    /// `waiting`: its new entry in the queue, or a rejection. `asked`: instant at which the request
+    /// arrived.
     pub(super) async fn pass_again(
         &self,
         worker: &Worker,
@@ -309,7 +314,7 @@ impl<'a> GateRequest<'a> {
         passed
     }
 
-    /// What became of the request after `span`. Counts and logs it if it goes no further.
+    /// Returns the state after a wait of `span`. Counts and logs a rejection.
     fn told(&self, passed: &Result<Place, NoTurn>, span: Duration) -> AtGate {
         let at_gate = match passed {
             Ok(_) => AtGate::Passed(span),
@@ -322,7 +327,7 @@ impl<'a> GateRequest<'a> {
         at_gate
     }
 
-    /// The longest waits of a request that may wait for `most` in all.
+    /// Returns the maximum waits of a request. `most`: limit of the total wait.
     fn wait_limits(&self, most: Option<Duration>) -> WaitLimits {
         let origin = self.settings();
         WaitLimits {
@@ -332,9 +337,10 @@ impl<'a> GateRequest<'a> {
         }
     }
 
-    /// What is left of `hold` after the time in which the request followed another one.
+    /// Returns `hold` less the time that the request spent as a follower.
     ///
-    /// Not zero, which would mean that the origin has none.
+    /// The result is never zero for an origin with `hold`: zero means that the origin has no
+    /// `hold`.
     fn hold_left(&self) -> Duration {
         let hold = self.settings().hold;
         if hold.is_zero() {
@@ -344,7 +350,7 @@ impl<'a> GateRequest<'a> {
             .max(Duration::from_millis(1))
     }
 
-    /// The key of the request at the gate.
+    /// Returns the key of the request at the gate.
     pub(super) fn key(&self) -> KeyAtGate {
         let share = self.settings().share;
         KeyAtGate {
@@ -353,7 +359,7 @@ impl<'a> GateRequest<'a> {
         }
     }
 
-    /// The longest time that the request may wait here. In a dry run a route has no `max_wait`.
+    /// Returns the remaining maximum wait of the request; `None` in a dry run.
     fn most(&self, waited: Duration) -> Option<Duration> {
         let most = self.route().max_wait;
         let most = most.or_else(|| self.info.call_timeout());
@@ -374,7 +380,7 @@ impl<'a> GateRequest<'a> {
         self.gateway.count_class(self.to.origin, class);
     }
 
-    /// Says whose request it is that has left.
+    /// Reports the key of a departing request to the gate.
     fn tell(&self, place: &Place) {
         let Some(share) = self.settings().share else {
             return;
@@ -385,7 +391,7 @@ impl<'a> GateRequest<'a> {
         });
     }
 
-    /// The plans of the zone that shares the gate, if there is one.
+    /// Returns the plans of the gate's `share` zone, if there is one.
     fn plans(&self) -> Option<&'a Plans> {
         let share = self.settings().share?;
         Some(&self.gateway.zone(share).settings().plans)
@@ -402,7 +408,7 @@ impl<'a> GateRequest<'a> {
         })
     }
 
-    /// The share of the gate that the request takes.
+    /// Returns the share of the gate that the request uses.
     fn share(&self) -> Share<KeyAtGate> {
         let plan = self.sharer().plan.and_then(|plan| self.plans()?.get(plan));
         let class = plan.and_then(|plan| plan.class.as_ref());

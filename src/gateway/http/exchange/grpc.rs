@@ -1,4 +1,4 @@
-//! What the gateway knows of gRPC: its requests, their deadlines, and how it refuses them.
+//! gRPC: detects calls, parses their deadlines, and maps HTTP status to `grpc-status`.
 //!
 //! See gRPC's "gRPC over HTTP2", and "Statuscodes and their use in gRPC".
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(super) use crate::http::message::request::GRPC as CONTENT_TYPE;
 use crate::http::message::{FieldName, RequestHead};
 
-/// The outcome of a call, in `grpc-status`.
+/// Status of a call, in `grpc-status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum GrpcStatus {
@@ -21,10 +21,10 @@ pub(super) enum GrpcStatus {
 }
 
 impl GrpcStatus {
-    /// The status that tells a gRPC client the same as an HTTP status.
+    /// Maps an HTTP status to a gRPC status.
     ///
-    /// This is gRPC's own table for clients that get a response without `grpc-status`, but for 429
-    /// and 413: these are a limit, and not an origin that is away.
+    /// The mapping is gRPC's own table for responses without `grpc-status`, except 429 and 413:
+    /// these are a limit, not an unavailable origin.
     pub(super) fn of_http(status: u16) -> Self {
         match status {
             400 | 431 => Self::Internal,
@@ -37,19 +37,19 @@ impl GrpcStatus {
         }
     }
 
-    /// The number in `grpc-status`.
+    /// Returns the number in `grpc-status`.
     pub(super) fn number(self) -> u8 {
         self as u8
     }
 }
 
-/// Returns whether a field of a response belongs to the protocol, so nobody else may set it.
+/// Returns whether a response field belongs to the gRPC protocol, so a route must not set it.
 pub(super) fn is_of_protocol(name: &[u8]) -> bool {
     let begin = name.get(..5).unwrap_or_default();
     begin.eq_ignore_ascii_case(b"grpc-") || name.eq_ignore_ascii_case(b"content-type")
 }
 
-/// Returns how long the client of a call waits for its end, if it says so.
+/// Returns the deadline of a call as a duration, if the client sent one.
 pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
     let value = head.fields().first(FieldName::GrpcTimeout)?;
     let (unit, digits) = value.split_last()?;
@@ -71,10 +71,10 @@ pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
     head.is_grpc().then_some(timeout)
 }
 
-/// Longest message, in characters: most clients take 8 KB of fields.
+/// Maximum length of a message, in characters: most clients accept 8 KB of fields.
 const MAX_MESSAGE: usize = 1000;
 
-/// Writes a text as `grpc-message`: in one line, with other bytes than visible ASCII escaped.
+/// Encodes a text as `grpc-message`: one line, with all bytes except visible ASCII escaped.
 pub(super) fn message(text: &str) -> String {
     use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');

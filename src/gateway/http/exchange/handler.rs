@@ -24,11 +24,11 @@ use crate::http::downstream::{
 use crate::http::message::RequestHead;
 use crate::time::pacer::Priority;
 
-/// The rest of a request, in a box: a request that waits has no room for it.
+/// Boxed future of the rest of a request: a waiting request reserves no space for it.
 type Rest<'w> = Pin<Box<dyn Future<Output = Result<(), Aborted>> + 'w>>;
 
 impl RequestService for Worker {
-    /// Serves one request: it arrives (`arrive`), is admitted (`admit`), and is forwarded or answered.
+    /// Serves one request: `arrive`, then `admit`, then it is forwarded or answered.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn has room for its arguments twice"
@@ -70,11 +70,10 @@ impl RequestService for Worker {
     }
 }
 
-/// Serves a request whose origin has a [buffer](buffer_size) for its body: receives that, and then
-/// does as for any other request.
+/// Serves a request whose origin has a [buffer](size_for) for its body.
 ///
-/// The request arrives at its limits once the body is here: a zone's slot is for the moment in which
-/// the request leaves.
+/// The body is received first, and then the request joins its limits: a zone's slot is for the
+/// instant at which the request departs.
 async fn serve_buffered<'r>(
     arrived: Result<Arrival<'r>, Stop<'r>>,
     size: NonZeroU64,
@@ -98,14 +97,15 @@ async fn serve_buffered<'r>(
     finish(decision, &mut client, record, pacer.priority()).await
 }
 
-/// Returns how much of a request's body is received before the request joins its zones, and the
-/// arrival as it was given: the future of a request keeps what it has borrowed.
+/// Returns the size of the body to receive first, and `arrived` unchanged.
+///
+/// `arrived` is passed through because the future of a request keeps borrowed values.
 fn with_buffer_size<'r>(
     arrived: Result<Arrival<'r>, Stop<'r>>,
     record: &RequestRecord<'_>,
 ) -> (Option<NonZeroU64>, Result<Arrival<'r>, Stop<'r>>) {
     let origin = match &arrived {
-        // It goes there if the room lets it in.
+        // If the room admits the request, it goes to this origin.
         Ok(Arrival { to, .. }) | Err(Stop::AtRoom(to)) => Some(to.origin),
         Err(Stop::Reply(_)) => None,
     };
@@ -116,9 +116,9 @@ fn with_buffer_size<'r>(
     (size, arrived)
 }
 
-/// Forwards a request that was admitted, or sends the response to one that goes no further.
+/// Forwards an admitted request, or sends the response to a request that ends here.
 ///
-/// A future has room of its own for what it keeps in more than one step. So from here on there is
+/// A future reserves separate space for each value it holds across several steps. So the rest is
 /// one step.
 fn finish<'w, 'r: 'w>(
     decision: Decision<'r>,
@@ -134,9 +134,9 @@ fn finish<'w, 'r: 'w>(
     Either::Left(rest)
 }
 
-/// Sends the response to a request that goes no further.
+/// Sends the response to a request that ends here.
 ///
-/// This is not an `async fn`, which has room for the response and for its bytes.
+/// This is not an `async fn`, which would reserve space for both the response and its bytes.
 fn refuse(
     reply: Reply<'_>,
     client: &mut dyn ClientStream,
@@ -146,12 +146,12 @@ fn refuse(
     let (mut is_drained, mut sending) = (false, Err(reply));
     poll_fn(move |cx| {
         if let Err(reply) = &sending {
-            // If the body is not completely here, the connection closes after the response.
+            // If the body has not arrived completely, the connection closes after the response.
             if !is_drained {
                 client.drain_body(cx);
                 is_drained = true;
             }
-            // A flood's rejections become ready many at once: departures go before each.
+            // In a flood, many rejections become ready at once. Departures go before each of them.
             ready!((record.worker.pacer).poll_departures_first(&mut priority, cx));
             sending = Ok(reply.begin(client, record));
         }

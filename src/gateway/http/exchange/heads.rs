@@ -1,4 +1,4 @@
-//! Forwarded heads: which fields pass to the origin and back, which end here, which are added.
+//! Forwarded heads: which fields are forwarded, dropped, or added, in both directions.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -19,20 +19,20 @@ use crate::http::message::{
     BodyLength, Buffer, FieldName, Fields, Put, RequestHead, ResponseHead, Version,
 };
 
-/// A request, and what its head for the origin depends on.
+/// A request, and everything that its head for the origin depends on.
 pub(super) struct RequestOnward<'a> {
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) route: &'a Route,
     pub(super) server: &'a ServerUrl,
     pub(super) host: &'a HostRule,
-    /// Replaces the client's.
+    /// Replaces the client's `traceparent`.
     pub(super) traceparent: Option<&'a [u8]>,
-    /// The name of a field, which replaces the client's, and the id of the request.
+    /// Name of the request id field, and the id. They replace the client's.
     pub(super) request_id: Option<(&'a str, &'a str)>,
 }
 
 impl<'a> RequestOnward<'a> {
-    /// The host for the origin.
+    /// Returns the `Host` for the origin.
     fn host(&self) -> Cow<'a, [u8]> {
         match (self.host, self.info.head.named_host()) {
             (HostRule::Preserve, Some(named)) => Cow::Borrowed(named),
@@ -55,10 +55,10 @@ impl<'a> RequestOnward<'a> {
         put(target);
     }
 
-    /// Calls `put` with each field for the origin but `Host` and those for framing.
+    /// Calls `put` with each field for the origin, except `Host` and fields for framing.
     ///
-    /// Hop-by-hop fields end here, and so do the fields in which an untrusted peer says where the
-    /// request came from. The route may set and remove fields.
+    /// Hop-by-hop fields are not forwarded. Fields in which an untrusted peer claims an origination
+    /// are not forwarded either. The route may set and remove fields.
     fn each_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
         let edits = &self.route.request_fields;
         if edits.is_empty() {
@@ -120,16 +120,16 @@ impl<'a> RequestOnward<'a> {
         }
     }
 
-    /// Whether some programs take a field for that of the request's id.
+    /// Returns whether some programs would read this field as the request id.
     fn is_request_id(&self, name: &[u8]) -> bool {
         self.request_id
             .is_some_and(|(own, _)| is_same_field(own, name))
     }
 
-    /// Whether a field ends here although it is none of this hop.
+    /// Returns whether a field is not forwarded, although it is not a hop-by-hop field.
     ///
-    /// `Connection` lists it, or some programs take it for one that the gateway reads or sets. One
-    /// that limits or routes are found by reaches the origin, whatever `Connection` says.
+    /// Either `Connection` lists it, or some programs would read it as a field that the gateway
+    /// reads or sets. A field that limits or routes use is forwarded even if `Connection` lists it.
     fn is_hidden(&self, known: FieldName, name: &[u8]) -> bool {
         let (inputs, underscores) = (&self.route.inputs, self.info.underscores);
         if self.info.fields().names_away(known, name) && !inputs.reads(name, underscores) {
@@ -142,9 +142,7 @@ impl<'a> RequestOnward<'a> {
         }
     }
 
-    /// Puts `X-Forwarded-For`: a trusted peer's own list and then the peer.
-    ///
-    /// For any other peer, only the peer.
+    /// Puts `X-Forwarded-For`: the peer, preceded by the list that a trusted peer sent.
     fn put_forwarded_for(&self, put: &mut impl FnMut(&[u8], &[&[u8]])) {
         const NAME: &[u8] = b"X-Forwarded-For";
         let lines = || self.info.fields().all(FieldName::XForwardedFor);
@@ -167,7 +165,7 @@ impl<'a> RequestOnward<'a> {
     }
 }
 
-/// Whether a name has signs for which some programs read `-`.
+/// Returns whether a name has characters that some programs read as `-`.
 fn is_odd(name: &[u8], underscores: bool) -> bool {
     let is_plain =
         |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || underscores && *byte == b'_';
@@ -244,16 +242,16 @@ pub(super) fn http2_request(onward: &RequestOnward<'_>) -> Result<http::Request<
     if let BodyLength::Length(length) = head.length() {
         fields.insert(CONTENT_LENGTH, length.into());
     }
-    // Over HTTP/2 every response may have trailers, but gRPC's servers want to be told.
+    // Over HTTP/2 every response may have trailers, but gRPC servers require `te: trailers`.
     if head.takes_trailers() && head.fields().has(FieldName::Te) {
         fields.insert(TE, HeaderValue::from_static("trailers"));
     }
     Ok(request)
 }
 
-/// A fresh value of `Sec-WebSocket-Key`, which a client over HTTP/2 does not send.
+/// Returns a new value of `Sec-WebSocket-Key`, which a client over HTTP/2 does not send.
 ///
-/// It only keeps servers from taking an old answer for a new one (RFC 6455, section 1.3).
+/// The key only prevents confusion with an old answer (RFC 6455, section 1.3).
 fn websocket_key() -> String {
     let random = || RandomState::new().build_hasher().finish();
     let key = (u128::from(random()) << 64 | u128::from(random())).to_be_bytes();
@@ -262,7 +260,8 @@ fn websocket_key() -> String {
 
 /// Calls `put` with each field of a response that is forwarded to the client.
 ///
-/// `trailers`: the client gets the trailer fields, too. `ends_here`: which fields are not forwarded.
+/// `trailers`: the client also gets the trailer fields. `ends_here`: returns true for fields that
+/// are not forwarded.
 pub(super) fn each_passing(
     head: &ResponseHead<'_>,
     trailers: bool,
@@ -284,7 +283,7 @@ pub(super) fn each_passing(
 
 /// Returns the protocols that a request asks to switch to (RFC 9110, section 7.8).
 ///
-/// Returns `None` if one of them is HTTP/2, which the gateway does not speak this way.
+/// Returns `None` if one of them is HTTP/2, which the gateway does not support this way.
 pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
     if head.opens_websocket() {
         return Some(b"websocket");

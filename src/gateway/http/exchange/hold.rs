@@ -1,4 +1,4 @@
-//! Requests that could not be sent, because the origin cannot be reached, or that were lost with it.
+//! Hold: requests that could not be sent, or were lost, wait until the origin can be reached.
 
 use std::io;
 use std::pin::pin;
@@ -15,22 +15,22 @@ use crate::gate::{NoTurn, Place};
 use crate::http::downstream::unless_gone;
 use crate::origin::{Connection, InFlight, OriginError};
 
-/// Time between two tries of a request for which all servers are full.
+/// Time between two attempts of a request while all servers are full.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 impl<'r> Forward<'_, 'r> {
     /// Returns whether a request whose connection ended may be sent once more.
     ///
-    /// Not if it has waited for all of `hold` already.
+    /// Returns false if the request has already waited for all of `hold`.
     pub(super) fn may_resend(&self) -> bool {
         let hold = self.settings().hold;
         let is_over = |since| self.record.now() >= since + hold;
         self.settings().holds() && !self.held_since.is_some_and(is_over)
     }
 
-    /// Notes that the request was lost with its connection, and is sent again.
+    /// Records that the request was lost with its connection, and picks the next server.
     ///
-    /// It goes to another server if there is one.
+    /// Another server is preferred.
     pub(super) fn lost(&mut self, in_flight: &mut InFlight<'r>, source: &io::Error) {
         let error = OriginError::Broken {
             server: in_flight.server().to_string(),
@@ -38,17 +38,17 @@ impl<'r> Forward<'_, 'r> {
         };
         let _counted = self.failed(in_flight, Failure::Origin(error));
         self.held_since(false);
-        // If no other is in, the same one is asked again.
+        // If no other server is available, the same one is used again.
         let (tried, now) = ([in_flight.server()], self.record.now());
         let _ = self
             .origin()
             .untried(&tried, in_flight, now, || self.hash());
     }
 
-    /// When the request first could not be sent or was lost: now, unless it was before.
+    /// Returns the instant at which the request was first held. Sets it to now if it is not set.
     ///
-    /// The time in which it followed another one is a part of `hold`. `is_full`: not if all servers
-    /// are full, for which it waits no longer than in the queue.
+    /// The time as a follower is a part of `hold`. `is_full`: all servers are full, so the time as
+    /// a follower is not subtracted.
     pub(super) fn held_since(&mut self, is_full: bool) -> Moment {
         let followed = if is_full {
             Duration::ZERO
@@ -59,10 +59,10 @@ impl<'r> Forward<'_, 'r> {
         *self.held_since.get_or_insert_with(now)
     }
 
-    /// Opens a connection when the origin is back, after each server was tried in vain.
+    /// Opens a connection when the origin can be reached again. All servers have failed before.
     ///
-    /// A request for which all servers that are left are full waits until one is not. Returns the
-    /// error if the request does not wait for the origin.
+    /// If all remaining servers are full, the request waits until one is not. Returns the error if
+    /// the request does not wait for the origin.
     pub(super) async fn connect_later(
         &mut self,
         in_flight: &mut InFlight<'r>,
@@ -79,11 +79,11 @@ impl<'r> Forward<'_, 'r> {
         Ok(connection)
     }
 
-    /// Waits until the origin can be reached, and opens a connection then.
+    /// Waits until the origin can be reached, and then opens a connection.
     ///
-    /// Meanwhile the request waits at the origin's gate, before those that have not left it yet. It
-    /// does not wait if a stale answer serves its client at once.
-    /// `held_since`: when it first could not be sent.
+    /// Meanwhile the request waits at the origin's gate, before the requests that have not departed
+    /// yet. It does not wait if its client can get a stale answer at once. `held_since`: instant at
+    /// which the request first could not be sent.
     pub(super) async fn connect_when_back(
         &mut self,
         place: Option<Box<Place>>,
@@ -120,9 +120,9 @@ impl<'r> Forward<'_, 'r> {
         }
     }
 
-    /// Opens a connection to a server other than the one that was tried, backups last.
+    /// Opens a connection to a server that was not tried yet, backups last.
     ///
-    /// Returns the last failure if none can be reached; `failure` is that of the first one.
+    /// If none can be reached, returns the last failure. `failure`: failure of the first server.
     pub(super) async fn connect_to_others(
         &mut self,
         in_flight: &mut InFlight<'r>,
@@ -133,7 +133,7 @@ impl<'r> Forward<'_, 'r> {
         loop {
             match origin.untried(&tried, in_flight, self.record.now(), || self.hash()) {
                 Ok(()) => {}
-                // It waits until one of them is free.
+                // The request waits until one of the full servers is free.
                 Err(full) if full.is_full() => return Err(Failure::Origin(full)),
                 Err(_) => return Err(last),
             }
@@ -144,13 +144,13 @@ impl<'r> Forward<'_, 'r> {
                 Err(error) => last = self.failed(in_flight, Failure::Origin(error)),
             }
             if self.settings().holds() {
-                // The time in which the rest is tried is a part of `hold`.
+                // The time for trying the other servers is a part of `hold`.
                 self.held_since(false);
             }
         }
     }
 
-    /// Gives the request back to the gate, and waits there for a new place.
+    /// Returns the request to the gate, and waits there for a new permit.
     async fn wait_again(
         &mut self,
         place: Option<Box<Place>>,
@@ -158,7 +158,7 @@ impl<'r> Forward<'_, 'r> {
         held_since: Moment,
     ) -> Result<Place, Failure> {
         if error.is_full() {
-            // The gate knows that a server is full a little later than the request.
+            // The gate learns that a server is full a little later than the request.
             sleep(FULL_PAUSE).await;
         }
         let (route, origin) = (self.route, self.origin);

@@ -1,3 +1,7 @@
+//! Builds keys of requests: for zones, shared gates, server choice, and collapsing.
+//!
+//! A key is a template of variables such as `$remote_addr`, which have the meaning of nginx.
+
 use std::cell::Cell;
 use std::io::Write;
 use std::net::IpAddr;
@@ -15,18 +19,18 @@ use crate::time::clock;
 use crate::zone::Key;
 
 thread_local! {
-    /// The buffer in which keys are built.
+    /// Buffer in which keys are built.
     ///
-    /// It keeps the capacity of the longest key so far, which is at most a request's head.
+    /// Its capacity is that of the longest key so far, at most the size of a request's head.
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Why a zone does not limit a request.
+/// Reason why a zone does not limit a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotLimited {
-    /// Its client is exempt.
+    /// The client is exempt.
     Exempt,
-    /// Its key is empty.
+    /// The key is empty.
     NoKey,
 }
 
@@ -46,12 +50,12 @@ pub(super) fn take(zone: &Zone, info: &RequestInfo, route: &Route) -> Result<Key
 
 /// Builds the key by which a request shares the gate of its origin.
 ///
-/// It is empty if the zone's expression is. `exempt` has no effect here.
+/// The key is empty if the zone's expression is empty. `exempt` has no effect here.
 pub(super) fn shared(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
     fill(zone, info, route).unwrap_or_default()
 }
 
-/// The hash of [`shared`], without the key itself.
+/// Returns the hash of [`shared`] without building the key.
 pub(super) fn shared_hash(zone: &Zone, info: &RequestInfo, route: &Route) -> u64 {
     let cut = |address| zone.cut(address);
     filled(&zone.key, cut, info, route, |bytes| {
@@ -59,12 +63,12 @@ pub(super) fn shared_hash(zone: &Zone, info: &RequestInfo, route: &Route) -> u64
     })
 }
 
-/// The bytes of a request's key for a template of its own.
+/// Returns the bytes of a key that is built from any template.
 pub(super) fn text(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Vec<u8> {
     filled(template, |address| address, info, route, <[u8]>::to_vec)
 }
 
-/// The hash of a request's key for a template of its own; `None` if the key is empty.
+/// Returns the hash of a key that is built from any template; `None` if the key is empty.
 pub(super) fn hash(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Option<u64> {
     let hash = |bytes: &[u8]| (!bytes.is_empty()).then(|| stable_hash(bytes));
     filled(template, |address| address, info, route, hash)
@@ -75,7 +79,7 @@ fn fill(zone: &Zone, info: &RequestInfo, route: &Route) -> Option<Key> {
     filled(&zone.key, cut, info, route, |bytes| key_of(bytes, zone))
 }
 
-/// What `made` makes of the bytes of a key. `cut`: the part of an address that a key has.
+/// Builds a key and returns `made` of its bytes. `cut` reduces an address to its prefix.
 fn filled<T>(
     template: &KeyTemplate,
     cut: impl Fn(IpAddr) -> IpAddr,
@@ -140,7 +144,7 @@ pub fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, route: &R
         Variable::SslClientFingerprint => add_certificate(key, info, |it| &it.fingerprint),
         Variable::SslClientSubject => add_certificate(key, info, |it| &it.subject),
         Variable::SslClientSerial => add_certificate(key, info, |it| &it.serial),
-        // The origin gets the host of the target, whatever the field says.
+        // The origin gets the host of the target, whatever the field contains.
         Variable::Header(name) if name == "host" => {
             key.extend_from_slice(info.head.named_host().unwrap_or_default());
         }
@@ -171,7 +175,7 @@ pub fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, route: &R
     }
 }
 
-/// Appends what the client's certificate says, if it showed one.
+/// Appends a fact of the client's certificate, if it has one.
 fn add_certificate(
     key: &mut Vec<u8>,
     info: &RequestInfo,
@@ -182,7 +186,7 @@ fn add_certificate(
     }
 }
 
-/// Length of the longest text of an address: IPv6, eight groups of four digits.
+/// Maximum length of an address as text: IPv6, eight groups of four digits.
 pub(super) const MAX_ADDRESS: usize = 39;
 
 /// Writes an address into `room`. Returns its text.
@@ -193,10 +197,12 @@ pub(super) fn address_text(address: IpAddr, room: &mut [u8; MAX_ADDRESS]) -> &[u
     &room[..length]
 }
 
-/// Appends an address as text. Most keys are one: the formatter of the standard library costs more
-/// than the lookup of the key.
+/// Appends an address as text.
+///
+/// Most keys are an address. The formatter of the standard library costs more than the lookup of
+/// the key.
 fn write_address(out: &mut impl Write, address: IpAddr) {
-    // A write to memory that has room does not fail.
+    // Writing to memory that has room does not fail.
     let _written = match address {
         IpAddr::V4(address) => {
             let [first, rest @ ..] = address.octets();

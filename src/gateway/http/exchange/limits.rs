@@ -12,24 +12,25 @@ pub(super) use self::verdict::{AppliedLimit, LimitOutcome};
 pub(super) use self::wait::{Begun, begin, wait};
 use crate::zone::Key;
 
-/// How far a request is with the limits of its route.
+/// Progress of a request with the limits of its route.
 #[derive(Debug, Default)]
 pub(super) enum Limited<'r> {
-    /// They were not asked yet.
+    /// No limit was joined yet.
     #[default]
     NotJoined,
-    /// The request waits for its turn at its only limit. It is kept here, where the outcome will
-    /// be: a waiting request has room for one of them.
+    /// The request waits at its only limit.
+    ///
+    /// It is stored here, where the outcome will be, so that a waiting request has room for only
+    /// one of them.
     WaitingAtOne(JoinedLimit<'r>),
-    /// The request waits for its turn at several limits: the zone of the first one, and its key
-    /// there.
+    /// The request waits at several limits. Index of the first zone, and the key there.
     WaitingAtSeveral(usize, Key),
-    /// They have decided.
+    /// The limits have decided.
     Decided(LimitOutcome),
 }
 
 impl Limited<'_> {
-    /// Returns the first zone that the request joined and its key there, while it waits.
+    /// Returns the index of the first zone that the request waits in, and its key there.
     pub(super) fn waiting(&self) -> Option<(usize, &Key)> {
         match self {
             Self::WaitingAtOne(asked) => Some((asked.limit.zone, asked.joining.key()?)),

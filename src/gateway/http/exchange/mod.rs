@@ -1,11 +1,11 @@
 //! The path of a request through the gateway.
 //!
-//! | step | module | its stages |
+//! | step | module | stages |
 //! |---|---|---|
-//! | arrive | `arrive` | fitness, route, networks, CORS, ambiguity, action, room, rewrite, size, cost, gate |
+//! | arrive | `arrive` | fitness, route, networks, CORS, inputs, action, room, rewrite, size, cost |
 //! | admit | `admit` | `limits` in the zones, `collapse`, the gate of the origin |
 //! | forward | `forward` | server and connection, head, upload, `answer`, `download` or `tunnel` |
-//! | respond | `reply`, `response_fields` | the gateway's own responses, and the fields of each |
+//! | respond | `reply`, `response_fields` | responses of the gateway, and the fields of all responses |
 //! | record | `record` | counts, log and spans, once the request has ended |
 
 mod admit;

@@ -1,4 +1,4 @@
-//! How far a request is on its way to its origin.
+//! Decision about a request, and its state on the way to the origin.
 
 use std::pin::Pin;
 
@@ -11,21 +11,21 @@ use super::reply::Reply;
 use crate::collapse::Leader;
 use crate::gate::Place;
 
-/// What a request is to get: it goes on to its origin, or gets this response.
+/// Decision about a request: it continues to its origin, or gets this response.
 pub(super) type Decision<'a> = Result<Onward<'a>, Reply<'a>>;
 
-/// A decision that takes time, in a box: most requests need none.
+/// Boxed future of a decision that takes time. Most requests need none.
 pub(super) type BoxedDecision<'w, 'a> = Pin<Box<dyn Future<Output = Decision<'a>> + 'w>>;
 
-/// A request that goes on.
+/// A request that continues.
 pub(super) enum Onward<'a> {
-    /// To its origin.
+    /// The request goes to its origin.
     Admitted(Admitted<'a>),
-    /// To the gate of its origin, while others wait for its answer.
+    /// The request leads: it joins the gate of its origin while followers wait for its answer.
     Leads(Box<Leading<'a>>),
 }
 
-/// A request with its turns in the zones, before the gate of its origin.
+/// A request that its zones have admitted, before the gate of its origin.
 pub(super) struct BeforeGate<'a> {
     pub(super) to: Destination<'a>,
     /// Boxed: most origins have no gate.
@@ -33,7 +33,7 @@ pub(super) struct BeforeGate<'a> {
     pub(super) turns: Turns<'a>,
 }
 
-/// A request whose answer others wait for, before the gate of its origin.
+/// A leader before the gate of its origin.
 pub(super) struct Leading<'a> {
     pub(super) before: BeforeGate<'a>,
     pub(super) leader: Leader,
@@ -42,16 +42,16 @@ pub(super) struct Leading<'a> {
 /// A request that may go to its origin.
 pub(super) struct Admitted<'r> {
     pub(super) to: Destination<'r>,
-    /// Its place at the origin, boxed, as most origins have no gate; `None` if there is none.
+    /// Permit of the gate, boxed, as most origins have no gate; `None` if there is none.
     pub(super) place: Option<Box<Place>>,
-    /// The turns that it has used in its zones.
+    /// Charges of its zones, if the response may change them.
     pub(super) used: UsedTurns<'r>,
-    /// Its places among the running requests of its keys.
+    /// Permits (`in_flight`) that the request holds in its zones.
     pub(super) occupied: OccupiedPlaces<'r>,
 }
 
 impl<'a> Admitted<'a> {
-    /// Uses the turns of a request.
+    /// Uses the admissions of a request.
     pub(super) fn new(to: Destination<'a>, place: Option<Box<Place>>, turns: Turns<'a>) -> Self {
         let (used, occupied) = turns.take(to.route);
         Self {
@@ -63,7 +63,7 @@ impl<'a> Admitted<'a> {
     }
 }
 
-/// The route of a request, and the index of the route's origin.
+/// Route of a request, and the index of the route's origin.
 #[derive(Clone, Copy)]
 pub(super) struct Destination<'a> {
     pub(super) route: &'a Route,

@@ -1,4 +1,4 @@
-//! Pages: which one a client gets in place of a short text, and its body, piece by piece.
+//! Error pages of a route: choice by `Accept`, and the body with its values, piece by piece.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use super::record::RequestRecord;
 use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::{Buffer, Fields};
 
-/// A page for one request.
+/// Page for one request.
 pub(super) struct ChosenPage<'r> {
     pub(super) content: &'r Arc<PageContent>,
-    /// Whether another `Accept` leads to another page.
+    /// Whether the page depends on `Accept`. Then the response has `Vary`.
     pub(super) varies: bool,
 }
 
 impl<'r> ChosenPage<'r> {
-    /// The same page for every client.
+    /// Chooses a page that is the same for every client.
     pub(super) fn of_all(content: &'r Arc<PageContent>) -> Self {
         Self {
             content,
@@ -26,7 +26,7 @@ impl<'r> ChosenPage<'r> {
         }
     }
 
-    /// The page that the route of a request has for a status.
+    /// Returns the page that the route of a request has for a status.
     pub(super) fn of(record: &RequestRecord<'r>, status: u16) -> Option<Self> {
         let (content, varies) = match record.route()?.pages.of(status)? {
             PageChoice::One(page) => (&page.content, false),
@@ -40,15 +40,15 @@ impl<'r> ChosenPage<'r> {
     }
 }
 
-/// Whether a client names HTML as a type that it accepts, as browsers do for a page.
+/// Returns whether `Accept` names HTML itself, as browsers do for a page.
 pub(super) fn names_html(fields: Fields<'_>) -> bool {
     accepted(fields, "text", "html").is_some_and(|(closeness, _)| closeness == EXACT)
 }
 
-/// Whether a client would rather have JSON than HTML.
+/// Returns whether a client prefers JSON to HTML.
 ///
-/// The type that it names more closely goes before, then that of the higher weight, then HTML
-/// (RFC 9110, section 12.5.1). So `application/json, */*` asks for JSON.
+/// The more specific media range wins, then the higher weight, then HTML (RFC 9110, section
+/// 12.5.1). So `application/json, */*` prefers JSON.
 pub(super) fn prefers_json(fields: Fields<'_>) -> bool {
     let (html, json) = (
         accepted(fields, "text", "html"),
@@ -57,12 +57,12 @@ pub(super) fn prefers_json(fields: Fields<'_>) -> bool {
     json > html
 }
 
-/// How closely `Accept` names a type that it names in full.
+/// Specificity of a media range with type and subtype.
 const EXACT: u8 = 2;
 
-/// How closely `Accept` names a type, and the weight that it gives it, from 0 to 1.
+/// Returns the specificity and the weight (0 to 1) that `Accept` has for a media type.
 ///
-/// `None` if it does not name it, or excludes it.
+/// Returns `None` if no range matches, or if the type is excluded.
 fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, f32)> {
     let ranges = fields
         .named("accept")
@@ -84,12 +84,12 @@ fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, f32)> 
         };
         Some((closeness, parts.find_map(weight).unwrap_or(1.0)))
     });
-    // Of equal ones the first counts, whatever its weight.
+    // Of equally specific ranges the first one counts, whatever its weight.
     let closest = closest.min_by_key(|(closeness, _)| Reverse(*closeness))?;
     (closest.1 > 0.0).then_some(closest)
 }
 
-/// The weight that a parameter such as `q=0.5` gives; 1 if it is no number.
+/// Returns the weight of a parameter such as `q=0.5`; 1 if it is not a number.
 fn weight(parameter: &[u8]) -> Option<f32> {
     let (name, value) = parameter.split_at_checked(2)?;
     let value = str::from_utf8(value).ok().and_then(|it| it.parse().ok());
@@ -98,16 +98,16 @@ fn weight(parameter: &[u8]) -> Option<f32> {
         .then(|| weight.unwrap_or(1.0))
 }
 
-/// What is filled into a page; nothing in place of a value that is not there.
+/// Values filled into a page. A missing value is filled in as empty text.
 pub(super) type PageValues = SmallVec<[(PageValue, String); 3]>;
 
-/// The rest of a page's body.
+/// Rest of a page's body.
 ///
-/// It is sent in pieces: a client that reads slowly must not keep a whole page in memory.
+/// The body is sent in pieces: a client that reads slowly must not keep a whole page in memory.
 pub(super) struct PageBody {
     content: Arc<PageContent>,
     values: PageValues,
-    /// The piece that comes next, and how much of it is already taken.
+    /// Index of the next part, and the number of its bytes that are already taken.
     next: (usize, usize),
 }
 
@@ -133,7 +133,7 @@ impl PageBody {
         }
     }
 
-    /// The length of the whole body.
+    /// Returns the length of the whole body.
     pub(super) fn length(&self) -> u64 {
         let parts = self.content.parts().iter();
         parts.map(|part| self.text_of(part).len() as u64).sum()

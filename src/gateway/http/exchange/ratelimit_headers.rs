@@ -1,4 +1,4 @@
-//! The header fields that tell a client about its limits, in the three forms that the file offers.
+//! Response fields that report the limits to a client, in the three configurable forms.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use crate::gate::GateRejection;
 use crate::http::message::{FieldName, Put};
 use crate::observe::metrics::SharedOutcome;
 
-/// Returns whether the gateway's own value replaces an origin's value of this field.
+/// Returns whether the gateway replaces this field of the origin by its own.
 pub(super) fn replaces(which: RatelimitHeaders, known: FieldName) -> bool {
     match known {
         FieldName::XRateLimit => which.x_ratelimit,
@@ -45,8 +45,10 @@ pub(super) fn write(
     }
 }
 
-/// Whether a field of the origin ends here because answers are shared: `X-Accel-Expires`, which is
-/// for the gateway, and `X-Drip-Shared`, if the gateway writes its own.
+/// Returns whether a field of the origin is not forwarded because of collapsing.
+///
+/// `X-Accel-Expires` is an instruction to the gateway. `X-Drip-Shared` is replaced if the gateway
+/// writes its own.
 pub(super) fn is_of_sharing(route: &Route, name: &[u8]) -> bool {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
     route.collapse.is_some() && (is(ACCEL_EXPIRES) || route.headers.shared && is("x-drip-shared"))
@@ -59,8 +61,9 @@ pub(super) fn write_shared(put: Put<'_>, route: &Route, record: &RequestRecord<'
     }
 }
 
-/// Writes the `X-RateLimit-…` fields of a request that the origin's gate rejected: none would be
-/// accepted before its time, whatever the limits say.
+/// Writes the `X-RateLimit-…` fields of a request that the origin's gate rejected.
+///
+/// No request would be accepted before `retry_after`, whatever the limits would allow.
 fn x_ratelimit_of_gate(
     put: Put<'_>,
     route: &Route,
@@ -74,8 +77,9 @@ fn x_ratelimit_of_gate(
     }
 }
 
-/// How many requests a key without any may send at once, and the rate at which they are forgotten;
-/// `None` if nothing limits this key.
+/// Returns the number of requests that an unused key may send at once, and the key's rate.
+///
+/// Returns `None` if nothing limits this key.
 fn quota(record: &RequestRecord<'_>, limit: AppliedLimit, key: &[u8]) -> Option<(u64, Rate)> {
     let rate = record.gateway.zone(limit.zone).settings().rate_of(key);
     let at_once = if rate.is_unlimited() {
@@ -88,7 +92,7 @@ fn quota(record: &RequestRecord<'_>, limit: AppliedLimit, key: &[u8]) -> Option<
 
 /// Writes the `X-RateLimit-…` fields for the tightest limit.
 ///
-/// It is the limit that lets the fewest requests through, or makes them wait longest.
+/// The tightest limit accepts the fewest requests now; of several, the one with the longest wait.
 fn x_ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
     let limiting = outcome.verdicts.iter().filter_map(|verdict| {
         let (quota, _) = quota(record, verdict.limit, &verdict.key)?;
@@ -117,13 +121,13 @@ fn x_ratelimit_fields(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64
 
 /// Writes the fields of draft-ietf-httpapi-ratelimit-headers-11.
 ///
-/// The quota is the number of requests that an empty bucket accepts at once, its window the time
-/// that a full bucket takes to empty. Where only the running requests are bounded, the window is
-/// one second: when they end is not known. `t` is the time until one more request than remain is
-/// possible.
+/// The quota is the number of requests that an empty bucket accepts at once. The window is the time
+/// in which a full bucket empties. For a limit with only `in_flight` the window is one second,
+/// because the end of running requests is unknown. `t` is the time until one more request than the
+/// remaining ones is possible.
 ///
-/// If the origin's gate rejected the request, no request is possible before its time, whatever the
-/// limits say.
+/// If the origin's gate rejected the request, no request is possible before its `retry_after`,
+/// whatever the limits would allow.
 fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
     let (mut policies, mut states) = (String::new(), String::new());
     let mut add = |limit: AppliedLimit, key: &[u8], remaining: u32, next: Duration| {
@@ -134,7 +138,7 @@ fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &
         let window = whole_seconds(rate.time_for(quota)).max(1);
         let next = whole_seconds(next);
         let comma = if policies.is_empty() { "" } else { ", " };
-        // A write to a string does not fail.
+        // Writing to a string does not fail.
         let _ = write!(policies, "{comma}\"{name}\";q={quota};w={window}");
         let _ = write!(states, "{comma}\"{name}\";r={remaining};t={next}");
     };
@@ -157,7 +161,7 @@ fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &
 
 /// Writes `Server-Timing`.
 ///
-/// The origin's own `Server-Timing` is kept beside it.
+/// The origin's own `Server-Timing` is kept, too.
 fn server_timing(put: Put<'_>, waited: Duration, record: &RequestRecord<'_>) {
     let millis = |span: Duration| span.as_secs_f64() * 1e3;
     let mut timing = format!("queue;dur={:.1}", millis(waited));
@@ -170,7 +174,7 @@ fn server_timing(put: Put<'_>, waited: Duration, record: &RequestRecord<'_>) {
     put(b"Server-Timing", timing.as_bytes());
 }
 
-/// Returns whole seconds, rounded up: a client that waits this long does not come too early.
+/// Returns whole seconds, rounded up: a client that waits this long does not return too early.
 pub(super) fn whole_seconds(span: Duration) -> u64 {
     span.as_secs() + u64::from(span.subsec_nanos() > 0)
 }

@@ -1,4 +1,4 @@
-//! The body of a response, read as fast as the origin sends it and kept until the client takes it.
+//! Reads a response's body as fast as the origin sends it, ahead of the client: `response_buffer`.
 
 use std::future::poll_fn;
 use std::num::NonZeroU64;
@@ -13,15 +13,15 @@ use crate::http::message::{BodyQueue, Buffer};
 use crate::origin::{Connection, InFlight};
 use crate::time::clock;
 
-/// The part of a body that the client has not taken.
+/// Part of a body that the client has not accepted yet.
 struct Ahead {
-    /// What is sent now; its memory counts as that of a body that is not read ahead.
+    /// Piece that is sent next. Its memory is not counted as buffered.
     piece: Buffer,
-    /// Whether the client was given the piece, and has not taken all of it.
+    /// Whether the piece was passed to the client's connection, which has not accepted all of it.
     is_sending: bool,
-    /// Whether that piece was given as the last one.
+    /// Whether the piece was passed as the last one.
     is_last: bool,
-    /// Number of bytes that were given to the client and are not recorded yet.
+    /// Number of bytes passed to the client's connection that are not recorded yet.
     given: u64,
     queue: BodyQueue,
 }
@@ -31,9 +31,9 @@ impl Ahead {
         !self.is_sending && self.piece.is_empty() && self.queue.is_empty()
     }
 
-    /// Sends what is here until the client takes no more.
+    /// Sends buffered bytes until the client accepts no more.
     ///
-    /// `end`: what the last piece is sent with, if no more is to come.
+    /// `end`: sent with the last piece, if the body is complete.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -50,7 +50,7 @@ impl Ahead {
                 if self.piece.is_empty() && end.is_none() {
                     return Poll::Ready(Ok(()));
                 }
-                // Once begun, a piece is framed as one that others follow, or as the last one.
+                // Whether a piece is the last one must not change after its first call.
                 self.is_last = end.is_some() && self.queue.is_empty();
                 self.is_sending = true;
                 self.given += self.piece.len() as u64;
@@ -66,11 +66,10 @@ impl Ahead {
 }
 
 impl<'r> Forward<'_, 'r> {
-    /// Forwards the body of the response, and reads up to `most` bytes of it before the client
-    /// takes them.
+    /// Forwards the body of the response, and buffers up to `most` bytes ahead of the client.
     ///
-    /// So a slow client holds the permits and the connection only until the origin has sent all.
-    /// What the client can take is sent at once.
+    /// So a slow client holds the permits and the connection only until the origin has sent
+    /// everything. The client gets bytes at once as long as it accepts them.
     pub(super) async fn read_ahead(
         &mut self,
         at_origin: &mut AtOrigin<'r>,
@@ -105,7 +104,7 @@ impl<'r> Forward<'_, 'r> {
         ahead.queue.shrink();
         let end = match &broken {
             Ok(()) => Some(Then::End(trailers.as_ref())),
-            // The client gets what came before the response broke off.
+            // The client gets the bytes that came before the response failed.
             Err(Failure::Broken) => {
                 *at_origin = None;
                 self.occupied.clear();
@@ -119,8 +118,9 @@ impl<'r> Forward<'_, 'r> {
         broken
     }
 
-    /// Sends what was read, and reads more meanwhile. Ready when the client has taken all, or the
-    /// origin has sent all.
+    /// Sends buffered bytes, and reads more meanwhile.
+    ///
+    /// Ready when the client has accepted everything, or the origin has sent everything.
     async fn send_and_read(
         &mut self,
         connection: &mut Connection,
@@ -133,13 +133,13 @@ impl<'r> Forward<'_, 'r> {
         let done = poll_fn(|cx| {
             let client = &mut *self.client;
             let _uploaded = self.upload.poll(cx, client, connection, fields, route)?;
-            // The client first: what it can take is not delayed.
+            // The client first: bytes that it can accept are not delayed.
             if ahead.poll_send(cx, self.client, None)?.is_ready() {
                 return Poll::Ready(Ok(()));
             }
             for _ in 0..MAX_AT_ONCE {
                 if !ahead.queue.has_room() {
-                    // The origin waits for the client, as without a buffer.
+                    // The buffer is full: the origin waits for the client, as without a buffer.
                     connection.moved();
                     connection.poll_ahead(cx);
                     if !self.time.is_stopped() {

@@ -1,4 +1,4 @@
-//! The record of a request: it is counted, logged and traced once the request has ended.
+//! The record of a request: counted, logged and traced once the request has ended.
 
 mod gone;
 mod marks;
@@ -24,16 +24,16 @@ use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{GateRejected, LimitStatus, Rejected, SharedOutcome};
 use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
 
-/// The status in log and metrics if the client left before a response began, as in nginx.
+/// Status in log and metrics if the client disconnected before a response began, as in nginx.
 const CLIENT_GONE: u16 = 499;
 
-/// What few requests meet, and none meets twice.
+/// Rare outcomes. A request has at most one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exception {
     None,
-    /// Its route does not let its client in.
+    /// The networks of the route exclude the client.
     Refused,
-    /// Its charges were given back for its answer's status.
+    /// The charges were refunded due to the response's status.
     Refunded,
 }
 
@@ -47,25 +47,25 @@ pub(super) struct RequestRecord<'r> {
     pub(super) began: Moment,
     pub(super) route: Option<usize>,
     pub(super) limited: Limited<'r>,
-    /// `None` if the origin has no gate, or the request did not come so far.
+    /// `None` if the origin has no gate, or if the request ended before it.
     pub(super) at_gate: Option<AtGate>,
-    /// What the request counts for, as far as it is known.
+    /// Cost of the request, as far as it is known.
     pub(super) cost: Cost,
-    /// The key of the request at the origin's gate, if it has a plan there.
+    /// Key of the request at the origin's gate, if it has a plan there.
     pub(super) planned: Option<Box<Planned>>,
-    /// The server that was asked. `origin_took` is its time until the head of its response.
+    /// Server that got the request. `origin_took`: its time until the head of its response.
     pub(super) server: Option<&'r ServerUrl>,
     pub(super) origin_took: Option<Duration>,
-    /// Since when the request, sent whole, waits or waited for its origin alone; the epoch: it did not.
+    /// Start of the wait for the origin alone, once the request is sent; the epoch: no such wait.
     ///
-    /// A waiting request should be small, so this is no `Option`.
+    /// Not an `Option`, because a waiting request must be small.
     pub(super) asked_since: Moment,
     pub(super) exception: Exception,
-    /// Where its answer comes from, on a route that collapses.
+    /// Origin of the answer, on a route that collapses.
     pub(super) shared: SharedOutcome,
     /// Whether the status is that of the origin's response.
     is_answered: bool,
-    /// Boxed: most requests have none, and a waiting one should be small.
+    /// Boxed: most requests have none, and a waiting request must be small.
     marks: Option<Box<Marks<'r>>>,
     status: u16,
     bytes: u64,
@@ -115,18 +115,18 @@ impl<'r> RequestRecord<'r> {
         self.status = status;
     }
 
-    /// Records that the client left before a response began.
+    /// Records that the client disconnected before a response began.
     pub(super) fn client_left(&mut self) {
         (self.status, self.is_answered, self.bytes) = (CLIENT_GONE, false, 0);
     }
 
-    /// Records that the origin is waited for no more, after this time.
+    /// Records that the wait for the origin has ended, after `took`.
     pub(super) fn origin_ended(&mut self, took: Duration, now: Moment) {
         self.origin_took = Some(took);
         self.asked_since = now.before(took);
     }
 
-    /// Records that the origin answers, after this time.
+    /// Records that the origin answered, after `took`.
     pub(super) fn origin_answered(&mut self, status: u16, took: Duration, now: Moment) {
         self.origin_ended(took, now);
         self.is_answered = true;
@@ -137,7 +137,7 @@ impl<'r> RequestRecord<'r> {
         self.bytes += bytes;
     }
 
-    /// Returns what the limits decided, once they have.
+    /// Returns the decision of the limits, once they have decided.
     pub(super) fn outcome(&self) -> Option<&LimitOutcome> {
         match &self.limited {
             Limited::Decided(outcome) => Some(outcome),
@@ -145,13 +145,13 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
-    /// Returns how long the request waited for its turns.
+    /// Returns the time that the request waited in its zones.
     pub(super) fn waited(&self) -> Duration {
         let outcome = self.outcome();
         outcome.map(|outcome| outcome.waited).unwrap_or_default()
     }
 
-    /// Returns how long the request waited, or has waited until `now`, at the origin's gate.
+    /// Returns the time that the request has waited at the origin's gate, at most until `now`.
     pub(super) fn waited_at_gate(&self, now: impl FnOnce() -> Moment) -> Option<Duration> {
         self.at_gate.as_ref().map(|at_gate| at_gate.waited(now))
     }
@@ -164,14 +164,15 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
-    /// Returns why the request went no further than the origin's gate, if it did not.
+    /// Returns the reason why the request did not pass the origin's gate, if it did not.
     pub(super) fn rejected_at_gate(&self) -> Option<&'static str> {
         self.at_gate.as_ref()?.rejected().map(GateRejected::label)
     }
 
-    /// Returns the time at which the gateway's own response begins.
+    /// Returns the instant at which the gateway's own response begins.
     ///
-    /// The clock is read only if the request came to its origin or the gate before it.
+    /// The clock is read only if the request reached the gate or a server. Otherwise the instant is
+    /// known.
     pub(super) fn answered_at(&self) -> Moment {
         match (self.server, &self.at_gate) {
             (None, None) => self.began + self.waited(),
@@ -179,14 +180,14 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
-    /// Returns the route that takes the request, once it is found.
+    /// Returns the route of the request, once it is found.
     pub(super) fn route(&self) -> Option<&'r Route> {
         self.gateway.settings().routes.get(self.route?)
     }
 
-    /// Returns the result of the limits.
+    /// Returns the result of the limits for the log.
     ///
-    /// If the client left while the request waited, this says so.
+    /// If the client disconnected while the request waited, the status is `Cancelled`.
     fn limited(&self) -> Option<access::Limited<'_>> {
         let limited = |zone: usize, key, status, excess, is_flood| {
             let zone = self.gateway.zone(zone).settings();
@@ -204,7 +205,7 @@ impl<'r> RequestRecord<'r> {
             return Some(limited(zone, key, LimitStatus::Cancelled, None, false));
         }
         let verdict = self.outcome()?.decisive()?;
-        // Who did not pass the gate has given its turns back.
+        // A request that did not pass the gate has returned its admissions.
         let status = match &self.at_gate {
             Some(AtGate::Waiting(_)) => LimitStatus::Cancelled,
             Some(AtGate::Rejected(..)) => LimitStatus::RejectedElsewhere,
@@ -220,7 +221,7 @@ impl<'r> RequestRecord<'r> {
         ))
     }
 
-    /// Returns what the request was charged in its zones, as far as it is known.
+    /// Returns the charge of the request in its zones, as far as it is known.
     fn charged(&self) -> u32 {
         let limited = self.limited();
         let is_given_back = limited.is_some_and(|limited| {
@@ -239,7 +240,7 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
-    /// Returns the plan that decides the request's share of its origin's gate, and its zone.
+    /// Returns the plan that determines the request's share of its origin's gate, and its zone.
     fn plan_at_gate(&self, route: &Route) -> Option<(&Zone, &Plan)> {
         let share = self.gateway.origin(route.origin()?).settings().share?;
         let zone = self.gateway.zone(share).settings();
@@ -339,7 +340,7 @@ impl RequestRecord<'_> {
     }
 }
 
-/// Counts and logs a request that could not be read.
+/// Counts and logs a request that could not be parsed.
 pub(super) fn record_unreadable(
     gateway: &Gateway,
     client: Option<IpAddr>,
@@ -357,7 +358,7 @@ pub(super) fn record_unreadable(
     }
 }
 
-/// Returns what the request asked for, as its client wrote it.
+/// Returns the request line, as the client wrote it.
 fn line(head: &RequestHead) -> access::Line<'_> {
     access::Line {
         // A method is a token, so it is text.
@@ -373,7 +374,7 @@ impl Drop for RequestRecord<'_> {
             connection.request_ended();
         }
         if self.shared == SharedOutcome::Refresh {
-            // No client asked for it.
+            // No client sent this request.
             return;
         }
         let now = self.ended_early().unwrap_or_else(|| self.now());

@@ -1,4 +1,4 @@
-//! A page in place of the origin's response.
+//! Replaces the origin's response by a page of the route.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use super::forward::{AtOrigin, Forward};
 use super::reply::{Reply, send};
 use crate::http::downstream::ClientError;
 
-/// Most bytes of a body that are read for the connection to stay open.
+/// Maximum number of body bytes that are discarded to keep the connection open.
 const MAX_DRAINED: usize = 64 * 1024;
 
-/// Longest time in which they are waited for. The client waits as long, so it is short.
+/// Maximum time for discarding the body. It is short, because the client waits meanwhile.
 const MAX_DRAIN: Duration = Duration::from_millis(50);
 
 impl<'r> Forward<'_, 'r> {
-    /// Sends a page of the route in place of the origin's response, with its status.
+    /// Sends a page of the route instead of the origin's response, with the same status.
     ///
-    /// The origin's body is read and dropped. If it is long or slow, the connection is closed.
+    /// The origin's body is read and discarded. If it is long or slow, the connection is closed.
     pub(super) async fn replace(
         &mut self,
         at_origin: AtOrigin<'r>,
@@ -26,8 +26,7 @@ impl<'r> Forward<'_, 'r> {
     ) -> Result<(), Failure> {
         self.end_replaced(at_origin, keeps).await;
         let reply = Reply::replacing(self.record.status(), retry_after);
-        // It is over once the client has left: nothing else can go wrong with a response that is
-        // complete here.
+        // The page is complete here, so only a disconnected client can make sending fail.
         let sent = send(reply, self.client, self.record).await;
         sent.map_err(|_| Failure::Client(ClientError::Gone))
     }
@@ -36,7 +35,7 @@ impl<'r> Forward<'_, 'r> {
     pub(super) async fn end_replaced(&mut self, mut at_origin: AtOrigin<'r>, keeps: bool) {
         if let Some((connection, in_flight)) = &mut at_origin {
             let is_drained = drop_body(connection, MAX_DRAINED, MAX_DRAIN).await;
-            // What is not read of it is not waited for either.
+            // The unread part of the body is not waited for.
             in_flight.ended();
             if !is_drained {
                 at_origin = None;

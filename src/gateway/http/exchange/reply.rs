@@ -27,7 +27,7 @@ use crate::observe::metrics::{GateRejected, Rejected};
 use crate::origin::OriginError;
 use shared::SharedReply;
 
-/// A response of the gateway's own: a short text in plain, or a page of the route.
+/// A response of the gateway: a short plain text, or a page of the route.
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
     retry_after: Option<RetryAfter>,
@@ -35,26 +35,26 @@ pub(super) struct Reply<'a> {
     body: Body<'a>,
 }
 
-/// What is sent if the route has no page for the status.
+/// Body of a response that has no page of the route.
 pub(super) enum Body<'a> {
     Text(Cow<'a, str>),
     Json(String),
-    /// The page of a waiting room, and what is filled into it beside the values of each page.
+    /// Page of a waiting room, and its additional values.
     RoomPage(&'a Arc<PageContent>, Box<PageValues>),
-    /// An answer of the origin that several requests get.
+    /// A shared answer of the origin.
     Shared(Box<SharedReply>),
 }
 
-/// The fields that only some responses have.
+/// Fields that only some responses have.
 enum MoreFields {
     None,
     /// `Allow`, with the methods that the gateway supports.
     Allow,
     /// `Location`, with this URL.
     Location(Box<str>),
-    /// Those of a waiting room.
+    /// Fields of a waiting room.
     Room(Box<RoomFields>),
-    /// Those of the answer to a preflight.
+    /// CORS fields of the response to a preflight.
     Preflight,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The response to a request that the gateway does not accept.
+    /// Returns the response to a request that the gateway does not accept.
     pub(super) fn unfit(unfit: UnfitRequest) -> Self {
         let more = match unfit {
             UnfitRequest::Connect => MoreFields::Allow,
@@ -92,12 +92,12 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A rejection with the status and the body that the route has for it.
+    /// Returns a rejection with the status and the body of the route.
     fn of_rejection(route: &'a Route) -> Self {
         Self::plain(route.reject_status, route.reject_body.as_str())
     }
 
-    /// The response to a request that its limits rejected.
+    /// Returns the response to a request that its limits rejected.
     pub(super) fn rejected(
         route: &'a Route,
         reason: Rejected,
@@ -121,7 +121,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The response to a request that the origin's gate rejected.
+    /// Returns the response to a request that the origin's gate rejected.
     pub(super) fn rejected_at_gate(route: &'a Route, rejection: &GateRejection) -> Self {
         let reply = match rejection.reason {
             GateRejected::Queue | GateRejected::MaxWait => Self::of_rejection(route),
@@ -136,7 +136,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The response if the origin gave none.
+    /// Returns the response to a request that got none from the origin.
     pub(super) fn unanswered(error: &OriginError) -> Self {
         Self {
             retry_after: error.retry_after().map(RetryAfter::Guess),
@@ -144,7 +144,9 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The response in place of the origin's, which may have had `Retry-After`; 0: it had none.
+    /// Returns the response that replaces the origin's.
+    ///
+    /// `retry_after`: the origin's `Retry-After` in seconds; 0 if it had none.
     pub(super) fn replacing(status: u16, retry_after: u32) -> Self {
         let after = Duration::from_secs(retry_after.into());
         Self {
@@ -153,18 +155,18 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The response to an error that the client caused.
+    /// Returns the response to an error that the client caused.
     pub(super) fn client_error(error: ClientError) -> Self {
         Self::of_status(error.status())
     }
 
-    /// The response of a status, whose text is its reason.
+    /// Returns a response whose text is the reason phrase of its status.
     pub(super) fn of_status(status: u16) -> Self {
         let reason = reason(status).unwrap_or("Bad Gateway");
         Self::plain(status, format!("{reason}\n"))
     }
 
-    /// The answer to a preflight of a browser.
+    /// Returns the response to a CORS preflight.
     pub(super) fn preflight() -> Self {
         Self {
             more: MoreFields::Preflight,
@@ -172,7 +174,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The response of a route in maintenance, which ends after `left`.
+    /// Returns the response of a route in maintenance, which ends after `left`.
     pub(super) fn maintenance(left: Duration) -> Self {
         Self {
             retry_after: Some(RetryAfter::Turn(left)),
@@ -180,7 +182,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The same response, which says when to come again.
+    /// Adds a `Retry-After` to the response.
     pub(super) fn after(self, span: Duration) -> Self {
         Self {
             retry_after: Some(RetryAfter::Turn(span)),
@@ -188,7 +190,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The response to a visitor of a waiting room, who keeps these fields.
+    /// Returns the response to a visitor of a waiting room, with these fields.
     pub(super) fn of_room(status: u16, body: Body<'a>, fields: RoomFields) -> Self {
         Self {
             more: MoreFields::Room(Box::new(fields)),
@@ -197,7 +199,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Its text for a call of gRPC, whose message is no page.
+    /// Returns the message for a gRPC call, which gets no page.
     fn message(&self) -> &str {
         match &self.body {
             Body::Text(text) => text,
@@ -205,27 +207,28 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The page of the response, if it has one.
+    /// Returns the page of the response, if it has one.
     fn page<'r>(&self, record: &RequestRecord<'r>) -> Option<ChosenPage<'r>>
     where
         'a: 'r,
     {
         match (&self.more, &self.body) {
             (_, Body::RoomPage(content, _)) => Some(ChosenPage::of_all(content)),
-            // It says more than any page of the route.
+            // The body of a waiting room has more information than a page of the route.
             (MoreFields::Room(_), _) => None,
             _ => ChosenPage::of(record, self.status),
         }
     }
 
-    /// Calls `put` with the fields of the response: those of `own`, and those of every response.
+    /// Calls `put` with the fields of the response: `own`, and the fields of every response.
     fn each_field(&self, record: &RequestRecord<'_>, put: Put<'_>, own: impl FnOnce(Put<'_>)) {
         match &self.more {
             MoreFields::Room(room) => {
                 rewrite::uncached(put, |put| {
                     response_fields::put(record, MadeBy::Gateway, put, own);
                 });
-                // No route removes them, else nobody would ever be let in.
+                // A route cannot remove these fields: without them no visitor would ever be
+                // admitted.
                 room.put(put);
             }
             MoreFields::Preflight => {
@@ -238,9 +241,9 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Begins the response to a call of gRPC, which is a head alone: "Trailers-Only".
+    /// Begins the response to a gRPC call, which has only a head: "Trailers-Only".
     ///
-    /// Its clients read no other status and no body.
+    /// gRPC clients read no other status and no body.
     fn begin_grpc(&self, client: &mut dyn ClientStream, record: &RequestRecord<'_>) -> Buffer {
         let mut number = itoa::Buffer::new();
         let status = number.format(GrpcStatus::of_http(self.status).number());
@@ -255,7 +258,7 @@ impl<'a> Reply<'a> {
                     millis.format(after.millis()).as_bytes(),
                 );
             }
-            // What the protocol says is no matter of the route.
+            // The route cannot change the fields of the protocol.
             let mut put_other = |name: &[u8], value: &[u8]| {
                 if !grpc::is_of_protocol(name) {
                     put(name, value);
@@ -275,7 +278,7 @@ impl<'a> Reply<'a> {
         Buffer::take()
     }
 
-    /// What is filled into its page.
+    /// Returns the values for the response's page.
     fn page_values(&self, record: &RequestRecord<'_>) -> PageValues {
         let mut values = match &self.body {
             Body::RoomPage(_, values) => PageValues::clone(values),
@@ -302,7 +305,7 @@ impl<'a> Reply<'a> {
         if let Body::Shared(shared) = &self.body {
             return shared.begin(client, record);
         }
-        // A response of this status has no body, and nothing that describes one (RFC 9110, 15.3.5).
+        // A 204 has no body, and no fields that describe one (RFC 9110, section 15.3.5).
         let is_empty = self.status == 204;
         let to_head = record.info.head.is_head();
         record.answer_began(self.status);
@@ -373,12 +376,12 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// The reason phrase of a status.
+/// Returns the reason phrase of a status.
 fn reason(status: u16) -> Option<&'static str> {
     StatusCode::from_u16(status).ok()?.canonical_reason()
 }
 
-/// Sends a response of the gateway's own.
+/// Sends a response of the gateway.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it need not be kept while its bytes are sent"

@@ -1,4 +1,4 @@
-//! The body of a response that has no exchange of its own, on its way to the client.
+//! Sends the body of a response that the gateway already has: its own, or a shared answer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::http::message::Buffer;
 use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::sender::Then;
 
-/// The body of a response on its way to the client.
+/// Body of a response that the gateway already has.
 pub(super) enum ReplyBody {
-    /// The gateway's own.
+    /// The gateway's own body.
     Own {
         piece: Buffer,
-        /// What follows the piece. Boxed: few responses are so long.
+        /// Bytes after the piece. Boxed: few responses are so long.
         rest: Option<Box<PageBody>>,
     },
-    /// That of an answer which several requests get.
+    /// Body of a shared answer.
     Shared(Box<SharedBody>),
 }
 
@@ -62,17 +62,17 @@ impl ReplyBody {
     }
 }
 
-/// The body of an answer that several requests get, on its way to one client.
+/// Body of a shared answer, with the progress of one client.
 pub(super) struct SharedBody {
     body: Arc<AnswerBody>,
-    /// What the client has not accepted yet.
+    /// Range that the client has not accepted yet.
     left: Range<usize>,
-    /// How many bytes of it were offered to the client, and not accepted.
+    /// Number of bytes that were offered to the client and not accepted yet.
     piece: Option<usize>,
 }
 
 impl SharedBody {
-    /// `left`: the part of the body that the client gets.
+    /// Creates the body. `left`: range that the client gets.
     pub(super) fn new(body: &Arc<AnswerBody>, left: Range<usize>) -> Self {
         Self {
             body: Arc::clone(body),
@@ -83,18 +83,18 @@ impl SharedBody {
 
     /// Sends the body, and the end of the response.
     ///
-    /// While the client accepts nothing, this holds no buffer: a slow client holds the body alone,
-    /// which is there once for all. If it loses that, the response breaks off.
+    /// While the client accepts nothing, no buffer is held: a slow client holds only the shared
+    /// body. If that body is dropped to free memory, the response ends incomplete.
     fn poll_send(
         &mut self,
         client: &mut dyn ClientStream,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted>> {
-        // The head goes first: a slow client would keep the buffer that both fit into.
+        // The head goes first: otherwise a slow client would keep the buffer that holds both.
         ready!(client.poll_flush(cx)).map_err(|_| Aborted::ClientGone)?;
         loop {
-            // The body has a length, so it is sent as it is. What is offered again is the rest of
-            // what was offered before.
+            // The body has a known length, so its bytes are sent without framing. A second offer is
+            // the rest of the first.
             let count = self.piece.unwrap_or(self.left.len().min(READ_SIZE));
             let end = self.left.start + count;
             let is_last = end == self.left.end;

@@ -1,4 +1,4 @@
-//! The id of a request, by which it is found in the logs of all programs on its way.
+//! The id of a request, which links the logs of all programs on its way.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -7,22 +7,22 @@ use limit::Moment;
 use crate::http::message::RequestHead;
 use crate::time::clock;
 
-/// Longest id that is taken from a peer, in bytes.
+/// Maximum length of an id that a peer sends, in bytes.
 const MAX_SIZE: usize = 128;
 
 /// The id of a request.
 pub(super) enum RequestId<'r> {
-    /// A trusted peer sent it.
+    /// Sent by a trusted peer.
     Sent(&'r str),
-    /// It was made here: a UUID.
+    /// Generated here: a UUID.
     Made([u8; 36]),
 }
 
 impl<'r> RequestId<'r> {
-    /// The id in the field `name`, or else a new one.
+    /// Returns the id in the field `name`, or a new one.
     ///
-    /// `head` is that of a trusted peer. An id has 1 to 128 visible characters of ASCII, and its
-    /// field is there once: programs differ in which one of several they read.
+    /// `head`: head of a request from a trusted peer. An id has 1 to 128 visible ASCII characters.
+    /// Its field must occur once: programs differ in which one of several they read.
     pub(super) fn of(name: &str, head: Option<&'r RequestHead>, began: Moment) -> Self {
         let mut sent = head.into_iter().flat_map(|head| head.fields().named(name));
         if let (Some(id), None) = (sent.next(), sent.next())
@@ -44,7 +44,7 @@ impl<'r> RequestId<'r> {
     }
 }
 
-/// A UUID of version 7 (RFC 9562, section 5.7): ids sort by their time, as databases like it.
+/// Builds a UUID of version 7 (RFC 9562, section 5.7). These ids sort by time, as databases prefer.
 fn uuid(at: Moment, random: u128) -> [u8; 36] {
     let millis = u128::from(at.as_nanos() / 1_000_000);
     let random_high = (random >> 64) & 0xfff;

@@ -1,3 +1,5 @@
+//! Properties of a request that are computed once, and the checks that each request must pass.
+
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -12,25 +14,25 @@ use crate::http::downstream::{ConnectionContext, Peer};
 use crate::http::message::{FieldName, Fields, RequestHead, Version};
 use crate::observe::escape::escape;
 
-/// The properties of a request that are read once: its sender and its target.
+/// Properties of a request that are computed once: its client and its target.
 pub(super) struct RequestInfo<'a> {
     pub(super) head: &'a RequestHead,
     pub(super) context: &'a ConnectionContext,
     pub(super) client: Client,
-    /// Without a port, in lower case; empty if the request names no host.
+    /// Host without a port, in lower case; empty if the request names no host.
     pub(super) host: Cow<'a, str>,
-    /// In the form for comparisons: decoded and resolved.
+    /// Path in the form for comparisons: decoded and resolved.
     pub(super) path: Cow<'a, [u8]>,
-    /// Whether fields with `_` are read as those with `-`.
+    /// Whether `_` in a field's name is read as `-`.
     pub(super) underscores: bool,
 }
 
-/// Why the gateway does not accept a request.
+/// Reason why the gateway does not accept a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum UnfitRequest {
     #[error("This gateway does not support CONNECT")]
     Connect,
-    /// It names no host, several hosts, or an invalid one (RFC 9112, section 3.2).
+    /// The request names no host, several hosts, or an invalid one (RFC 9112, section 3.2).
     #[error("One valid Host field is required")]
     Host,
     /// See RFC 9112, section 3.2.4.
@@ -85,8 +87,9 @@ impl<'a> RequestInfo<'a> {
         self.context.peer()
     }
 
-    /// The token in the field `Authorization` (RFC 6750, section 2.1). Of several fields none
-    /// counts, because the origin may take another one.
+    /// Returns the token in `Authorization` (RFC 6750, section 2.1).
+    ///
+    /// If there are several fields, none counts, because the origin may read another one.
     pub(super) fn bearer_token(&self) -> Option<&'a [u8]> {
         let mut fields = self.named("authorization");
         let (Some(value), None) = (fields.next(), fields.next()) else {
@@ -98,7 +101,7 @@ impl<'a> RequestInfo<'a> {
             .then(|| token.trim_ascii())
     }
 
-    /// Whether the client uses TLS, as far as this gateway or a trusted peer before it knows.
+    /// Returns whether the client uses TLS, as far as this gateway or a trusted peer knows.
     pub(super) fn is_over_tls(&self) -> bool {
         let mut named = self.fields().all(FieldName::XForwardedProto);
         let is_named = self.client.trusted && named.any(|it| it.eq_ignore_ascii_case(b"https"));
@@ -115,8 +118,9 @@ impl<'a> RequestInfo<'a> {
         self.fields().named_by(name.len(), is_named)
     }
 
-    /// Returns the values of all fields of a name as keys have them, joined as nginx joins them;
-    /// `None` if there is no such field.
+    /// Returns the values of all fields of a name, joined as nginx joins them for keys.
+    ///
+    /// Returns `None` if there is no such field.
     pub(super) fn joined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
         let mut values = self.named(name).map(without_odd_blanks);
         let first = values.next()?;
@@ -131,8 +135,9 @@ impl<'a> RequestInfo<'a> {
 
     /// Returns the value of a field as the origin gets it, unless the route changes it.
     ///
-    /// It is that of [`Self::joined`], except for fields that say where the request came from. The origin gets
-    /// these from trusted peers only; else the gateway sets three of them.
+    /// The value is that of [`Self::joined`], except for fields that describe the origination of
+    /// the request. The origin gets these only from trusted peers. Otherwise the gateway sets three
+    /// of them.
     pub(super) fn as_forwarded(&self, name: &str) -> Option<Cow<'a, [u8]>> {
         let known = FieldName::of(name.as_bytes());
         if self.client.trusted || !known.tells_origination() {
@@ -149,8 +154,9 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
-    /// Refuses a request in which limits and conditions by these inputs would read what programs
-    /// read in two ways.
+    /// Rejects a request with ambiguous inputs: programs would read them in two ways.
+    ///
+    /// `inputs`: inputs of limits and conditions.
     pub(super) fn check_inputs(&self, inputs: &RequestInputs) -> Result<(), UnfitRequest> {
         let fields = inputs.single_fields();
         if { fields }.any(|name| self.has_field_twice(name)) {
@@ -167,7 +173,7 @@ impl<'a> RequestInfo<'a> {
         Ok(())
     }
 
-    /// Whether programs would read a part of the request in two ways.
+    /// Returns whether programs would read this part of the request in two ways.
     pub(super) fn is_ambiguous(&self, input: &MatcherInput) -> bool {
         match input {
             MatcherInput::Header(name) => {
@@ -186,7 +192,7 @@ impl<'a> RequestInfo<'a> {
         cookies::is_inside(self.fields().all(FieldName::Cookie), name)
     }
 
-    /// Returns how long its client waits, if it says so: the deadline of a call of gRPC.
+    /// Returns the time that the client waits for the response: the deadline of a gRPC call.
     pub(super) fn call_timeout(&self) -> Option<Duration> {
         grpc::timeout(self.head)
     }
@@ -196,10 +202,10 @@ impl<'a> RequestInfo<'a> {
         split_query(self.head.path_and_query()).1
     }
 
-    /// Returns how many requests of its key may wait above what the limits allow.
+    /// Returns the number of requests per key that may wait above the configured limits.
     ///
-    /// Only over HTTP/2: there a client sends all that it has at once, and holding some of it back
-    /// does not hold up the rest of its connection.
+    /// Only over HTTP/2: there a client sends all its requests at once, and a held request does not
+    /// block the rest of its connection.
     pub(super) fn above_burst(&self, server: &Server) -> u32 {
         if self.head.version() == Version::Http2 {
             server.above_burst()
@@ -208,7 +214,7 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
-    /// Refuses a request that the gateway accepts for no route.
+    /// Rejects a request that the gateway accepts for no route.
     pub(super) fn check_fitness(&self) -> Result<(), UnfitRequest> {
         if self.head.method() == b"CONNECT" {
             return Err(UnfitRequest::Connect);
@@ -237,7 +243,7 @@ impl<'a> RequestInfo<'a> {
         let mut fields = self.fields().all(FieldName::Host);
         let authority = self.head.authority();
         let by_field = match (fields.next(), fields.next()) {
-            // Over HTTP/2 both must name the same (RFC 9113, section 8.3.1). Over HTTP/1 an
+            // Over HTTP/2 both must name the same host (RFC 9113, section 8.3.1). Over HTTP/1 an
             // absolute target overrides the field.
             (Some(field), None) if self.head.version() == Version::Http2 => {
                 is_authority(field) && authority.is_none_or(|it| it.eq_ignore_ascii_case(field))
@@ -285,9 +291,11 @@ fn is_authority(text: &[u8]) -> bool {
     host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
 }
 
-/// Returns whether `text` is a name or an IPv4 address without escapes, perhaps with a port: most are.
+/// Returns whether `text` is an unescaped name or IPv4 address, with or without a port.
+///
+/// Fast path: most hosts are.
 fn is_plain_authority(text: &[u8]) -> bool {
-    /// Whether a byte may stand in such a name.
+    /// Bytes that may occur in such a name.
     const IS_PLAIN: [bool; 256] = {
         let (mut table, mut byte) = ([false; 256], 0_u8);
         while byte.is_ascii() {
@@ -311,7 +319,8 @@ fn is_plain_authority(text: &[u8]) -> bool {
 
 /// Returns whether `name` is a valid host name, percent-encoded or not.
 ///
-/// Empty labels inside the name are not allowed, nor are commas, which join fields.
+/// Empty labels inside the name are not allowed. Commas are not allowed either, because they join
+/// fields.
 fn is_name(name: &[u8]) -> bool {
     let mut escaped = name.split(|byte| *byte == b'%');
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(byte);
@@ -329,7 +338,7 @@ fn is_name(name: &[u8]) -> bool {
 /// Returns the host of a request, without its port or a final dot, in lower case.
 ///
 /// Empty if the request names no host. Bytes that are not text are escaped so that they stay
-/// distinct: otherwise a client could use them to escape a limit.
+/// distinct: otherwise a client could use them to bypass a limit.
 fn host(head: &RequestHead) -> Cow<'_, str> {
     let named = head.named_host();
     let named = match named.map(str::from_utf8) {
@@ -357,7 +366,7 @@ fn without_port(named: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// Removes the blanks of Latin-1 around a value, which are none of HTTP.
+/// Removes Latin-1 blanks around a value. HTTP itself does not treat them as blanks.
 ///
 /// Some programs, such as Python's `wsgiref`, remove them.
 pub(super) fn without_odd_blanks(mut value: &[u8]) -> &[u8] {

@@ -1,17 +1,17 @@
-//! The fields of a response: what the gateway adds to each, and what the route makes of them.
+//! Fields of a response: those that the gateway adds, and those that the route edits.
 
 use super::record::RequestRecord;
 use super::{ratelimit_headers, rewrite};
 use crate::http::message::Put;
 
-/// Who made a response.
+/// Author of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MadeBy {
     Origin,
     Gateway,
 }
 
-/// Puts the fields of `own` and those that the gateway adds, as the route of the request edits them.
+/// Puts the fields of `own` and those that the gateway adds, as edited by the route.
 pub(super) fn put(
     record: &RequestRecord<'_>,
     made_by: MadeBy,
@@ -39,18 +39,18 @@ pub(super) fn put(
     });
 }
 
-/// Puts the field of the request's id, if requests have one.
+/// Puts the request id, if ids are configured.
 fn put_request_id(record: &RequestRecord<'_>, put: Put<'_>) {
     if let Some((name, id)) = record.request_id() {
         put(name.as_bytes(), id.as_bytes());
     }
 }
 
-/// The fields of a response that has a new session or ticket.
+/// Response fields of a new session or ticket.
 #[derive(Debug, Default)]
 pub(super) struct RoomFields {
     pub(super) cookies: Vec<String>,
-    /// For programs, which may keep no cookies: the name of a field, and its value.
+    /// Name and value of a field for programs, which may keep no cookies.
     pub(super) own: Option<(&'static str, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! `Retry-After`: what the gateway sends, and what an origin sent.
+//! `Retry-After`: what the gateway sends, and parsing of what an origin sent.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use crate::gate::InvalidRetryAfter;
 use crate::http::message::Fields;
 use crate::time::clock;
 
-/// When the same request may come again.
+/// Time after which a client should send the same request again.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RetryAfter {
-    /// There is a turn for it then, if no other request takes it.
+    /// The request will be admitted then, if no other request comes before it.
     Turn(Duration),
-    /// It may be worth a try then.
+    /// An estimate: the request may be admitted then.
     Guess(Duration),
 }
 
 impl RetryAfter {
-    /// In whole seconds, as `Retry-After` has it. At least 1.
+    /// Returns whole seconds, as in `Retry-After`. At least 1.
     pub(super) fn seconds(self) -> u64 {
         let (Self::Turn(span) | Self::Guess(span)) = self;
         whole_seconds(span).max(1)
     }
 
-    /// In milliseconds, as clients of gRPC read it. At least 1.
+    /// Returns milliseconds, as gRPC clients read them. At least 1.
     ///
-    /// A guess is not shorter than in seconds: clients that wait a few milliseconds for a queue
-    /// that has just become too long would come again and again.
+    /// An estimate is not shorter than in seconds: otherwise clients would return to a full queue
+    /// every few milliseconds.
     pub(super) fn millis(self) -> u128 {
         match self {
             Self::Turn(span) => span.as_nanos().div_ceil(1_000_000).max(1),
@@ -38,14 +38,14 @@ impl RetryAfter {
     }
 }
 
-/// Reads the `Retry-After` of an origin's response: a delay or a date (RFC 9110, section 10.2.3).
+/// Parses the `Retry-After` of an origin's response: a delay or a date (RFC 9110, section 10.2.3).
 ///
-/// APIs also send decimals, which are rounded up to seconds, and dates as in mail (RFC 5322) or as in RFC 3339.
-/// A date that has passed is a delay of 0. Of several fields the longest delay counts.
+/// APIs also send decimals, which are rounded up to seconds, and dates of mail (RFC 5322) or of RFC
+/// 3339. A past date is a delay of 0. Of several fields the longest delay counts.
 ///
 /// # Errors
 ///
-/// Returns an error if there is such a field and none can be read.
+/// Returns an error if there are such fields, but none can be parsed.
 pub(super) fn retry_after(
     fields: Fields<'_>,
     now: Moment,
@@ -67,7 +67,7 @@ fn parse(value: &[u8], now: Moment) -> Option<Duration> {
     })
 }
 
-/// Reads a number of seconds, which may have any number of digits and decimals.
+/// Parses a number of seconds, which may have any number of digits and decimals.
 fn parse_seconds(text: &str) -> Option<Duration> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let mut parts = [whole, decimals].into_iter();

@@ -1,4 +1,4 @@
-//! What a route changes on the way: the path that the origin gets, and header fields.
+//! Changes that a route makes: the path for the origin, and header fields.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,10 @@ use crate::http::message::Put;
 
 /// Calls `put` with the parts of the target of a request whose path the route changes.
 ///
-/// What stands behind the prefix passes as it was sent, if that is the same path: the origin may
-/// tell `%2F` from `/`. Otherwise it is made of the path that routes were compared with, so the
-/// origin sees no path that they did not see. The query stays as it was sent.
+/// The part of the path after the prefix is forwarded as it was sent, if that is the same path: the
+/// origin may distinguish `%2F` from `/`. Otherwise it is built from the path that routes were
+/// matched with. So the origin never sees a path that routes did not see. The query is forwarded as
+/// it was sent.
 pub(super) fn each_target_part(
     info: &RequestInfo<'_>,
     rewrite: &PathRewrite,
@@ -27,7 +28,7 @@ pub(super) fn each_target_part(
     let (add, rest) = rewrite.apply(&info.path);
     put(add.as_bytes());
     match info.path {
-        // It was sent in the form in which it is compared.
+        // The path was sent in the form for comparisons.
         Cow::Borrowed(_) => put(rest),
         Cow::Owned(_) => match rewrite.rest_as_sent(&info.path, sent_path) {
             Some(rest) => put(rest),
@@ -37,9 +38,9 @@ pub(super) fn each_target_part(
     put(query);
 }
 
-/// Calls `put` with the fields of `each`, and keeps the response from every cache.
+/// Calls `put` with the fields of `each`, and forbids all caches to store the response.
 ///
-/// Caches of a kind go by a field of their own before `Cache-Control` (RFC 9213).
+/// Some caches prefer a field of their own to `Cache-Control` (RFC 9213).
 pub(super) fn uncached(put: Put<'_>, each: impl FnOnce(Put<'_>)) {
     each(&mut |name, value| {
         if !is_for_caches(name) {
@@ -49,7 +50,7 @@ pub(super) fn uncached(put: Put<'_>, each: impl FnOnce(Put<'_>)) {
     put(b"Cache-Control", b"no-store");
 }
 
-/// Whether a field lets caches of some kind keep a response, whatever `Cache-Control` says.
+/// Returns whether a field may let some caches store a response despite `Cache-Control`.
 fn is_for_caches(name: &[u8]) -> bool {
     const TARGETED: &[u8] = b"-cache-control";
     const OTHERS: [&[u8]; 4] = [
@@ -63,7 +64,7 @@ fn is_for_caches(name: &[u8]) -> bool {
         || OTHERS.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Calls `put` with the fields of `each` as the edits leave them. The later edits go before.
+/// Calls `put` with the fields of `each` after the edits. Later edits override earlier ones.
 ///
 /// Variables have the values of the request.
 pub(super) fn edit(
@@ -118,10 +119,10 @@ pub(super) fn put_value(
     }
 }
 
-/// Makes any bytes the value of a field: control characters become blanks, and none are around it
-/// (RFC 9110, section 5.5).
+/// Turns any bytes into a valid field value (RFC 9110, section 5.5).
 ///
-/// Cookies and arguments are decoded, so a client can put line breaks there.
+/// Control characters become blanks, and blanks at both ends are removed. Cookies and arguments are
+/// decoded, so a client can put line breaks there.
 fn in_field(mut value: Vec<u8>) -> Vec<u8> {
     for byte in &mut value {
         if byte.is_ascii_control() {

@@ -1,4 +1,4 @@
-//! A request at the waiting room of its origin.
+//! One request at the waiting room of its origin.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -25,14 +25,16 @@ use crate::room::{Answered, OriginRoom, Presented, RoomWord, SessionText, Ticket
 use crate::time::clock;
 use crate::zone::Join;
 
-/// How long a browser keeps a ticket: a sale may open in days.
+/// Time for which a browser keeps a ticket: a sale may open days later.
 const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The field of a request that only asks whether its visitor is let in: the page sends it, and
-/// loads what was wanted once it is. So the origin gets one request, and not two.
+/// Field of a request that only asks whether its visitor is admitted.
+///
+/// The waiting page sends it, and loads the requested page once admitted. So the origin gets one
+/// request, not two.
 const POLL: &str = "drip-poll";
 
-/// The gateway's own page.
+/// Default waiting page.
 static PAGE: LazyLock<Arc<PageContent>> = LazyLock::new(|| {
     Arc::new(PageContent::parse_room(include_str!(
         "../../room/wait.html"
@@ -45,19 +47,19 @@ struct Visit<'a> {
     settings: &'a config::Room,
     route: &'a Route,
     info: &'a RequestInfo<'a>,
-    /// The value of `bind`.
+    /// Value of `bind`.
     bind: Vec<u8>,
-    /// What it has as a session, in a field and in cookies.
+    /// Possible sessions of the visitor, from a field and from cookies.
     sessions: Texts<'a>,
-    /// As a ticket.
+    /// Possible tickets of the visitor, from a field and from cookies.
     tickets: Texts<'a>,
-    /// Whether one of those is in a cookie.
+    /// Whether a ticket is in a cookie.
     has_ticket_cookie: bool,
 }
 
-/// Lets a request pass the waiting room of its origin, or returns the response to one that waits.
+/// Lets a request pass the waiting room of its origin, or returns the waiting response.
 ///
-/// `None`: that takes a while, because a zone or the store is asked.
+/// Returns `None` if a zone or the store must reply first. Then use [`enter`].
 pub(super) fn enter_at_once<'a>(record: &mut RequestRecord<'a>) -> Option<Result<(), Reply<'a>>> {
     let Some(visit) = Visit::new(record) else {
         return Some(Ok(()));
@@ -80,14 +82,14 @@ pub(super) fn enter_at_once<'a>(record: &mut RequestRecord<'a>) -> Option<Result
     Some(visit.finish(answered, presented, record))
 }
 
-/// As [`enter_at_once`], whatever is asked.
+/// Does the same as [`enter_at_once`], and waits for replies of a zone or the store.
 pub(super) async fn enter<'a>(record: &mut RequestRecord<'a>) -> Result<(), Reply<'a>> {
     let gateway = record.gateway;
     let Some(visit) = Visit::new(record) else {
         return Ok(());
     };
     if !visit.room.is_known().await {
-        // A new ticket would take the place of the visitor's.
+        // A new ticket would replace the visitor's.
         return Err(Reply::of_status(503).after(Duration::from_secs(2)));
     }
     let presented = visit.presented();
@@ -100,14 +102,15 @@ pub(super) async fn enter<'a>(record: &mut RequestRecord<'a>) -> Result<(), Repl
     visit.finish(answered, presented, record)
 }
 
-/// Texts of which one may be a ticket or a session.
+/// Texts that may be a ticket or a session.
 type Texts<'a> = SmallVec<[&'a [u8]; 2]>;
 
-/// Most of them that are verified: a site of the same domain may set cookies, too.
+/// Maximum number of cookies to verify: other sites of the same domain may set some, too.
 const MAX_TEXTS: usize = 4;
 
-/// The values of the cookies with this name, and that of the only field with this one. Returns
-/// whether there are such cookies, too.
+/// Returns the values of the cookies of this name, and of the field of this name if it is unique.
+///
+/// Also returns whether there are such cookies.
 fn texts<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> (Texts<'a>, bool) {
     let (mut texts, mut named, mut count) = (Texts::new(), None, 0);
     for (known, name, value) in info.fields().iter() {
@@ -119,18 +122,18 @@ fn texts<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> (Texts<'a>, 
     }
     texts.truncate(MAX_TEXTS);
     let has_cookie = !texts.is_empty();
-    // Of several fields programs differ in which one they read.
+    // Programs differ in which one of several fields they read.
     texts.extend(named.filter(|_| count == 1));
     (texts, has_cookie)
 }
 
-/// Whether a request is for a page that a person sees: only then is there anyone to read one.
+/// Returns whether a request is for a page that a person sees.
 fn is_browser(info: &RequestInfo<'_>) -> bool {
     info.head.method() == b"GET" && page::names_html(info.fields())
 }
 
 impl<'a> Visit<'a> {
-    /// `None` if the origin has no room.
+    /// Reads a visitor's request; `None` if the origin has no room.
     fn new(record: &RequestRecord<'a>) -> Option<Self> {
         let (gateway, info, route) = (record.gateway, record.info, record.route()?);
         let origin = route.origin()?;
@@ -156,7 +159,7 @@ impl<'a> Visit<'a> {
             .read(sessions.copied(), tickets.copied(), &self.bind)
     }
 
-    /// Makes the response to a visitor, or lets its request go on.
+    /// Returns the response to a visitor, or lets the request continue.
     fn finish(
         &self,
         answered: Answered,
@@ -189,7 +192,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Whether the address of the client may draw a number, by the room's own limit.
+    /// Returns whether the address of the client may draw a position, by the room's own limit.
     fn charge_address(&self, now: Moment) -> Result<(), Reply<'a>> {
         static REFUSED: Throttle = Throttle::every(NonZeroU64::new(60).expect("a minute"));
         let address = self.info.client.address.map(client_network);
@@ -211,7 +214,7 @@ impl<'a> Visit<'a> {
         Reply::rejected(self.route, Rejected::Burst, Some(after))
     }
 
-    /// Whether the client may draw a number, by what limits it.
+    /// Returns whether the client may draw a position, by the configured limit.
     async fn may_draw(&self, gateway: &'a Gateway, now: Moment) -> Result<(), Reply<'a>> {
         let draw = match self.settings.draw {
             Draw::Zone(draw) => draw,
@@ -245,7 +248,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// A cookie for the whole host; `age`: how long the client keeps it, if it closes meanwhile.
+    /// Builds a cookie for the whole host. `age`: how long the client keeps it after it closes.
     fn cookie(&self, name: &str, value: &str, age: Option<Duration>) -> String {
         let same_site = self.settings.same_site;
         let mut cookie = format!(
@@ -256,7 +259,7 @@ impl<'a> Visit<'a> {
             // Writing to a string does not fail.
             let _ = write!(cookie, "; Max-Age={}", age.as_secs());
         }
-        // Browsers drop a cookie of any site that is not secure.
+        // Browsers reject a cookie with `SameSite=None` that is not `Secure`.
         if self.info.is_over_tls() || same_site == SameSite::None {
             cookie.push_str("; Secure");
         }
@@ -290,7 +293,7 @@ impl<'a> Visit<'a> {
         self.reply(503, self.route.reject_status, &waiting, fields, None)
     }
 
-    /// The response to a visitor who waits: a page for a person, else a text.
+    /// Returns the response to a waiting visitor: a page for a person, JSON or text for a program.
     fn reply(
         &self,
         to_browser: u16,
@@ -337,7 +340,7 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// A time as people say it.
+/// Returns a duration in everyday words.
 fn about(wait: Duration) -> Cow<'static, str> {
     let seconds = wait.as_secs();
     let minutes = (seconds + 30) / 60;

@@ -1,4 +1,4 @@
-//! A connection that has switched protocols: bytes are forwarded both ways.
+//! Forwards bytes in both directions of a connection that has switched protocols.
 
 use std::future::poll_fn;
 use std::io;
@@ -30,9 +30,9 @@ impl Way {
         }
     }
 
-    /// Moves all bytes that are here.
+    /// Moves all available bytes.
     ///
-    /// Ready when the end has arrived and was passed on. Sets `moved` if any bytes moved.
+    /// Ready when the end has arrived and was forwarded. Sets `moved` if any bytes moved.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -77,9 +77,9 @@ impl Way {
     }
 }
 
-/// Forwards bytes both ways until the tunnel ends, and returns how many bytes the client got.
+/// Forwards bytes in both directions until the tunnel ends. Returns the number sent to the client.
 ///
-/// The tunnel ends when both sides have ended, when one breaks, or when both send nothing for
+/// The tunnel ends when both sides have ended, when one fails, or when both send nothing for
 /// `silence`. If only one side has ended, the tunnel closes after 30 s.
 pub(super) async fn carry(
     client: &mut dyn Tunnel,

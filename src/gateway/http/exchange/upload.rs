@@ -1,4 +1,4 @@
-//! A request's body on its way to the origin, piece by piece.
+//! Sends a request's body to the origin, piece by piece.
 
 use std::num::NonZeroU64;
 use std::task::{Context, Poll, ready};
@@ -12,12 +12,12 @@ use crate::http::message::{Buffer, FieldName, Fields, Trailers};
 use crate::origin::Connection;
 use crate::time::clock;
 
-/// The progress of a request's body on its way to the origin.
+/// Progress of a request's body on its way to the origin.
 pub(super) struct Upload {
     phase: Phase,
-    /// Number of bytes that may still come; `None`: no limit.
+    /// Number of bytes that the client may still send; `None`: no limit.
     room: Option<u64>,
-    /// When the last piece from the client arrived.
+    /// Instant at which the last piece arrived from the client.
     last_piece: Moment,
     has_begun: bool,
     /// Set when the body is complete.
@@ -27,14 +27,14 @@ pub(super) struct Upload {
 enum Phase {
     Reading,
     Sending(Buffer),
-    /// The origin has all of the request, its head included.
+    /// The origin has the whole request, including its head.
     Over,
-    /// The origin accepts no more bytes: it may have responded, or be gone.
+    /// The origin accepts no more bytes: it may have responded or disconnected.
     Refused(Buffer),
 }
 
 impl Upload {
-    /// Creates the upload for a request with or without a body.
+    /// Creates the upload of a request with or without a body.
     ///
     /// `most`: maximum number of bytes of the body.
     pub(super) fn new(most: Option<NonZeroU64>) -> Self {
@@ -52,7 +52,7 @@ impl Upload {
         matches!(self.phase, Phase::Over | Phase::Refused(_))
     }
 
-    /// Returns whether the origin has all of the request.
+    /// Returns whether the origin has the whole request.
     pub(super) fn is_complete(&self) -> bool {
         matches!(self.phase, Phase::Over)
     }
@@ -64,28 +64,28 @@ impl Upload {
 
     /// Returns whether the client still has to send a part of the request.
     ///
-    /// Until the first poll, no one knows.
+    /// Before the first poll this is not known, and true is returned.
     pub(super) fn awaits_client(&self) -> bool {
         matches!(self.phase, Phase::Reading)
     }
 
-    /// Returns whether any of the body was read.
+    /// Returns whether any byte of the body was read.
     ///
-    /// If so, the request can be started again only if its client keeps the body.
+    /// If so, the request can be sent again only if its client object keeps the body.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Returns when the last piece from the client arrived; the epoch if none did.
+    /// Returns the instant at which the last piece arrived from the client; the epoch if none did.
     pub(super) fn last_piece(&self) -> Moment {
         self.last_piece
     }
 
-    /// Prepares to continue on a new connection, which has taken over what was sent on the old one.
+    /// Prepares to continue on a new connection, which has taken over the bytes sent so far.
     pub(super) fn resume(&mut self) {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Reading) {
             Phase::Refused(piece) => Phase::Sending(piece),
-            // The end is to be sent again.
+            // The end must be sent again.
             Phase::Over => Phase::Sending(Buffer::without_room()),
             phase => phase,
         };
@@ -93,8 +93,8 @@ impl Upload {
 
     /// Moves as many bytes as possible. Ready when the upload is [over](Self::is_over).
     ///
-    /// `fields`: the fields of the request's head. Those that the route changes or reads are no
-    /// trailer fields either: some servers add trailers to the fields of the head.
+    /// `fields`: fields of the request's head. Trailer fields that `Connection` lists, or that the
+    /// route changes or reads, are dropped: some servers add trailers to the fields of the head.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,3 +1,5 @@
+//! State of one worker thread, shared by the requests that it serves.
+
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::{Rc, Weak};
@@ -10,7 +12,7 @@ use crate::http::gateway::Gateway;
 use crate::origin::Pools;
 use crate::time::pacer::Pacer;
 
-/// The gateway in force, as one worker holds it.
+/// The gateway in use, as held by one worker.
 pub struct CurrentGateway {
     gateway: Arc<Gateway>,
     timeouts: Rc<Timeouts>,
@@ -38,14 +40,14 @@ impl Deref for CurrentGateway {
     }
 }
 
-/// The state that one worker thread keeps for the requests that it serves.
+/// State that one worker thread keeps for the requests that it serves.
 pub struct Worker {
-    /// For tasks that outlive the request that starts them.
+    /// Reference to this worker, for tasks that outlive the request that starts them.
     own: Weak<Self>,
     gateway: RefCell<watch::Receiver<Option<Arc<Gateway>>>>,
-    /// The gateway in force, as this thread's requests hold it.
+    /// The gateway in use, as held by this thread's requests.
     ///
-    /// If requests held an `Arc`, all workers would write to one counter for each request.
+    /// If each request held an `Arc`, all workers would write to the same counter for each request.
     in_force: RefCell<Option<Rc<CurrentGateway>>>,
     stop: Rc<StopSignal>,
     pub(super) pacer: Rc<Pacer>,
@@ -53,7 +55,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Creates the state of the worker on this thread, which follows the gateway in `gateway`.
+    /// Creates the state of the worker on this thread. It follows the changes of `gateway`.
     pub fn new(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Rc<Self> {
         let worker = Rc::new_cyclic(|own| Self {
             own: Weak::clone(own),
@@ -67,7 +69,7 @@ impl Worker {
         worker
     }
 
-    /// Follows the gateway in force, and tells this worker's connections when the gateway stops.
+    /// Follows changes of the gateway, and notifies this worker's connections of a stop.
     async fn follow(self: Rc<Self>) {
         let mut gateways = self.gateway.borrow().clone();
         let Ok(mut stopping) = gateways.wait_for(Option::is_some).await.map(|gateway| {
@@ -95,17 +97,17 @@ impl Worker {
         }
     }
 
-    /// Returns the signal that the gateway is stopping.
+    /// Returns the stop signal of this worker.
     pub(crate) fn stop_signal(&self) -> Rc<StopSignal> {
         Rc::clone(&self.stop)
     }
 
-    /// The worker itself, for a task that outlives the request that starts it.
+    /// Returns the worker itself, for a task that outlives the request that starts it.
     pub(super) fn itself(&self) -> Option<Rc<Self>> {
         self.own.upgrade()
     }
 
-    /// Returns the gateway in force, if the process has started.
+    /// Returns the gateway in use, if the process has started.
     pub(super) fn gateway_now(&self) -> Option<Rc<CurrentGateway>> {
         let (mut in_force, mut gateway) = (self.in_force.borrow_mut(), self.gateway.borrow_mut());
         if in_force.is_none() || gateway.has_changed().unwrap_or(false) {
@@ -117,12 +119,12 @@ impl Worker {
         in_force.clone()
     }
 
-    /// Returns the gateway in force, and waits for it while the process starts.
+    /// Returns the gateway in use. Waits for it while the process starts.
     pub async fn gateway(&self) -> Rc<CurrentGateway> {
         if let Some(gateway) = self.gateway_now() {
             return gateway;
         }
-        // Boxed, because only the first clients of all wait here.
+        // Boxed: only the very first clients wait here.
         Box::pin(self.first_gateway()).await
     }
 

@@ -1,4 +1,4 @@
-//! Properties for any bytes in the fields in which proxies name their clients.
+//! Tests of finding the client's address, also with any bytes in the forwarding fields.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -22,7 +22,7 @@ fn server(field: ForwardedHeader) -> Server {
 
 /// Returns the client if `peer` sends these lines of the field.
 ///
-/// Lines that are not valid field values are left out.
+/// Lines that are not valid field values are skipped.
 fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
     let name = match server.forwarded_header {
         ForwardedHeader::XForwardedFor => "x-forwarded-for",
@@ -41,7 +41,7 @@ fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
     Client::of(head.fields(), &peer, server)
 }
 
-/// Returns the address that a line of `X-Forwarded-For` names, read from its end.
+/// Returns the address that a line of `X-Forwarded-For` names. A simple second implementation.
 fn naive(line: &[u8]) -> Option<IpAddr> {
     let mut named = None;
     let line = line.trim_ascii();
@@ -197,7 +197,7 @@ fn address(trusted: bool) -> impl Strategy<Value = IpAddr> {
     prop_oneof![v4, v6]
 }
 
-/// Generates the text that a proxy writes for an address.
+/// Generates an element of the field as a proxy writes it, and its address.
 fn element(field: ForwardedHeader, trusted: bool) -> impl Strategy<Value = (IpAddr, String)> {
     let around = prop::sample::select(vec![
         ("", ""),
@@ -231,7 +231,7 @@ fn element(field: ForwardedHeader, trusted: bool) -> impl Strategy<Value = (IpAd
     )
 }
 
-/// Generates the text of a client that pretends to be another one.
+/// Generates an element with which a client claims another address.
 fn lie(folder: &'static str) -> impl Strategy<Value = Vec<u8>> {
     let quoting = prop::collection::vec(
         prop::sample::select(vec!["\"", "\\", ",", ";", "for=6.6.6.6", "=", " ", "y="]),

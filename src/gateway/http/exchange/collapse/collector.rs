@@ -1,4 +1,4 @@
-//! The client of a request that leads: what it gets is gathered for the others, too.
+//! The client of a leader: collects the origin's answer for the followers, too.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use crate::http::message::{Buffer, FieldName, Trailers};
 use crate::time::clock;
 use crate::time::pacer::Pacer;
 
-/// The client of a request that leads; or none, for an answer that is fetched behind a stale one.
+/// Client of a leader. Without a client, the answer is fetched to refresh a stale one.
 ///
-/// The answer is read at the pace of the origin, whatever the client accepts, and even if the client
-/// has left, as long as others wait for it.
+/// The answer is read as fast as the origin sends it, however slowly the client reads. It is read
+/// to its end while followers wait for it, even if the client has disconnected.
 pub(super) struct Collector<'c> {
     client: Option<&'c mut dyn ClientStream>,
     has_lost_client: Cell<bool>,
-    /// `None` once those who wait are told.
+    /// `None` once the followers have their answer or were released.
     leader: Option<Leader>,
     pacer: &'c Pacer,
     stage: Stage,
     own: OwnCopy,
 }
 
-/// How far the response is.
+/// Progress of the response.
 enum Stage {
-    /// There is none yet.
+    /// No head has arrived.
     Ahead,
-    /// It is gathered.
+    /// The answer is being collected.
     Gathering(Gathered),
-    /// It is complete, and the client may not have all of it.
+    /// The answer is complete. The client may still read it.
     Complete(Arc<AnswerBody>),
-    /// It is for the client alone, who gets these bytes first.
+    /// The answer is for this client only. The client gets these collected bytes first.
     Passing(Option<Arc<AnswerBody>>),
-    /// The client is to get this one in its place.
+    /// The client gets this stale answer instead.
     Stale(Arc<SharedAnswer>),
 }
 
@@ -60,29 +60,29 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// The place at the gate that the leader before left to this one, if it did.
+    /// Takes the permit at the gate that the previous leader reserved for this one, if any.
     pub(super) fn take_reserved(&mut self) -> Option<Reserved> {
         self.leader.as_mut().and_then(Leader::take_reserved)
     }
 
-    /// The request leaves for the origin.
+    /// Notes that the request departs to the origin.
     pub(super) fn departs(&mut self, place: Option<&Place>) {
         if let Some(leader) = &mut self.leader {
             leader.departs(place.map(Place::line), self.pacer.now());
         }
     }
 
-    /// Whether the answer is fetched behind a stale one, for no client.
+    /// Returns whether the answer refreshes a stale one, without a client.
     pub(super) fn is_for_nobody(&self) -> bool {
         self.client.is_none()
     }
 
-    /// Whether the client has left.
+    /// Returns whether the client has disconnected.
     pub(super) fn has_lost_client(&self) -> bool {
         self.has_lost_client.get()
     }
 
-    /// Whether the client is lost because others needed the memory of what it had not read.
+    /// Returns whether the gateway dropped the client to free the memory of its unread bytes.
     pub(super) fn is_cut_off(&self) -> bool {
         match &self.stage {
             Stage::Complete(body) | Stage::Passing(Some(body)) => {
@@ -92,7 +92,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// There is no answer, or none that others may get: the next request leads.
+    /// Ends the lead without a shared answer. The next follower leads, or a stale answer is used.
     pub(super) fn fail(&mut self) {
         let Some(leader) = self.leader.take() else {
             return;
@@ -106,7 +106,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// The answer that the client gets in place of the origin's, if one serves.
+    /// Takes the stale answer that the client gets instead of the origin's, if there is one.
     pub(super) fn take_stale(&mut self) -> Option<Arc<SharedAnswer>> {
         match std::mem::replace(&mut self.stage, Stage::Passing(None)) {
             Stage::Stale(stale) => Some(stale),
@@ -117,7 +117,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// Gathers the answer with this head, if it may be shared. Returns whether it may.
+    /// Starts to collect the answer with this head, if it may be shared. Returns whether it may.
     fn judge(&mut self, origin: &OriginHead<'_>) -> bool {
         let Some(leader) = &self.leader else {
             return false;
@@ -167,7 +167,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// The answer is too large for others. The client gets these bytes first.
+    /// Stops sharing an answer that is too large. The client gets the bytes in `first` first.
     fn share_no_more(&mut self, first: Option<Arc<AnswerBody>>) {
         if let Some(leader) = self.leader.take() {
             leader.unshareable(self.pacer.now());
@@ -175,14 +175,14 @@ impl<'c> Collector<'c> {
         self.stage = Stage::Passing(first);
     }
 
-    /// What is gathered, and the client has not got.
+    /// Returns the collected bytes that the client has not received; `None` if there is no reader.
     fn rest(&mut self, gathered: Gathered) -> Option<Arc<AnswerBody>> {
         let sent = self.own.take_sent();
         let is_read = self.client.is_some() && !self.has_lost_client.get();
         gathered.into_rest(sent).filter(|_| is_read)
     }
 
-    /// Adds a piece of the answer. If that makes it too large, the client gets it alone.
+    /// Adds a piece of the answer. If the answer becomes too large, only this client gets it.
     fn add(&mut self, piece: &mut Buffer) {
         let stage = std::mem::replace(&mut self.stage, Stage::Ahead);
         let (Stage::Gathering(mut gathered), Some(leader)) = (stage, &self.leader) else {
@@ -197,7 +197,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// All of the answer is there.
+    /// Completes the collected answer.
     fn complete(&mut self) {
         let stage = std::mem::replace(&mut self.stage, Stage::Ahead);
         if let (Stage::Gathering(gathered), Some(leader)) = (stage, self.leader.take()) {
@@ -206,7 +206,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// Sends the client what is gathered; `end`: it is all of it.
+    /// Sends the collected bytes to the client. `end`: set if the answer is complete.
     fn poll_own(
         &mut self,
         cx: &mut Context<'_>,
@@ -231,7 +231,7 @@ impl<'c> Collector<'c> {
     }
 }
 
-/// The fields that every client gets. `Age` is counted anew for each.
+/// Returns the fields that every client gets. `Age` is left out: it is computed for each client.
 fn shared_fields(origin: &OriginHead<'_>) -> AnswerFields {
     let mut fields = AnswerFields::default();
     (origin.passing)(&mut |name, value| {
@@ -246,7 +246,7 @@ fn shared_fields(origin: &OriginHead<'_>) -> AnswerFields {
 }
 
 impl ClientStream for Collector<'_> {
-    /// Ready when the client has left and nobody else waits for the answer.
+    /// Ready when the client has disconnected and no follower waits for the answer.
     fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(client) = self.client.as_deref() else {
             return Poll::Pending;
@@ -278,7 +278,7 @@ impl ClientStream for Collector<'_> {
         }
     }
 
-    /// No request that leads has a body.
+    /// Returns true: a request with a body never leads.
     fn body_is_over(&self) -> bool {
         true
     }
@@ -337,7 +337,7 @@ impl ClientStream for Collector<'_> {
 
     fn begin(&mut self, response: &Response<'_>) {
         if matches!(self.stage, Stage::Ahead) {
-            // It is none of the origin's.
+            // A response that the gateway made itself.
             self.fail();
         }
         let is_replaced = matches!(self.stage, Stage::Stale(_));
@@ -373,12 +373,12 @@ impl ClientStream for Collector<'_> {
         }
         match &mut self.stage {
             Stage::Complete(_) => {
-                // A client that has left is no matter of the origin's connection.
+                // The end of the client is no error of the origin's connection.
                 let own = self.poll_own(cx, Some(then));
                 own.map(|_| Ok(()))
             }
             Stage::Stale(_) => {
-                // A short answer of the gateway's own.
+                // A short response of the gateway itself. The client gets the stale answer instead.
                 piece.clear_for_body();
                 Poll::Ready(Ok(()))
             }
@@ -398,7 +398,7 @@ impl ClientStream for Collector<'_> {
         if self.leader.is_none() {
             return client.poll_flush(cx);
         }
-        // The others wait for the origin, and not for this client.
+        // Followers wait for the origin and must not wait for this client.
         if !self.has_lost_client.get() && matches!(client.poll_flush(cx), Poll::Ready(Err(_))) {
             self.has_lost_client.set(true);
         }
@@ -416,7 +416,7 @@ impl Collector<'_> {
         match self.client.as_deref_mut() {
             Some(_) if self.has_lost_client.get() => Poll::Ready(Err(ClientError::Gone)),
             Some(client) => client.poll_send(cx, piece, then),
-            // Nobody waits for it.
+            // There is no client and no follower.
             None => Poll::Ready(Err(ClientError::Gone)),
         }
     }

@@ -1,4 +1,4 @@
-//! Whether a request may share the answer of others, and which others.
+//! Decides whether a request may share an answer, and builds its key for that.
 
 use std::cell::Cell;
 
@@ -13,30 +13,32 @@ use super::super::request_info::RequestInfo;
 use crate::collapse::Preconditions;
 use crate::http::message::{FieldName, is_like};
 
-/// The kind of a request: what it asks for, as far as the origin may tell it from others.
+/// Properties of a request that decide which answers it may share.
 pub(super) struct Kind {
-    /// Two requests have the same key only if they may have the same answer.
+    /// Cache key. Two requests have the same key only if they may get the same answer.
     pub(super) key: Vec<u8>,
-    /// Whether it asks for a part of the thing, or only for a newer one.
+    /// Whether the request is conditional or for a range. Then its own answer is not a full one.
     asks_less: bool,
     is_get: bool,
 }
 
 thread_local! {
-    /// The buffer of the last key, for the next one.
+    /// Buffer of the last key, reused for the next one.
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Longest key whose buffer is kept.
+/// Maximum capacity of a key buffer that is reused, in bytes.
 const MAX_KEPT: usize = 4096;
 
 impl Kind {
-    /// Whether its own answer could be that of the others.
+    /// Returns whether the request's own answer could be shared.
     pub(super) fn may_lead(&self) -> bool {
         self.is_get && !self.asks_less
     }
 
-    /// What the request asks for beside the thing itself. Its fields are read again only if it does.
+    /// Returns the preconditions and the range of the request.
+    ///
+    /// The fields are read again only if there are any.
     pub(super) fn preconditions<'a>(&self, info: &RequestInfo<'a>) -> Preconditions<'a> {
         if self.asks_less {
             preconditions(info)
@@ -54,13 +56,13 @@ impl Drop for Kind {
     }
 }
 
-/// What a field of a request means for sharing.
+/// Effect of a request field on sharing.
 enum Meaning {
-    /// Nothing.
+    /// No effect.
     None,
     /// The request does not share.
     Own,
-    /// The request asks for a part, or for a change: it does not lead.
+    /// The request is conditional or for a range: it does not lead.
     Less,
 }
 
@@ -84,10 +86,10 @@ const OVERRIDING: [&[u8]; 16] = [
     b"x-url-scheme",
 ];
 
-/// What a field means that the gateway knows by no name of its own.
+/// Returns the effect of a field that has no [`FieldName`] of its own.
 ///
-/// Some origins take another method, path or host from a field. Its answer must not be that of
-/// requests without it. Some read another sign, such as `_`, as `-`.
+/// Some origins take another method, path or host from a field. Their answer must not be given to
+/// requests without that field. Some origins also read another character, such as `_`, as `-`.
 fn meaning(name: &[u8], value: &[u8]) -> Meaning {
     let is = |known: &[u8]| name.len() == known.len() && is_like(name, known);
     match name.len() {
@@ -107,14 +109,16 @@ fn meaning(name: &[u8], value: &[u8]) -> Meaning {
     }
 }
 
-/// Whether a request asks not to be remembered (RFC 9111, section 5.2.1.5). Its other directives
-/// are advice, which nobody could follow in a crowd.
+/// Returns whether `Cache-Control` of a request has `no-store` (RFC 9111, section 5.2.1.5).
+///
+/// The other directives of a request are only advice, and are ignored: followers may differ in
+/// them.
 fn forbids_storing(value: &[u8]) -> bool {
     let mut directives = value.split(|byte| *byte == b',');
     directives.any(|it| it.trim_ascii().eq_ignore_ascii_case(b"no-store"))
 }
 
-/// The kind of a request; `None` if it does not share.
+/// Returns the properties of a request that shares; `None` if it does not share.
 pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Option<Kind> {
     let head = info.head;
     let is_get = head.method() == b"GET";
@@ -124,7 +128,7 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
     if heads::asked_upgrade(head).is_some() || head.expects_continue() {
         return None;
     }
-    // After a login, requests carry no credentials: the connection has them.
+    // After a login on the connection (NTLM), requests carry no credentials.
     if info.peer().certificate().is_some() || info.context.tied().is_some() {
         return None;
     }
@@ -134,7 +138,7 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
         match known {
             FieldName::Authorization | FieldName::ProxyAuthorization => return None,
             FieldName::Cookie if has_own_cookie(collapse, value) => return None,
-            // A trusted proxy vouches for the certificate of its client.
+            // A trusted proxy reports the certificate of its client.
             FieldName::Origination if info.client.trusted && is_certificate(name) => return None,
             FieldName::Other => match meaning(name, value) {
                 Meaning::None => {}
@@ -156,22 +160,21 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
     })
 }
 
-/// Whether a line of cookies has one without which the request would share.
+/// Returns whether a `Cookie` line has a cookie that prevents sharing.
 fn has_own_cookie(collapse: &Collapse, line: &[u8]) -> bool {
     let Some(own) = &collapse.cookies else {
         return true;
     };
     let line = || [line].into_iter();
-    // Some programs see a cookie behind a blank or a comma, too.
+    // Some programs also find a cookie after a blank or a comma.
     own.iter()
         .any(|name| cookies::value(line(), name).is_some() || cookies::is_inside(line(), name))
 }
 
-/// The values of the fields that are in `vary`, each with the index of its name there.
+/// Values of the fields that are in `vary`, each with the index of its name in `vary`.
 type Varying<'a> = SmallVec<[(usize, &'a [u8]); 4]>;
 
-/// Each part of the key has its length before it, so no two requests make the same bytes of
-/// different parts.
+/// Builds the key. Each part has its length before it, so different parts give different keys.
 fn kind_key(
     collapse: &Collapse,
     route: &Route,
@@ -184,9 +187,9 @@ fn kind_key(
     collapse.key.fill_into(&mut bytes, |variable, bytes| {
         put(bytes, |bytes| key::add(bytes, variable, info, route));
     });
-    // What the origin gets as the host.
+    // The host that the origin receives.
     let named = info.head.named_host().unwrap_or_default();
-    // Most clients send it as it is compared.
+    // Most clients send the host in lower case, as it is compared.
     if named == info.host.as_bytes() {
         put(&mut bytes, |bytes| bytes.extend_from_slice(named));
     } else {
@@ -196,7 +199,7 @@ fn kind_key(
         add_vouched(&mut bytes, info);
     }
     for nth in 0..collapse.vary.len() {
-        // A field that is empty is not one that is absent.
+        // An empty field differs from an absent one.
         let mut count = 0_u32;
         for (_, value) in varying.iter().filter(|(wanted, _)| *wanted == nth) {
             put(&mut bytes, |bytes| bytes.extend_from_slice(value));
@@ -207,7 +210,7 @@ fn kind_key(
     bytes
 }
 
-/// Appends what `part` appends, behind its length.
+/// Appends the bytes that `part` appends, preceded by their length.
 #[inline]
 fn put(bytes: &mut Vec<u8>, part: impl FnOnce(&mut Vec<u8>)) {
     let start = bytes.len();
@@ -223,7 +226,7 @@ fn put_lower(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes[start..].make_ascii_lowercase();
 }
 
-/// Appends what a trusted proxy says of the client's own request.
+/// Appends the fields in which a trusted proxy describes the client's own request.
 fn add_vouched(bytes: &mut Vec<u8>, info: &RequestInfo<'_>) {
     for (known, name, value) in info.fields().iter() {
         if known == FieldName::Forwarded {
@@ -244,15 +247,15 @@ fn add_vouched(bytes: &mut Vec<u8>, info: &RequestInfo<'_>) {
     }
 }
 
-/// Whether a field of a trusted proxy names the client, as `X-Real-IP` does. It is another one for
-/// each.
+/// Returns whether a field of a trusted proxy names the client, as `X-Real-IP` does.
+///
+/// Such a field differs between clients, so it is not part of the key.
 fn names_client(name: &[u8]) -> bool {
     let name = name.to_ascii_lowercase();
     name.ends_with(b"-ip") || name.ends_with(b"for")
 }
 
-/// Whether a field has the certificate of a proxy's client, as Envoy's
-/// `X-Forwarded-Client-Cert` has.
+/// Returns whether a field has a client certificate, as Envoy's `X-Forwarded-Client-Cert`.
 fn is_certificate(name: &[u8]) -> bool {
     const END: &[u8] = b"-client-cert";
     let end = name.len().checked_sub(END.len()).map(|at| &name[at..]);
@@ -262,8 +265,7 @@ fn is_certificate(name: &[u8]) -> bool {
     end.is_some_and(|end| end.iter().zip(END).all(is_like))
 }
 
-/// What a line of `Forwarded` says beside who the client and the proxies are: `host` and `proto`
-/// (RFC 7239, section 4).
+/// Returns the pairs of a `Forwarded` line, except `for` and `by` (RFC 7239, section 4).
 fn pairs_beside_client(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let elements = split_unquoted(line, b',').into_iter();
     let pairs = elements.flat_map(|element| split_unquoted(element, b';'));
@@ -274,7 +276,7 @@ fn pairs_beside_client(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What a request asks for beside the thing itself.
+/// Returns the preconditions and the range of a request.
 pub(super) fn preconditions<'a>(info: &RequestInfo<'a>) -> Preconditions<'a> {
     let mut fields = info.fields().iter();
     let asks_less = |known, name, value| {

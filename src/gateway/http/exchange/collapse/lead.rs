@@ -1,4 +1,4 @@
-//! A request goes to the origin while others wait for its answer.
+//! Sends the request of a leader to the origin while followers wait for its answer.
 
 use std::pin::pin;
 
@@ -14,9 +14,9 @@ use crate::gate::{Admission, Reserved};
 use crate::http::downstream::{Aborted, ClientStream, unless_gone};
 use crate::observe::metrics::SharedOutcome;
 
-/// Sends a request that leads to its origin, and its answer to the client and to all who wait.
+/// Sends a leader to its origin, and the answer to its client and to all followers.
 ///
-/// `client`: `None` if the answer is fetched behind a stale one.
+/// `client`: `None` if the answer only refreshes a stale one.
 pub(in super::super) async fn lead<'w, 'r: 'w>(
     leading: Box<Leading<'r>>,
     client: Option<&'w mut dyn ClientStream>,
@@ -30,7 +30,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
             let admitted = Admitted::new(before.to, None, before.turns);
             Ok(Onward::Admitted(admitted))
         }
-        // The origin is known to answer nothing for a while, and a stale answer serves at once.
+        // The origin will not answer for a while, and a stale answer can be used at once.
         Some(_) if answers_later(record, before.to.origin) && collector.held() => {
             let _used = before.turns.take(before.to.route);
             record.count_shared(SharedOutcome::Stale, before.to.origin);
@@ -85,7 +85,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
     }
 }
 
-/// Whether requests wait at the gate until the origin can be reached again, or until the end of a pause that it ordered.
+/// Returns whether the gate waits for an unreachable origin, or for a pause that it ordered.
 fn answers_later(record: &RequestRecord<'_>, origin: usize) -> bool {
     let origin = record.gateway.origin(origin);
     let Some(gate) = origin.gate() else {

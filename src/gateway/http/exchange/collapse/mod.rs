@@ -1,6 +1,6 @@
-//! Requests for the same thing wait for the answer of one of them: `[routes.collapse]`.
+//! Collapse: requests for the same resource share one answer. Configured by `[routes.collapse]`.
 //!
-//! A request comes here with its turns in the zones, before the gate of the origin. The rules are in
+//! A request gets here after its zones and before the gate of its origin. The rules are in
 //! [`crate::collapse`].
 
 mod collector;

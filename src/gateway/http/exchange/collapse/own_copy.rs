@@ -1,4 +1,4 @@
-//! How much of a gathered answer its own client has.
+//! Sends a collected answer to the leader's own client.
 
 use std::ops::Range;
 use std::task::{Context, Poll, ready};
@@ -9,12 +9,12 @@ use crate::http::message::Buffer;
 use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::sender::Then;
 
-/// The bytes that the client is to get.
+/// Source of the bytes that the client gets.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
-    /// Those that are there so far.
+    /// The bytes collected so far.
     Gathered(&'a [u8]),
-    /// All of an answer, or the rest of one.
+    /// A complete answer, or the rest of one.
     Body(&'a AnswerBody),
 }
 
@@ -26,7 +26,7 @@ impl Source<'_> {
         }
     }
 
-    /// `None`: they were cut off.
+    /// Passes the bytes of `range` to `read`. Returns `None` if they were dropped to free memory.
     fn read(self, range: Range<usize>, read: impl FnOnce(&[u8])) -> Option<()> {
         match self {
             Self::Gathered(bytes) => bytes.get(range).map(read),
@@ -35,7 +35,7 @@ impl Source<'_> {
     }
 }
 
-/// How much of a gathered answer its own client has.
+/// Progress of the leader's own client with a collected answer.
 #[derive(Default)]
 pub(super) struct OwnCopy {
     sent: usize,
@@ -51,8 +51,9 @@ struct Piece {
 }
 
 impl Piece {
-    /// The bytes from `start`; `is_end`: no more than those in the source will come. `None`: the
-    /// source was cut off.
+    /// Takes the bytes from `start`; `None` if the source was dropped to free memory.
+    ///
+    /// `is_end`: the source gets no more bytes.
     fn from(source: Source<'_>, start: usize, is_end: bool) -> Option<Self> {
         let end = source.length().min(start + READ_SIZE);
         let mut buffer = Buffer::take();
@@ -67,19 +68,19 @@ impl Piece {
 }
 
 impl OwnCopy {
-    /// Whether the client has not accepted all that it was offered.
+    /// Returns whether the client has not yet accepted the whole offered piece.
     pub(super) fn is_sending(&self) -> bool {
         self.piece.is_some()
     }
 
-    /// Returns how much of the source the client has, or was offered. The next source begins there.
+    /// Returns the number of bytes that were sent or offered. The next source begins there.
     pub(super) fn take_sent(&mut self) -> usize {
         let piece = self.piece.as_mut();
         let offered = piece.map_or(0, |piece| std::mem::take(&mut piece.length));
         std::mem::take(&mut self.sent) + offered
     }
 
-    /// Sends what the client has not got of the source, and its `end` if that is all.
+    /// Sends the rest of the source to the client, and then `end`.
     pub(super) fn poll_send(
         &mut self,
         client: &mut dyn ClientStream,

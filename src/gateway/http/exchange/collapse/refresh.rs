@@ -1,4 +1,4 @@
-//! An answer is fetched anew behind a stale one, which the client gets at once.
+//! Refreshes a stale answer in the background. The client gets the stale one at once.
 
 use std::rc::Rc;
 
@@ -19,15 +19,15 @@ use crate::http::downstream::{ConnectionContext, Peer};
 use crate::http::message::RequestHead;
 use crate::observe::metrics::SharedOutcome;
 
-/// Fetches the answer anew. The request that found it stale does not wait for that.
+/// Fetches the answer again in the background.
 ///
-/// It is charged in no zone, and waits at the gate like any other.
+/// No zone is charged for this request. It waits at the gate like any other.
 pub(super) fn start(worker: &Worker, info: &RequestInfo<'_>, leader: Leader) {
     let Some((worker, gateway)) = worker.itself().zip(worker.gateway_now()) else {
         return;
     };
     let (head, peer) = (info.head.whole(), info.peer().clone());
-    // It may outlive the connection of its client.
+    // The refresh may outlive the connection of its client.
     let peer = Peer {
         connection: None,
         ..peer
@@ -48,7 +48,7 @@ async fn fetch(
     let Some((index, route)) = found else {
         return;
     };
-    // The file may have changed since the request was found to be fit.
+    // The configuration may have changed since the request passed this check.
     if info.check_inputs(&route.inputs).is_err() {
         return;
     }
@@ -69,6 +69,6 @@ async fn fetch(
         turns: Turns::default(),
     };
     let leading = Box::new(Leading { before, leader });
-    // What becomes of it, those who wait for it are told.
+    // The followers get the result from `lead`.
     let _done = lead(leading, None, &mut record).await;
 }

@@ -1,4 +1,4 @@
-//! What a request does that may share the answer of others.
+//! Collapse of one request: it leads, follows, gets a kept answer, or continues alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::collapse::{Followed, Follower, Preconditions, Release, Share, SharedA
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 use crate::time::pacer::Pacer;
 
-/// Lets a request lead, follow, or go on for itself, or gives it an answer from memory.
+/// Decides how a request takes part in collapsing.
 ///
-/// Returns `Err` with the future of the decision if that takes time.
+/// Returns `Err` with a future if the decision takes time.
 pub(in super::super) fn share<'w, 'a: 'w>(
     before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
@@ -60,7 +60,7 @@ pub(in super::super) fn share<'w, 'a: 'w>(
     }
 }
 
-/// The present moment. The clock is not read again for a request that just had its turns.
+/// Returns the current time. Avoids reading the clock if the request was just admitted.
 fn asked_at(before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment {
     if before.turns.is_empty() {
         record.now()
@@ -69,7 +69,10 @@ fn asked_at(before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment {
     }
 }
 
-/// A request goes on for itself. `release`: the turn of one that followed to join the gate.
+/// Lets a request continue alone.
+///
+/// `release`: held by a former follower until it has joined the gate. Then the next one is
+/// released.
 fn alone<'w, 'a: 'w>(
     before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
@@ -83,7 +86,7 @@ fn alone<'w, 'a: 'w>(
     };
     let join = |gate: &GateRequest<'a>, waited| {
         let joined = gate.join(waited);
-        // The one behind it joins behind it.
+        // Releases the next follower, which must join the gate after this one.
         drop(release);
         joined
     };
@@ -96,7 +99,7 @@ fn alone<'w, 'a: 'w>(
     }))
 }
 
-/// The response to a request that gets an answer which several get.
+/// Returns the response to a request that gets a shared answer.
 fn answered<'a>(
     outcome: SharedOutcome,
     answer: Arc<SharedAnswer>,
@@ -112,9 +115,9 @@ fn answered<'a>(
     Reply::shared(answer, preconditions, now)
 }
 
-/// Waits for the answer of another request, since `began`.
+/// Waits for the answer of the leader. `began`: start of the wait.
 ///
-/// Not an `async fn`, whose arguments would be kept twice while it waits.
+/// Not an `async fn`, which would store its arguments twice while it waits.
 fn follow<'w, 'a: 'w>(
     mut follower: Follower,
     mut before: BeforeGate<'a>,
@@ -166,9 +169,9 @@ fn follow<'w, 'a: 'w>(
     }
 }
 
-/// A request that followed for `span` goes on for itself. `departed`: when its leader left for the origin.
+/// Lets a request continue alone after it followed for `span`.
 ///
-/// Boxed: few do.
+/// `departed`: instant at which its leader departed to the origin. Boxed: few requests get here.
 fn go_on<'w, 'a: 'w>(
     mut before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
@@ -183,7 +186,7 @@ fn go_on<'w, 'a: 'w>(
     }
 }
 
-/// A request that followed comes to the gate as one that has waited there since it came.
+/// Notes the time as a follower. The gate treats it as time in the gate's own queue.
 fn note_followed(
     before: &mut BeforeGate<'_>,
     record: &mut RequestRecord<'_>,
@@ -192,14 +195,14 @@ fn note_followed(
 ) {
     if let Some(gate) = &mut before.gate {
         gate.note_followed(span, in_queue);
-        // For no other origin does it count behind the gate.
+        // Only an origin with `hold` needs this time later, after the gate.
         if record.gateway.origin(before.to.origin).settings().holds() {
             record.went_on(span);
         }
     }
 }
 
-/// Why a request follows no longer.
+/// Reason why a follower stops following.
 enum GaveUp {
     /// The leader did not pass the gate in time.
     AtGate,
@@ -207,10 +210,11 @@ enum GaveUp {
     AtOrigin,
 }
 
-/// Waits until the leader has an answer, or has none, since `began`.
+/// Waits until the leader has an answer or has failed. `began`: start of the wait.
 ///
-/// While the leader waits at the gate, the others wait no longer than one may wait there. While it is
-/// at the origin, they wait for `limit`, also for several leaders in turn.
+/// While the leader waits at the gate, a follower waits at most as long as a request may wait
+/// there. Once a leader has departed, the follower waits at most for `limit`, even if several
+/// leaders follow one another.
 async fn told_in_time(
     pacer: &Pacer,
     follower: &mut Follower,
@@ -229,7 +233,7 @@ async fn told_in_time(
             (departed, _) => departed.unwrap_or(began).max(began) + limit,
         };
         if now < until {
-            // A leader that departs meanwhile is seen in time.
+            // The step is limited, so the departure of the leader is noticed in time.
             let step = until.since(now).min(limit);
             match timeout(step, &mut *follower).await {
                 Ok(told) => return Ok(told),
@@ -248,7 +252,7 @@ async fn told_in_time(
     }
 }
 
-/// The response to a request that has waited too long for a leader to pass the gate.
+/// Returns the response to a follower whose leader did not pass the gate in time.
 fn gave_up<'a>(
     span: Duration,
     before: BeforeGate<'a>,

@@ -1,4 +1,4 @@
-//! Properties for any bytes in `Cookie`.
+//! Property tests of cookies with any bytes.
 
 use proptest::prelude::*;
 use testing::{bytes, config, replay};
@@ -8,19 +8,19 @@ use super::*;
 fn holds(line: &[u8]) -> Result<(), TestCaseError> {
     let read = |line: &[u8]| value([line].into_iter(), "session").map(Cow::into_owned);
     let found = read(line);
-    // Names are known before they are separated, too.
+    // The name is found in the undecoded line, too.
     let first = line.split(|byte| *byte == b';').find(|piece| {
         let name = piece.split(|byte| *byte == b'=').next().unwrap_or_default();
         name.len() < piece.len() && is_same_variable("session", name)
     });
     prop_assert_eq!(found.is_some(), first.is_some());
-    // The first cookie counts, and later ones do not.
+    // The first cookie counts; later ones are ignored.
     let longer = [line, b"; session=last"].concat();
     let expected = found.clone().unwrap_or(b"last".to_vec());
     prop_assert_eq!(read(&longer), Some(expected.clone()));
     let first = [b"session = first;", line].concat();
     prop_assert_eq!(read(&first), Some(b"first".to_vec()));
-    // What the origin gets has one, and it is the same.
+    // The origin gets exactly one cookie of the name, with the same value.
     let names = ["session".to_owned()];
     let passing = |lines: &[&[u8]]| -> Vec<Vec<u8>> {
         let mut repeated = Repeated::new([&names, &[]]);

@@ -1,4 +1,4 @@
-//! A limit that counts a request, before its zone has decided.
+//! A limit that applies to a request, before its zone has decided.
 
 use config::{Route, RouteLimit};
 use limit::{Cost, Limit};
@@ -10,25 +10,25 @@ use crate::http::gateway::Gateway;
 use crate::observe::metrics::LimitStatus;
 use crate::zone::{Join, Joined, Joining, Rejection, Turn, next_ticket};
 
-/// A limit that counts the request.
+/// A limit that applies to the request and was not joined yet.
 pub(super) struct PendingLimit {
-    /// The index of its zone.
+    /// Index of the zone.
     pub(super) zone: usize,
-    /// What the request asks there.
+    /// The join to send to the zone.
     pub(super) join: Join,
 }
 
-/// A limit whose zone was asked for a turn.
+/// A limit whose zone was joined.
 #[derive(Debug)]
 pub(in super::super) struct JoinedLimit<'r> {
     pub(super) limit: AppliedLimit,
     pub(super) joining: Joining<'r>,
 }
 
-/// The decision of a request's only limit.
+/// Decision of a request's only limit.
 pub(super) type DecidedLimit<'r> = Result<(LimitVerdict, Turn<'r>), (LimitVerdict, Rejection)>;
 
-/// Returns the limits that count the request.
+/// Returns the limits that apply to the request.
 pub(super) fn pending<'p>(
     gateway: &'p Gateway,
     route: &'p Route,
@@ -58,7 +58,8 @@ pub(super) fn pending<'p>(
         if zone.algorithm.queues() {
             limit = limit.with_above_burst(above_burst);
         }
-        // Places for running requests keep a lane for each time in use, so clients must not set it.
+        // `in_flight` has a queue for each `max_wait` in use, so clients must not choose
+        // `max_wait`.
         if limit.max_wait.is_none() && limit.in_flight.is_none() {
             limit.max_wait = info.call_timeout();
         }
@@ -90,7 +91,7 @@ impl JoinedLimit<'_> {
 }
 
 impl PendingLimit {
-    /// Asks the zone for a turn. Returns its decision, or the limit at which the request waits.
+    /// Joins the zone. Returns its decision, or the joined limit if the request must wait.
     pub(super) fn ask(self, gateway: &Gateway) -> Result<DecidedLimit<'_>, JoinedLimit<'_>> {
         let (limit, dry_run) = (self.applied(), self.join.dry_run);
         match gateway.zone(self.zone).ask(self.join) {
@@ -103,7 +104,7 @@ impl PendingLimit {
         }
     }
 
-    /// Asks the zone for a turn, and keeps what the verdict needs.
+    /// Joins the zone. Keeps this value, which the verdict needs later.
     pub(super) fn join<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
         gateway.zone(self.zone).join(self.join.clone())
     }

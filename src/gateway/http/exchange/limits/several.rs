@@ -18,20 +18,20 @@ use super::verdict::Verdicts;
 use crate::http::gateway::Gateway;
 use crate::zone::{Joining, Rejection, Turn, take_places};
 
-/// Returns the verdicts of several limits when all have given a turn, or the first rejection.
+/// Joins all limits. Returns their verdicts when all have admitted, or the first rejection.
 pub(super) async fn join_all(
     gateway: &Gateway,
     mut pending: Vec<PendingLimit>,
     waited: impl Fn() -> Duration,
 ) -> Result<(Verdicts, Turns<'_>), (PendingLimit, Rejection)> {
-    // Those without `in_flight` come first, in their order.
+    // Limits without `in_flight` come first, in their order. The others are sorted by zone name.
     let turn_order = |PendingLimit { zone, join }: &PendingLimit| {
         let zone = gateway.zone(*zone).settings();
         join.limit.in_flight.map(|_| zone.name.as_str())
     };
     pending.sort_by_key(turn_order);
     let at_once = pending.partition_point(|asked| turn_order(asked).is_none());
-    // Whether a place will be free when a request has waited for its time is not known before.
+    // Limits with `in_flight` are not probed: it cannot be predicted whether a permit will be free.
     if at_once > 1
         && let Some((index, rejection)) = probe(gateway, &pending[..at_once]).await
     {
@@ -68,8 +68,9 @@ pub(super) async fn join_all(
     Ok((verdicts, turns))
 }
 
-/// Returns the turns of limits that bound the running requests, with their places, or the first
-/// rejection and its index in `bounded`.
+/// Joins the limits with `in_flight` and takes their permits.
+///
+/// Returns the first rejection and its index in `bounded` if one rejects.
 async fn with_places<'r>(
     gateway: &'r Gateway,
     bounded: &mut [PendingLimit],
@@ -77,7 +78,7 @@ async fn with_places<'r>(
     let Some(first) = bounded.first() else {
         return Ok(Turns::default());
     };
-    // In a dry run nothing waits for places.
+    // In a dry run no request waits for permits.
     let places_later = bounded.len() > 1 && !first.join.dry_run;
     let joining = bounded.iter_mut().map(|it| {
         it.join.places_later = places_later;
@@ -92,15 +93,15 @@ async fn with_places<'r>(
     Ok(Turns(taken.into()))
 }
 
-/// Returns the rejection of the zone that rejects first, and its index in `asked`.
+/// Probes the zones. Returns the first rejection and its index in `asked`.
 ///
-/// No zone charges the request for this.
+/// A probe charges nothing.
 async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Rejection)> {
     let asking = asked.iter().enumerate().map(async |(index, asked)| {
         let probed = gateway.zone(asked.zone).probe(asked.join.clone()).await;
         probed.map(|rejection| (index, rejection))
     });
-    // The first rejection decides, whatever the others would say.
+    // The first rejection decides; the other results are ignored.
     let mut probed = asking.collect::<FuturesUnordered<_>>().filter_map(ready);
     let (index, rejection) = probed.next().await?;
     for (other, asked) in asked.iter().enumerate() {
@@ -114,7 +115,7 @@ async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Reje
     Some((index, rejection))
 }
 
-/// The state of one of several joins.
+/// State of one of several joins.
 enum PendingTurn<'r> {
     Joining(Joining<'r>),
     Joined(Turn<'r>),
@@ -129,7 +130,7 @@ impl PendingTurn<'_> {
     }
 }
 
-/// Returns all turns, or the first rejection and its index in `joining`.
+/// Waits for all joins. Returns the first rejection and its index in `joining` if one rejects.
 async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejection)> {
     let mut asked: Vec<PendingTurn<'r>> = joining.into_iter().map(PendingTurn::Joining).collect();
     let decided = poll_fn(|cx| {
@@ -152,7 +153,7 @@ async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejec
     })
     .await;
     if let Err((index, rejection)) = decided {
-        // The one that was rejected has its answer, and counts nothing more.
+        // The rejected join is already counted.
         asked.into_iter().for_each(PendingTurn::reject_elsewhere);
         return Err((index, rejection));
     }
@@ -163,8 +164,10 @@ async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejec
     Ok(Turns(asked.into_iter().filter_map(turn).collect()))
 }
 
-/// Sets the limits in dry run apart from the others, if there are both: an override may be for one
-/// of several zones, and must not let the request past the others.
+/// Separates the limits in dry run from the enforced ones, if there are both.
+///
+/// An override may set dry run for one of several zones. It must not let the request bypass the
+/// others.
 pub(super) fn set_apart(pending: Vec<PendingLimit>) -> (Vec<PendingLimit>, Vec<PendingLimit>) {
     let (dry, enforced): (Vec<_>, Vec<_>) = pending.into_iter().partition(|it| it.join.dry_run);
     if enforced.is_empty() {
@@ -174,7 +177,7 @@ pub(super) fn set_apart(pending: Vec<PendingLimit>) -> (Vec<PendingLimit>, Vec<P
     }
 }
 
-/// Joins limits in dry run beside others. They answer at once, and reject nothing.
+/// Joins limits in dry run beside enforced ones. They decide at once and reject nothing.
 pub(super) async fn try_out<'r>(
     gateway: &'r Gateway,
     route: &Route,

@@ -1,3 +1,5 @@
+//! Admissions of a request by its zones, until they are used or returned.
+
 use config::Route;
 use limit::Moment;
 use smallvec::SmallVec;
@@ -5,9 +7,9 @@ use smallvec::SmallVec;
 use super::super::cost::UsedTurns;
 use crate::zone::{OccupiedPlace, Turn};
 
-/// The turns that a request was given.
+/// Admissions of a request by its zones.
 ///
-/// Those that are not used are given back when this is dropped.
+/// Dropping this returns the unused ones.
 #[derive(Debug, Default)]
 pub(in super::super) struct Turns<'r>(pub(super) SmallVec<[Turn<'r>; 1]>);
 
@@ -16,15 +18,15 @@ impl<'r> Turns<'r> {
         self.0.is_empty()
     }
 
-    /// When the last of them was granted; not before `began`.
+    /// Returns the instant of the last admission; at least `began`.
     pub(in super::super) fn granted_at(&self, began: Moment) -> Moment {
         let granted = self.0.iter().map(|turn| turn.grant().at);
         granted.fold(began, Moment::max)
     }
 
-    /// Uses all turns: their charges stay, unless the answer on this route changes them.
+    /// Uses all admissions. Their charges stay, unless the response on this route changes them.
     ///
-    /// The request holds the returned places as long as it runs.
+    /// The request holds the returned permits until it ends.
     pub(in super::super) fn take(mut self, route: &Route) -> (UsedTurns<'r>, OccupiedPlaces<'r>) {
         let used = if route.settles() {
             UsedTurns(self.0.iter().map(Turn::used).collect())
@@ -35,11 +37,11 @@ impl<'r> Turns<'r> {
         (used, occupied)
     }
 
-    /// Gives all turns back, because another zone or the origin's gate rejected the request.
+    /// Returns all admissions, because another zone or the origin's gate rejected the request.
     pub(in super::super) fn reject_elsewhere(self) {
         self.0.into_iter().for_each(Turn::reject_elsewhere);
     }
 }
 
-/// The places that a running request holds in its zones.
+/// Permits (`in_flight`) that a running request holds in its zones.
 pub(in super::super) type OccupiedPlaces<'r> = Vec<OccupiedPlace<'r>>;

@@ -1,4 +1,4 @@
-//! What the limits decided about a request.
+//! Verdicts of the limits about one request.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{LimitStatus, Rejected};
 use crate::zone::{Key, NEW_KEYS, Outlook, Rejection, Turn};
 
-/// What responses tell of a limit as it applied to one request.
+/// A limit as it applied to one request, for its response fields.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct AppliedLimit {
-    /// Index of its zone.
+    /// Index of the limit's zone.
     pub(in super::super) zone: usize,
     pub(in super::super) burst: u32,
     pub(in super::super) in_flight: Option<NonZeroU32>,
@@ -32,13 +32,13 @@ impl From<&RouteLimit> for AppliedLimit {
     }
 }
 
-/// The verdict of one limit about a request.
+/// Verdict of one limit about a request.
 #[derive(Debug)]
 pub(in super::super) struct LimitVerdict {
     pub(in super::super) limit: AppliedLimit,
     /// The request's own key.
     pub(in super::super) key: Key,
-    /// Whether it was counted in the bucket that unknown keys share.
+    /// Whether the request was counted in the bucket that unknown keys share.
     pub(in super::super) is_flood: bool,
     pub(in super::super) status: LimitStatus,
     pub(in super::super) excess: Excess,
@@ -46,7 +46,7 @@ pub(in super::super) struct LimitVerdict {
 }
 
 impl LimitVerdict {
-    /// The verdict of a limit that gave this turn.
+    /// Builds the verdict of a limit that admitted the request.
     pub(super) fn granted(limit: AppliedLimit, turn: &Turn<'_>, dry_run: bool) -> Self {
         let grant = turn.grant();
         Self {
@@ -59,7 +59,7 @@ impl LimitVerdict {
         }
     }
 
-    /// The verdict of a limit that rejected the request of this key.
+    /// Builds the verdict of a limit that rejected the request.
     pub(super) fn rejected(
         limit: AppliedLimit,
         key: Key,
@@ -79,7 +79,7 @@ impl LimitVerdict {
         }
     }
 
-    /// What the log says of it.
+    /// Returns the facts about this limit for the log.
     pub(super) fn limiting<'r>(&'r self, gateway: &'r Gateway) -> Limiting<'r> {
         let zone = gateway.zone(self.limit.zone).settings();
         Limiting {
@@ -91,7 +91,7 @@ impl LimitVerdict {
         }
     }
 
-    /// Tells the log that the limit rejected the request.
+    /// Logs that the limit rejected the request.
     pub(super) fn tell_rejection(&self, gateway: &Gateway, route: &Route, rejection: &Rejection) {
         let (limiting, reason) = (self.limiting(gateway), rejection.reason.label());
         let events = gateway.events(self.limit.zone);
@@ -101,20 +101,20 @@ impl LimitVerdict {
 
 pub(super) type Verdicts = SmallVec<[LimitVerdict; 1]>;
 
-/// The verdicts of all limits together: the decisive one first, then the others.
+/// Verdicts of all limits of a request. The decisive one comes first.
 #[derive(Debug, Default)]
 pub(in super::super) struct LimitOutcome {
     pub(in super::super) verdicts: Verdicts,
-    /// How long the request waited for its turns.
+    /// Time that the request waited in its zones.
     pub(in super::super) waited: Duration,
     /// Set if the request must not continue: the reason of the only verdict.
     pub(in super::super) rejected: Option<Rejected>,
 }
 
 impl LimitOutcome {
-    /// Returns the limit that set the request's status.
+    /// Returns the limit that determined the request's status.
     ///
-    /// It is the limit that rejected the request, or else the one that made it wait longest.
+    /// This is the limit that rejected the request, or else the one with the longest wait.
     pub(in super::super) fn decisive(&self) -> Option<&LimitVerdict> {
         self.verdicts.first()
     }

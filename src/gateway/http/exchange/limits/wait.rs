@@ -1,4 +1,4 @@
-//! A request joins its zones, and waits for its turns.
+//! Joins the zones of a request, and waits for their admissions.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -23,28 +23,28 @@ use crate::observe::metrics::LimitStatus;
 use crate::time::pacer::Pacer;
 use crate::zone::{Key, Rejection};
 
-/// What the limits have decided: all their verdicts and turns, or the first rejection.
+/// Decision of all limits: their verdicts and admissions, or the first rejection.
 pub(in super::super) type Decided<'r> = Result<(Verdicts, Turns<'r>), (LimitVerdict, Rejection)>;
 
-/// How far a request is that has joined the zones of its route.
+/// State of a request after it has joined the zones of its route.
 pub(in super::super) enum Begun<F> {
-    /// It has all its turns; none if it is rejected. The outcome is in its record.
+    /// All zones have decided. The outcome is in the request's record.
     Decided,
-    /// It waits: at its only limit, which is in its record, or at several.
+    /// The request waits: at its only limit (stored in its record), or at several limits.
     Waiting(Option<Pin<Box<F>>>),
 }
 
 /// Joins all zones of the route for a request.
 ///
-/// All zones are joined at once, but those that bound the running requests of a key: they come
-/// after the others, and a request takes the places in all of them or none, so that it holds none
-/// while it waits for another.
+/// Limits without `in_flight` are joined at once. Limits with `in_flight` come after them. A
+/// request takes the permits of all or of none, so that it holds no permit while it waits for
+/// another one.
 ///
-/// After a rejection there are no turns: the others are dropped, which refunds their charges. If
-/// several zones are joined at once, they are probed first, so that this is rare. While the request
-/// waits, its record says where, and then the outcome.
+/// After a rejection, the other admissions are dropped, which refunds their charges. To make this
+/// rare, several zones are probed before they are joined. While the request waits, its record says
+/// where. Afterwards the record has the outcome.
 ///
-/// `turns`: where its turns go, if it has them at once.
+/// `turns`: gets the admissions if all zones decide at once.
 pub(in super::super) fn begin<'i, 'r>(
     route: &'r Route,
     info: &'i RequestInfo<'i>,
@@ -62,7 +62,7 @@ pub(in super::super) fn begin<'i, 'r>(
         }
         (Some(first), None) => match first.ask(gateway) {
             Ok(decided) => {
-                // It was decided as it came.
+                // The zone decided when the request arrived.
                 record_one(route, info, record, decided, began, turns);
                 Begun::Decided
             }
@@ -81,9 +81,9 @@ pub(in super::super) fn begin<'i, 'r>(
     }
 }
 
-/// Waits for all turns of a request, or the first rejection.
+/// Waits for all admissions of a request, or for the first rejection.
 ///
-/// This is not an `async fn`: a waiting request should hold no more than it needs.
+/// This is not an `async fn`: a waiting request must be small.
 pub(in super::super) fn wait<'w, 'r: 'w>(
     route: &'r Route,
     info: &'w RequestInfo<'_>,
@@ -110,7 +110,7 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
     })
 }
 
-/// Returns when a request that has waited is rejected. A turn knows its own time.
+/// Returns the instant of a rejection after a wait. An admission has its own instant.
 fn rejected_at<T, E>(record: &RequestRecord<'_>, decided: &Result<T, E>) -> Moment {
     match decided {
         Ok(_) => record.began,
@@ -120,7 +120,8 @@ fn rejected_at<T, E>(record: &RequestRecord<'_>, decided: &Result<T, E>) -> Mome
 
 /// Returns the verdicts of several limits.
 ///
-/// Those in dry run beside others come first, as they answer at once, and last in the verdicts.
+/// Limits in dry run beside enforced ones are joined first, because they decide at once. Their
+/// verdicts come last.
 async fn all_of<'r>(
     pacer: &Pacer,
     gateway: &'r Gateway,
@@ -149,7 +150,7 @@ async fn all_of<'r>(
     }
 }
 
-/// Tells the log that the limit delayed the request, if it did.
+/// Logs a delay by the limit, if there was one.
 fn tell_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>, now: Moment) {
     if verdict.status != LimitStatus::Passed {
         let events = gateway.events(verdict.limit.zone);
@@ -158,9 +159,9 @@ fn tell_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>,
     }
 }
 
-/// Records what the only limit of a request has decided, and puts its turn into `turns`.
+/// Records the decision of a request's only limit, and puts the admission into `turns`.
 ///
-/// `now`: when it was rejected, if it was.
+/// `now`: instant of the rejection, if the request was rejected.
 fn record_one<'r>(
     route: &Route,
     info: &RequestInfo<'_>,
@@ -183,7 +184,7 @@ fn record_one<'r>(
     turns.0.push(turn);
 }
 
-/// Records what several limits have decided. If one rejected the request, that was `now`.
+/// Records the decision of several limits. `now`: instant of the rejection, if there was one.
 fn record_outcome<'r>(
     route: &Route,
     info: &RequestInfo<'_>,
@@ -206,7 +207,7 @@ fn record_outcome<'r>(
     turns
 }
 
-/// Records and logs the rejection of a request, which was `now`.
+/// Records and logs the rejection of a request at `now`.
 fn record_rejection(
     route: &Route,
     info: &RequestInfo<'_>,
@@ -225,9 +226,11 @@ fn record_rejection(
     });
 }
 
-/// Notes whom the client of a limited request names as its own client, if only trust would let it.
+/// Records a client that names another client, for a hint that `trusted_proxies` may be missing.
 ///
-/// That is the peer, or behind trusted proxies one that may be a proxy with another address.
+/// Only for zones whose key has the client's address. Without trusted proxies, the named client is
+/// taken from the peer's field. Behind trusted proxies, it is the element to the left of the
+/// client.
 fn note_forwarder(gateway: &Gateway, zone: usize, info: &RequestInfo<'_>, now: Moment) {
     if !gateway.zone(zone).settings().key.has_address() {
         return;

@@ -1,4 +1,4 @@
-//! What is counted of a request whose client left.
+//! Counts requests whose client disconnected.
 
 use config::Route;
 use limit::Moment;
@@ -8,7 +8,7 @@ use crate::http::exchange::gate::AtGate;
 use crate::http::exchange::limits::LimitOutcome;
 
 impl RequestRecord<'_> {
-    /// Counts a client that left before a response began, by what its request waited for.
+    /// Counts a client that disconnected before a response began, by the place of the longest wait.
     pub(super) fn count_gone(&self, now: Moment) {
         if let Some((zone, _)) = self.limited.waiting() {
             let zone = self.gateway.zone(zone);
@@ -27,16 +27,17 @@ impl RequestRecord<'_> {
             (Some(AtGate::Waiting(since)), Some(gate)) => {
                 gate.metrics().lefts.record(now.since(*since));
             }
-            // It waits for the end of an outage.
+            // The request waits for the end of an outage.
             (Some(AtGate::Held(_)), _) => {}
             _ => self.count_gone_at_origin(now),
         }
     }
 
-    /// Counts a client that left while its origin worked on its request, by what took longest.
+    /// Counts a client that disconnected after its request was sent to the origin.
     ///
-    /// Who is let through just before giving up has not left because of the origin. Nor has who
-    /// ends an upload.
+    /// The count goes to the longest wait: at the origin, at its gate, or in the zones. A client
+    /// that was admitted just before it gave up did not disconnect because of the origin. A request
+    /// whose upload was not complete is not counted.
     fn count_gone_at_origin(&self, now: Moment) {
         let since = self.asked_since;
         let origin = self.route().and_then(Route::origin);

@@ -1,4 +1,4 @@
-//! What few requests have: a trace and an id, a session that begins, a time behind another request.
+//! Rare properties of a request: trace, id, new session, time as a follower, time of its upload.
 
 use std::time::Duration;
 
@@ -16,27 +16,28 @@ use crate::http::message::Put;
 use crate::observe::metrics::SharedOutcome;
 use crate::observe::spans::Trace;
 
-/// What few requests have. The first two tie it to the records of other programs.
+/// Rare properties of a request. `trace` and `request_id` link it to other programs' records.
 #[derive(Default)]
 pub(super) struct Marks<'r> {
-    /// `None` if no spans of the request are sent: there is no collector, or its client does not
-    /// record the trace.
+    /// `None` if no spans are sent: there is no collector, or the client does not sample the trace.
     trace: Option<Trace>,
     request_id: Option<RequestId<'r>>,
-    /// Of a request that begins a session in the waiting room of its origin.
+    /// Response fields of a new session in the waiting room.
     session: Option<RoomFields>,
-    /// How long it waited for the answer of another one before it went on for itself.
+    /// Time as a follower, before the request continued alone.
     followed: Duration,
-    /// How long its body was received before it arrived at its limits.
+    /// Time in which the body was received, before the request joined its limits.
     receiving: Duration,
-    /// When its client disconnected, if the request went on without it.
+    /// Instant at which the client disconnected, if the request continued without it.
     disconnected: Option<Moment>,
 }
 
 impl<'r> Marks<'r> {
-    /// Those of a request that has just come: its trace, and its id, which a trusted peer may name.
+    /// Creates the properties of a new request: its trace and its id.
     ///
-    /// Boxed: most requests have none, and a waiting one should be small.
+    /// A trusted peer may set the id.
+    ///
+    /// Boxed: most requests have none, and a waiting request must be small.
     pub(super) fn of_new(
         gateway: &'r Gateway,
         info: &'r RequestInfo<'r>,
@@ -58,47 +59,47 @@ impl<'r> Marks<'r> {
 }
 
 impl<'r> RequestRecord<'r> {
-    /// The request begins a session in the waiting room of its origin: its response has these fields.
+    /// Records a new session in the waiting room. The response gets these fields.
     pub(in crate::http::exchange) fn begin_session(&mut self, fields: RoomFields) {
         self.marks.get_or_insert_default().session = Some(fields);
     }
 
-    /// The request goes on for itself, after it waited so long for the answer of another one.
+    /// Records that the request continues alone after it was a follower for this time.
     pub(in crate::http::exchange) fn went_on(&mut self, followed: Duration) {
         self.marks.get_or_insert_default().followed = followed;
     }
 
-    /// How long it waited for the answer of another one before it went on for itself.
+    /// Returns the time as a follower, before the request continued alone.
     pub(in crate::http::exchange) fn followed(&self) -> Duration {
         let marks = self.marks.as_ref();
         marks.map_or(Duration::ZERO, |marks| marks.followed)
     }
 
-    /// The request arrives at its limits `now`: its body was received first.
+    /// Records that the body was received. The request joins its limits `now`.
     pub(in crate::http::exchange) fn body_received(&mut self, now: Moment) {
         self.marks.get_or_insert_default().receiving = now.since(self.began);
         self.began = now;
     }
 
-    /// The client has disconnected, and the request goes on without it.
+    /// Records that the client has disconnected, and that the request continues without it.
     pub(in crate::http::exchange) fn disconnected(&mut self) {
         let now = self.now();
         let marks = self.marks.get_or_insert_default();
         marks.disconnected.get_or_insert(now);
     }
 
-    /// When the request ended for its client, if that was before now.
+    /// Returns the instant at which the client disconnected, if the request continued without it.
     pub(super) fn ended_early(&self) -> Option<Moment> {
         self.marks.as_ref()?.disconnected
     }
 
-    /// How long its body was received before it arrived at its limits.
+    /// Returns the time in which the body was received, before the request joined its limits.
     pub(super) fn receiving(&self) -> Duration {
         let marks = self.marks.as_ref();
         marks.map_or(Duration::ZERO, |marks| marks.receiving)
     }
 
-    /// Puts the fields of `each`, and those of a session that the request begins.
+    /// Puts the fields of `each`, and the fields of a new session.
     pub(in crate::http::exchange) fn put_with_session(
         &self,
         put: Put<'_>,
@@ -107,21 +108,21 @@ impl<'r> RequestRecord<'r> {
         match self.marks.as_ref().and_then(|marks| marks.session.as_ref()) {
             None => each(put),
             Some(fields) => {
-                // A cache before the gateway must not give the session to others.
+                // A cache in front of the gateway must not give the session to others.
                 rewrite::uncached(put, each);
                 fields.put(put);
             }
         }
     }
 
-    /// The name of the field with the request's id, and the id, if requests have one.
+    /// Returns the name of the request id field, and the id, if ids are configured.
     pub(in crate::http::exchange) fn request_id(&self) -> Option<(&'r str, &str)> {
         let id = self.marks.as_ref()?.request_id.as_ref()?;
         let name = self.gateway.settings().server.request_id.as_deref()?;
         Some((name, id.as_str()))
     }
 
-    /// The `traceparent` for the origin; `None` if the client's passes unchanged.
+    /// Returns the `traceparent` for the origin; `None` if the client's is forwarded unchanged.
     pub(in crate::http::exchange) fn traceparent(&self) -> Option<String> {
         self.trace().map(Trace::traceparent)
     }
@@ -132,7 +133,7 @@ impl<'r> RequestRecord<'r> {
 }
 
 impl RequestRecord<'_> {
-    /// Counts the request at its origin, and notes where its answer comes from.
+    /// Counts the request at its origin, by the origin of its answer.
     pub(in crate::http::exchange) fn count_shared(
         &mut self,
         outcome: SharedOutcome,
@@ -144,7 +145,7 @@ impl RequestRecord<'_> {
         }
     }
 
-    /// Records that the answer of the origin is for this request alone.
+    /// Records that the answer is not shared with followers.
     pub(in crate::http::exchange) fn share_no_more(&mut self) {
         if self.shared == SharedOutcome::Leader {
             self.shared = SharedOutcome::Alone;
@@ -153,10 +154,9 @@ impl RequestRecord<'_> {
 }
 
 impl RequestRecord<'_> {
-    /// Settles what the request was charged in its zones, by the status of its answer and by what
-    /// the answer says that it costs.
+    /// Corrects the charge in the zones by the status and the reported cost of the response.
     ///
-    /// Returns that cost if it is another one than was charged.
+    /// Returns the reported cost if it differs from the charge.
     pub(in crate::http::exchange) fn settle(
         &mut self,
         route: &Route,
@@ -177,9 +177,9 @@ impl RequestRecord<'_> {
         billed
     }
 
-    /// Settles what the request was charged in its zones by how long it took its origin.
+    /// Corrects the charge in the zones by the measured work of the origin.
     ///
-    /// Returns whether it was charged something else.
+    /// Returns whether the charge has changed.
     pub(in crate::http::exchange) fn settle_work(
         &mut self,
         cost: Cost,

@@ -1,4 +1,4 @@
-//! The response to a request that must be sent again over TLS.
+//! Redirect to HTTPS.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU16;
@@ -9,9 +9,10 @@ use super::super::request_info::{RequestInfo, UnfitRequest};
 use super::{MoreFields, Reply};
 
 impl Reply<'_> {
-    /// The response to a request that must be sent again over TLS, to this port.
+    /// Returns the redirect of a request to the HTTPS port `port`.
     ///
-    /// 308 and not 301: the method and the body stay the same (RFC 9110, section 15.4.9).
+    /// The status is 308 and not 301: the method and the body stay the same (RFC 9110, section
+    /// 15.4.9).
     pub(in crate::http::exchange) fn redirect(info: &RequestInfo<'_>, port: NonZeroU16) -> Self {
         if info.host.is_empty() {
             return Self::unfit(UnfitRequest::Host);
@@ -25,8 +26,8 @@ impl Reply<'_> {
         if !target.starts_with(b"/") {
             url.push('/');
         }
-        // `*` stands for the whole server. The parser lets only visible characters of ASCII
-        // through, and others, which are percent-encoded here.
+        // `*` stands for the whole server. The parser accepts only visible ASCII characters and
+        // bytes above ASCII, which are percent-encoded here.
         if target != b"*" {
             url.extend(percent_encode(target, CONTROLS));
         }

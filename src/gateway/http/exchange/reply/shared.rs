@@ -1,4 +1,4 @@
-//! An answer of the origin, as one of several requests gets it.
+//! Response from a shared answer of the origin.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::http::downstream::{ClientStream, Response};
 use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::{BodyLength, Buffer, Put};
 
-/// An answer of the origin, and what of it a request gets.
+/// A shared answer, and the part of it that a request gets.
 pub(in crate::http::exchange) struct SharedReply {
     answer: Arc<SharedAnswer>,
     presented: Presented,
-    /// In seconds.
+    /// Age of the answer, in seconds.
     age: u64,
 }
 
 impl Reply<'_> {
-    /// What a request gets of an answer that several get.
+    /// Returns the response from a shared answer, given the preconditions of the request.
     pub(in crate::http::exchange) fn shared(
         answer: Arc<SharedAnswer>,
         preconditions: &Preconditions<'_>,
@@ -51,9 +51,10 @@ impl Reply<'_> {
 }
 
 impl SharedReply {
-    /// Whether the response has a field of the origin's.
+    /// Returns whether the response has a field of the origin's answer.
     ///
-    /// A 304 tells nothing of the content (RFC 9110, section 15.4.5), a 416 nothing but itself.
+    /// A 304 has no fields about the content (RFC 9110, section 15.4.5). A 416 has only `Date` of
+    /// them.
     fn has(&self, name: &[u8]) -> bool {
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
         let is_of_content = || name.len() > 8 && name[..8].eq_ignore_ascii_case(b"content-");
@@ -122,7 +123,7 @@ impl SharedReply {
         let left = if to_head { 0..0 } else { range };
         let body = self.answer.body();
         if left.len() <= READ_SIZE {
-            // It goes into the buffer of the head.
+            // A short body goes into the same buffer as the head.
             let mut piece = Buffer::take();
             piece.clear_for_body();
             if body.read(left.clone(), |bytes| piece.put(bytes)).is_some() {

@@ -1,4 +1,4 @@
-//! Properties for any bytes in `Host`.
+//! Property tests of `Host` with any bytes.
 
 use http::HeaderValue;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn named(field: &[u8]) -> Option<(String, bool)> {
 }
 
 fn holds(field: &[u8]) -> Result<(), TestCaseError> {
-    // The blanks around the value do not belong to it.
+    // Blanks around the value are not a part of it.
     let field = without_blanks(field);
     let Some((host, fits)) = named(field) else {
         return Ok(());
