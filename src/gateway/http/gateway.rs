@@ -1,4 +1,4 @@
-//! The gateway in force: its routes and the zones and origins that they name.
+//! The gateway in use: its routes, and the zones and origins that they name.
 
 mod counting;
 mod learned_costs;
@@ -33,45 +33,45 @@ pub use learned_costs::{MethodCost, RouteCosts};
 pub use maintenance::{Maintenance, MaintenanceTarget, Maintenances};
 pub use reload::Addresses;
 
-/// One version of the gateway. A reload makes the next one, which keeps this one's zones.
+/// One version of the gateway. A reload creates the next version, which keeps unchanged zones.
 pub struct Gateway {
     settings: Settings,
     origins: Vec<Origin>,
-    /// By the origin's index.
+    /// Waiting rooms, by the origin's index.
     rooms: Vec<Option<Arc<OriginRoom>>>,
-    /// By the origin's index; `None` if no route to it collapses.
+    /// Metrics of collapsing, by the origin's index; `None` if no route to the origin collapses.
     collapses: Vec<Option<Arc<CollapseMetrics>>>,
     zones: Vec<Arc<Zone>>,
-    /// One for each zone, by the zone's index.
+    /// Log events, by the zone's index.
     events: Vec<Arc<Events>>,
-    /// By the zone's index; see [`Gateway::least_burst`].
+    /// Smallest bursts, by the zone's index. See [`Gateway::least_burst`].
     least_bursts: Vec<Option<u32>>,
-    /// Zones that left the file while they had waiters.
+    /// Zones that were removed from the file while they had waiters.
     retired: Vec<Arc<Zone>>,
-    /// Gates that were in use when their origin left the file, with its name.
+    /// Gates that were in use when their origin was removed from the file, with its name.
     ///
-    /// If it comes back, it has the same gate again.
+    /// If the origin returns to the file, it gets the same gate.
     retired_gates: Vec<RetiredGate>,
     route_index: RouteIndex,
-    /// By the index of the route. Routes without a name of their own share the last one.
+    /// Metrics by the route's index. Routes beyond [`MAX_NAMED_ROUTES`] share the last ones.
     routes: Vec<Arc<RouteMetrics>>,
-    /// For requests that matched no route.
+    /// Metrics of requests that matched no route.
     no_route: Arc<RouteMetrics>,
-    /// By the origin's index: the classes at its gate, in the order of the file.
+    /// Classes of the gates, by the origin's index, in the order of the file.
     classes: Vec<Vec<(Box<str>, Arc<Count>)>>,
     learned_costs: LearnedCosts,
     access: Option<AccessLog>,
-    /// The health of the store of shared zones and origins.
+    /// Health of the store of shared zones and origins.
     store_health: Option<Arc<StoreHealth>>,
-    /// Applied to the routes of `settings`.
+    /// Maintenances, already applied to the routes of `settings`.
     maintenances: Maintenances,
     lifecycle: Arc<Lifecycle>,
 }
 
-/// The name of an origin, and its gate.
+/// Name of an origin, and its gate.
 type RetiredGate = (String, Arc<OriginGate>);
 
-/// State that one version of the gateway passes on to the next.
+/// State that all versions of the gateway share.
 #[derive(Debug, Default)]
 struct Lifecycle {
     route_metrics: Registry<RouteMetrics>,
@@ -80,11 +80,11 @@ struct Lifecycle {
     dialer: Dialer,
     /// `None` until a route collapses.
     shared_answers: OnceLock<Arc<SharedAnswers>>,
-    /// For the bytes of bodies that are read ahead of a slow peer.
+    /// Memory for bodies that are buffered for a slow peer.
     body_memory: Arc<BodyMemory>,
-    /// Of the names whose addresses are servers.
+    /// Addresses of the names that are resolved to servers.
     addresses: Mutex<Addresses>,
-    /// `None` without a collector. A change of it needs a restart.
+    /// `None` without a collector. Changing the collector requires a restart.
     spans: Option<Spans>,
 }
 
@@ -94,9 +94,9 @@ impl Lifecycle {
     }
 }
 
-/// The store of these settings' shared zones and origins.
+/// Returns the store of these settings' shared zones and origins.
 ///
-/// Reuses the known one if its settings are the same.
+/// Reuses the existing one if its settings are unchanged.
 fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
     let shared_by = SharedBy::of(settings)?;
     let same = known.filter(|known| *known.settings() == settings.redis);
@@ -108,9 +108,9 @@ fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option
     Some(health)
 }
 
-/// The waiting rooms of these settings' origins. Known ones go on under the new settings.
+/// Returns the waiting rooms of these settings' origins. Existing rooms get the new settings.
 ///
-/// `since`: when the file got new limits.
+/// `since`: instant at which the file got new limits.
 fn rooms(
     settings: &Settings,
     known: &[Option<Arc<OriginRoom>>],
@@ -140,7 +140,7 @@ fn rooms(
     settings.origins.iter().map(room).collect()
 }
 
-/// The metrics of the origins that routes with `collapse` go to.
+/// Returns the metrics of all origins that a route with `collapse` leads to.
 fn collapses(
     settings: &Settings,
     known: &Registry<CollapseMetrics>,
@@ -156,7 +156,7 @@ fn collapses(
         .collect()
 }
 
-/// The classes at the gate of an origin, with their metrics; none without a gate.
+/// Returns the classes at the gate of an origin, with their metrics; empty without a gate.
 fn classes(origin: &Origin) -> Vec<(Box<str>, Arc<Count>)> {
     let classes = origin.settings().classes.iter();
     let named = classes.filter_map(|class| {
@@ -167,7 +167,7 @@ fn classes(origin: &Origin) -> Vec<(Box<str>, Arc<Count>)> {
 }
 
 impl Gateway {
-    /// Starts the zones' supervisors on `workers`. `since` is when the file was last changed.
+    /// Starts the gateway, with its zones on `workers`. `since`: instant of the file's last change.
     pub fn start(
         settings: Settings,
         workers: &[ArbiterHandle],
@@ -205,7 +205,7 @@ impl Gateway {
         gateway
     }
 
-    /// Shares the rates and the rooms of the origins whose settings say so. `since`: when the file got new rates.
+    /// Connects gates and rooms to the store, where configured. `since`: instant of the new rates.
     fn share_gates(&self, workers: &[ArbiterHandle], since: Moment) {
         let store = self.store_health.as_ref();
         let gated = self.origins.iter().filter_map(|it| Some((it, it.gate()?)));
@@ -271,17 +271,17 @@ impl Gateway {
         }
     }
 
-    /// The store that zones and origins share; `None` if none is shared.
+    /// Returns the store that zones and origins share; `None` if none is shared.
     pub(crate) fn store_health(&self) -> Option<&StoreHealth> {
         self.store_health.as_deref()
     }
 
-    /// The settings in force.
+    /// Returns the settings in use.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The route that takes a request, and its index, as [`RouteIndex::find`] finds it.
+    /// Returns the route of a request, and its index, as found by [`RouteIndex::find`].
     pub fn route(
         &self,
         path: &[u8],
@@ -294,91 +294,91 @@ impl Gateway {
         Some((index, &routes[index]))
     }
 
-    /// The zone with the index that a route holds.
+    /// Returns a zone by its index.
     pub fn zone(&self, index: usize) -> &Arc<Zone> {
         &self.zones[index]
     }
 
-    /// The least `burst` of the limits in which requests of a zone wait; `None` if none waits.
+    /// Returns the smallest `burst` of the limits with a queue in a zone; `None` without a queue.
     pub(crate) fn least_burst(&self, zone: usize) -> Option<u32> {
         self.least_bursts.get(zone).copied().flatten()
     }
 
-    /// All zones, in the order of the file.
+    /// Returns all zones, in the order of the file.
     pub fn zones(&self) -> &[Arc<Zone>] {
         &self.zones
     }
 
-    /// All zones that may have waiters: those of the file, and those that left it and still run.
+    /// Returns all zones that may have waiters: those in the file, and removed ones still running.
     pub fn zones_in_use(&self) -> impl Iterator<Item = &Arc<Zone>> {
         let retired = self.retired.iter().filter(|zone| !zone.has_ended());
         self.zones.iter().chain(retired)
     }
 
-    /// Sends the spans of sampled requests, if there is a collector.
+    /// Returns the sender of spans of sampled requests, if there is a collector.
     pub fn spans(&self) -> Option<&Spans> {
         self.lifecycle.spans.as_ref()
     }
 
-    /// The log events of the zone with the index that a route holds.
+    /// Returns the log events of a zone by its index.
     pub fn events(&self, index: usize) -> &Events {
         &self.events[index]
     }
 
-    /// The origin with the index that a route holds.
+    /// Returns an origin by its index.
     pub fn origin(&self, index: usize) -> &Origin {
         &self.origins[index]
     }
 
-    /// The waiting room of the origin with the index that a route holds, if it has one.
+    /// Returns the waiting room of an origin by its index, if it has one.
     pub fn room(&self, origin: usize) -> Option<&Arc<OriginRoom>> {
         self.rooms.get(origin)?.as_ref()
     }
 
-    /// The metrics of the requests that the origin's routes collapse, if any does.
+    /// Returns the metrics of collapsing of an origin, if one of its routes collapses.
     pub(crate) fn collapse_metrics(&self, origin: usize) -> Option<&CollapseMetrics> {
         self.collapses.get(origin)?.as_deref()
     }
 
-    /// The answers that requests share, while any route collapses.
+    /// Returns the shared answers, if any route collapses now.
     pub(crate) fn used_shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
         let is_used = self.collapses.iter().any(Option::is_some);
         self.shared_answers().filter(|_| is_used)
     }
 
-    /// The answers that requests share, once any route collapses.
+    /// Returns the shared answers, if any route collapses now or did so before.
     pub(crate) fn shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
         self.lifecycle.shared_answers.get()
     }
 
-    /// The memory for bodies that are read ahead of a slow peer.
+    /// Returns the memory for bodies that are buffered for a slow peer.
     pub(crate) fn body_memory(&self) -> &Arc<BodyMemory> {
         &self.lifecycle.body_memory
     }
 
-    /// Whether any origin has a buffer for bodies.
+    /// Returns whether any origin has a buffer for bodies.
     pub(crate) fn buffers_bodies(&self) -> bool {
         let mut origins = self.settings.origins.iter();
         origins.any(|it| it.request_buffer.is_some() || it.response_buffer.is_some())
     }
 
-    /// All waiting rooms.
+    /// Returns all waiting rooms.
     pub fn rooms(&self) -> impl Iterator<Item = &Arc<OriginRoom>> {
         self.rooms.iter().flatten()
     }
 
-    /// All origins.
+    /// Returns all origins.
     pub fn origins(&self) -> &[Origin] {
         &self.origins
     }
 
-    /// The routes that lead to an origin, and its index.
+    /// Returns the routes that lead to an origin, each with the origin's index.
     fn forwarding(&self) -> impl Iterator<Item = (&Route, usize)> {
         let routes = self.settings.routes.iter();
         routes.filter_map(|route| Some((route, route.origin()?)))
     }
 
-    /// Whether any origin that a route leads to has a server that is in use, or none leads to one.
+    /// Returns whether an origin of some route has an available server, or no route has an origin.
     pub fn has_origin(&self) -> bool {
         let now = clock::now();
         let mut routes = self.forwarding();
@@ -386,7 +386,7 @@ impl Gateway {
             || routes.any(|(_, origin)| self.origins[origin].has_server_in(now))
     }
 
-    /// Whether clients are served without a server: they wait for one, or get a stale response.
+    /// Returns whether clients are served during an outage: they wait, or get a stale response.
     pub(crate) fn bridges_outages(&self) -> bool {
         let waits = self.forwarding().any(|(route, origin)| {
             let origin = &self.settings.origins[origin];
@@ -406,27 +406,27 @@ impl Gateway {
         waits || is_stale_served && has_kept()
     }
 
-    /// The access log, if there is one.
+    /// Returns the access log, if there is one.
     pub(crate) fn access_log(&self) -> Option<&AccessLog> {
         self.access.as_ref()
     }
 
-    /// Begins to stop: from now on each connection ends after the answer in progress.
+    /// Begins to stop: from now on each connection ends after its current response.
     pub fn stop(&self) {
         self.lifecycle.stopping.send_replace(true);
     }
 
-    /// Whether the gateway is stopping.
+    /// Returns whether the gateway is stopping.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.lifecycle.stopping.borrow()
     }
 
-    /// A receiver that reports when the gateway is stopping, across all its versions.
+    /// Returns a receiver that reports the stop, across all versions of the gateway.
     pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
         self.lifecycle.stopping.subscribe()
     }
 
-    /// Gives back the places of all zones that were taken ahead from Redis.
+    /// Returns the leases of all zones and gates to Redis.
     pub async fn give_back_leases(&self) {
         let zones = self.zones.iter().chain(&self.retired);
         let leases = join_all(zones.map(|zone| zone.give_back_leases()));

@@ -11,11 +11,11 @@ use super::message::{Buffer, Trailers};
 /// Maximum number of bytes of one body that wait until the peer reads them.
 pub(crate) const MAX_UNSENT: usize = 64 * 1024;
 
-/// The stream was reset, or its connection is gone.
+/// Error: the stream was reset, or its connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreamGone;
 
-/// Sends as many bytes of a body as there is room for. Ready when all are sent.
+/// Sends as many bytes of a piece as the window allows. Ready when the whole piece is sent.
 ///
 /// `is_last`: the body ends with the piece.
 pub(crate) fn poll_send_piece(
@@ -27,7 +27,7 @@ pub(crate) fn poll_send_piece(
     poll_send_noting(stream, cx, piece, is_last, |_| {})
 }
 
-/// The same. `note` gets the bytes that are sent.
+/// Does the same as [`poll_send_piece`]. `note` gets the bytes that are sent.
 pub(crate) fn poll_send_noting(
     stream: &mut SendStream<Bytes>,
     cx: &mut Context<'_>,
@@ -75,7 +75,7 @@ pub(crate) fn send_end(
 /// Adds a field to a head or to trailers.
 pub(crate) fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
     let name = HeaderName::from_bytes(name);
-    // Every field that HTTP/1 accepts, HTTP/2 accepts, too.
+    // HTTP/2 accepts every field that HTTP/1 accepts.
     if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
         headers.append(name, value);
     }

@@ -6,17 +6,17 @@ use rustix::io;
 use rustix::net::sockopt;
 use tokio::net::TcpStream;
 
-/// Number of unanswered probes after which a peer counts as gone.
+/// Number of unanswered probes after which a connection is closed.
 ///
 /// The probes together take as long as the idle time before the first one.
 const PROBES: u32 = 4;
 
-/// Lets the kernel probe a peer that has sent nothing for `idle`; `None` turns this off.
+/// Lets the kernel probe a peer that has sent nothing for `idle`; `None` turns probing off.
 ///
 /// A peer that has vanished is detected after twice that time.
 pub fn set_keepalive(socket: &TcpStream, idle: Option<Duration>) {
     if let Some(idle) = idle {
-        // If this fails the connection is already gone, and the next read detects that.
+        // An error means that the connection is already closed. The next read detects that.
         let _gone = try_set(socket, idle);
     }
 }

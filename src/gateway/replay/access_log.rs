@@ -1,4 +1,4 @@
-//! What the access log writes is what `drip simulate` reads.
+//! Test: `drip simulate` reads back the lines that the access log writes.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::observe::metrics::LimitStatus;
 proptest! {
     #![proptest_config(config())]
 
-    /// A logged line stays one line, and `drip simulate` reads the same values back from it.
+    /// A logged entry is one line, and `drip simulate` reads the same values back from it.
     ///
-    /// This holds whatever clients send.
+    /// Holds for any bytes that clients send.
     #[test]
     fn every_line_reads_back(
         nanos in 0..2_000_000_000_000_000_000u64,

@@ -1,3 +1,7 @@
+//! Lines of traces and access logs: parsed into the time and the data of a request.
+//!
+//! Each format has a module. `form` detects the format.
+
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -18,22 +22,22 @@ mod traefik;
 
 pub use form::{Form, UnknownForm};
 
-/// One line of a trace.
+/// One line of a trace: one request.
 #[derive(Debug, PartialEq)]
 pub struct Line<'a> {
-    /// When the request came.
+    /// Instant at which the request arrived.
     pub time: Moment,
-    /// The request's key in each of its route's zones, if the trace has it.
+    /// Key of the request in each of its route's zones, if the trace has it.
     pub key: Option<Cow<'a, [u8]>>,
-    /// The path, not decoded; `/` if the trace has none.
+    /// Path, not decoded; `/` if the trace has none.
     pub path: Cow<'a, str>,
-    /// What the request counts for, if the trace tells; otherwise its route says.
+    /// Cost of the request, if the trace has it. Otherwise the route determines it.
     pub cost: Option<Cost>,
     /// Further data from an access log.
     pub recorded: Option<Recorded<'a>>,
 }
 
-/// The data that an access log has of a request.
+/// Data of a request from an access log.
 #[derive(Debug, Default, PartialEq)]
 pub struct Recorded<'a> {
     /// `$remote_addr`.
@@ -46,20 +50,20 @@ pub struct Recorded<'a> {
     pub referer: Cow<'a, str>,
     /// `$http_user_agent`.
     pub user_agent: Cow<'a, str>,
-    /// The zone that decided on it, and its key there, escaped, from the gateway's own log.
+    /// Zone that decided on the request, and its escaped key there. Only in the gateway's own log.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
-    /// The time from that of the line to the last byte of the response, as far as the log tells.
+    /// Time from `Line::time` to the last byte of the response, if the log has it; else zero.
     pub took: Duration,
-    /// How long the request was at its origin, until the last byte of the response.
+    /// Time at the origin, until the last byte of the response.
     ///
-    /// `None` if the log does not tell, or the request did not reach an origin.
+    /// `None` if the log does not have it, or if the request did not reach an origin.
     pub at_origin: Option<Duration>,
-    /// How far the log's clock is ahead of UTC, in seconds.
+    /// Offset of the log's clock from UTC, in seconds. Positive: ahead of UTC.
     pub ahead: i32,
 }
 
 impl<'a> Line<'a> {
-    /// The line of an access log: of a request that came at `time`.
+    /// Creates the line of an access log for a request that arrived at `time`.
     fn logged(time: Moment, recorded: Recorded<'a>) -> Self {
         let path = match &recorded.target {
             Cow::Borrowed(target) => path_of(target).into(),
@@ -76,9 +80,9 @@ impl<'a> Line<'a> {
 }
 
 impl Recorded<'_> {
-    /// The zone that decided on the request, and its key there, from the gateway's own log.
+    /// Returns the zone that decided on the request, and the unescaped key there.
     ///
-    /// The log has the key escaped; these are its bytes.
+    /// `None` unless the line is from the gateway's own log.
     pub fn decided(&self) -> Option<(&str, Cow<'_, [u8]>)> {
         let (zone, key) = self.keyed.as_ref()?;
         let escaped = key.contains('\\').then(|| unescape(key)).flatten();
@@ -87,29 +91,29 @@ impl Recorded<'_> {
     }
 }
 
-/// Why a line could not be read.
+/// Reason why a line could not be parsed.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum LineError {
-    /// Not CSV.
+    /// The line is not CSV.
     #[error("this is not time_seconds,key[,route_path[,cost]]")]
     Csv,
-    /// Not the combined format.
+    /// The line is not in the combined format.
     #[error(
         "this is not nginx's combined format: address - user [time] \"request\" status bytes \"referer\" \"agent\""
     )]
     Combined,
-    /// Not the JSON of an access log.
+    /// The line is not the JSON of an access log.
     #[error("this is not a line of a JSON access log: {0}")]
     Json(String),
-    /// Not HAProxy's HTTP log.
+    /// The line is not of HAProxy's HTTP log.
     #[error(
         "this is not HAProxy's HTTP log: client:port [time] frontend backend/server timers status bytes ... \"request\""
     )]
     Haproxy,
-    /// Not Traefik's access log.
+    /// The line is not of Traefik's access log.
     #[error("this is not Traefik's access log: its common format, or JSON")]
     Traefik,
-    /// Not an ALB's access log.
+    /// The line is not of an ALB's access log.
     #[error(
         "this is not the access log of an ALB: type time elb client:port target:port ... \"request\" \"agent\""
     )]
@@ -125,28 +129,28 @@ pub enum LineError {
     /// The time of an access log is not valid.
     #[error("{0:?} is not a time of an access log")]
     Time(String),
-    /// Longer than the maximum length of a line.
+    /// The line is longer than the maximum.
     #[error("this line is longer than 1 MB")]
     TooLong,
 }
 
-/// The fields that the gateway's own log adds after the agent: `zone="…" key="…"`.
+/// Parses the fields that the gateway's own log adds after the agent: `zone="…" key="…"`.
 fn keyed<'a>(quoted: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
     let zone = (quoted.next()? == " zone=").then(|| quoted.next())??;
     let key = (quoted.next()? == " key=").then(|| quoted.next())??;
     Some((zone.into(), key.into()))
 }
 
-/// The method and target of a request line.
+/// Returns the method and target of a request line.
 ///
-/// A log also has requests that were not HTTP. They count too.
+/// A log also has requests that were not valid HTTP. They count, too.
 fn asked(request: &str) -> (&str, &str) {
     let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
     let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
     (method, without_host(target))
 }
 
-/// The start of a text that is not a valid time, cut for a message.
+/// Returns the start of a text, for an error message.
 fn shown(text: &str) -> String {
     const MAX_CHARACTERS: usize = 60;
     match text.char_indices().nth(MAX_CHARACTERS) {
@@ -155,7 +159,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// The value of a log field; `-` means none.
+/// Returns the value of a log field; `-` means that there is none.
 fn said(field: Option<&str>) -> Cow<'_, str> {
     field.filter(|field| *field != "-").unwrap_or("").into()
 }
@@ -193,7 +197,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
     Ok(Line::logged(time, recorded))
 }
 
-/// The client and what follows it. Apache's `vhost_combined` begins with `host:port`.
+/// Returns the client and the text after it. Apache's `vhost_combined` begins with `host:port`.
 fn behind_host<'a>(first: &'a str, rest: &'a str) -> (&'a str, &'a str) {
     let second = rest.split_once(' ').filter(|(second, _)| {
         first.contains(':') && first.parse::<IpAddr>().is_err() && second.parse::<IpAddr>().is_ok()
@@ -201,7 +205,7 @@ fn behind_host<'a>(first: &'a str, rest: &'a str) -> (&'a str, &'a str) {
     second.unwrap_or((first, rest))
 }
 
-/// The parts of a text between quotes. Apache and Traefik write `\\"` for a quote within them.
+/// Splits a text at its quotes. Apache and Traefik write `\"` for a quote inside quoted text.
 fn unescaped(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -215,7 +219,7 @@ fn unescaped(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The target without its scheme and host (RFC 9112, section 3.2.2).
+/// Returns the target without its scheme and host (RFC 9112, section 3.2.2).
 fn without_host(target: &str) -> &str {
     let authority = ["http://", "https://"].into_iter().find_map(|scheme| {
         let begin = target.get(..scheme.len())?;
@@ -233,7 +237,7 @@ fn without_host(target: &str) -> &str {
     }
 }
 
-/// The same of a target that may be owned.
+/// Does the same as [`without_host`] for a target that may be owned.
 fn bare_target(target: Cow<'_, str>) -> Cow<'_, str> {
     match without_host(&target) {
         bare if bare.len() == target.len() => target,
@@ -241,12 +245,12 @@ fn bare_target(target: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// An address in the gateway's form: IPv4-mapped IPv6 becomes IPv4.
+/// Parses an address. As in the gateway, IPv4-mapped IPv6 becomes IPv4.
 fn address(text: &str) -> Option<IpAddr> {
     Some(text.parse::<IpAddr>().ok()?.to_canonical())
 }
 
-/// An address without the port behind it.
+/// Returns an address without the port after it.
 fn without_port(text: &str) -> &str {
     text.rsplit_once(':').map_or(text, |(address, _)| address)
 }

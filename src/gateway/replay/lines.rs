@@ -1,3 +1,5 @@
+//! Reads the lines of a file in bounded memory. Decompresses gzip.
+
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
@@ -6,15 +8,15 @@ use flate2::read::MultiGzDecoder;
 const MAX_SIZE: usize = 1 << 20;
 /// Size of one read in bytes. Nearly every line fits into it.
 const AT_ONCE: usize = 1 << 17;
-/// The first bytes of a gzip file (RFC 1952, section 2.3.1).
+/// First bytes of a gzip file (RFC 1952, section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The lines of a file, in bounded memory. Decompresses gzip.
 pub(super) struct Lines {
     input: BufReader<Box<dyn Read>>,
-    /// The present line, without its end.
+    /// The current line, without its end.
     line: Vec<u8>,
-    /// The number of the present line, from 1.
+    /// Number of the current line, from 1.
     number: u64,
     has_ended: bool,
 }
@@ -48,8 +50,8 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// Returns an error if the input cannot be read or is not valid gzip. Nothing comes after an
-    /// error.
+    /// Returns an error if the input cannot be read or is not valid gzip. After an error, there are no
+    /// further lines.
     pub(super) fn take(&mut self) -> io::Result<Option<u64>> {
         let read = if self.has_ended { Ok(0) } else { self.read() };
         self.has_ended = !matches!(read, Ok(1..));
@@ -57,17 +59,17 @@ impl Lines {
         Ok((read? > 0).then_some(self.number))
     }
 
-    /// The present line; `None` if it is too long.
+    /// Returns the current line; `None` if it is too long.
     pub(super) fn line(&self) -> Option<&[u8]> {
         (self.line.len() <= MAX_SIZE).then_some(&self.line)
     }
 
-    /// The number of the last line that was taken.
+    /// Returns the number of the last line that was read.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Reads a line with its end, or the rest of the input. Returns how many bytes are kept of it.
+    /// Reads a line with its end, or the rest of the input. Returns the number of its stored bytes.
     fn read(&mut self) -> io::Result<usize> {
         self.line.clear();
         let most = MAX_SIZE as u64 + 1;

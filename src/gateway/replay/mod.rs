@@ -1,4 +1,7 @@
 //! Replays recorded traffic by the gateway's own rules, without a server or a clock.
+//!
+//! `trace` reads the requests, `simulator` decides on them, `spread` and `timeline` summarize the
+//! outcomes.
 
 #[cfg(test)]
 mod access_log;

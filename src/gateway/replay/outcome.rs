@@ -1,48 +1,51 @@
+//! Simulated outcome of a request.
+
 use std::time::Duration;
 
 use limit::{Excess, Moment, Verdict};
 
 use crate::observe::metrics::{GateRejected, LimitStatus};
 
-/// The simulated outcome of a request.
+/// Simulated outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// When it came: the time on its line, or the latest time of an earlier line if that is later.
+    /// Instant of arrival: the time on the line, or the latest time of an earlier line if that is
+    /// later.
     pub time: Moment,
-    /// The verdict of all its limits together; `Rejected` also if the origin's gate rejected it.
+    /// Verdict of all limits together. `Rejected` also if the origin's gate rejected the request.
     pub status: LimitStatus,
-    /// When it would have left for its origin; `None` if it was rejected.
+    /// Instant of departure to the origin; `None` if the request was rejected.
     pub departure: Option<Moment>,
-    /// The level that it reached, or would have reached, at the limit that decided.
+    /// Level that the request reached, or would have reached, at the limit that decided.
     pub excess: Excess,
-    /// What became of it at its origin's gate; `None` if it was at none.
+    /// Outcome at the origin's gate; `None` if the request did not reach a gate.
     pub at_gate: Option<AtGate>,
 }
 
-/// What became of a request at an origin's gate.
+/// Outcome of a request at an origin's gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtGate {
-    /// When it came to the gate.
+    /// Instant at which the request joined the gate.
     pub since: Moment,
-    /// When it left the gate or was rejected there.
+    /// Instant at which the request passed the gate or was rejected.
     pub until: Moment,
-    /// Why it was rejected there; `None` if it was not.
+    /// Reason for a rejection; `None` if the request passed.
     pub rejected: Option<GateRejected>,
 }
 
 impl Outcome {
-    /// How long it would have waited.
+    /// Returns the total wait; `None` if the request was rejected.
     pub fn delay(&self) -> Option<Duration> {
         self.departure.map(|departure| departure.since(self.time))
     }
 
-    /// When it would have left or been rejected.
+    /// Returns the instant of the departure or the rejection.
     pub fn ended(&self) -> Moment {
         let rejected = self.at_gate.map_or(self.time, |gate| gate.until);
         self.departure.unwrap_or(rejected)
     }
 
-    /// The outcome of a request that a zone rejects.
+    /// Returns the outcome of a request that a zone rejects.
     pub(crate) fn rejected(dry_run: bool, excess: Excess, now: Moment) -> Self {
         let (status, departure) = if dry_run {
             (LimitStatus::RejectedDryRun, Some(now))
@@ -58,7 +61,7 @@ impl Outcome {
         }
     }
 
-    /// The outcome of a request that the zones accept, with these verdicts.
+    /// Returns the outcome of a request that all zones accept, given their verdicts.
     pub(crate) fn accepted(dry_run: bool, verdicts: &[Verdict], now: Moment) -> Self {
         let told = verdicts.iter().map(|verdict| match *verdict {
             Verdict::Delay { until, excess } => (Some(until), excess),
@@ -84,7 +87,7 @@ impl Outcome {
 }
 
 impl AtGate {
-    /// How long it was there.
+    /// Returns the wait at the gate.
     pub fn waited(&self) -> Duration {
         self.until.since(self.since)
     }

@@ -1,3 +1,5 @@
+//! Routes and keys of replayed requests.
+
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -11,7 +13,7 @@ use super::line::{Line, Recorded};
 pub(super) struct RequestKeys<'a> {
     settings: &'a Settings,
     route_index: RouteIndex,
-    /// Variables that keys need and the trace does not contain.
+    /// Variables that keys need but the trace does not contain.
     untold: BTreeSet<String>,
 }
 
@@ -28,8 +30,10 @@ impl<'a> RequestKeys<'a> {
         self.untold.iter().map(String::as_str)
     }
 
-    /// The route of a request; `None` if no route takes it, or if it is refused: by the route, or
-    /// because its method is not in capitals, or because it has an argument twice that is read.
+    /// Returns the route of a request; `None` if no route matches or the request would be refused.
+    ///
+    /// The gateway refuses a request if its route says so, if its method is not in capitals, or if
+    /// an argument that is read occurs twice.
     pub(super) fn route(&self, line: &Line) -> Option<&'a Route> {
         let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
         if method.is_some_and(is_lowercase_word) {
@@ -49,7 +53,7 @@ impl<'a> RequestKeys<'a> {
         route.origin().filter(|_| !is_ambiguous).map(|_| route)
     }
 
-    /// The key that a zone limits; `None` if it is empty or the client is exempt.
+    /// Returns the key that a zone limits; `None` if it is empty or the client is exempt.
     pub(super) fn limited(&mut self, zone: &Zone, route: &Route, line: &Line) -> Option<Box<[u8]>> {
         let client = line.recorded.as_ref().and_then(|recorded| recorded.client);
         if line.key.is_none() && client.is_some_and(|client| zone.is_exempt(client)) {
@@ -59,8 +63,8 @@ impl<'a> RequestKeys<'a> {
         (!key.is_empty()).then(|| key.into_boxed_slice())
     }
 
-    /// The value of a zone's key, whether the zone limits the client or not. A long one is cut, as in
-    /// the gateway.
+    /// Returns the key for a zone, even if the client is exempt. A long key is truncated as in the
+    /// gateway.
     pub(super) fn of(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
         let mut key = self.whole(zone, route, line);
         key.truncate(MAX_KEY_SIZE);
@@ -86,14 +90,16 @@ impl<'a> RequestKeys<'a> {
     }
 }
 
-/// Whether the request of a line is known to meet the conditions of a route: a log has the query,
-/// but no other field, no cookie, and not the address that the client connected to.
+/// Returns whether the request of a line is known to meet the conditions of a route.
+///
+/// A log has the query, but no other field, no cookie, and not the listener of the client.
 fn meets(route: &Route, line: &Line) -> bool {
     let recorded = line.recorded.as_ref();
     let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
     let query = query.map_or("", |(_, query)| query).as_bytes();
     let is_met = |condition: &Matcher| match &condition.input {
-        // As for a request: one that has it twice is refused by the route.
+        // As in the gateway: if the argument occurs twice, the route matches and then refuses the
+        // request.
         MatcherInput::Query(name) => {
             condition.is_met_by(target::given_argument(query, name).as_deref())
                 || target::has_several(query, name)
@@ -103,7 +109,7 @@ fn meets(route: &Route, line: &Line) -> bool {
     route.listen.is_none() && route.conditions.iter().all(is_met)
 }
 
-/// Whether this is a method with lower-case letters, and not part of a request that was not HTTP.
+/// Returns whether this is a method with lower-case letters, not a part of invalid HTTP.
 fn is_lowercase_word(method: &str) -> bool {
     let is_word = method.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_word && method.bytes().any(|byte| byte.is_ascii_lowercase())
@@ -111,8 +117,8 @@ fn is_lowercase_word(method: &str) -> bool {
 
 /// Appends the value of `variable` for a recorded request to `key`.
 ///
-/// IPv6 addresses are cut to `prefix` bits. Returns `false` if an access log does not contain the
-/// variable.
+/// IPv6 addresses are reduced to `prefix` bits. Returns `false` if an access log does not contain
+/// the variable.
 pub fn add(
     key: &mut Vec<u8>,
     variable: &Variable,

@@ -1,6 +1,8 @@
+//! Distribution of numbers, for quantiles.
+
 use hdrhistogram::Histogram;
 
-/// The distribution of some numbers: accurate to a thousandth at any size; the largest is exact.
+/// Distribution of numbers, with three significant digits. The maximum is exact.
 #[derive(Clone, Debug)]
 pub struct Spread {
     numbers: Histogram<u64>,
@@ -23,7 +25,7 @@ impl Spread {
         self.add_many(number, 1);
     }
 
-    /// Adds a number so many times.
+    /// Adds a number `times` times.
     pub fn add_many(&mut self, number: u64, times: u64) {
         if times > 0 {
             // The histogram grows as needed, so no number is too large.
@@ -32,18 +34,18 @@ impl Spread {
         }
     }
 
-    /// The number that a `share` of all numbers, from 0 to 1, do not exceed; 0 if there are none.
+    /// Returns a quantile; 0 if there are no numbers. `share`: 0 to 1.
     pub fn at(&self, share: f64) -> u64 {
         // The histogram returns the upper end of a bin, which may exceed every recorded number.
         self.numbers.value_at_quantile(share).min(self.peak)
     }
 
-    /// The largest number; 0 if there are none.
+    /// Returns the largest number; 0 if there are none.
     pub fn peak(&self) -> u64 {
         self.peak
     }
 
-    /// How many numbers were added.
+    /// Returns the number of added numbers.
     pub fn count(&self) -> u64 {
         self.numbers.len()
     }

@@ -1,7 +1,9 @@
-/// Maximum number of columns. Beyond it, each two columns are joined.
+//! Values over time, in bounded memory.
+
+/// Maximum number of columns. If there are more, pairs of columns are joined.
 const MAX_COLUMNS: usize = 2048;
 
-/// How two values in one column are combined.
+/// Rule for combining two values in one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
     /// The values are added.
@@ -10,10 +12,10 @@ pub enum Join {
     Peak,
 }
 
-/// Numbers over time. Memory is bounded for any length: columns get wider as time goes on.
+/// Values over time, in bounded memory: columns get wider as time goes on.
 #[derive(Clone, Debug)]
 pub struct Timeline<const N: usize> {
-    /// The rule for each row.
+    /// Rule of each row.
     joins: [Join; N],
     /// Width of a column, in nanoseconds.
     width: u64,
@@ -75,7 +77,7 @@ impl<const N: usize> Timeline<N> {
         self.width = self.width.saturating_mul(2);
     }
 
-    /// The column width for at most `most` columns.
+    /// Returns the column width for at most `most` columns, in nanoseconds.
     pub fn width_of(&self, most: usize) -> u64 {
         let (mut count, mut width) = (self.columns.len(), self.width);
         while count > most.max(1) {
@@ -85,7 +87,7 @@ impl<const N: usize> Timeline<N> {
         width
     }
 
-    /// The same timeline in columns of at least `width` nanoseconds.
+    /// Returns the same timeline in columns of at least `width` nanoseconds.
     pub fn coarser(&self, width: u64) -> Self {
         let mut coarser = self.clone();
         while coarser.width < width {
@@ -94,17 +96,17 @@ impl<const N: usize> Timeline<N> {
         coarser
     }
 
-    /// When the first column begins, in nanoseconds.
+    /// Returns the start of the first column, in nanoseconds.
     pub fn begin(&self) -> u64 {
         self.begin.unwrap_or_default()
     }
 
-    /// Width of a column, in nanoseconds.
+    /// Returns the width of a column, in nanoseconds.
     pub fn width(&self) -> u64 {
         self.width
     }
 
-    /// The values, column by column.
+    /// Returns the values, column by column.
     pub fn columns(&self) -> &[[u64; N]] {
         &self.columns
     }

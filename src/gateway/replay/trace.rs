@@ -1,3 +1,5 @@
+//! Reads the requests of a trace or access log.
+
 use std::io::{self, Read};
 
 use super::line::{Form, Line, LineError};
@@ -5,20 +7,20 @@ use super::lines::Lines;
 
 /// Reads a trace or access log line by line, with or without gzip.
 ///
-/// The first line that can be read decides the format, unless the user names one.
+/// The first line that can be parsed determines the format, unless the user requests one.
 pub struct Trace {
     lines: Lines,
-    /// The format that the user names.
+    /// Format that the user requested.
     wanted: Option<Form>,
     form: Option<Form>,
-    /// Whether a non-empty line has been read.
+    /// Whether a non-empty line was read.
     has_begun: bool,
     /// The last line that was not UTF-8, converted.
     mended: String,
 }
 
 impl Trace {
-    /// Reads from `input`.
+    /// Reads from `input`, and detects the format.
     ///
     /// # Errors
     ///
@@ -27,7 +29,7 @@ impl Trace {
         Self::of_form(input, None)
     }
 
-    /// Reads from `input`, whose lines have the format `wanted`; `None` if that is to be detected.
+    /// Reads from `input`. `wanted`: format of the lines; `None`: it is detected.
     ///
     /// # Errors
     ///
@@ -42,7 +44,8 @@ impl Trace {
         })
     }
 
-    /// The next line that is neither empty nor a header, with its number; `None` at the end.
+    /// Returns the next line that is not empty and not a header, with its number; `None` at the
+    /// end.
     ///
     /// # Errors
     ///
@@ -64,8 +67,8 @@ impl Trace {
             }
             let first = String::from_utf8_lossy(line);
             let form = self.wanted.unwrap_or_else(|| Form::of(&first));
-            // The first line may be the end of a line, after `tail -c` or rotation. So it does not
-            // decide the format of the others.
+            // The first line may be truncated, after `tail -c` or rotation. So it does not
+            // determine the format of the others.
             let is_first = !std::mem::replace(&mut self.has_begun, true);
             if !(is_first && form.is_header(&first)) {
                 break (number, form);
@@ -85,19 +88,19 @@ impl Trace {
         Ok(Some((number, read)))
     }
 
-    /// Adds to a read error the line number that it follows.
+    /// Adds the number of the last line to a read error.
     fn told(&self, error: &io::Error) -> io::Error {
         let number = self.lines.number();
         io::Error::new(error.kind(), format!("{error}, after line {number}"))
     }
 
-    /// The format, once a line was read.
+    /// Returns the format, once a line was parsed.
     pub fn form(&self) -> Option<Form> {
         self.form
     }
 }
 
-/// A line without the byte order mark before it and the carriage returns behind it.
+/// Returns a line without a byte order mark at its start and carriage returns at its end.
 fn bare(line: &[u8]) -> &[u8] {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let end = line.iter().rposition(|byte| *byte != b'\r');

@@ -1,8 +1,10 @@
+//! The keys that a replayed zone remembers.
+
 use config::{Zone, short_key};
 use foldhash::fast::RandomState;
 use lru::LruCache;
 
-/// The keys that a zone remembers: at most `max_keys`, of which long ones are kept short.
+/// The keys that a zone remembers: at most `max_keys`. Long keys are stored in a short form.
 pub(crate) struct ZoneKeys<S> {
     known: LruCache<Box<[u8]>, S, RandomState>,
     most: usize,
@@ -24,9 +26,9 @@ impl<S> ZoneKeys<S> {
         self.known.peek_mut(&*short_key(key))
     }
 
-    /// Marks a key as used. `false` if all keys of the full zone are busy.
+    /// Marks a key as used. Returns `false` if the zone is full and all its keys are busy.
     ///
-    /// `is_busy` says whether requests of a key wait. Such a key is not evicted.
+    /// `is_busy`: returns whether a key has waiters. Such a key is not evicted.
     pub(crate) fn remember(
         &mut self,
         key: &[u8],

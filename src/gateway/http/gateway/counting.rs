@@ -1,4 +1,4 @@
-//! Where requests are counted: by route and by class.
+//! Counts of requests, by route and by class.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use super::Gateway;
 use crate::observe::metrics::{MAX_NAMED_ROUTES, OTHER_ROUTES, RouteMetrics};
 
 impl Gateway {
-    /// The names that requests are counted under, in the order of the file, with their metrics.
+    /// Returns the metrics of routes, and their names, in the order of the file.
     ///
-    /// The last one is that of all routes behind the first [`MAX_NAMED_ROUTES`], if there are any.
+    /// The last one is that of all routes after the first [`MAX_NAMED_ROUTES`], if there are any.
     pub fn counted_routes(&self) -> impl Iterator<Item = (String, &RouteMetrics)> {
         let routes = &self.settings.routes;
         let named = routes
@@ -20,27 +20,27 @@ impl Gateway {
         named.chain(other).zip(metrics)
     }
 
-    /// Counts an answered request for its route; `None` means that no route matched.
+    /// Counts a completed request for its route. `None`: no route matched.
     pub fn count_request(&self, route: Option<usize>, status: u16, duration: Duration) {
         let metrics = route.and_then(|route| self.routes.get(route));
         metrics.unwrap_or(&self.no_route).count(status, duration);
     }
 
-    /// Counts a request whose client its route does not let in.
+    /// Counts a request that the networks of its route exclude.
     pub fn count_refused(&self, route: usize) {
         if let Some(metrics) = self.routes.get(route) {
             metrics.refused.add(1);
         }
     }
 
-    /// The metrics of the requests that no route took.
+    /// Returns the metrics of the requests that matched no route.
     pub(crate) fn no_route_metrics(&self) -> &RouteMetrics {
         &self.no_route
     }
 
-    /// Counts a request for its class at its origin's gate, if that has classes.
+    /// Counts a request for its class at its origin's gate, if the gate has classes.
     ///
-    /// The first stands for a class that the origin does not have, as at its gate.
+    /// An unknown class is counted as the first class, as at the gate.
     pub(crate) fn count_class(&self, origin: usize, class: &str) {
         let classes = &self.classes[origin];
         let named = classes.iter().find(|(name, _)| **name == *class);

@@ -1,4 +1,6 @@
-//! What requests cost where that is learned: by route and method.
+//! Learned costs of requests, by route and method.
+//!
+//! The cost is learned from the time that the origin takes. `saved` keeps it over a restart.
 
 mod saved;
 
@@ -14,19 +16,19 @@ use super::Gateway;
 
 pub use saved::SavedCost;
 
-/// The methods that have a cost of their own. All others share one, the last.
+/// Methods that have their own cost. All others share the last one.
 const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other",
 ];
 
-/// The costs of all routes whose costs are learned.
+/// Costs of all routes whose costs are learned.
 #[derive(Debug, Default)]
 pub(super) struct LearnedCosts {
-    /// By the index of the route; empty if no cost is learned.
+    /// Costs by the route's index; empty if no route learns costs.
     routes: Vec<Option<RouteCosts>>,
 }
 
-/// The costs of a route.
+/// Costs of a route.
 #[derive(Debug)]
 pub struct RouteCosts {
     rule: LearnedCost,
@@ -34,7 +36,7 @@ pub struct RouteCosts {
     origin: Arc<OriginWork>,
 }
 
-/// How long requests of a route take their origin. A reload keeps it.
+/// Time that requests of a route take at their origin. A reload keeps it.
 #[derive(Debug, Default)]
 struct RouteWork {
     methods: [MethodWork; METHODS.len()],
@@ -42,44 +44,47 @@ struct RouteWork {
 
 #[derive(Debug, Default)]
 struct MethodWork {
-    /// What was learned, in microseconds; 0: nothing yet.
+    /// Learned time in microseconds; 0: nothing learned yet.
     micros: AtomicU32,
     /// `None` until a request has ended.
     work: Mutex<Option<Box<Work>>>,
     requests: AtomicU64,
-    /// Time at the origin of all of them, in microseconds.
+    /// Total time of all requests at the origin, in microseconds.
     total: AtomicU64,
 }
 
-/// What was learned of all routes to one origin.
+/// Learned times of all routes to one origin.
 #[derive(Debug, Default)]
 struct OriginWork {
     routes: Vec<Arc<RouteWork>>,
-    /// The median of it, in microseconds; 0: nothing yet.
+    /// Median of the learned times in microseconds; 0: nothing learned yet.
     median: AtomicU32,
 }
 
-/// The cost of the requests of one method, for people and metrics.
+/// Cost of the requests of one method, for the API and metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodCost {
-    /// The method; `other` for all that have no cost of their own.
+    /// Method; `other` for all methods that share a cost.
     pub method: &'static str,
-    /// What a request counts for now, or would if the costs were charged.
+    /// Cost of a request now. With `is_shadow` it is not charged.
     pub cost: Cost,
-    /// How long a request takes the origin; `None`: nothing was learned yet.
+    /// Learned time of a request at the origin; `None`: nothing learned yet.
     pub time: Option<Duration>,
-    /// Where the cost comes from: `quiet` or `busy` times of the origin, the `median` of other
-    /// routes to it, or `none`.
+    /// Source of the cost: `quiet`, `busy`, `median` or `none`.
+    ///
+    /// It was learned in quiet or busy times of the origin, or is the median of the origin's routes.
     pub source: &'static str,
-    /// Requests that have ended since the start.
+    /// Number of requests that have ended since the start.
     pub requests: u64,
-    /// Their time at the origin together.
+    /// Total time of these requests at the origin.
     pub total: Duration,
 }
 
 impl LearnedCosts {
-    /// The costs of these settings. What `known` has learned of a route goes on while its origin
-    /// has the same name.
+    /// Creates the costs of these settings.
+    ///
+    /// Times that `known` has learned for a route are kept while the route's origin has the same
+    /// name.
     pub(super) fn new(settings: &Settings, known: Option<&Gateway>) -> Self {
         if !settings.routes.iter().any(|it| it.cost.learned().is_some()) {
             return Self::default();
@@ -134,12 +139,12 @@ fn origin_name<'s>(settings: &'s Settings, route: &Route) -> Option<&'s str> {
 }
 
 impl Gateway {
-    /// The costs of the route with this index, if they are learned.
+    /// Returns the costs of the route with this index, if they are learned.
     pub fn learned_costs(&self, route: usize) -> Option<&RouteCosts> {
         self.learned_costs.routes.get(route)?.as_ref()
     }
 
-    /// The routes whose costs are learned, each with its index.
+    /// Returns the routes whose costs are learned, each with its index.
     pub(crate) fn learned_routes(&self) -> impl Iterator<Item = (usize, &Route, &RouteCosts)> {
         let costs = self.learned_costs.routes.iter();
         let routes = self.settings.routes.iter().zip(costs).enumerate();
@@ -148,7 +153,7 @@ impl Gateway {
 }
 
 impl RouteCosts {
-    /// What a request of this method counts for.
+    /// Returns the charge of a request of this method.
     pub fn charged(&self, method: &[u8]) -> Cost {
         if self.rule.is_shadow {
             return Cost::ONE;
@@ -156,17 +161,17 @@ impl RouteCosts {
         self.cost(self.work.of(method))
     }
 
-    /// How the costs are learned, as the file says.
+    /// Returns the configured rule.
     pub fn rule(&self) -> &LearnedCost {
         &self.rule
     }
 
-    /// What a request costs that took its origin so long.
+    /// Returns the cost of a request that took its origin this long.
     pub(crate) fn of_time(&self, took: Duration) -> Cost {
         Cost::of_work(took, self.rule.unit, self.rule.max)
     }
 
-    /// Counts a request of this method that took its origin so long.
+    /// Counts a request of this method that took its origin this long.
     pub(crate) fn count(&self, method: &[u8], took: Duration) {
         let work = self.work.of(method);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -174,8 +179,9 @@ impl RouteCosts {
         work.total.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// Learns from a request of this method that took its origin so long. `is_quiet`: whether the
-    /// origin had little else to do.
+    /// Learns from a request of this method that took its origin this long.
+    ///
+    /// `is_quiet`: whether the origin had few other requests.
     pub(crate) fn learn(&self, method: &[u8], took: Duration, is_quiet: bool) {
         let work = self.work.of(method);
         let mut known = work.work.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +193,7 @@ impl RouteCosts {
         }
     }
 
-    /// The methods of which requests have ended, here or before a restart, with what they cost.
+    /// Returns the methods with ended requests, here or before a restart, and their costs.
     pub fn methods(&self) -> impl Iterator<Item = MethodCost> {
         let all = METHODS.into_iter().zip(&self.work.methods);
         let all = all.map(|(method, work)| (method, work, work.requests.load(Ordering::Relaxed)));
@@ -244,7 +250,7 @@ impl OriginWork {
         self.median.load(Ordering::Relaxed)
     }
 
-    /// Takes the median anew: of an even number, the lower one of the two in the middle.
+    /// Updates the median. Of an even number of values, it is the lower one of the middle two.
     fn update(&self) {
         let methods = self.routes.iter().flat_map(|route| &route.methods);
         let learned = methods.map(|it| it.micros.load(Ordering::Relaxed));

@@ -1,6 +1,7 @@
-//! Maintenance: routes refuse their requests with 503 for a while, without a change of the file.
+//! Maintenance: routes reject requests with 503 for a while, without a change of the file.
 //!
-//! The action of such a route is another one in the settings, so that a request asks nothing more.
+//! A route in maintenance gets another action in the settings, so requests need no additional
+//! check.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +11,37 @@ use limit::Moment;
 
 use super::Gateway;
 
-/// Maintenance of a route, or of all.
+/// Maintenance of one route or of all routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// When it began.
+    /// Start of the maintenance.
     pub since: Moment,
-    /// When it ends.
+    /// End of the maintenance.
     pub until: Moment,
-    /// Who set it: the name of a token, or an address.
+    /// Author: the name of a token, or an address.
     pub by: String,
 }
 
-/// What is in maintenance.
+/// All current maintenances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maintenances {
-    /// All routes.
+    /// Maintenance of all routes.
     pub all: Option<Maintenance>,
-    /// Single routes, by their names.
+    /// Maintenance of single routes, by name.
     pub routes: BTreeMap<String, Maintenance>,
 }
 
-/// A route by its name, or all routes.
+/// Target of a maintenance: a route by its name, or all routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MaintenanceTarget {
-    /// All routes that have an origin, also those that a reload adds.
+    /// All routes that have an origin, including those that a reload adds.
     AllRoutes,
     /// All routes with this name.
     Route(String),
 }
 
 impl Maintenances {
-    /// Sets that of a target. Returns the one before.
+    /// Sets the maintenance of a target. Returns the previous one.
     pub fn set(&mut self, target: MaintenanceTarget, new: Maintenance) -> Option<Maintenance> {
         match target {
             MaintenanceTarget::AllRoutes => self.all.replace(new),
@@ -48,7 +49,7 @@ impl Maintenances {
         }
     }
 
-    /// Ends that of a target.
+    /// Ends the maintenance of a target. Returns it.
     pub fn end(&mut self, target: &MaintenanceTarget) -> Option<Maintenance> {
         match target {
             MaintenanceTarget::AllRoutes => self.all.take(),
@@ -56,13 +57,13 @@ impl Maintenances {
         }
     }
 
-    /// Whether the time of any is over.
+    /// Returns whether any maintenance has expired.
     pub(crate) fn any_expired(&self, now: Moment) -> bool {
         let mut all = self.all.iter().chain(self.routes.values());
         all.any(|it| it.until <= now)
     }
 
-    /// Ends those whose time is over. Returns what they were for.
+    /// Ends expired maintenances. Returns their targets.
     pub fn take_expired(&mut self, now: Moment) -> Vec<MaintenanceTarget> {
         let all = self.all.take_if(|it| it.until <= now);
         let mut expired: Vec<_> = all
@@ -79,7 +80,7 @@ impl Maintenances {
         expired
     }
 
-    /// What a route is in: of its own and that of all routes, the one that ends later.
+    /// Returns the maintenance of a route: its own or that of all routes, whichever ends later.
     pub fn of(&self, route: &Route) -> Option<&Maintenance> {
         route.origin()?;
         let own = if self.routes.is_empty() {
@@ -90,7 +91,7 @@ impl Maintenances {
         own.into_iter().chain(&self.all).max_by_key(|it| it.until)
     }
 
-    /// Ends those of routes that are not among these. Returns their names.
+    /// Ends the maintenance of routes that do not exist or do not forward. Returns their names.
     fn keep_only(&mut self, routes: &[Route]) -> Vec<String> {
         if self.routes.is_empty() {
             return Vec::new();
@@ -102,7 +103,7 @@ impl Maintenances {
         gone.into_keys().collect()
     }
 
-    /// Makes the routes refuse their requests or forward them.
+    /// Sets the action of each route: maintenance or forwarding.
     fn apply(&self, routes: &mut [Route]) {
         for route in routes {
             if let Some(origin) = route.origin() {
@@ -116,12 +117,12 @@ impl Maintenances {
 }
 
 impl Gateway {
-    /// What is in maintenance now.
+    /// Returns all current maintenances.
     pub(crate) fn maintenances(&self) -> &Maintenances {
         &self.maintenances
     }
 
-    /// The gateway under the same settings, with this in maintenance.
+    /// Returns the next gateway with the same settings and these maintenances.
     pub(crate) fn with_maintenances(
         &self,
         maintenances: Maintenances,
@@ -134,7 +135,7 @@ impl Gateway {
         next
     }
 
-    /// What of the maintenance goes on after a reload with these routes, which begin with it.
+    /// Returns the maintenances that continue after a reload. Applies them to the new `routes`.
     pub(super) fn maintenances_after(&self, routes: &mut [Route]) -> Maintenances {
         let mut maintenances = self.maintenances.clone();
         for route in maintenances.keep_only(routes) {
@@ -174,7 +175,7 @@ mod tests {
         MaintenanceTarget::Route(name.to_owned())
     }
 
-    /// When the routes forward again; `None`: they do, or refuse by the file.
+    /// Returns the end of maintenance of each route; `None` without maintenance.
     fn ends(maintenances: &Maintenances, routes: &mut [Route]) -> Vec<Option<Moment>> {
         maintenances.apply(routes);
         let end = |route: &Route| match route.action {

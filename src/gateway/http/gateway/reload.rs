@@ -1,4 +1,4 @@
-//! The next version of the gateway, which keeps what its settings have in common with this one's.
+//! Reload: creates the next version of the gateway, which keeps the state of unchanged parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -17,10 +17,11 @@ use crate::time::clock;
 use crate::zone::{StoreHealth, Zone};
 
 impl Gateway {
-    /// The gateway under new settings.
+    /// Creates the gateway for new settings.
     ///
-    /// A zone whose name, key, algorithm and store stay the same keeps its keys and queues. New
-    /// zones start. Zones that left the file end once nothing waits there. Maintenance goes on.
+    /// A zone with the same name, key, algorithm and store keeps its keys and queues. New zones
+    /// start. Zones that were removed from the file end once they have no waiters. Maintenance
+    /// continues.
     pub fn reload(
         &self,
         mut settings: Settings,
@@ -33,7 +34,7 @@ impl Gateway {
         next
     }
 
-    /// The next version, under settings to which maintenance is applied.
+    /// Creates the next version for settings that already include maintenance.
     pub(super) fn next(
         &self,
         settings: Settings,
@@ -64,8 +65,7 @@ impl Gateway {
         gateway
     }
 
-    /// The zones under new settings, and those that are not in the file any more but still have
-    /// requests.
+    /// Returns the zones of the new settings, and removed zones that still have requests.
     fn reload_zones(
         &self,
         settings: &Settings,
@@ -117,8 +117,9 @@ impl Gateway {
         Origin::behind(gate, wanted, &self.lifecycle.dialer)
     }
 
-    /// Retires the origins that are not in the file any more. Returns the gates where requests of
-    /// such origins still are.
+    /// Retires the origins that were removed from the file.
+    ///
+    /// Returns the gates of such origins that still have requests.
     fn retire_origins(&self, settings: &Settings) -> Vec<RetiredGate> {
         let is_in_file = |name: &str| settings.origins.iter().any(|it| it.name == *name);
         let mut retired = self.retired_gates.clone();
@@ -133,7 +134,7 @@ impl Gateway {
         retired
     }
 
-    /// Goes on with the log events of the zones of another gateway, so that a reload repeats none.
+    /// Takes over the log events of another version's zones, so that a reload repeats no event.
     fn follow_events_of(&mut self, other: &Self) {
         for (zone, events) in self.zones.iter().zip(&mut self.events) {
             let is_same = |known: &Arc<Zone>| known.settings().name == zone.settings().name;
@@ -163,18 +164,17 @@ impl Gateway {
     }
 }
 
-/// The addresses of names, in order.
+/// Addresses by name.
 pub type Addresses = BTreeMap<String, Vec<IpAddr>>;
 
 impl Gateway {
-    /// Whether the addresses of any name are servers.
+    /// Returns whether any names are resolved to servers.
     pub(crate) fn resolves_names(&self) -> bool {
         let mut origins = self.settings.origins.iter();
         origins.any(|origin| origin.names_to_resolve().next().is_some())
     }
 
-    /// Looks up the names whose addresses are servers. One that cannot be looked up keeps its
-    /// addresses.
+    /// Resolves the names of servers. A name that cannot be resolved keeps its addresses.
     pub async fn look_up(&self) -> Addresses {
         let origins = self.settings.origins.iter();
         let names: BTreeSet<&str> = origins.flat_map(config::Origin::names_to_resolve).collect();
@@ -188,14 +188,15 @@ impl Gateway {
         found.into_iter().flatten().collect()
     }
 
-    /// The addresses in force.
+    /// Returns the addresses in use.
     pub fn addresses(&self) -> Addresses {
         let known = self.lifecycle.addresses.lock();
         known.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The gateway under the same settings, with these addresses of names. Servers at addresses
-    /// that stay keep their state.
+    /// Creates the next version with the same settings and these addresses.
+    ///
+    /// Servers whose address is unchanged keep their state.
     pub fn with_addresses(&self, addresses: Addresses, workers: &[ArbiterHandle]) -> Self {
         let known = self.lifecycle.addresses.lock();
         *known.unwrap_or_else(PoisonError::into_inner) = addresses;

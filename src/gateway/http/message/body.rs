@@ -1,4 +1,4 @@
-//! Bodies in transit: taken out of one message's framing and put into another's.
+//! Bodies in transit: decoded from the framing of one message, encoded in that of another.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use super::chunks::{Chunks, InvalidChunk};
 use super::framing::BodyLength;
 use super::trailers::Trailers;
 
-/// A body that does not end as it should.
+/// Error: a body does not end as its framing requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
     /// A chunk is invalid, or a trailer is malformed.
@@ -26,7 +26,7 @@ impl From<InvalidChunk> for BodyError {
     }
 }
 
-/// Takes a body out of its framing.
+/// Decodes a body from its framing.
 #[derive(Debug)]
 pub struct BodyDecoder(State);
 
@@ -34,10 +34,10 @@ pub struct BodyDecoder(State);
 enum State {
     /// Number of bytes that are still to come.
     Length(u64),
-    // Boxed: few bodies are chunked, but every connection would need the room.
+    // Boxed: few bodies are chunked, but every connection would reserve the space.
     Chunked(Box<Chunks>),
     UntilClose,
-    /// Boxed: few bodies have trailers.
+    /// The body is complete. Boxed: few bodies have trailers.
     Over(Option<Box<Trailers>>),
 }
 
@@ -57,10 +57,10 @@ impl BodyDecoder {
         matches!(self.0, State::Over(_))
     }
 
-    /// Returns how many of the next bytes certainly belong to the body.
+    /// Returns the number of next bytes that certainly belong to the body.
     ///
-    /// A read of no more than this leaves the next message unread. `usize::MAX` if that is not
-    /// known.
+    /// A read of at most this size does not read into the next message. `usize::MAX` if the number
+    /// is not known.
     pub(crate) fn read_limit(&self) -> usize {
         match self.0 {
             State::Length(left) => usize::try_from(left).unwrap_or(usize::MAX),
@@ -68,10 +68,10 @@ impl BodyDecoder {
         }
     }
 
-    /// Decodes `bytes`, and moves the data of the body to their start.
+    /// Decodes `bytes`, and moves the body's data to their start.
     ///
-    /// Returns the number of data bytes, and how many of `bytes` belonged to the body. The bytes
-    /// after those belong to the next message.
+    /// Returns the number of data bytes, and the number of `bytes` that belonged to the body. The
+    /// bytes after those belong to the next message.
     ///
     /// # Errors
     ///
@@ -108,9 +108,9 @@ impl BodyDecoder {
         }
     }
 
-    /// Returns how many data bytes came before the error in the last [`Self::decode`].
+    /// Returns the number of data bytes before the error in the last [`Self::decode`].
     ///
-    /// They are valid and at the start of its bytes, so they may be forwarded.
+    /// These bytes are valid and at the start of the decoded bytes, so they may be forwarded.
     pub fn salvaged(&self) -> usize {
         match &self.0 {
             State::Chunked(chunks) => chunks.salvaged(),
@@ -141,7 +141,7 @@ impl BodyDecoder {
     }
 }
 
-/// Puts a body into its framing.
+/// Encodes a body in its framing.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyEncoder {
     chunked: bool,
@@ -158,7 +158,7 @@ impl BodyEncoder {
     /// Appends a piece of the body to `out`.
     pub fn put(self, data: &[u8], out: &mut Buffer) {
         if self.chunked && !data.is_empty() {
-            // A write to a buffer does not fail.
+            // Writing to a buffer does not fail.
             let _written = write!(out, "{:x}\r\n", data.len());
             out.put(data);
             out.put(b"\r\n");

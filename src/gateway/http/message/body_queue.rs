@@ -1,7 +1,7 @@
-//! Bytes of a body between a fast peer and a slow one, within a bound for all requests together.
+//! Queue of body bytes between a fast peer and a slow one, with a memory limit for all queues.
 //!
-//! `response_buffer` and `request_buffer` of an origin say how many a request may have, and
-//! `buffers` of the server how many all have.
+//! `response_buffer` and `request_buffer` of an origin limit one queue. `buffers` of the server
+//! limits all queues together.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::buffer::{Buffer, READ_SIZE};
 
-/// Bytes that a queue takes from its memory at a time.
+/// Number of bytes that a queue takes from the memory at a time.
 const BLOCK: u64 = READ_SIZE as u64;
 
-/// The memory of all body queues of a gateway.
+/// Memory of all body queues of a gateway.
 #[derive(Debug, Default)]
 pub struct BodyMemory {
-    /// Number of blocks that queues have.
+    /// Number of blocks held by queues.
     blocks: AtomicU64,
     limit: AtomicU64,
     /// Number of times that a queue got no block.
@@ -23,22 +23,22 @@ pub struct BodyMemory {
 }
 
 impl BodyMemory {
-    /// Sets the upper bound, in bytes. Queues keep what they have above it.
+    /// Sets the limit, in bytes. Queues that hold more keep their blocks.
     pub fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the upper bound, in bytes.
+    /// Returns the limit, in bytes.
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of bytes that queues have, in whole blocks.
+    /// Returns the number of bytes held by queues, in whole blocks.
     pub fn held(&self) -> u64 {
         self.blocks.load(Ordering::Relaxed).saturating_mul(BLOCK)
     }
 
-    /// Returns how often a queue got no memory, so that a request went on without.
+    /// Returns the number of times that a queue got no memory. Its request continued without.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -59,20 +59,21 @@ impl BodyMemory {
 
 /// Pieces of one body, in order.
 ///
-/// They are copied into full blocks, so that small pieces take no more memory than large ones.
+/// The pieces are copied into full blocks, so that small pieces need no more memory than large
+/// ones.
 pub struct BodyQueue {
     memory: Arc<BodyMemory>,
     pieces: VecDeque<Buffer>,
-    /// Upper bound of the number of blocks.
+    /// Maximum number of blocks.
     limit: usize,
-    /// Number of blocks taken from the memory; at least that of the pieces.
+    /// Number of blocks taken from the memory; at least the number of pieces.
     blocks: usize,
-    /// Whether the memory had no block when the queue last asked for one.
+    /// Whether the memory had no block at the last attempt.
     is_refused: bool,
 }
 
 impl BodyQueue {
-    /// Creates an empty queue for `limit` bytes, and for the rest of the piece that exceeds them.
+    /// Creates an empty queue for `limit` bytes, plus the excess of the last piece.
     pub fn new(memory: &Arc<BodyMemory>, limit: u64) -> Self {
         Self {
             memory: Arc::clone(memory),
@@ -105,7 +106,7 @@ impl BodyQueue {
         is_taken
     }
 
-    /// Adds a piece, for which there [is room](Self::has_room).
+    /// Adds a piece. Call [`Self::has_room`] first.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let is_full = |last: &Buffer| last.len() >= READ_SIZE;
@@ -129,7 +130,7 @@ impl BodyQueue {
         self.pieces.len()
     }
 
-    /// Returns a copy of a block; `None` if there are no more than `nth`.
+    /// Returns a copy of the block with index `nth`; `None` if there is none.
     pub fn copy(&self, nth: usize) -> Option<Buffer> {
         let piece = self.pieces.get(nth)?;
         let mut copy = Buffer::take();
@@ -138,15 +139,14 @@ impl BodyQueue {
         Some(copy)
     }
 
-    /// Removes the first block. Its memory counts no more, nor does what the other blocks do not
-    /// need.
+    /// Removes the first block, and returns the memory that is not needed any more.
     pub fn pop(&mut self) -> Option<Buffer> {
         let first = self.pieces.pop_front();
         self.shrink();
         first
     }
 
-    /// Gives back the memory that the pieces do not need.
+    /// Returns the memory that the pieces do not need.
     pub fn shrink(&mut self) {
         let spare = self.blocks.saturating_sub(self.pieces.len());
         self.memory.give_back(spare);
@@ -188,7 +188,7 @@ mod tests {
             queue.push(&nth.to_be_bytes());
             expected.extend(nth.to_be_bytes());
         }
-        // One is full to a part, and one is for the next piece.
+        // One block is partly filled, and one is reserved for the next piece.
         assert_eq!(memory.held(), 2 * BLOCK);
         assert_eq!(content(&mut queue), expected);
         assert_eq!(memory.held(), 0);
@@ -198,7 +198,7 @@ mod tests {
     fn a_queue_has_no_room_beyond_its_own_bound() {
         let memory = memory(100);
         let mut queue = BodyQueue::new(&memory, 2 * BLOCK - 1);
-        // All of the bytes have room, however they come, and not many more.
+        // There is room for all bytes, in pieces of any size, and for at most two blocks more.
         let piece = [1; READ_SIZE - 1];
         for _ in 0..3 {
             assert!(queue.has_room());
@@ -218,7 +218,7 @@ mod tests {
         let mut queues: Vec<_> = (0..4).map(|_| BodyQueue::new(&memory, BLOCK)).collect();
         let rooms: Vec<_> = queues.iter_mut().map(BodyQueue::has_room).collect();
         assert_eq!(rooms, [true, true, true, false]);
-        // It asks often, and is refused once.
+        // Several failed attempts in a row count once.
         assert!(!queues[3].has_room());
         assert_eq!((memory.held(), memory.refused()), (3 * BLOCK, 1));
         queues.remove(0);

@@ -21,14 +21,14 @@ const CAPACITY: usize = READ_SIZE + SLACK;
 /// Maximum number of empty buffers that a worker keeps: about 2 MB.
 const MAX_POOLED: usize = 128;
 
-/// The buffer counts of one worker.
+/// Buffer counts of one worker.
 ///
 /// Only the worker's thread writes them, so counting costs no more than a store.
 #[derive(Debug, Default)]
-// No other worker's lies in the same cache lines.
+// Aligned so that two workers never share a cache line.
 #[repr(align(128))]
 struct PoolStats {
-    /// Those in use and those pooled. Seldom written.
+    /// Number of buffers, in use and pooled. Rarely written.
     all: AtomicUsize,
     pooled: AtomicUsize,
 }
@@ -42,7 +42,7 @@ impl PoolStats {
 
     fn read(&self) -> BufferStats {
         let (all, pooled) = (&self.all, &self.pooled);
-        // A buffer may be taken in between.
+        // A buffer may be taken between the two loads.
         let pooled = pooled.load(Ordering::Relaxed);
         BufferStats {
             in_use: all.load(Ordering::Relaxed).saturating_sub(pooled),
@@ -51,7 +51,7 @@ impl PoolStats {
     }
 }
 
-/// The number of buffers of all workers, for metrics.
+/// Number of buffers of all workers, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferStats {
     /// Buffers that hold bytes in transit.
@@ -66,10 +66,9 @@ thread_local! {
     static POOL: Pool = Pool::start();
 }
 
-/// The pool of one thread.
+/// Pool of one thread.
 ///
-/// The buffer returned last is taken first, because it is most likely still in the processor's
-/// cache.
+/// The buffer returned last is taken first: it is most likely still in the processor's cache.
 #[derive(Debug)]
 struct Pool {
     empty: RefCell<Vec<Vec<u8>>>,
@@ -142,7 +141,7 @@ impl Buffer {
         }
     }
 
-    /// Returns an empty buffer that takes room from the pool with its first bytes.
+    /// Returns an empty buffer that takes memory from the pool with its first bytes.
     pub(crate) fn without_room() -> Self {
         Self {
             bytes: Vec::new(),
@@ -171,7 +170,7 @@ impl Buffer {
         self.start == self.end
     }
 
-    /// Returns whether the buffer holds bytes, and none were consumed.
+    /// Returns whether the buffer holds bytes and none were consumed.
     pub(crate) fn is_untouched(&self) -> bool {
         self.start == 0 && !self.is_empty()
     }
@@ -208,7 +207,7 @@ impl Buffer {
         self.end = end;
     }
 
-    /// Appends pieces one after the other, as one. The buffer grows if necessary.
+    /// Appends several pieces in a row. The buffer grows if necessary.
     #[inline]
     pub fn put_all<const N: usize>(&mut self, pieces: [&[u8]; N]) {
         let end = self.end + pieces.iter().map(|piece| piece.len()).sum::<usize>();
@@ -238,23 +237,23 @@ impl Buffer {
         self.end + count <= self.bytes.len()
     }
 
-    /// Inserts bytes before the others.
+    /// Inserts bytes before the existing ones.
     ///
-    /// There must be [room](Self::clear_for_body) for them.
+    /// There must be [headroom](Self::clear_for_body) for them.
     pub(super) fn put_before(&mut self, bytes: &[u8]) {
         let start = self.start - bytes.len();
         self.bytes[start..self.start].copy_from_slice(bytes);
         self.start = start;
     }
 
-    /// Returns whether `count` bytes fit before the others.
+    /// Returns whether `count` bytes fit before the existing ones.
     pub(super) fn has_headroom_for(&self, count: usize) -> bool {
         self.start >= count
     }
 
-    /// Reads up to `limit` bytes after the present ones, and returns how many.
+    /// Reads up to `limit` bytes, and appends them. Returns their number; 0 at the end.
     ///
-    /// Grows the buffer if it has no room. Zero means the end.
+    /// Grows the buffer if it is full.
     ///
     /// # Errors
     ///

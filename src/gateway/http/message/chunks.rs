@@ -1,4 +1,4 @@
-//! Decodes chunked bodies byte by byte and strictly (RFC 9112, section 7.1).
+//! Strict decoder of chunked bodies, byte by byte (RFC 9112, section 7.1).
 
 use super::trailers::Trailers;
 
@@ -7,22 +7,22 @@ const MAX_OVERHEAD: usize = 16 * 1024;
 
 /// Maximum number of hexadecimal digits of a chunk's size.
 ///
-/// This is more than any size needs, and few enough not to overflow.
+/// More than any size needs, and few enough to avoid an overflow.
 const MAX_DIGITS: u8 = 15;
 
-/// The state of a chunked body while it is decoded.
+/// Decoder state of a chunked body.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Chunks {
     at: At,
-    /// Bytes of extensions and trailers so far.
+    /// Number of bytes of extensions and trailers so far.
     overhead: usize,
-    /// The lines after the last chunk, as received.
+    /// Lines after the last chunk, as received.
     trailers: Vec<u8>,
-    /// Bytes of data before the invalid byte.
+    /// Number of data bytes before the invalid byte.
     salvaged: usize,
 }
 
-/// An invalid byte in a chunked body, or malformed trailers.
+/// Error: an invalid byte in a chunked body, or malformed trailers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InvalidChunk;
 
@@ -32,7 +32,7 @@ enum At {
         size: u64,
         digits: u8,
     },
-    /// In the blanks after the size: an extension or the end of the line follows.
+    /// In the blanks after the size. An extension or the end of the line follows.
     Blank {
         size: u64,
     },
@@ -47,7 +47,7 @@ enum At {
     },
     DataReturn,
     DataEnd,
-    /// In a line after the last chunk; `empty` if the line has no bytes yet.
+    /// In a line after the last chunk. `empty`: the line has no bytes yet.
     Trailer {
         empty: bool,
     },
@@ -70,7 +70,7 @@ impl Chunks {
 
     /// Decodes the next `bytes`, and moves the data in them to their start.
     ///
-    /// Returns the number of data bytes, and how many of `bytes` belonged to the body.
+    /// Returns the number of data bytes, and the number of `bytes` that belonged to the body.
     pub(super) fn decode(&mut self, bytes: &mut [u8]) -> Result<(usize, usize), InvalidChunk> {
         let (mut read, mut data) = (0, 0);
         while read < bytes.len() && !self.is_over() {
@@ -103,7 +103,7 @@ impl Chunks {
         Ok((data, read))
     }
 
-    /// Returns how many data bytes the last call decoded before the invalid byte.
+    /// Returns the number of data bytes that the last call decoded before the invalid byte.
     pub(super) fn salvaged(&self) -> usize {
         self.salvaged
     }

@@ -1,4 +1,4 @@
-//! The value of the `Date` field (RFC 9110, section 5.6.7), built once per second and thread.
+//! Value of the `Date` field (RFC 9110, section 5.6.7), built once per second and thread.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use limit::Moment;
 
 use crate::time::clock;
 
-/// Calls `put` with the value of a `Date` field for the time of the wall clock at `now`.
+/// Calls `put` with the value of a `Date` field for the wall-clock time at `now`.
 pub fn with_date<T>(now: Moment, put: impl FnOnce(&[u8]) -> T) -> T {
     thread_local! {
         static SHOWN: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };

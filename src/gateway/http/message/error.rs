@@ -1,8 +1,8 @@
-//! Why the gateway does not read a message.
+//! Errors of parsing messages.
 
 use thiserror::Error;
 
-/// Why the gateway refuses to read a request. The message tells the client how to correct it.
+/// Reason why a request is rejected as invalid. The message tells the client how to correct it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadRequest {
     /// The first line or a field is malformed.
@@ -17,7 +17,7 @@ pub enum BadRequest {
     /// The target is neither a path nor an absolute URL, nor `*`.
     #[error("The target must be a path, an absolute URL or, for OPTIONS, *")]
     Target,
-    /// The length of the body can be read in two ways.
+    /// The length of the body is ambiguous.
     #[error("The length of the body can be read in two ways: send one Content-Length or chunks")]
     Length,
     /// The request did not arrive in time.
@@ -39,10 +39,10 @@ impl BadRequest {
     }
 }
 
-/// What is invalid in an origin's response.
+/// Reason why an origin's response is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidResponse {
-    /// It is not HTTP/1.
+    /// The response is not HTTP/1.
     #[error("it is not HTTP/1")]
     Malformed,
     /// The head is longer than `max_header_size`, or has too many fields.
@@ -53,11 +53,12 @@ pub enum InvalidResponse {
     /// The gateway asks for no other coding (RFC 9112, section 6.1).
     #[error("its body has a transfer coding other than chunked")]
     Coding,
-    /// It has several different lengths (RFC 9110, section 8.6).
+    /// The response has several different lengths (RFC 9110, section 8.6).
     #[error("it has several lengths")]
     Length,
-    /// It switches to a protocol that the request did not ask for, or not to the WebSocket that a
-    /// client over HTTP/2 would take it for.
+    /// The response switches to a protocol that was not requested, or fakes a WebSocket.
+    ///
+    /// A client over HTTP/2 takes any 2xx for the start of its WebSocket.
     #[error("it switches to a protocol that was not asked for, or not to the one that was")]
     Protocol,
 }

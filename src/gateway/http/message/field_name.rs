@@ -1,6 +1,6 @@
-//! The names of fields that the gateway reads or replaces itself.
+//! Names of fields that the gateway reads or replaces.
 
-/// The name of a field, as far as the gateway reads or replaces the field itself.
+/// Name of a field, as far as the gateway reads or replaces the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FieldName {
@@ -34,7 +34,7 @@ pub enum FieldName {
     Hop,
     /// `Proxy-Authorization`
     ProxyAuthorization,
-    /// `RateLimit`, or one of the fields of its earlier drafts: `RateLimit-Limit`, `-Remaining`, `-Reset`
+    /// `RateLimit`, or a field of its earlier drafts: `RateLimit-Limit`, `-Remaining`, `-Reset`
     RateLimit,
     /// `RateLimit-Policy`
     RateLimitPolicy,
@@ -52,10 +52,10 @@ pub enum FieldName {
     XForwardedHost,
     /// `X-Forwarded-Proto`
     XForwardedProto,
-    /// Another field that says where a request came from, such as `X-Real-IP`.
+    /// Another field that describes the origination of a request, such as `X-Real-IP`.
     ///
-    /// Also such a name with another sign in place of `-`: some origins read all alike, `_` those
-    /// that have fields as variables of CGI, and `.` PHP.
+    /// Also such a name with another character instead of `-`, because some origins read them
+    /// alike: `_` where fields become CGI variables, and `.` in PHP.
     Origination,
     /// An `X-RateLimit-…` field. The gateway writes three of them; servers write many others.
     XRateLimit,
@@ -99,9 +99,9 @@ impl FieldName {
         }
     }
 
-    /// Returns whether the field is hop-by-hop and ends at this gateway.
+    /// Returns whether the field is hop-by-hop, so that it is not forwarded.
     ///
-    /// These are the fields of RFC 9110, section 7.6.1, and fields of older practice.
+    /// These are the fields of RFC 9110, section 7.6.1, and some older ones.
     pub(crate) fn is_of_one_hop(self) -> bool {
         matches!(
             self,
@@ -114,7 +114,9 @@ impl FieldName {
         )
     }
 
-    /// Returns whether the field says where a request came from: only trusted peers may set it.
+    /// Returns whether the field describes the origination of a request.
+    ///
+    /// Only trusted peers may set such a field.
     pub(crate) fn tells_origination(self) -> bool {
         matches!(
             self,
@@ -126,9 +128,9 @@ impl FieldName {
         )
     }
 
-    /// Returns whether the field stays even if `Connection` lists it.
+    /// Returns whether the field is forwarded even if `Connection` lists it.
     ///
-    /// Without such a field the message would mean something else.
+    /// Without such a field the message would have another meaning.
     pub(crate) fn is_kept(self) -> bool {
         matches!(
             self,
@@ -141,18 +143,18 @@ impl FieldName {
     }
 }
 
-/// Whether a name is `known`, which is in lower case.
+/// Returns whether a name is `known`, ignoring case. `known` is in lower case.
 fn is<const N: usize>(name: &[u8], known: &[u8; N]) -> bool {
     let Ok(name) = <&[u8; N]>::try_from(name) else {
         return false;
     };
-    // The first byte tells most names apart. The other ones are compared without a branch for each.
+    // The first byte distinguishes most names. The other bytes are compared without a branch each.
     let differs = |(one, other): (&u8, &u8)| one.to_ascii_lowercase() ^ other;
     let mut differences = name.iter().zip(known).map(differs);
     differences.next() == Some(0) && differences.fold(0, |all, it| all | it) == 0
 }
 
-/// Whether a name is `X-RateLimit`, `X-Rate-Limit` or begins with one of them and a dash.
+/// Returns whether a name is `X-RateLimit`, `X-Rate-Limit`, or begins with one of them and `-`.
 fn is_x_ratelimit(name: &[u8]) -> bool {
     [&b"x-ratelimit"[..], b"x-rate-limit"].iter().any(|known| {
         let start = name.get(..known.len());
@@ -161,9 +163,9 @@ fn is_x_ratelimit(name: &[u8]) -> bool {
     })
 }
 
-/// Whether a name begins like a known one in lower case, with any sign in place of `-`.
+/// Returns whether a name begins like `known`, with any character that is not alphanumeric as `-`.
 ///
-/// Some origins read all such signs alike.
+/// `known` is in lower case. Some origins read all such characters alike.
 pub(crate) fn is_like(name: &[u8], known: &[u8]) -> bool {
     let same = |(one, other): (&u8, &u8)| {
         one.eq_ignore_ascii_case(other) || (*other == b'-' && !one.is_ascii_alphanumeric())

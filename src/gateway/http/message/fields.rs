@@ -1,4 +1,4 @@
-//! The fields of a message's head: ranges of its bytes, with the well-known names recognized once.
+//! Fields of a message's head: ranges of its bytes, with well-known names recognized once.
 
 use httparse::Header;
 use smallvec::SmallVec;
@@ -10,7 +10,7 @@ pub const MAX_REQUEST_FIELDS: usize = 256;
 /// Maximum number of fields in a response.
 pub const MAX_RESPONSE_FIELDS: usize = 512;
 
-/// The position of a part of a head in the bytes of the head.
+/// Range of a part of a head in the bytes of the head.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     start: u32,
@@ -27,14 +27,14 @@ impl Span {
         }
     }
 
-    /// Writes `part` behind `bytes`.
+    /// Appends `part` to `bytes`, and returns its range.
     pub(super) fn written(bytes: &mut Vec<u8>, part: &[u8]) -> Self {
         let start = bytes.len();
         bytes.extend_from_slice(part);
         Self::new(start, part.len())
     }
 
-    /// Returns the span of `part`, which must be a slice of `whole`.
+    /// Returns the range of `part`, which must be a slice of `whole`.
     pub(super) fn of(whole: &[u8], part: &[u8]) -> Self {
         let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
         Self::new(start, part.len())
@@ -48,7 +48,7 @@ impl Span {
     }
 }
 
-/// The position of a field in the bytes of its head.
+/// Ranges of a field's name and value in the bytes of its head.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     name_start: u32,
@@ -58,7 +58,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns `None` if the name is too long for a field name.
+    /// Creates a field; `None` if the name is too long for a field name.
     pub(super) fn new(name: Span, known: FieldName, value: Span) -> Option<Self> {
         Some(Self {
             name_start: name.start,
@@ -68,7 +68,7 @@ impl Field {
         })
     }
 
-    /// Writes a field behind `bytes`; `None` if its name is too long for a field name.
+    /// Appends a field to `bytes`; `None` if its name is too long for a field name.
     pub(super) fn written(bytes: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Option<Self> {
         let known = FieldName::of(name);
         let (name, value) = (Span::written(bytes, name), Span::written(bytes, value));
@@ -83,16 +83,16 @@ impl Field {
     }
 }
 
-/// Writes a field, given its name and its value.
+/// Function that writes a field, given its name and its value.
 pub type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
 
-/// A table of fields, built before their number is known.
+/// Table of fields, built before their number is known.
 pub type FieldTable = SmallVec<[Field; 32]>;
 
 /// Builds the table of a request's fields, and the bit set of the names in it.
 ///
-/// Returns `None` if a name is too long, or if a line ends in a bare line feed: the parser accepts
-/// that (RFC 9112, section 2.2), the gateway does not.
+/// Returns `None` if a name is too long, or if a line ends in a bare line feed. The parser accepts
+/// that (RFC 9112, section 2.2), but the gateway does not.
 pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<(Box<[Field]>, u32)> {
     let (mut table, mut present) = (Vec::with_capacity(parsed.len()), 0);
     for header in parsed {
@@ -107,10 +107,9 @@ pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<(Box<[F
     is_strict.then(|| (table.into_boxed_slice(), present))
 }
 
-/// Fills the table with the parsed fields of `head`, whatever its line endings, and returns the bit
-/// set of the names in it.
+/// Fills the table with the parsed fields of `head`. Returns the bit set of the names in it.
 ///
-/// Returns `None` if a name is too long.
+/// Accepts any line endings. Returns `None` if a name is too long.
 pub(super) fn fill_leniently(
     table: &mut FieldTable,
     head: &[u8],
@@ -142,7 +141,7 @@ pub(super) fn present(table: &[Field]) -> u32 {
 pub struct Fields<'a> {
     pub(super) head: &'a [u8],
     pub(super) table: &'a [Field],
-    /// The bit set of the names that occur.
+    /// Bit set of the names that occur.
     pub(super) present: u32,
 }
 
@@ -185,9 +184,11 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Returns the values of the fields whose names have this length and `are_meant`, in order.
+    /// Returns the values of the fields with names of this length that match `are_meant`.
     ///
-    /// Most names differ in their length, so they are not read.
+    /// The values are in order.
+    ///
+    /// Most names have another length, so they are not read.
     pub fn named_by(
         self,
         length: usize,
@@ -219,7 +220,7 @@ impl<'a> Fields<'a> {
 
 /// Removes the blanks around a text (RFC 9110, section 5.5).
 ///
-/// A form feed is not a blank, nor is a carriage return without its line feed.
+/// A form feed is not a blank. A carriage return without its line feed is not a blank either.
 pub(crate) fn without_blanks(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
         text = rest;

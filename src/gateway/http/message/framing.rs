@@ -1,16 +1,17 @@
-//! How the body of a message is framed, read strictly.
+//! Strict rules for the framing of a message's body.
 //!
 //! See RFC 9112, section 6, and RFC 9110, section 8.6.
 //!
-//! The gateway refuses a request that two readers could read differently, before any part of the
-//! gateway acts on it: a server before or behind the gateway may read it the other way.
+//! The gateway rejects a request whose framing is ambiguous before any other part of the gateway
+//! uses it: a server in front of or behind the gateway might read it differently (request
+//! smuggling).
 
 use super::error::{BadRequest, InvalidResponse};
 use super::field_name::FieldName;
 use super::fields::{Fields, without_blanks};
 use super::version::Version;
 
-/// The length of a message's body.
+/// Length of a message's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
     /// No body, and no length in the head.
@@ -39,20 +40,19 @@ impl BodyLength {
     }
 }
 
-/// Reads how the body of a request is framed.
+/// Determines the framing of a request's body.
 ///
 /// # Errors
 ///
-/// Returns an error if the length can be read in two ways: a length beside a transfer coding,
-/// lengths that differ, a length that is not only digits, a coding other than `chunked`, or chunks
-/// in HTTP/1.0.
+/// Returns an error if the length is ambiguous: a length beside a transfer coding, lengths that
+/// differ, a length that is not only digits, a coding other than `chunked`, or chunks in HTTP/1.0.
 pub fn of_request(fields: Fields<'_>, version: Version) -> Result<BodyLength, BadRequest> {
     if !fields.has(FieldName::ContentLength) && !fields.has(FieldName::TransferEncoding) {
         return Ok(BodyLength::None);
     }
     let mut lengths = fields.all(FieldName::ContentLength);
     let length = match lengths.next() {
-        // `3` and `03` also differ: only one of them is forwarded.
+        // `3` and `03` differ, too: only one of them is forwarded.
         Some(first) if lengths.all(|other| other == first) => {
             Some(number(first).ok_or(BadRequest::Length)?)
         }
@@ -70,9 +70,9 @@ pub fn of_request(fields: Fields<'_>, version: Version) -> Result<BodyLength, Ba
     Ok(BodyLength::Chunked)
 }
 
-/// Reads how the body of a response is framed, and the length of a body that does not follow.
+/// Determines the framing of a response's body, and the length of a body that is not sent.
 ///
-/// `to_head`: it is the response to a `HEAD` request.
+/// `to_head`: the response is to a `HEAD` request.
 ///
 /// # Errors
 ///
@@ -116,9 +116,9 @@ pub fn of_response(
     })
 }
 
-/// Reads how the body of an HTTP/2 response is framed, as [`of_response`] does for HTTP/1.
+/// Determines the framing of an HTTP/2 response's body, as [`of_response`] does for HTTP/1.
 ///
-/// `ended`: the stream ended with the head. A body without a length is like one in chunks: its end
+/// `ended`: the stream ended with the head. A body without a length is treated as chunked: its end
 /// is marked, and trailers may follow it (RFC 9113, section 8.1).
 ///
 /// # Errors
@@ -154,10 +154,10 @@ pub(super) fn first_line(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
-/// Returns where the head at the start of `bytes` ends, if it is complete.
+/// Returns the end of the head at the start of `bytes`, if the head is complete.
 ///
-/// The head ends after its first empty line, whatever the line endings. `searched`: how many bytes
-/// an earlier call searched without finding the end.
+/// The head ends after its first empty line, whatever the line endings. `searched`: number of bytes
+/// that an earlier call searched without finding the end.
 pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
     let from = searched.saturating_sub(2);
     memchr::memchr_iter(b'\n', bytes.get(from..)?).find_map(|at| match &bytes[from + at + 1..] {

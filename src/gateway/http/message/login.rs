@@ -5,20 +5,20 @@
 use super::field_name::FieldName;
 use super::fields::Fields;
 
-/// Authentication schemes that log in the connection and not the request, in lower case.
+/// Authentication schemes that log in the connection, not the request. In lower case.
 const SCHEMES: [&[u8]; 2] = [b"ntlm", b"negotiate"];
 
-/// The fields with credentials, and those with challenges.
+/// Fields with credentials or challenges.
 const FIELDS: [FieldName; 3] = [
     FieldName::Authorization,
     FieldName::ProxyAuthorization,
     FieldName::Challenge,
 ];
 
-/// Returns whether a head carries credentials or challenges that belong to its connection.
+/// Returns whether a head has credentials or challenges that belong to its connection.
 ///
-/// A scheme that only begins like one of them counts, and so does one inside a quoted text: a
-/// connection too many is cheaper than a stranger's login.
+/// Also returns true for a scheme that only begins like one of them, and for one inside quoted
+/// text: one tied connection too many is better than a connection with another client's login.
 #[inline]
 pub(crate) fn logs_in_connection(fields: Fields<'_>) -> bool {
     // Most heads have none of these fields.

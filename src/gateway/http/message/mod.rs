@@ -1,7 +1,7 @@
 //! HTTP/1 messages as bytes: heads, fields, framing and bodies.
 //!
 //! A head is parsed once, in the buffer that it was read into. The gateway keeps its bytes and a
-//! table of ranges ([`fields`]); routing, keys and forwarding read that table. Both sides,
+//! table of ranges ([`fields`]). Routing, keys and forwarding read that table. Both sides,
 //! downstream and upstream, share one strict rule for framing ([`framing`]), one decoder and one
 //! encoder for bodies ([`body`]), and one pool of buffers per worker ([`buffer`]).
 

@@ -1,4 +1,4 @@
-//! The head of a request: parsed once, kept as its bytes and ranges of them.
+//! Head of a request: parsed once, stored as its bytes and ranges of them.
 
 mod whole;
 
@@ -11,10 +11,10 @@ use super::framing::first_line;
 use super::framing::{self, BodyLength};
 use super::version::Version;
 
-/// The content type of gRPC's messages. One of its kinds may follow, such as `+proto`.
+/// Content type of gRPC messages. A suffix such as `+proto` may follow.
 pub const GRPC: &[u8] = b"application/grpc";
 
-/// The head of a request: its bytes as received, and where its parts are.
+/// Head of a request: its bytes as received, and the ranges of its parts.
 #[derive(Debug)]
 pub struct RequestHead {
     bytes: Box<[u8]>,
@@ -24,32 +24,32 @@ pub struct RequestHead {
     length: BodyLength,
     method: Span,
     target: Span,
-    /// The authority of an absolute target, or `:authority`.
+    /// Authority of an absolute target, or `:authority`.
     authority: Option<Span>,
-    /// The path of the target with its query. Both may be empty.
+    /// Path of the target with its query. Both may be empty.
     path: Span,
     /// Whether the client opens a WebSocket over HTTP/2 (RFC 8441).
     opens_websocket: bool,
 }
 
 impl RequestHead {
-    /// Parses the head at the start of `bytes`, and returns it with its length.
+    /// Parses the head at the start of `bytes`. Returns the head and its length.
     ///
     /// Returns `None` if the head is not complete yet. The caller must first remove empty lines
     /// before the head.
     ///
     /// # Errors
     ///
-    /// Returns an error if the head is malformed, or can be read in two ways.
+    /// Returns an error if the head is malformed or ambiguous.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, BadRequest> {
         match bytes {
             b"\r" => return Ok(None),
-            // These bytes are refused here, because the parser would skip them.
+            // These bytes are rejected here, because the parser would skip them.
             [b'\r' | b'\n', ..] => return Err(BadRequest::Malformed),
             _ => {}
         }
         match Self::parse_as(bytes, bytes) {
-            // httparse accepts only text as a target. The parser gets a copy with the other bytes
+            // httparse accepts only ASCII in a target. It gets a copy in which other bytes are
             // replaced.
             Err(httparse::Error::Token) if !first_line(bytes).is_ascii() => {
                 let mut text = bytes.to_vec();
@@ -117,11 +117,11 @@ impl RequestHead {
     /// Builds the head of an HTTP/2 request.
     ///
     /// `body_follows`: the stream did not end with the head. An extended CONNECT for a WebSocket
-    /// becomes the GET that it stands for; its stream is the connection, and not a body.
+    /// becomes the equivalent GET. Its stream is the connection, not a body.
     ///
     /// # Errors
     ///
-    /// Returns an error if the method has a lower-case letter, if the head has two different lengths,
+    /// Returns an error if the method has a lower-case letter, if the head has two different lengths
     /// or is too large, or if a WebSocket is opened with a length.
     pub fn of_http2(head: &http::request::Parts, body_follows: bool) -> Result<Self, BadRequest> {
         check_method(head.method.as_str().as_bytes())?;
@@ -221,7 +221,7 @@ impl RequestHead {
         self.version
     }
 
-    /// Returns whether the request is a call of gRPC over HTTP/2.
+    /// Returns whether the request is a gRPC call over HTTP/2.
     pub(crate) fn is_grpc(&self) -> bool {
         let is_kind = |rest: &[u8]| matches!(rest, [] | [b'+' | b';', ..]);
         self.version == Version::Http2
@@ -333,10 +333,10 @@ fn parts_of(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadReques
     Ok((Some(Span::of(head, authority)), Span::of(head, path)))
 }
 
-/// Refuses a method that some origins take for another one.
+/// Rejects a method that some origins take for another one.
 ///
-/// Methods are case-sensitive (RFC 9110, section 9.1), but some servers read `post` as `POST`, and a
-/// route for `POST` does not take it. No method has lower-case letters.
+/// Methods are case-sensitive (RFC 9110, section 9.1). But some servers read `post` as `POST`,
+/// while a route for `POST` does not match `post`. No registered method has lower-case letters.
 fn check_method(method: &[u8]) -> Result<(), BadRequest> {
     if method.iter().any(u8::is_ascii_lowercase) {
         return Err(BadRequest::Method);
@@ -344,7 +344,7 @@ fn check_method(method: &[u8]) -> Result<(), BadRequest> {
     Ok(())
 }
 
-/// Finds out why the parser refused a head.
+/// Determines why the parser rejected a head.
 fn cause(bytes: &[u8]) -> BadRequest {
     let line = first_line(bytes);
     let line = line.strip_suffix(b"\r").unwrap_or(line);

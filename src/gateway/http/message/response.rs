@@ -1,4 +1,4 @@
-//! The head of a response, parsed in the buffer that it was read into.
+//! Head of a response, parsed in the buffer that it was read into.
 
 use std::mem::MaybeUninit;
 
@@ -8,29 +8,29 @@ use super::framing::{self, BodyLength};
 use super::request::keeps_alive;
 use super::version::Version;
 
-/// The head of a response, in the buffer that it was read into.
+/// Head of a response, in the buffer that it was read into.
 #[derive(Debug)]
 pub struct ResponseHead<'a> {
     head: &'a [u8],
     table: &'a [Field],
     present: u32,
     reason: Span,
-    /// The status, from 100 to 999.
+    /// Status code, from 100 to 999.
     pub status: u16,
     /// HTTP/1.0, 1.1 or 2.
     pub version: Version,
-    /// How the body is framed.
+    /// Framing of the body.
     pub length: BodyLength,
-    /// The `Content-Length` of a body that does not follow, as after `HEAD` and with a 304.
+    /// `Content-Length` of a body that is not sent, as with `HEAD` and a 304.
     pub announced_length: Option<u64>,
 }
 
 impl<'a> ResponseHead<'a> {
-    /// Parses the head at the start of `bytes`, and returns it with its length.
+    /// Parses the head at the start of `bytes`. Returns the head and its length.
     ///
-    /// Returns `None` if the head is not complete yet. `table`: room for its fields. `to_head`: it is
-    /// the response to a `HEAD` request. A bare line feed also ends a line, because the gateway
-    /// writes a new head.
+    /// Returns `None` if the head is not complete yet. `table`: buffer for its fields. `to_head`:
+    /// the response is to a `HEAD` request. A bare line feed also ends a line: this is safe because
+    /// the gateway writes a new head.
     ///
     /// # Errors
     ///
@@ -72,9 +72,9 @@ impl<'a> ResponseHead<'a> {
         Ok(Some((response, end)))
     }
 
-    /// Builds the head of an HTTP/2 response, whose fields are written to the empty `bytes`.
+    /// Builds the head of an HTTP/2 response. Its fields are written to the empty `bytes`.
     ///
-    /// `table`: room for its fields. `ended`: the stream ended with the head.
+    /// `table`: buffer for its fields. `ended`: the stream ended with the head.
     ///
     /// # Errors
     ///

@@ -13,10 +13,10 @@ use super::trailers::Trailers;
 
 /// Writes messages one after another.
 ///
-/// It holds a buffer only while bytes wait to be written.
+/// Holds a buffer only while bytes wait to be written.
 #[derive(Debug)]
 pub struct Sender {
-    /// The head, and what goes into the same write.
+    /// The head, and bytes that go into the same write.
     out: Option<Buffer>,
     encoder: BodyEncoder,
     /// Whether the current piece is already framed.
@@ -25,7 +25,7 @@ pub struct Sender {
     finished: bool,
 }
 
-/// What follows a piece of a body.
+/// The part of a body that follows a piece.
 #[derive(Clone, Copy, Debug)]
 pub enum Then<'a> {
     /// More of the body.
@@ -46,7 +46,7 @@ impl Default for Sender {
 }
 
 impl Sender {
-    /// Returns the buffer that the next head is written to.
+    /// Returns the buffer for the next head.
     pub fn head(&mut self) -> &mut Buffer {
         self.out.get_or_insert_with(Buffer::take)
     }
@@ -63,7 +63,7 @@ impl Sender {
         self.out.as_ref().is_some_and(Buffer::is_untouched)
     }
 
-    /// Returns how many bytes wait to be sent before the current piece.
+    /// Returns the number of bytes that wait to be sent before the current piece.
     pub(crate) fn unsent(&self) -> usize {
         self.out.as_ref().map_or(0, Buffer::len)
     }
@@ -95,7 +95,7 @@ impl Sender {
         Poll::Ready(Ok(()))
     }
 
-    /// Frames a piece: after the head, if that is still to be sent and both fit into one write.
+    /// Frames a piece. Appends it to an unsent head if both fit into one write.
     fn frame(&mut self, piece: &mut Buffer, then: Then<'_>) {
         // Room for the size of a chunk and for the end of the body.
         const FRAMING: usize = 64;

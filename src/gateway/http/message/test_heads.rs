@@ -1,8 +1,8 @@
-//! Heads of requests for unit tests.
+//! Builders of request heads for unit tests.
 
 use super::RequestHead;
 
-/// The head of a request: its first line and these fields.
+/// Builds the head of a request from its first line and these fields.
 pub(crate) fn head(line: &str, fields: &[(&str, &[u8])]) -> RequestHead {
     let mut bytes = format!("{line}\r\n").into_bytes();
     for (name, value) in fields {
@@ -15,7 +15,7 @@ pub(crate) fn head(line: &str, fields: &[(&str, &[u8])]) -> RequestHead {
     head
 }
 
-/// The head of a request for `/` with these fields.
+/// Builds the head of a request for `/` with these fields.
 pub(crate) fn request(fields: &[(&str, &[u8])]) -> RequestHead {
     head("GET / HTTP/1.1", fields)
 }

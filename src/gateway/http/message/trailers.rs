@@ -1,22 +1,22 @@
-//! The fields behind a body in chunks, or behind a body over HTTP/2.
+//! Trailers: fields after a chunked body, or after a body over HTTP/2.
 
 use super::field_name::FieldName;
 
 /// Maximum number of trailer fields.
 const MAX_TRAILERS: usize = 128;
 
-/// The trailer fields of a body that may be forwarded.
+/// Trailer fields of a body that may be forwarded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailers(Vec<Line>);
 
-/// A field's name and its value.
+/// Name and value of a field.
 type Line = (Box<[u8]>, Box<[u8]>);
 
 impl Trailers {
     /// Parses a trailer section, which ends with an empty line.
     ///
-    /// Fields for framing, routing or authentication are left out (RFC 9110, section 6.5.1).
-    /// Returns `None` if a field is malformed.
+    /// Fields for framing, routing or authentication are dropped (RFC 9110, section 6.5.1). Returns
+    /// `None` if a field is malformed.
     pub fn parse(section: &[u8]) -> Option<Self> {
         let mut lines = [httparse::EMPTY_HEADER; MAX_TRAILERS];
         let parsed = httparse::parse_headers(section, &mut lines);
@@ -54,7 +54,7 @@ impl Trailers {
     }
 }
 
-/// Fields that change what a message means, so they must be known before its body.
+/// Fields that change the meaning of a message, so they must be known before its body.
 pub(super) const NEVER_TRAILING: [&[u8]; 25] = [
     b"age",
     b"authorization",

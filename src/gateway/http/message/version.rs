@@ -1,6 +1,6 @@
-//! The version of HTTP that a message names.
+//! HTTP version of a message.
 
-/// The HTTP version of a message.
+/// HTTP version of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// HTTP/1.0
@@ -12,7 +12,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Returns the name that logs show, such as `HTTP/1.1`.
+    /// Returns the name for logs, such as `HTTP/1.1`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::spans::seconds;
 use super::{Line, LineError, Recorded, address, asked, said, shown, time, without_port};
 
-/// The kinds of requests: the first word of each line.
+/// Types of requests: the first word of each line.
 const KINDS: [&str; 6] = ["http", "https", "h2", "grpcs", "ws", "wss"];
 
-/// Whether a line begins with a kind of request and a time.
+/// Returns whether a line begins with a type of request and a time.
 pub(super) fn is(line: &str) -> bool {
     let mut words = line.split(' ');
     let is_kind = words.next().is_some_and(|word| KINDS.contains(&word));
@@ -23,16 +23,16 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         return Err(LineError::Alb);
     };
     let words: Vec<&str> = before.split_whitespace().collect();
-    // kind, time, balancer, client:port, target:port, three spans, and then the status
+    // Fields: type, time, load balancer, client:port, target:port, three durations, status.
     let [_, ended, _, client, _, head, target, response, ..] = words[..] else {
         return Err(LineError::Alb);
     };
     let (ended, _) = time::any(ended).ok_or_else(|| LineError::Time(shown(ended)))?;
-    // -1 is no span: that phase was not reached.
+    // -1 is no duration: that phase was not reached.
     let [head, target, response] = [head, target, response].map(seconds);
     let spans = [head, target, response].into_iter().flatten();
     let told = spans.fold(Duration::ZERO, Duration::saturating_add);
-    // The trace, the domain and the certificate stand between the agent and the creation time.
+    // The trace, the domain and the certificate are between the agent and the creation time.
     let created = quoted
         .nth(6)
         .and_then(|rest| rest.split_whitespace().nth(1));

@@ -15,7 +15,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let (path, cost) = if rest.starts_with('"') {
         field(rest)
     } else {
-        // A path may have commas without quotes. A number behind the last one is a cost.
+        // A path may have commas without quotes. A number after the last comma is a cost.
         let split = rest.rsplit_once(',');
         let split = split.filter(|(_, cost)| cost.trim().parse::<f64>().is_ok());
         split.map_or((rest.into(), None), |(path, cost)| {
@@ -39,10 +39,10 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     })
 }
 
-/// The first field of a CSV line, and the text after its comma, if there is one.
+/// Returns the first field of a CSV line, and the text after its comma, if there is one.
 ///
 /// A quoted field may have commas and doubled quotes (RFC 4180). If the quotes are not closed, or
-/// other text follows them, they are ordinary characters.
+/// if other text follows them, they are ordinary characters.
 pub(super) fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
     if let Some(quoted) = line.trim_start().strip_prefix('"')
         && let Some(end) = closing(quoted)
@@ -66,7 +66,7 @@ pub(super) fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
     (field.trim().into(), rest)
 }
 
-/// The end of a quoted field: the first quote that is not doubled.
+/// Returns the end of a quoted field: the first quote that is not doubled.
 fn closing(quoted: &str) -> Option<usize> {
     let mut from = 0;
     loop {

@@ -1,3 +1,5 @@
+//! Formats of traces and access logs: names, detection, and dispatch to the parsers.
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -5,14 +7,14 @@ use thiserror::Error;
 
 use super::{Line, LineError, alb, combined, csv, haproxy, json, time, traefik};
 
-/// The format of a trace's lines.
+/// Format of a trace's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `time_seconds,key[,route_path[,cost]]`.
     Csv,
-    /// nginx's and Apache's `combined` access log, with or without more fields after it.
+    /// The `combined` access log of nginx and Apache, with or without more fields after it.
     Combined,
-    /// An access log as JSON: the gateway's own, or one with nginx's names.
+    /// JSON access log: the gateway's own, or nginx's with the names of its variables.
     Json,
     /// HAProxy's HTTP log.
     Haproxy,
@@ -20,7 +22,7 @@ pub enum Form {
     Caddy,
     /// Traefik's common log format or JSON.
     Traefik,
-    /// The access log of an AWS Application Load Balancer.
+    /// Access log of an AWS Application Load Balancer.
     Alb,
 }
 
@@ -35,7 +37,7 @@ pub(super) const NAMES: [(Form, &str); 7] = [
     (Form::Alb, "alb"),
 ];
 
-/// A name that no format has.
+/// Error: no format has this name.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error(
     "write one of csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy, traefik, alb"
@@ -59,12 +61,12 @@ impl fmt::Display for Form {
 }
 
 impl Form {
-    /// The names of all formats.
+    /// Returns the names of all formats.
     pub fn names() -> [&'static str; 7] {
         NAMES.map(|(_, name)| name)
     }
 
-    /// The format of a trace that begins with `line`.
+    /// Detects the format of a trace by its first line.
     pub fn of(line: &str) -> Self {
         let line = line.trim_start();
         if traefik::is(line) {
@@ -84,9 +86,9 @@ impl Form {
         }
     }
 
-    /// Whether `line`, the first of a trace, is a header: names only.
+    /// Returns whether `line`, the first of a trace, is a header with only names.
     ///
-    /// A line of a log that was cut off at its start is not a header.
+    /// The truncated first line of a log is not a header.
     pub fn is_header(self, line: &str) -> bool {
         let is_of_names = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
         let (first, rest) = csv::field(line);
@@ -96,19 +98,18 @@ impl Form {
             && line.chars().all(is_of_names)
     }
 
-    /// Whether its times are when responses ended.
+    /// Returns whether the times of this format are the ends of responses.
     ///
-    /// Those of the other formats are when requests came, or tell how long before the end they
-    /// came.
+    /// In the other formats, the times are arrivals, or the lines have the duration of a request.
     pub fn is_of_ends(self) -> bool {
         self == Self::Combined
     }
 
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the line.
+    /// Returns an error that says what is wrong with the line.
     pub fn read(self, line: &str) -> Result<Line<'_>, LineError> {
         match self {
             Self::Csv => csv::read(line),

@@ -1,18 +1,18 @@
-//! HAProxy's HTTP log (`option httplog`), with or without what syslog puts before it.
+//! HAProxy's HTTP log (`option httplog`), with or without the prefix of syslog.
 
 use std::time::Duration;
 
 use super::{Line, LineError, Recorded, address, asked, shown, time, without_port};
 
-/// The length of a time such as `21/Nov/2026:03:33:47.349`.
+/// Length of a time such as `21/Nov/2026:03:33:47.349`.
 const TIME: usize = 24;
 
-/// Whether a line has a time as HAProxy writes it: in brackets, with milliseconds, without a zone.
+/// Returns whether a line has a time in HAProxy's form: in brackets, with milliseconds, no zone.
 pub(super) fn is(line: &str) -> bool {
     accepted(line).is_some()
 }
 
-/// The client, the time of the request, and the text after it.
+/// Returns the client, the time of the request, and the text after it.
 fn accepted(line: &str) -> Option<(&str, &str, &str)> {
     let mut begin = line.match_indices('[').map(|(at, _)| at + 1);
     begin.find_map(|begin| split(line, begin))
@@ -34,7 +34,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     // HAProxy writes no time zone.
     let read = time::local(&format!("{whole} +0000")).zip(nanos);
     let ((begun, _), nanos) = read.ok_or_else(|| LineError::Time(shown(begun)))?;
-    // frontend backend/server TR/Tw/Tc/Tr/Ta
+    // Fields: frontend, backend/server, TR/Tw/Tc/Tr/Ta.
     let timers = rest.split_whitespace().nth(2).ok_or(LineError::Haproxy)?;
     let timers: Vec<Option<Duration>> = timers.split('/').map(milliseconds).collect();
     let [head, queue, connect, _, active] = timers[..] else {
@@ -54,12 +54,12 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         at_origin,
         ..Recorded::default()
     };
-    // The first byte came at the time of the line; the limit decides when the head is there.
+    // The line has the time of the first byte. The limits decide when the head has arrived.
     let came = begun + Duration::from_nanos(nanos) + head;
     Ok(Line::logged(came, recorded))
 }
 
-/// A timer; `None` for -1: that phase was not reached.
+/// Parses a timer; `None` for -1, which means that the phase was not reached.
 fn milliseconds(text: &str) -> Option<Duration> {
     let millis = text.trim_start_matches('+').parse().ok()?;
     Some(Duration::from_millis(millis))

@@ -1,4 +1,4 @@
-//! Access logs as JSON: the gateway's own, nginx's with the names of its variables, Caddy's and
+//! JSON access logs: the gateway's own, nginx's (by the names of its variables), Caddy's,
 //! Traefik's.
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Line, LineError, Recorded, address, asked, bare_target, shown, spans, time};
 
-/// Where a log has what is read of a request. Of several places the first one with a value counts.
+/// JSON pointers to the data of a request. Of several, the first one with a value counts.
 struct Places {
     time: &'static [&'static str],
     client: &'static [&'static str],
@@ -17,7 +17,7 @@ struct Places {
     target: &'static [&'static str],
 }
 
-/// The gateway's own log, and that of nginx. The most precise time comes first.
+/// The gateway's own log, and nginx's. The most precise time comes first.
 const OWN: Places = Places {
     time: &[
         "/msec",
@@ -47,7 +47,7 @@ const TRAEFIK: Places = Places {
 };
 
 impl Places {
-    /// Reads a line, and its time.
+    /// Parses a line. Also returns its time.
     fn read(&self, line: &str) -> Result<(Value, Moment, Recorded<'static>), LineError> {
         let log: Value = serde_json::from_str(line)
             .map_err(|error| LineError::Json(shown(&error.to_string())))?;
@@ -70,7 +70,7 @@ impl Places {
     }
 }
 
-/// Reads a line of the gateway's own log, or of nginx's.
+/// Parses a line of the gateway's own log, or of nginx's.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let (log, ended, mut recorded) = OWN.read(line)?;
     if recorded.target.is_empty()
@@ -89,7 +89,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     } else {
         request_time
     };
-    // The gateway leaves a field out if the header was absent; nginx writes `-`.
+    // The gateway omits a field if the header was absent; nginx writes `-`.
     let header = |ours: &str, nginx: &str| {
         let value = text(&log[ours]).or_else(|| first(&log, &[nginx]));
         Cow::from(value.unwrap_or_default())
@@ -100,20 +100,20 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     recorded.keyed = keyed.map(|(zone, key)| (zone.into(), key.into()));
     let cost = first(&log, &["/cost"]).and_then(|cost| cost.parse().ok());
     Ok(Line {
-        // What was given back counts as its route says.
+        // A refunded charge is logged as 0. Then the cost is that of the route.
         cost: cost.and_then(Cost::new),
-        // The log has the time at which the answer ended.
+        // The log has the instant at which the response ended.
         ..Line::logged(ended.before(recorded.took), recorded)
     })
 }
 
-/// Whether a line of JSON is Caddy's.
+/// Returns whether a line of JSON is Caddy's.
 pub(super) fn is_caddy(line: &str) -> bool {
     let has = |text| line.contains(text);
     has("\"ts\":") && (has("\"request\":{") || has("\"request\": {"))
 }
 
-/// Reads a line of Caddy's log.
+/// Parses a line of Caddy's log.
 pub(super) fn read_caddy(line: &str) -> Result<Line<'_>, LineError> {
     let (log, ended, mut recorded) = CADDY.read(line)?;
     if !log["request"].is_object() {
@@ -127,7 +127,7 @@ pub(super) fn read_caddy(line: &str) -> Result<Line<'_>, LineError> {
     Ok(Line::logged(ended.before(recorded.took), recorded))
 }
 
-/// Reads a line of Traefik's log. Its durations are in nanoseconds.
+/// Parses a line of Traefik's log. Its durations are in nanoseconds.
 pub(super) fn read_traefik(line: &str) -> Result<Line<'_>, LineError> {
     let (log, came, mut recorded) = TRAEFIK.read(line)?;
     let nanos = |name: &str| log[name].as_u64().map(Duration::from_nanos);
@@ -139,13 +139,13 @@ pub(super) fn read_traefik(line: &str) -> Result<Line<'_>, LineError> {
     Ok(Line::logged(came, recorded))
 }
 
-/// The first of these places with a value. `-` and an empty text are none.
+/// Returns the first value at these pointers. `-` and an empty text are no value.
 fn first(log: &Value, places: &[&str]) -> Option<String> {
     let found = places.iter().filter_map(|place| text(log.pointer(place)?));
     found.into_iter().find(|text| !matches!(&**text, "" | "-"))
 }
 
-/// A value that is text or a number. nginx writes numbers with or without quotes.
+/// Returns a value that is text or a number. nginx writes numbers with or without quotes.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -154,7 +154,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A duration in seconds, or as text with a unit such as `1.5ms`, as Caddy has it.
+/// Parses a duration in seconds, or text with a unit such as `1.5ms`, as Caddy writes it.
 fn span(value: &Value) -> Option<Duration> {
     const UNITS: [(&str, f64); 5] = [
         ("ns", 1e-9),

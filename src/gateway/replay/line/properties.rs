@@ -1,11 +1,11 @@
-//! Properties for any line of a trace.
+//! Property tests of parsing any line of a trace.
 
 use proptest::prelude::*;
 use testing::{config, replay_text, text};
 
 use super::*;
 
-/// Converts seconds to nanoseconds by moving the decimal point.
+/// Converts seconds to nanoseconds by moving the decimal point. A simple second implementation.
 fn naive(text: &str) -> Option<u64> {
     let mut places = text.splitn(2, '.');
     let (whole, decimals) = (places.next()?, places.next().unwrap_or_default());

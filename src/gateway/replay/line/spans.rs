@@ -1,40 +1,39 @@
-//! How long requests were at their origin, as access logs tell it.
+//! The time of requests at their origin, from the fields of access logs.
 
 use std::time::Duration;
 
-/// What the gateway's own log tells of a request that reached an origin.
+/// Computes the time at the origin from the gateway's own log.
 ///
-/// The response's head ends `origin`; its last byte ends `duration`. The time before the origin is
-/// that in queues.
+/// `duration` ends with the response's last byte. The time in queues is subtracted from it.
 pub(super) fn own(duration: Option<Duration>, queues: [Option<Duration>; 2]) -> Option<Duration> {
     let before: Duration = queues.into_iter().flatten().sum();
     duration.map(|duration| duration.saturating_sub(before))
 }
 
-/// The fields behind a line of the gateway's own log as text: ` queue=… origin=… duration=…`.
+/// Parses the fields after a text line of the gateway's log: ` queue=… origin=… duration=…`.
 pub(super) fn of_text(line: &str) -> Option<Duration> {
     let field = |name| field(line, name).and_then(seconds);
     field("origin")?;
     own(field("duration"), [field("queue"), field("origin_queue")])
 }
 
-/// A field behind the last quote of a line of the gateway's own log as text.
+/// Returns a field after the last quote of a text line of the gateway's log.
 fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let (_, behind) = line.rsplit_once('"')?;
     let mut fields = behind.split_ascii_whitespace();
     fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// nginx's `$upstream_response_time`: one time for each server that was asked, added up.
+/// Parses nginx's `$upstream_response_time`: the sum of the times of all servers that were tried.
 ///
-/// nginx writes `-` for a server that did not answer, and for a request that reached none.
+/// nginx writes `-` for a server that did not answer, and for a request that reached no server.
 pub(super) fn upstream(text: &str) -> Option<Duration> {
     text.split([',', ':'])
         .filter_map(|time| seconds(time.trim()))
         .reduce(Duration::saturating_add)
 }
 
-/// A span in seconds.
+/// Parses a duration in seconds.
 pub(super) fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.parse().ok()?).ok()
 }

@@ -1,6 +1,9 @@
+//! Tests of parsing CSV, the combined format and JSON.
+
 use super::*;
 
-/// The line of a request for `/a?b=1` by 192.0.2.7, in milliseconds.
+/// Returns the line of a request for `/a?b=1` by 192.0.2.7. `took` and `at_origin` are in
+/// milliseconds.
 pub(super) fn get_of_agent(agent: &str, nanos: u64, took: u64, at_origin: u64) -> Line<'_> {
     let recorded = Recorded {
         client: "192.0.2.7".parse().ok(),
@@ -55,7 +58,7 @@ fn a_field_of_csv_may_stand_in_quotes() {
         ("1,a,\"/x,\"\"y\"", "a", "/x,\"y"),
         ("1,a,/x,y", "a", "/x,y"),
         ("\"1\",a,/x", "a", "/x"),
-        // A field that is not validly quoted is taken as unquoted.
+        // A field that is not validly quoted is read as unquoted.
         ("1,\"a,/x", "\"a", "/x"),
         ("1,\"a\"b,/x", "\"a\"b", "/x"),
         ("1,a\"b\",/x", "a\"b\"", "/x"),

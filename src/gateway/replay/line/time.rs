@@ -1,4 +1,4 @@
-//! The times of access logs.
+//! Parsers of the times in access logs.
 
 use jiff::civil::DateTime;
 use jiff::fmt::strtime;
@@ -12,7 +12,9 @@ const MONTHS: [&[u8; 3]; 12] = [
     b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
 ];
 
-/// nginx's `$time_local`, such as `21/Nov/2026:03:33:47 +0000`, and its offset from UTC in seconds.
+/// Parses nginx's `$time_local`, such as `21/Nov/2026:03:33:47 +0000`.
+///
+/// Also returns the offset from UTC in seconds.
 pub(super) fn local(text: &str) -> Option<(Moment, i32)> {
     plain(text.as_bytes()).or_else(|| {
         let read = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?;
@@ -21,7 +23,7 @@ pub(super) fn local(text: &str) -> Option<(Moment, i32)> {
     })
 }
 
-/// A fast path for nginx's fixed widths. It takes a tenth of the time.
+/// Fast path for nginx's fixed widths. It takes a tenth of the time.
 fn plain(text: &[u8]) -> Option<(Moment, i32)> {
     let text: &[u8; 26] = text.try_into().ok()?;
     let marks = [
@@ -54,16 +56,16 @@ fn plain(text: &[u8]) -> Option<(Moment, i32)> {
     Some((moment(offset.to_timestamp(date).ok()?)?, ahead))
 }
 
-/// The moment of a time; `None` before 1970 and after 2554, which must be a mistake.
+/// Converts a time; `None` before 1970 and after 2554, which must be a mistake.
 fn moment(time: Timestamp) -> Option<Moment> {
     u64::try_from(time.as_nanosecond())
         .ok()
         .map(Moment::from_nanos)
 }
 
-/// A time of a JSON log, and its offset from UTC in seconds.
+/// Parses a time of a JSON log. Also returns its offset from UTC in seconds.
 ///
-/// The time is in RFC 3339, as nginx's `$time_local`, or in seconds.
+/// The time is in RFC 3339, in the form of nginx's `$time_local`, or in seconds.
 pub(super) fn any(text: &str) -> Option<(Moment, i32)> {
     if let Some(nanos) = seconds(text) {
         return Some((Moment::from_nanos(nanos), 0));
@@ -80,14 +82,14 @@ pub(super) fn any(text: &str) -> Option<(Moment, i32)> {
     Some((moment(time)?, ahead.map_or(0, Offset::seconds)))
 }
 
-/// A time as Caddy's `wall` formats have it, such as `2026/11/21 03:33:47.250`, read as UTC.
+/// Parses a time in Caddy's `wall` formats, such as `2026/11/21 03:33:47.250`, as UTC.
 pub(super) fn wall(text: &str) -> Option<(Moment, i32)> {
     let (date, clock) = text.split_once(' ')?;
     let time: DateTime = format!("{}T{clock}", date.replace('/', "-")).parse().ok()?;
     Some((moment(Offset::UTC.to_timestamp(time).ok()?)?, 0))
 }
 
-/// Decimal seconds as nanoseconds. Finer digits are cut off.
+/// Parses decimal seconds, and returns nanoseconds. Further digits are ignored.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

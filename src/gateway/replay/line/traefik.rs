@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Line, LineError, combined, json};
 
-/// Whether a line is Traefik's.
+/// Returns whether a line is Traefik's.
 pub(super) fn is(line: &str) -> bool {
     if line.starts_with('{') {
         line.contains("\"StartUTC\":")
@@ -13,7 +13,7 @@ pub(super) fn is(line: &str) -> bool {
     }
 }
 
-/// The last field of a line in the common format: `"http://198.51.100.1:80" 12ms`.
+/// Parses the last field of a line in the common format: `"http://198.51.100.1:80" 12ms`.
 fn duration(line: &str) -> Option<Duration> {
     let (_, last) = line.trim_end().rsplit_once("\" ")?;
     let millis = last.strip_suffix("ms")?.parse().ok()?;

@@ -1,3 +1,5 @@
+//! Permits of keys (`in_flight` of a limit) in a replay.
+
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::rc::Rc;
@@ -5,36 +7,36 @@ use std::rc::Rc;
 use foldhash::fast::RandomState;
 use limit::{Limit, Moment, Places, Terms, Ticket};
 
-/// The places of the keys of all zones, with the requests that run and those that wait for one.
+/// Permits of the keys of all zones, with running requests and waiters.
 #[derive(Default)]
 pub(super) struct KeyPlaces {
     keys: HashMap<Owner, Known, RandomState>,
-    /// Whose places each running request holds.
+    /// Keys whose permits each running request holds.
     held: HashMap<u64, Vec<Owner>, RandomState>,
-    /// When running requests end.
+    /// Instants at which running requests end.
     ends: BinaryHeap<Reverse<(Moment, u64)>>,
-    /// When the next waiter of a key has waited long enough.
+    /// Instants at which the next waiter of each key expires.
     expiries: BTreeSet<(Moment, Owner)>,
 }
 
-/// A zone and a key in it.
+/// Index of a zone, and a key in it.
 type Owner = (usize, Rc<[u8]>);
 
 #[derive(Default)]
 struct Known {
     places: Places<u64>,
-    /// Its entry in `expiries`.
+    /// Entry of the key in `expiries`.
     expires: Option<Moment>,
 }
 
-/// A place that a request needs before it may go on.
+/// A permit that a request needs before it may continue.
 pub(super) struct PlaceRequest {
     pub(super) owner: Owner,
     pub(super) terms: Terms,
 }
 
 impl PlaceRequest {
-    /// The place that a limit asks for, if it bounds the running requests.
+    /// Returns the permit that a limit requires, if it has `in_flight`.
     pub(super) fn of(zone: usize, key: &Rc<[u8]>, limit: Limit) -> Option<Self> {
         let terms = Terms {
             in_flight: limit.in_flight?,
@@ -46,7 +48,10 @@ impl PlaceRequest {
 }
 
 impl KeyPlaces {
-    /// Whether a request may neither run nor wait: `queued` others of its key wait for their time.
+    /// Returns whether a request may neither run nor wait for a permit.
+    ///
+    /// `waits`: the request must wait for its slot. `queued`: number of requests of its key that
+    /// wait for a slot.
     pub(super) fn refuses(
         &self,
         wanted: &PlaceRequest,
@@ -61,13 +66,15 @@ impl KeyPlaces {
         (waits || !is_free) && waiting >= most
     }
 
-    /// Whether a place is free.
+    /// Returns whether a permit is free.
     pub(super) fn is_free(&self, wanted: &PlaceRequest) -> bool {
         let known = self.keys.get(&wanted.owner);
         known.is_none_or(|known| known.places.is_free(wanted.terms.in_flight))
     }
 
-    /// Takes a place for a request that joined then, or makes it wait for one. Whether it has one.
+    /// Takes a permit, or queues the request for one. Returns whether it got a permit.
+    ///
+    /// `joined`: instant at which the request joined.
     pub(super) fn take(&mut self, wanted: &PlaceRequest, number: u64, joined: Moment) -> bool {
         let PlaceRequest { owner, terms } = wanted;
         let known = self.keys.entry(owner.clone()).or_default();
@@ -82,21 +89,21 @@ impl KeyPlaces {
         is_free
     }
 
-    /// A request that holds places will end then.
+    /// Schedules the end of a request that holds permits.
     pub(super) fn end_at(&mut self, number: u64, at: Moment) {
         if self.held.contains_key(&number) {
             self.ends.push(Reverse((at, number)));
         }
     }
 
-    /// When the next request ends, or has waited long enough.
+    /// Returns the instant at which the next request ends or the next waiter expires.
     pub(super) fn due(&self) -> Option<Moment> {
         let end = self.ends.peek().map(|Reverse((at, _))| *at);
         let expiry = self.expiries.first().map(|(at, _)| *at);
         end.into_iter().chain(expiry).min()
     }
 
-    /// Frees the places of requests that have ended by `now`. Returns who has one of them now.
+    /// Frees the permits of requests that have ended by `now`. Returns the waiters that got one.
     pub(super) fn take_ended(&mut self, now: Moment) -> Vec<u64> {
         let mut granted = Vec::new();
         while let Some(Reverse((at, number))) = self.ends.peek().copied()
@@ -108,7 +115,7 @@ impl KeyPlaces {
         granted
     }
 
-    /// Frees the places of a request. Returns who has one of them now.
+    /// Frees the permits of a request. Returns the waiters that got one.
     pub(super) fn end(&mut self, number: u64) -> Vec<u64> {
         let mut granted = Vec::new();
         for owner in self.held.remove(&number).unwrap_or_default() {
@@ -117,7 +124,7 @@ impl KeyPlaces {
         granted
     }
 
-    /// A request gives back a place that it was given. Returns who has it now.
+    /// Returns a permit that a request was given. Returns the waiters that got one.
     pub(super) fn give_back(&mut self, place: &PlaceRequest, number: u64) -> Vec<u64> {
         if let Some(held) = self.held.get_mut(&number) {
             held.retain(|owner| *owner != place.owner);
@@ -140,7 +147,7 @@ impl KeyPlaces {
         granted
     }
 
-    /// Takes a request that has waited long enough by `now`.
+    /// Takes a waiter that has expired by `now`.
     pub(super) fn take_expired(&mut self, now: Moment) -> Option<u64> {
         let (_, owner) = self.expiries.first().filter(|(at, _)| *at <= now)?.clone();
         let number = self.keys.get_mut(&owner)?.places.take_expired(now);
@@ -148,8 +155,7 @@ impl KeyPlaces {
         number
     }
 
-    /// Updates when the next waiter of a key has waited long enough. Forgets a key without any
-    /// request.
+    /// Updates the next expiry of a key. Forgets a key without any request.
     fn reschedule(&mut self, owner: &Owner) {
         let Some(known) = self.keys.get_mut(owner) else {
             return;

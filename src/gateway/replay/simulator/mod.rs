@@ -1,8 +1,8 @@
-//! Replays requests through zones, the places of their keys, and the gates in front of origins,
-//! event by event.
+//! Replays requests through zones, permits of keys, and gates of origins, event by event.
 //!
-//! Where there are gates or places, the departures of all requests depend on each other, and so on
-//! those that come later. A request's outcome is then known only when it has left.
+//! If there are gates or permits, the departures of all requests depend on each other. Then a
+//! departure also depends on requests that come later, so an outcome is known only when the request
+//! departs.
 
 mod key_places;
 mod onward;
@@ -30,37 +30,37 @@ use super::outcome::Outcome;
 use super::request_keys::RequestKeys;
 use crate::observe::metrics::{GateRejected, LimitStatus};
 
-/// The gateway's zones and its origins' gates, deciding on one request after the other.
+/// Simulates the gateway's zones and its origins' gates for one request after the other.
 pub struct Simulator<'a> {
     requests: RequestKeys<'a>,
     zones: ZoneQueues<'a>,
     places: KeyPlaces,
     gates: OriginGates<'a>,
-    /// Whether outcomes depend on requests that come later, so that they are known only in the end.
+    /// Whether outcomes depend on later requests, so that they are known only at the departure.
     is_eventual: bool,
-    /// The requests that were given a place for which they waited, and have not gone on yet.
+    /// Requests that got a permit after a wait and have not continued yet.
     granted: Vec<u64>,
-    /// The requests that wait, by their numbers.
+    /// Waiting requests, by their numbers.
     waiting: HashMap<u64, Waiting<'a>, RandomState>,
-    /// Outcomes that nobody has taken yet.
+    /// Outcomes that were not taken by the caller yet.
     known: Vec<(u64, Outcome)>,
     now: Moment,
     untimed: u64,
 }
 
-/// What is known of a request at once.
+/// Immediate result of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReplayAdmission {
-    /// No route takes it.
+    /// No route matches the request.
     Unrouted,
-    /// Its outcome.
+    /// The outcome is known.
     Known(Outcome),
-    /// It waits. Its outcome comes later, by its number.
+    /// The request waits. Its outcome is reported later, by its number.
     Waits,
 }
 
 impl ReplayAdmission {
-    /// The outcome if it is known and a route takes the request.
+    /// Returns the outcome, if it is known and a route matches the request.
     pub fn outcome(self) -> Option<Outcome> {
         match self {
             Self::Known(outcome) => Some(outcome),
@@ -69,17 +69,17 @@ impl ReplayAdmission {
     }
 }
 
-/// A request that has passed its zones or waits for them.
+/// A request that waits for its zones, for permits, or at a gate.
 struct Waiting<'a> {
     outcome: Outcome,
     route: &'a Route,
-    /// Its share of the gate, and what it costs there.
+    /// Share of the gate that the request uses, and its cost there.
     share: Share<Rc<[u8]>>,
     cost: Cost,
-    /// How long it holds a place at the origin.
+    /// Time for which the request holds a permit at the origin.
     holds: Duration,
     joined: ZonesJoined,
-    /// When it came to the gate. Before that, when it came at all.
+    /// Instant at which the request joined the gate. Before that, the instant of its arrival.
     since: Moment,
 }
 
@@ -103,21 +103,22 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// The variables that keys need and no line contained.
+    /// Returns the variables that keys need but no line contained.
     ///
-    /// A request whose key was otherwise empty was not limited.
+    /// A request whose key was empty without such a variable was not limited.
     pub fn untold(&self) -> impl Iterator<Item = &str> {
         self.requests.untold()
     }
 
-    /// How many requests came to `max_in_flight` or `in_flight` without a time at the origin.
+    /// Returns the number of requests at `max_in_flight` or `in_flight` without a time at the
+    /// origin.
     ///
-    /// They held no place.
+    /// These requests held no permit.
     pub fn untimed(&self) -> u64 {
         self.untimed
     }
 
-    /// The next request comes. `number` must not be that of another one that waits.
+    /// Adds the next request of the trace. `number` must differ from the numbers of all waiters.
     pub fn judge(&mut self, number: u64, line: &Line) -> ReplayAdmission {
         let now = self.now.max(line.time);
         self.run_until(now);
@@ -157,7 +158,7 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// The trace has ended: everybody who waits leaves.
+    /// Ends the trace: all waiters depart.
     pub fn end(&mut self) {
         self.run_until(Moment::from_nanos(u64::MAX));
     }
@@ -167,7 +168,7 @@ impl<'a> Simulator<'a> {
         self.known.drain(..)
     }
 
-    /// The share of the gate of the route's origin. Its key is empty if the origin has no `share`.
+    /// Returns the share of the origin's gate. The key is empty if the origin has no `share`.
     fn share(&mut self, route: &Route, line: &Line) -> Share<Rc<[u8]>> {
         let zone = route.origin().and_then(|origin| self.gates.share(origin));
         let zone = zone.map(|zone| self.zones.zone(zone));
@@ -183,7 +184,7 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// How long a request will hold a place at its origin.
+    /// Returns the time for which a request will hold a permit at its origin.
     fn holds(&mut self, route: &Route, line: &Line) -> Duration {
         let mut limits = route.limits.iter();
         let is_bounded = limits.any(|limit| limit.limit.in_flight.is_some());
@@ -218,7 +219,7 @@ impl<'a> Simulator<'a> {
             let refusal = self.zones.refuses(wanted, &key, now);
             refused = refused.or(refusal);
             let key = Rc::from(key);
-            // A dry run takes no places: see the documentation of `simulate`.
+            // A dry run takes no permits: see the documentation of `simulate`.
             let place =
                 PlaceRequest::of(wanted.zone, &key, wanted.limit).filter(|_| !route.dry_run);
             if let Some(place) = place {
@@ -252,10 +253,10 @@ impl<'a> Simulator<'a> {
         (Outcome::accepted(route.dry_run, &verdicts, now), joined)
     }
 
-    /// Everything happens that is due by `until`, in order of time.
+    /// Runs all events that are due by `until`, in order of time.
     ///
-    /// At one moment places come free first. Then requests leave gates, then those who have waited
-    /// too long are rejected, then zones give turns.
+    /// At the same instant, the order is: permits become free, requests pass gates, expired waiters
+    /// are rejected, zones admit requests.
     fn run_until(&mut self, until: Moment) {
         loop {
             let next = [self.places.due(), self.gates.due(), self.zones.due()];
@@ -295,12 +296,12 @@ impl<'a> Simulator<'a> {
     }
 }
 
-/// What a request has of its zones, and what it still needs there.
+/// State of a request in its zones: its charges, and its remaining waits.
 #[derive(Default)]
 struct ZonesJoined {
     charges: Vec<Charged>,
-    /// The turns that it still waits for.
+    /// Number of zones that have not admitted the request yet.
     turns: usize,
-    /// The places that it still needs then. It waits for the last one.
+    /// Permits that the request still needs. It waits for the last one.
     wanted: Vec<PlaceRequest>,
 }

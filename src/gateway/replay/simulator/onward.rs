@@ -1,4 +1,4 @@
-//! The way of a request from its zones to its origin: its turns, its places, its gate.
+//! The steps of a request from its zones to its origin: admissions, permits, gate.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::observe::metrics::{GateRejected, LimitStatus};
 use crate::replay::outcome::{AtGate, Outcome};
 
 impl<'a> Simulator<'a> {
-    /// A zone gives a request its turn. With the last one it goes on to the gate.
+    /// Handles the admission by one zone. After the last one, the request continues.
     pub(super) fn turn(&mut self, number: u64) {
         let Some(request) = self.waiting.get_mut(&number) else {
             return;
@@ -29,7 +29,7 @@ impl<'a> Simulator<'a> {
         self.known.extend(outcome.map(|outcome| (number, outcome)));
     }
 
-    /// Requests that were given a place go on.
+    /// Continues the requests that got a permit.
     pub(super) fn run_granted(&mut self) {
         while let Some(number) = self.granted.pop() {
             if let Some(mut request) = self.waiting.remove(&number) {
@@ -40,7 +40,7 @@ impl<'a> Simulator<'a> {
                         .iter()
                         .all(|it| self.places.is_free(it))
                 {
-                    // It takes all places or none.
+                    // A request takes all its permits or none.
                     self.granted.extend(self.places.give_back(&place, number));
                     request.joined.wanted.insert(0, place);
                 }
@@ -50,8 +50,9 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// A request that has all its turns takes its places, all or none, and goes to its gate. Returns
-    /// its outcome unless it waits.
+    /// Takes all permits of an admitted request, or none, and then joins its gate.
+    ///
+    /// Returns the outcome unless the request waits.
     pub(super) fn go_on(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
         let time = request.outcome.time;
         let wanted = &mut request.joined.wanted;
@@ -77,7 +78,7 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// Whether a request that has waited so long may wait at its gate as well.
+    /// Predicts whether a request that has waited for `waited` may also wait at its gate.
     pub(super) fn predict(
         &self,
         route: &Route,
@@ -87,13 +88,13 @@ impl<'a> Simulator<'a> {
         let Some(origin) = route.origin().filter(|origin| self.gates.has_gate(*origin)) else {
             return Ok(());
         };
-        // A dry run waits as long as the gate lets it.
+        // In a dry run, a request waits as long as the gate allows.
         let most = route.max_wait.filter(|_| !route.dry_run);
         let most = most.map(|most| most.saturating_sub(waited));
         self.gates.predict(origin, share, most, self.now)
     }
 
-    /// A request comes to its gate. Returns its outcome unless it waits there.
+    /// Adds a request to its gate. Returns the outcome unless the request waits there.
     fn join_gate(&mut self, number: u64, request: Waiting<'a>) -> Option<Outcome> {
         let now = self.now;
         let origin = request.route.origin();
@@ -122,7 +123,7 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// The gate rejects a request. Its zones get their charges and places back.
+    /// Rejects a request at its gate. Refunds its charges and returns its permits.
     pub(super) fn reject(
         &mut self,
         number: u64,
@@ -139,7 +140,7 @@ impl<'a> Simulator<'a> {
     }
 }
 
-/// The outcome of a request that leaves its gate.
+/// Returns the outcome of a request that passes its gate.
 pub(super) fn released(request: &Waiting, now: Moment) -> Outcome {
     let since = request.since;
     let status = match request.outcome.status {
@@ -159,7 +160,7 @@ pub(super) fn released(request: &Waiting, now: Moment) -> Outcome {
     }
 }
 
-/// The outcome of a request that its gate rejects.
+/// Returns the outcome of a request that its gate rejects.
 pub(super) fn rejected(
     outcome: Outcome,
     since: Moment,

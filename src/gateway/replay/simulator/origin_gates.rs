@@ -1,3 +1,5 @@
+//! Gates of origins in a replay, with their waiters.
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
@@ -8,14 +10,14 @@ use limit::{Admission, Cost, Full, Gate, GatePosition, InVain, Moment, Share, Wa
 
 use crate::observe::metrics::GateRejected;
 
-/// The gates in front of all origins, with those who wait there.
+/// The gates of all origins, with their waiters.
 pub(super) struct OriginGates<'a> {
     origins: &'a [Origin],
     /// `None` for an origin without a gate.
     gates: Vec<Option<Gate<Rc<[u8]>, Waiter>>>,
-    /// When waiters give up, with their numbers; and where they wait.
+    /// Instants at which waiters expire, with their numbers. The values are their locations.
     timeouts: BTreeMap<(Moment, u64), (usize, GatePosition)>,
-    /// When places at which origin come free.
+    /// Instants at which permits become free, with the origin's index.
     returns: BinaryHeap<Reverse<(Moment, usize)>>,
 }
 
@@ -25,7 +27,7 @@ struct Waiter {
     holds: Duration,
 }
 
-/// Whether a request that joined a gate left it at once.
+/// Result of joining a gate: the request passed at once, or it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joined {
     Passed,
@@ -51,13 +53,13 @@ impl<'a> OriginGates<'a> {
         self.gates[origin].is_some()
     }
 
-    /// The zone whose key shares the gate of an origin.
+    /// Returns the zone whose keys share the gate of an origin.
     pub(super) fn share(&self, origin: usize) -> Option<usize> {
         let share = self.origins[origin].share;
         share.filter(|_| self.has_gate(origin))
     }
 
-    /// Whether an origin takes only so many requests at once.
+    /// Returns whether an origin has a limit of concurrent requests.
     pub(super) fn has_places(&self, origin: usize) -> bool {
         self.origins[origin].places().is_some()
     }
@@ -86,7 +88,7 @@ impl<'a> OriginGates<'a> {
         })
     }
 
-    /// A request joins a gate. At an origin without one it passes.
+    /// Adds a request to a gate. At an origin without a gate it passes.
     pub(super) fn join(
         &mut self,
         origin: usize,
@@ -118,7 +120,7 @@ impl<'a> OriginGates<'a> {
         }
     }
 
-    /// When the next place comes free, request leaves or waiter gives up.
+    /// Returns the instant of the next event: a free permit, a departure, or an expiry.
     pub(super) fn due(&self) -> Option<Moment> {
         let gates = self.gates.iter().flatten().filter_map(Gate::due);
         let timeout = self.timeouts.first_key_value();
@@ -127,7 +129,7 @@ impl<'a> OriginGates<'a> {
         gates.chain(timeout).chain(place).min()
     }
 
-    /// Takes the next request that leaves by `now`: its number.
+    /// Takes the number of the next request that departs by `now`.
     pub(super) fn take(&mut self, now: Moment) -> Option<u64> {
         while let Some(Reverse((at, origin))) = self.returns.peek().copied()
             && at <= now
@@ -145,7 +147,7 @@ impl<'a> OriginGates<'a> {
         Some(waiter.number)
     }
 
-    /// Takes the next request that gives up by `now`: its number.
+    /// Takes the number of the next request that expires by `now`.
     pub(super) fn take_timeout(&mut self, now: Moment) -> Option<u64> {
         let first = self.timeouts.first_entry()?;
         let (gives_up, number) = *first.key();
@@ -159,7 +161,7 @@ impl<'a> OriginGates<'a> {
         Some(number)
     }
 
-    /// A request that has left a gate holds its place for so long.
+    /// Holds the permit of a departed request for the duration `holds`.
     fn hold(&mut self, origin: usize, holds: Duration, now: Moment) {
         if holds.is_zero() || !self.has_places(origin) {
             self.give_back(origin, now);

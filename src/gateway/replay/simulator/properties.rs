@@ -1,4 +1,4 @@
-//! The replay compared with one that looks at every millisecond, and with and without a gate.
+//! Property tests of replays: compared with a simple model, and with and without a gate.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::{ReplayAdmission, Simulator};
 use crate::observe::metrics::GateRejected;
 use crate::replay::{Line, Outcome, Recorded};
 
-/// A request: when it comes, whose it is, and how long it is at the origin, in milliseconds.
+/// A request: instant of its arrival, key, and time at the origin. Times are in milliseconds.
 type Request = (u64, u8, u64);
 
 fn settings(origin: &str, rest: &str) -> Settings {
@@ -40,7 +40,7 @@ fn line((at, key, holds): Request, path: &'static str) -> Line<'static> {
     }
 }
 
-/// The outcomes in the order of the lines.
+/// Replays `lines`. Returns the outcomes in the order of the lines.
 fn replay(settings: &Settings, lines: &[Line]) -> Vec<Option<Outcome>> {
     let mut simulator = Simulator::new(settings);
     let mut outcomes = vec![None; lines.len()];
@@ -56,25 +56,25 @@ fn replay(settings: &Settings, lines: &[Line]) -> Vec<Option<Outcome>> {
     outcomes
 }
 
-/// A gate without any cleverness, in milliseconds.
+/// Simple model of a gate, in steps of one millisecond.
 struct Model {
-    /// Between two departures.
+    /// Time between two departures.
     interval: u64,
     places: usize,
     queue: usize,
     max_queue: usize,
     timeout: u64,
     next: u64,
-    /// When each request at the origin ends.
+    /// Ends of the requests at the origin.
     at_origin: Vec<u64>,
     waiting: Vec<Waiter>,
-    /// The tag of the last departure, and that of newcomers.
+    /// Virtual time of fair sharing: tag of the last departure, and tag for new keys.
     now: u64,
     newcomers: u64,
-    /// The tag of each key, and when it was set.
+    /// Tag of each key, and the order in which the tags were set.
     tags: BTreeMap<u8, (u64, u64)>,
     sets: u64,
-    /// When each request left, or why it did not.
+    /// Result of each request: its wait, or the reason of its rejection.
     told: Vec<Result<u64, GateRejected>>,
 }
 
@@ -95,7 +95,7 @@ impl Model {
 
     fn leave(&mut self, (at, key, holds): Request, number: usize, now: u64, is_first: bool) {
         if is_first {
-            // The gate was idle: nothing of before counts.
+            // The gate was idle: earlier tags have no effect.
             self.tags.clear();
             (self.now, self.newcomers) = (0, 0);
             self.set_tag(key, 1);
@@ -115,7 +115,7 @@ impl Model {
         self.told[number] = Ok(now - at);
     }
 
-    /// The key whose request leaves next.
+    /// Returns the key whose request departs next.
     fn next_key(&self) -> Option<u8> {
         let waiting = self.tags.iter().filter(|(key, _)| self.waits(**key));
         waiting.min_by_key(|(_, tag)| **tag).map(|(key, _)| *key)
@@ -125,7 +125,7 @@ impl Model {
         self.next <= now && self.at_origin.len() < self.places
     }
 
-    /// Everything happens that is due now.
+    /// Runs all events that are due now.
     fn settle(&mut self, now: u64) {
         self.at_origin.retain(|end| *end > now);
         while self.is_open(now)
@@ -205,7 +205,8 @@ proptest! {
         timeout in prop_oneof![Just(0), 1..900u64],
     ) {
         prop_assume!(interval > 0 || places > 0);
-        // Nobody is rejected at once for the pace: the model does not foresee that.
+        // The timeout is long enough that no request is rejected on arrival: the model does not
+        // predict waits.
         let timeout = timeout + interval * max_queue as u64;
         let rate = match interval {
             0 => "none".to_owned(),
@@ -273,7 +274,7 @@ proptest! {
         let mut simulator = Simulator::new(&free);
         for ((number, line), outcome) in (0..).zip(&lines).zip(replay(&open, &lines)) {
             let gated = outcome.map(|outcome| Outcome { at_gate: None, ..outcome });
-            // Without a gate it is known at once.
+            // Without a gate, the outcome is known at once.
             prop_assert_eq!(gated, simulator.judge(number, line).outcome());
         }
         simulator.end();

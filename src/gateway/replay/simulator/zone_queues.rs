@@ -1,3 +1,5 @@
+//! Zones in a replay, with their waiters and charges.
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -6,32 +8,32 @@ use limit::{Account, Charge, Excess, Moment, Queue, Ticket, Verdict};
 
 use super::super::zone_keys::ZoneKeys;
 
-/// The zones with their waiters, whose charges can be given back.
+/// The zones, with their waiters and refundable charges.
 pub(super) struct ZoneQueues<'a> {
     zones: &'a [Zone],
     keys: Vec<ZoneKeys<Known>>,
-    /// The next departure of each key that has waiters, by zone.
+    /// Next departure of each key that has waiters, by zone.
     due: BTreeSet<(Moment, usize, Rc<[u8]>)>,
 }
 
-/// What a zone knows of a key.
+/// State of a key in a zone.
 struct Known {
     counter: Counter,
-    /// Requests that hold a charge and have not left all zones yet.
+    /// Number of requests that hold a charge and wait for an admission by some zone.
     waiting: u32,
-    /// Its entry in `due`.
+    /// Entry of the key in `due`.
     due: Option<Moment>,
 }
 
-/// What a key was charged, and who waits for it.
+/// Charges of a key, and its waiters if the algorithm has a queue.
 enum Counter {
-    /// For an algorithm that makes requests wait.
+    /// For an algorithm with a queue.
     Queue(Box<Queue<u64>>),
-    /// For all others.
+    /// For all other algorithms.
     Account(Account),
 }
 
-/// What a request was charged by a zone.
+/// Charge of a request in a zone.
 pub(super) struct Charged {
     zone: usize,
     key: Rc<[u8]>,
@@ -51,7 +53,7 @@ impl<'a> ZoneQueues<'a> {
         &self.zones[zone]
     }
 
-    /// Marks a key as used. `false` if all keys of the full zone have waiters.
+    /// Marks a key as used. Returns `false` if the zone is full and all its keys have waiters.
     pub(super) fn remember(&mut self, zone: usize, key: &[u8], now: Moment) -> bool {
         let settings = &self.zones[zone];
         self.keys[zone].remember(
@@ -61,7 +63,7 @@ impl<'a> ZoneQueues<'a> {
         )
     }
 
-    /// The level at which a request would be rejected, if it would.
+    /// Returns the level at which a request would be rejected; `None` if it would be accepted.
     pub(super) fn refuses(&self, wanted: RouteLimit, key: &[u8], now: Moment) -> Option<Excess> {
         let rate = self.zones[wanted.zone].rate_of(key);
         let refusal = match &self.keys[wanted.zone].peek(key)?.counter {
@@ -71,7 +73,7 @@ impl<'a> ZoneQueues<'a> {
         refusal.map(|refusal| refusal.excess)
     }
 
-    /// Whether a request would wait for its time, how many of its key do, and the level with it.
+    /// Predicts a join: whether the request would wait, the queue's length, and the level.
     pub(super) fn outlook(
         &self,
         wanted: RouteLimit,
@@ -91,7 +93,7 @@ impl<'a> ZoneQueues<'a> {
         (waits, queue.depth(), excess)
     }
 
-    /// Charges a request that is not refused. It waits for its turn unless `passes`.
+    /// Charges an accepted request. It waits for its slot unless `passes`.
     pub(super) fn join(
         &mut self,
         wanted: RouteLimit,
@@ -117,7 +119,7 @@ impl<'a> ZoneQueues<'a> {
         Some((verdict, charged))
     }
 
-    /// Counts a request as waiting for all its turns. Its keys are not evicted.
+    /// Counts a request as waiting until all zones admit it. Its keys are not evicted.
     pub(super) fn begin(&mut self, charges: &[Charged]) {
         for Charged { zone, key, .. } in charges {
             if let Some(known) = self.keys[*zone].peek_mut(key) {
@@ -126,7 +128,7 @@ impl<'a> ZoneQueues<'a> {
         }
     }
 
-    /// The request has all its turns.
+    /// Notes that all zones have admitted the request.
     pub(super) fn end(&mut self, charges: &[Charged]) {
         for Charged { zone, key, .. } in charges {
             if let Some(known) = self.keys[*zone].peek_mut(key) {
@@ -135,12 +137,12 @@ impl<'a> ZoneQueues<'a> {
         }
     }
 
-    /// When the next turn is due.
+    /// Returns the instant of the next departure.
     pub(super) fn due(&self) -> Option<Moment> {
         self.due.first().map(|(due, ..)| *due)
     }
 
-    /// Takes all turns that are due by `now`: the numbers of their requests, in order of arrival.
+    /// Takes all departures due by `now`: the numbers of the requests, in order of arrival.
     pub(super) fn take_due(&mut self, now: Moment) -> Vec<u64> {
         let mut numbers = Vec::new();
         while let Some((due, ..)) = self.due.first()
@@ -161,7 +163,7 @@ impl<'a> ZoneQueues<'a> {
         numbers
     }
 
-    /// Gives the charges of a request back. The waiters behind it move up.
+    /// Refunds the charges of a request. The waiters after it move up.
     pub(super) fn refund(&mut self, charges: &[Charged], now: Moment) {
         for Charged { zone, key, charge } in charges {
             let rate = self.zones[*zone].rate_of(key);

@@ -1,3 +1,5 @@
+//! Saves learned costs, and restores them after a restart.
+
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -8,22 +10,22 @@ use serde::{Deserialize, Serialize};
 use super::{METHODS, RouteCosts};
 use crate::http::gateway::Gateway;
 
-/// What is kept over a restart of the costs of one method of a route.
+/// Saved cost of one method of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedCost {
-    /// The name of the route.
+    /// Name of the route.
     pub(crate) route: String,
-    /// A checksum of what decides which requests the route takes.
+    /// Checksum of the conditions that select the route's requests.
     pub(crate) selector: u32,
-    /// The method; `other` for all that have no cost of their own.
+    /// Method; `other` for all methods that share a cost.
     pub(crate) method: String,
-    /// What was learned.
+    /// Learned work.
     #[serde(flatten)]
     pub(crate) work: SavedWork,
 }
 
 impl Gateway {
-    /// What was learned of the routes to the origin with this index.
+    /// Returns the learned costs of all routes to the origin with this index.
     pub(crate) fn saved_costs(&self, origin: usize) -> Vec<SavedCost> {
         let routes = self.learned_routes_to(origin);
         let saved = routes.flat_map(|(route, costs)| {
@@ -41,9 +43,9 @@ impl Gateway {
         saved.collect()
     }
 
-    /// Goes on from what was learned of routes to this origin before, where they are still there.
+    /// Restores saved costs of routes to this origin, if the routes still exist.
     ///
-    /// Its first request must not have come.
+    /// Call it before the origin's first request.
     pub(crate) fn restore_costs(&self, origin: usize, saved: &[SavedCost]) {
         for (route, costs) in self.learned_routes_to(origin) {
             let (name, selector) = (route.name(), checksum(route));
@@ -79,9 +81,9 @@ impl RouteCosts {
     }
 }
 
-/// The same for two versions of one route, and most probably another one for another route.
+/// Returns a checksum of a route's selector: equal for two versions of the same route.
 ///
-/// Conditions may have secrets, which are not for a file.
+/// A checksum, because conditions may contain secrets, which must not be written to a file.
 fn checksum(route: &Route) -> u32 {
     crc32fast::hash(format!("{:?}", route.selector()).as_bytes())
 }

@@ -1,11 +1,11 @@
-//! Properties of bodies that are taken out of one framing and put into another.
+//! Property tests of decoding and encoding bodies.
 
 use proptest::prelude::*;
 use testing::{bytes, config};
 
 use super::*;
 
-/// The result of decoding bytes that came in pieces.
+/// Result of decoding bytes that came in pieces.
 #[derive(Debug, PartialEq, Eq)]
 struct Decoded {
     data: Vec<u8>,
@@ -16,7 +16,7 @@ struct Decoded {
 
 /// Decodes `bytes`, cut into pieces of the lengths in `cuts`.
 ///
-/// An error comes with the data before it.
+/// An error is returned with the data before it.
 fn decode(
     length: BodyLength,
     bytes: &[u8],
@@ -28,7 +28,7 @@ fn decode(
         if decoder.is_over() || used == bytes.len() {
             break;
         }
-        // At most as many bytes as certainly belong to the body, as a connection reads them.
+        // Reads only bytes that certainly belong to the body, as a connection does.
         let limit = decoder.read_limit().min(*cut);
         let end = bytes.len().min(used.saturating_add(limit));
         let mut piece = bytes[used..end].to_vec();
@@ -51,7 +51,7 @@ fn decode(
     })
 }
 
-/// Frames each piece of the body, in place or after other bytes, and then the end of the body.
+/// Encodes the pieces of a body in one of three ways each, and then the end of the body.
 fn encode(length: BodyLength, pieces: &[(Vec<u8>, u8)], trailers: Option<&Trailers>) -> Vec<u8> {
     let encoder = BodyEncoder::new(length);
     let mut sent = Vec::new();
@@ -64,7 +64,7 @@ fn encode(length: BodyLength, pieces: &[(Vec<u8>, u8)], trailers: Option<&Traile
                 piece.put(data);
                 encoder.frame(&mut piece);
             }
-            // Without the room for the size of a chunk.
+            // A buffer without headroom for the size of a chunk.
             _ => {
                 piece.put(data);
                 encoder.frame(&mut piece);

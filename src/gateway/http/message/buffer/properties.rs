@@ -1,4 +1,4 @@
-//! Properties of a buffer under any sequence of calls: it is a queue of bytes.
+//! Property tests of buffers: after any sequence of calls, a buffer is a queue of bytes.
 
 use std::task::Waker;
 
@@ -43,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Generates bytes that differ from their neighbors.
+/// Generates bytes that differ from their neighbours.
 struct Source(u64);
 
 impl Source {
@@ -55,7 +55,7 @@ impl Source {
     }
 }
 
-/// Returns at most `most` bytes a call, and records how much room it was given.
+/// Reader that returns at most `most` bytes per call, and records the room it was given.
 struct Reader<'a> {
     source: &'a mut Source,
     most: usize,
@@ -77,7 +77,7 @@ impl AsyncRead for Reader<'_> {
     }
 }
 
-/// Accepts at most `most` bytes a call.
+/// Writer that accepts at most `most` bytes per call.
 struct Writer {
     most: usize,
     taken: Vec<u8>,
@@ -104,7 +104,7 @@ impl AsyncWrite for Writer {
     }
 }
 
-/// Does one step with the buffer and with `model`, which holds the expected bytes.
+/// Applies one step to the buffer and to `model`, which holds the expected bytes.
 fn apply(
     step: Step,
     buffer: &mut Buffer,

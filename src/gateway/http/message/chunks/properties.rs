@@ -1,4 +1,4 @@
-//! Properties of the decoder for any bytes that may be a chunked body.
+//! Property tests of the chunked decoder with any bytes.
 
 use proptest::prelude::*;
 use testing::{bytes, config, corpus, replay};
@@ -6,7 +6,7 @@ use testing::{bytes, config, corpus, replay};
 use super::*;
 use crate::http::message::fields::without_blanks;
 
-/// The result of decoding: the data, how many bytes belonged to the body, and the final state.
+/// Result of decoding: the data, the number of bytes of the body, and the final state.
 type Decoded = Result<(Vec<u8>, usize, Chunks), InvalidChunk>;
 
 /// Decodes `bytes`, cut into pieces of the lengths in `cuts`, as from a connection.
@@ -26,7 +26,7 @@ fn decode(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Decoded {
     Ok((data, at, chunks))
 }
 
-/// Returns the size of a chunk from its size line, which comes without its line ending.
+/// Returns the size of a chunk from its size line, which is given without its line ending.
 fn naive_size(line: &[u8]) -> Option<usize> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
     let (size, rest) = line.split_at(digits.count());
@@ -41,15 +41,15 @@ fn naive_size(line: &[u8]) -> Option<usize> {
     usize::from_str_radix(size, 16).ok()
 }
 
-/// A complete chunked body, as a simple reader finds it line by line.
+/// A complete chunked body, as parsed line by line by a simple second implementation.
 struct Naive<'a> {
     data: Vec<u8>,
-    /// The lines after the last chunk.
+    /// Lines after the last chunk.
     lines: Vec<&'a [u8]>,
     end: usize,
 }
 
-/// Reads the chunked body at the start of `bytes`, if it is complete.
+/// Parses the chunked body at the start of `bytes`, if it is complete.
 fn naive(bytes: &[u8]) -> Option<Naive<'_>> {
     let mut at = 0;
     let line = |at: &mut usize| {
@@ -85,7 +85,9 @@ fn naive(bytes: &[u8]) -> Option<Naive<'_>> {
     }
 }
 
-/// Parses the trailers in these lines; an error if one is not a field, or if they are too many.
+/// Parses the trailers in these lines.
+///
+/// Returns an error if one is malformed, or if they are too many.
 fn naive_trailers(lines: &[&[u8]]) -> Result<Trailers, InvalidChunk> {
     let mut trailers = Trailers::default();
     for line in lines {
@@ -109,7 +111,7 @@ fn naive_trailers(lines: &[&[u8]]) -> Result<Trailers, InvalidChunk> {
 fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
     let whole = decode(bytes, [usize::MAX]);
     let shown = String::from_utf8_lossy(bytes);
-    // Byte by byte, and in two pieces, cut at various places.
+    // Byte by byte, and in two pieces, cut at various offsets.
     prop_assert_eq!(&decode(bytes, std::iter::repeat(1)), &whole, "{}", shown);
     for cut in (1..bytes.len()).step_by(1 + bytes.len() / 100) {
         prop_assert_eq!(
@@ -132,7 +134,7 @@ fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
             prop_assert_eq!(chunks.trailers(), trailers, "{}", shown);
         }
     } else {
-        // A complete body is refused only for its size limits.
+        // A complete body is rejected only for its size limits.
         prop_assert!(naive.is_none() || bytes.len() > MAX_OVERHEAD, "{}", shown);
     }
     Ok(())

@@ -1,3 +1,5 @@
+//! Tests of field names, fields and trailers.
+
 use proptest::prelude::*;
 use testing::config;
 
@@ -40,7 +42,7 @@ const KNOWN: [(&str, FieldName); 31] = [
     ("X-Real-IP", FieldName::Origination),
 ];
 
-/// Looks a name up in the table.
+/// Looks a name up in the table. A simple second implementation.
 fn naive(name: &str) -> FieldName {
     let name = name.to_ascii_lowercase();
     let known = |(known, _): &&(&str, _)| known.eq_ignore_ascii_case(&name);

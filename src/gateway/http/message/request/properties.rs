@@ -1,4 +1,4 @@
-//! Properties of the parser for any bytes that may be a request.
+//! Property tests of the request parser with any bytes.
 
 use proptest::prelude::*;
 use testing::{bytes, config, replay};
@@ -6,17 +6,17 @@ use testing::{bytes, config, replay};
 use super::super::framing::{empty_lines, end_of_head};
 use super::*;
 
-/// The result of a simple reader that reads a head line by line.
+/// Head as parsed line by line by a simple second implementation.
 #[derive(Debug, PartialEq, Eq)]
 struct Naive {
     method: String,
     target: String,
     fields: Vec<(String, String)>,
-    /// The length; `None` for chunks.
+    /// Length of the body; `None` for chunks.
     length: Option<u64>,
 }
 
-/// Reads `head`, each byte as one character. Any refusal is the same error.
+/// Parses `head`, each byte as one character. All rejections are the same error.
 fn naive(head: &[u8]) -> Result<Naive, ()> {
     let text = head
         .iter()
@@ -102,7 +102,7 @@ fn naive_length(fields: &[(String, String)], is_old: bool) -> Result<Option<u64>
     }
 }
 
-/// Returns the parser's result in the form of the simple reader's result.
+/// Converts a parsed head to the form of the second implementation.
 fn told(head: &RequestHead) -> Naive {
     let text = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect();
     let fields = head.fields().iter();

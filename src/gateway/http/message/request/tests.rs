@@ -1,3 +1,5 @@
+//! Tests of the request parser.
+
 use super::super::framing::end_of_head;
 use super::*;
 
@@ -75,7 +77,7 @@ fn a_target_is_a_path_or_an_absolute_url_as_it_was_sent() {
         assert_eq!(head.authority(), authority.map(str::as_bytes), "{target}");
         assert_eq!(head.path_and_query(), path.as_bytes(), "{target}");
     }
-    // A target need not be text.
+    // A target may have bytes that are not ASCII.
     let head = parse(b"GET http://a/caf\xe9?\xff HTTP/1.1\r\nx: \xe9\r\n\r\n").unwrap();
     assert_eq!(head.target(), b"http://a/caf\xe9?\xff");
     assert_eq!(head.path_and_query(), b"/caf\xe9?\xff");

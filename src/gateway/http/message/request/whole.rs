@@ -1,8 +1,8 @@
-//! A request for a thing as a whole, made from one for a part of it.
+//! Converts a conditional or range request to one for the whole resource.
 
 use super::{Field, RequestHead, Span, fields};
 
-/// Whether a field asks for less than the whole thing (RFC 9110, sections 13 and 14).
+/// Returns whether a field is a precondition or a range (RFC 9110, sections 13 and 14).
 fn is_for_less(name: &[u8]) -> bool {
     let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
     is(b"range")
@@ -14,7 +14,7 @@ fn is_for_less(name: &[u8]) -> bool {
 }
 
 impl RequestHead {
-    /// The request of `GET` for the whole thing, whatever this one knows of it already.
+    /// Returns the `GET` request for the whole resource, without preconditions and ranges.
     pub fn whole(&self) -> Self {
         let mut bytes = self.bytes.to_vec();
         let method = Span::written(&mut bytes, b"GET");

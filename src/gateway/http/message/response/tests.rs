@@ -1,3 +1,5 @@
+//! Tests of the response parser.
+
 use super::*;
 use crate::http::message::FieldName;
 
@@ -12,7 +14,7 @@ fn parse(bytes: &[u8], to_head: bool) -> Result<ResponseHead<'_>, InvalidRespons
     Ok(head)
 }
 
-/// Reads how the body after these lines is framed, and the length of a body that does not follow.
+/// Returns the framing of the body after these lines, and the length of a body that is not sent.
 fn framing(lines: &str, to_head: bool) -> Result<(BodyLength, Option<u64>), InvalidResponse> {
     let bytes = bytes(lines);
     let head = parse(&bytes, to_head)?;

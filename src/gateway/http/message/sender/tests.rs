@@ -1,3 +1,5 @@
+//! Tests of the sender.
+
 use std::task::Waker;
 
 use proptest::prelude::*;
@@ -7,7 +9,7 @@ use super::*;
 use crate::http::message::BodyDecoder;
 use crate::http::message::buffer::READ_SIZE;
 
-/// Accepts as many bytes a write as `sizes` lists in turn. Zero means not ready, once.
+/// Writer that accepts as many bytes per call as `sizes` lists, in turn. Zero: not ready, once.
 struct Writer {
     sizes: Vec<usize>,
     writes: Vec<Vec<u8>>,
@@ -58,7 +60,7 @@ impl AsyncWrite for Writer {
     }
 }
 
-/// Sends one piece, and repeats the call while the writer is not ready.
+/// Sends one piece. Repeats the call while the writer is not ready.
 fn send(sender: &mut Sender, to: &mut Writer, piece: &mut Buffer, then: Then<'_>) {
     let mut cx = Context::from_waker(Waker::noop());
     for _ in 0..1000 {
@@ -77,7 +79,7 @@ fn piece_of(data: &[u8]) -> Buffer {
     piece
 }
 
-/// Sends a message whose body has these pieces, and returns the bytes of the body.
+/// Sends a message whose body has these pieces.
 fn send_message(
     sender: &mut Sender,
     to: &mut Writer,
