@@ -50,8 +50,8 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// Returns an error if the input cannot be read or is not valid gzip. After an error, there are no
-    /// further lines.
+    /// Returns an error if the input cannot be read or is not valid gzip. After an error, there are
+    /// no further lines.
     pub(super) fn take(&mut self) -> io::Result<Option<u64>> {
         let read = if self.has_ended { Ok(0) } else { self.read() };
         self.has_ended = !matches!(read, Ok(1..));

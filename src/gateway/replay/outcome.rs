@@ -9,8 +9,7 @@ use crate::observe::metrics::{GateRejected, LimitStatus};
 /// Simulated outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Instant of arrival: the time on the line, or the latest time of an earlier line if that is
-    /// later.
+    /// Instant of arrival: the latest time of this line and of all lines before it.
     pub time: Moment,
     /// Verdict of all limits together. `Rejected` also if the origin's gate rejected the request.
     pub status: LimitStatus,

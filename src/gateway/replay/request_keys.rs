@@ -63,8 +63,9 @@ impl<'a> RequestKeys<'a> {
         (!key.is_empty()).then(|| key.into_boxed_slice())
     }
 
-    /// Returns the key for a zone, even if the client is exempt. A long key is truncated as in the
-    /// gateway.
+    /// Returns the key for a zone, even if the client is exempt.
+    ///
+    /// A long key is truncated, as in the gateway.
     pub(super) fn of(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
         let mut key = self.whole(zone, route, line);
         key.truncate(MAX_KEY_SIZE);

@@ -44,8 +44,7 @@ impl Trace {
         })
     }
 
-    /// Returns the next line that is not empty and not a header, with its number; `None` at the
-    /// end.
+    /// Returns the next line and its number; `None` at the end. Skips empty lines and the header.
     ///
     /// # Errors
     ///

@@ -2,10 +2,10 @@
 //!
 //! | step | module | stages |
 //! |---|---|---|
-//! | arrive | `arrive` | fitness, route, networks, CORS, inputs, action, room, rewrite, size, cost |
+//! | arrive | `arrive` | checks, route, networks, CORS, inputs, action, room, path, size, cost |
 //! | admit | `admit` | `limits` in the zones, `collapse`, the gate of the origin |
 //! | forward | `forward` | server and connection, head, upload, `answer`, `download` or `tunnel` |
-//! | respond | `reply`, `response_fields` | responses of the gateway, and the fields of all responses |
+//! | respond | `reply`, `response_fields` | the gateway's responses, and the fields of all |
 //! | record | `record` | counts, log and spans, once the request has ended |
 
 mod admit;

@@ -72,7 +72,8 @@ pub struct MethodCost {
     pub time: Option<Duration>,
     /// Source of the cost: `quiet`, `busy`, `median` or `none`.
     ///
-    /// It was learned in quiet or busy times of the origin, or is the median of the origin's routes.
+    /// `quiet` and `busy`: learned while the origin had few or many requests. `median`: median of
+    /// the origin's routes.
     pub source: &'static str,
     /// Number of requests that have ended since the start.
     pub requests: u64,

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Reason why a request is rejected as invalid. The message tells the client how to correct it.
+/// Reason why a request is rejected as invalid. The message says how to correct it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadRequest {
     /// The first line or a field is malformed.

@@ -121,8 +121,8 @@ impl RequestHead {
     ///
     /// # Errors
     ///
-    /// Returns an error if the method has a lower-case letter, if the head has two different lengths
-    /// or is too large, or if a WebSocket is opened with a length.
+    /// Returns an error if the method has a lower-case letter, if the head has two different
+    /// lengths or is too large, or if a WebSocket is opened with a length.
     pub fn of_http2(head: &http::request::Parts, body_follows: bool) -> Result<Self, BadRequest> {
         check_method(head.method.as_str().as_bytes())?;
         let protocol = head.extensions.get::<h2::ext::Protocol>();

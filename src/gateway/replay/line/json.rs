@@ -1,5 +1,6 @@
-//! JSON access logs: the gateway's own, nginx's (by the names of its variables), Caddy's,
-//! Traefik's.
+//! Parsers of JSON access logs: the gateway's own, nginx's, Caddy's and Traefik's.
+//!
+//! nginx's fields have the names of its variables.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -2,8 +2,9 @@
 
 use super::*;
 
-/// Returns the line of a request for `/a?b=1` by 192.0.2.7. `took` and `at_origin` are in
-/// milliseconds.
+/// Returns the line of a request for `/a?b=1` by 192.0.2.7.
+///
+/// `took` and `at_origin` are in milliseconds.
 pub(super) fn get_of_agent(agent: &str, nanos: u64, took: u64, at_origin: u64) -> Line<'_> {
     let recorded = Recorded {
         client: "192.0.2.7".parse().ok(),

@@ -110,10 +110,9 @@ impl<'a> Simulator<'a> {
         self.requests.untold()
     }
 
-    /// Returns the number of requests at `max_in_flight` or `in_flight` without a time at the
-    /// origin.
+    /// Returns the number of requests that need permits but have no time at the origin.
     ///
-    /// These requests held no permit.
+    /// `max_in_flight` and `in_flight` require permits. These requests held none.
     pub fn untimed(&self) -> u64 {
         self.untimed
     }

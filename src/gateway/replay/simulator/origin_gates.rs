@@ -64,7 +64,7 @@ impl<'a> OriginGates<'a> {
         self.origins[origin].places().is_some()
     }
 
-    /// Returns an error if a request that may wait for `most` would wait in vain.
+    /// Returns an error if a request that may wait for `most` would not pass the gate in time.
     pub(super) fn predict(
         &self,
         origin: usize,

@@ -10,26 +10,25 @@
 //!    └─────▶ Lingering ─▶    Closed      Lingering          └─ 101 ───▶ Tunnel ─────▶ Closed
 //! ```
 //!
-//! | phase | what happens | what it holds | timeout |
+//! | phase | event | memory | timeout |
 //! |---|---|---|---|
-//! | Idle | no byte of the next request is here | the socket | `keep_alive` |
-//! | `ReadingHead` | a head is arriving | the part so far | `header_timeout` |
-//! | Waiting | the request waits for its turn | its head, and up to 4 KB after it | its limits |
-//! | Forwarding | bodies move both ways | buffers while they hold bytes | `body_timeout`, `min_body_rate` |
-//! | Tunnel | bytes move both ways | the same | `tunnel_timeout` |
-//! | Lingering | the client's bytes are dropped | one buffer per read | 5 s silence, 30 s in all |
+//! | Idle | no byte of the next request has arrived | the socket | `keep_alive` |
+//! | `ReadingHead` | a head is arriving | its first part | `header_timeout` |
+//! | Waiting | the request waits to be admitted | its head, up to 4 KB after it | its limits |
+//! | Forwarding | bodies are forwarded | buffers with bytes | `body_timeout`, `min_body_rate` |
+//! | Tunnel | bytes are forwarded | buffers with bytes | `tunnel_timeout` |
+//! | Lingering | bytes of the client are discarded | one buffer per read | 5 s silence, 30 s in all |
 //!
 //! Lingering lets a client that is still sending receive its response.
 //!
 //! | phases | file | types |
 //! |---|---|---|
 //! | Idle, `ReadingHead` | `mod.rs` | `Next`: a head, a refusal, or the end of the connection |
-//! | Waiting, Forwarding, Tunnel | `stream.rs` | `Progress`: how far the response is |
-//! | Answered | `mod.rs` | `End`: why the connection ends; without one it is Idle again |
+//! | Waiting, Forwarding, Tunnel | `stream.rs` | `Progress` of the response |
+//! | Answered | `mod.rs` | `End`: reason why the connection ends; else it is Idle again |
 //! | Lingering | `closing.rs` | |
 //!
-//! From Waiting to Tunnel the connection belongs to the [`RequestService`], as its
-//! [`ClientStream`].
+//! From Waiting to Tunnel, the [`RequestService`] uses the connection as its [`ClientStream`].
 
 mod closing;
 mod stream;

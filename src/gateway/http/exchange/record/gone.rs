@@ -8,7 +8,7 @@ use crate::http::exchange::gate::AtGate;
 use crate::http::exchange::limits::LimitOutcome;
 
 impl RequestRecord<'_> {
-    /// Counts a client that disconnected before a response began, by the place of the longest wait.
+    /// Counts a client that disconnected before a response began, by its longest wait.
     pub(super) fn count_gone(&self, now: Moment) {
         if let Some((zone, _)) = self.limited.waiting() {
             let zone = self.gateway.zone(zone);
