@@ -1,14 +1,14 @@
-//! What a request took its origin, where that is what it costs.
+//! Learned costs of one request: measures the time at the origin, and charges the request by it.
 
 use super::forward::Forward;
 use crate::http::message::{FieldName, ResponseHead};
 use crate::origin::InFlight;
 
-/// Types of bodies that have no end, or one that no work leads to.
+/// Media types of responses that never end, or whose duration does not depend on work.
 const STREAMS: [&[u8]; 2] = [b"text/event-stream", b"multipart/x-mixed-replace"];
 
 impl Forward<'_, '_> {
-    /// Whether a request counts only until the head of its answer: it opens a tunnel or a stream.
+    /// Returns whether only the time to the head counts as work: for a tunnel or a stream.
     pub(super) fn counts_to_head(&self, head: &ResponseHead<'_>) -> bool {
         let is_stream = |value: &[u8]| {
             let media = value.split(|byte| *byte == b';').next().unwrap_or(value);
@@ -19,10 +19,10 @@ impl Forward<'_, '_> {
         head.status == 101 || self.is_call || types.any(is_stream)
     }
 
-    /// The origin has done what it had to do for the request: it is charged that, and the next ones
-    /// are charged what was learned from it.
+    /// Measures the origin's work, corrects the charge by it, and learns from it.
     ///
-    /// `is_answered`: whether the origin answered. Only once, and only where costs are learned.
+    /// `is_answered`: whether the origin answered. Does nothing if costs are not learned, or if it
+    /// was called before.
     pub(super) fn end_work(&mut self, in_flight: &InFlight<'_>, is_answered: bool) {
         if self.route.cost.learned().is_none() || self.has_ended_work {
             return;
@@ -37,11 +37,11 @@ impl Forward<'_, '_> {
         costs.count(method, took);
         let load = in_flight.load();
         if load.is_lowered || self.time.is_stopped() {
-            // The back-off slows down already what is slow. And what the origin would do with all of the
-            // request, nobody knows.
+            // The back-off already slows down a slow origin. If the time is stopped, the total work
+            // of the request is unknown.
             return;
         }
-        // What fails, or is refused, is done sooner or later than what the origin does usually.
+        // Failed and rejected requests do not take as long as the usual work.
         if is_answered && self.record.status() < 500 && self.record.status() != 429 {
             costs.learn(method, took, load.is_quiet);
         }

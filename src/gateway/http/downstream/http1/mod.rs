@@ -17,7 +17,7 @@
 //! | Waiting | the request waits to be admitted | its head, up to 4 KB after it | its limits |
 //! | Forwarding | bodies are forwarded | buffers with bytes | `body_timeout`, `min_body_rate` |
 //! | Tunnel | bytes are forwarded | buffers with bytes | `tunnel_timeout` |
-//! | Lingering | bytes of the client are discarded | one buffer per read | 5 s silence, 30 s in all |
+//! | Lingering | the client's bytes are discarded | one buffer per read | 5 s silence, 30 s total |
 //!
 //! Lingering lets a client that is still sending receive its response.
 //!
