@@ -10,7 +10,7 @@ use super::{
 /// In a zone with a queue this is only the bucket: a [`Queue`](super::Queue) keeps the waiters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// State of any other algorithm.
+    /// State of the leaky bucket.
     Bucket(Bucket),
     /// State of any other algorithm.
     Meter(Box<Meter>),
