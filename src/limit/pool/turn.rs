@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::Moment;
 
-/// Minimum duration for which requests start on a permit, if other gateways wait for it.
+/// Minimum length of a turn, in which new requests may start on the permit.
 ///
 /// A shorter turn would mostly be spent on the transfer from one gateway to the next.
 const MIN_TURN: Duration = Duration::from_millis(40);
-/// Upper bound of a turn, at any round trip time.
+/// Maximum length of a turn.
 const MAX_TURN: Duration = Duration::from_secs(1);
 /// Length of a turn, as a multiple of a round trip to the pool.
 ///
@@ -23,20 +23,21 @@ const SMOOTHED: u32 = 8;
 /// The client has just received its response.
 const LINGER: Duration = Duration::from_millis(2);
 
-/// Duration before its use at which a permit is requested, plus two round trips.
+/// Duration before its use at which a permit is requested, in addition to two round trips.
 ///
-/// A busy machine wakes late.
+/// It allows for a busy machine that wakes late.
 const SETTLED: Duration = Duration::from_millis(5);
-/// Upper bound of that duration.
+/// Maximum duration before its use at which a permit is requested.
 const MAX_AHEAD: Duration = Duration::from_millis(40);
 
 /// Duration before its time at which a slot is granted.
-/// A slot that came during a turn is still used.
+///
+/// A slot that was granted during a turn is still used.
 const SLOT_AHEAD: Duration = Duration::from_millis(50);
 
-/// Use of a permit that a gateway has got while others wait.
+/// Period for which a gateway keeps its only permit while other gateways wait.
 ///
-/// It lasts for one request, or for a while if requests are short.
+/// It lasts for one request, or for several if requests are short.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     /// Instant until which another request may start on the permit.
@@ -78,9 +79,9 @@ impl Turn {
 /// Duration until the pool's reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrip {
-    /// Shortest recent duration. A busy machine adds to the others.
+    /// Shortest recent duration. The others include delays of a busy machine.
     shortest: Option<Duration>,
-    /// Smoothed mean of recent durations: a connection may have very different ones.
+    /// Smoothed mean of recent durations, because they may vary much.
     usual: Duration,
 }
 

@@ -3,6 +3,12 @@
 //! It is a counter, not a list. Each visitor who finds no free session draws the next number, and
 //! the room calls the numbers in order. So a waiting visitor takes no memory, except near the
 //! front, where the next poll of each visitor is remembered.
+//!
+//! - A *number* is drawn by each visitor who must wait. It is in the visitor's ticket.
+//! - A *position* is the rank of a number in the order of calls. Both are equal, except that a
+//!   [`Lottery`] shuffles the visitors who came before the opening.
+//! - A *call* reserves a session for a visitor, until the visitor polls or the call expires.
+//! - A *session* is a visitor inside. It expires when the visitor sends no request for `idle`.
 
 mod answers;
 mod expiring;

@@ -15,13 +15,13 @@ const TOLERANCE: Duration = Duration::from_secs(1);
 
 /// Due time of the next poll of each visitor near the front, and a budget of early polls.
 ///
-/// There is one slot per number, by its last bits, so the memory is bounded. A visitor further back
-/// has a slot while no visitor further ahead needs it.
+/// There is one entry per number, by its last bits, so the memory is bounded. A visitor further
+/// back has an entry while no visitor further ahead needs it.
 #[derive(Debug, Default)]
 pub(super) struct Polls {
     /// Empty until a visitor waits.
     slots: Box<[Slot]>,
-    /// Latest due time of any visitor without a slot.
+    /// Latest due time of any visitor without an entry.
     unknown: Moment,
 }
 
@@ -83,7 +83,7 @@ impl Polls {
     }
 
     /// Records the due time of a visitor.
-    /// `is_behind` returns whether another number needs the slot less.
+    /// `is_behind` returns whether another number needs the entry less.
     pub(super) fn tell(&mut self, number: u64, due: Moment, is_behind: impl FnOnce(u64) -> bool) {
         let slot = self.slot(number);
         if slot.number == number {
