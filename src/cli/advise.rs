@@ -51,6 +51,7 @@ pub fn advise(wanted: &AdviseArguments) -> ExitCode {
     }
 }
 
+/// Reads the logs. Returns `None` if there is nothing to advise.
 fn read(wanted: &AdviseArguments) -> io::Result<Option<Advice>> {
     let survey = Survey::new(wanted.key.clone(), MAX_KEYS)?;
     let mut survey = match (&wanted.config, &wanted.zone) {

@@ -49,6 +49,7 @@ struct Found<'f> {
     warnings: Vec<Place<'f>>,
 }
 
+/// One problem or warning, with its location.
 #[derive(Serialize)]
 struct Place<'f> {
     file: String,
@@ -70,6 +71,7 @@ impl<'f> Place<'f> {
     }
 }
 
+/// Returns the result of the check as JSON.
 fn as_json(file: &Path, valid: bool, problems: &[Problem], warnings: &[Problem]) -> String {
     let found = Found {
         file: file.display().to_string(),

@@ -59,6 +59,7 @@ pub fn health(address: Option<&AdminAddress>, file: &Path, is_live: bool) -> Exi
     }
 }
 
+/// Returns the given admin address, or the one in the file.
 fn find(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
     if let Some(address) = address {
         let mut found = address.to_string().to_socket_addrs()?;
@@ -117,6 +118,7 @@ fn in_time(error: io::Error) -> io::Error {
     }
 }
 
+/// Sends a GET request. Returns the whole response, with its head.
 fn get(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
     socket.set_read_timeout(Some(PATIENCE))?;

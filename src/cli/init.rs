@@ -33,6 +33,7 @@ const LOOKED_AT: usize = 1000;
 
 /// The `[server]` table. A translated nginx.conf fills it only with the admin port.
 const SERVER: &str = "[server]";
+/// Line for the admin port in the `[server]` table.
 const ADMIN: &str =
     "admin = \"127.0.0.1:9090\"    # the live page, metrics and API; \"off\" for none";
 
@@ -111,6 +112,7 @@ fn is_log(file: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Translates an nginx.conf, and adds the admin port.
 fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
     if origin.is_some() {
         return Err(io::Error::other(format!(
@@ -136,6 +138,7 @@ fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
     ))
 }
 
+/// Makes a file with the recommended numbers for an access log.
 fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     let key: KeyTemplate = "$remote_addr".parse().map_err(io::Error::other)?;
     let mut survey = Survey::new(key, MAX_KEYS)?;
@@ -164,6 +167,7 @@ fn comment(name: &str) -> String {
         .collect()
 }
 
+/// Writes a new file, or prints the text if the name is `-`.
 fn save(file: &Path, text: &str) -> io::Result<()> {
     if file == Path::new("-") {
         return io::stdout().write_all(text.as_bytes());

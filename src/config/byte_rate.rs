@@ -18,7 +18,9 @@ pub struct ByteRate {
     pub span: Duration,
 }
 
+/// Accepted durations.
 const SPANS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
+/// Maximum number of bytes per duration.
 const MAX_BYTES: u64 = 1 << 20;
 
 impl ByteRate {

@@ -13,6 +13,7 @@ use super::toml_string::toml_string;
 
 /// Field that only the whole file has. In TOML, a table above it takes it by mistake.
 const INCLUDE: &str = "include";
+/// Message about `include` in a table.
 const MISPLACED_INCLUDE: &str =
     "this stands at the top of the file; move it above the first table, such as [server]";
 

@@ -73,6 +73,7 @@ pub enum Variable {
     },
 }
 
+/// Variables with a fixed name.
 const FIXED: [(&str, Variable); 11] = [
     ("remote_addr", Variable::RemoteAddr),
     ("host", Variable::Host),
@@ -192,11 +193,16 @@ impl KeyTemplate {
         Self::parse_with(text, None)
     }
 
-    /// Reads a template as [`KeyTemplate::parse`] does. Returns the first error.
+    /// Reads a template in which `$$` stands for a `$`.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
     pub fn parse_value(text: &str) -> Result<Self, Vec<KeyError>> {
         Self::parse_with(text, Some("$"))
     }
 
+    /// Reads a template. `doubled`: the text that `$$` stands for, if it may occur.
     fn parse_with(text: &str, doubled: Option<&str>) -> Result<Self, Vec<KeyError>> {
         let (mut parts, mut wrong) = (Vec::new(), Vec::new());
         let add_text = |parts: &mut Vec<Part>, more: &str| match parts.last_mut() {
@@ -240,7 +246,7 @@ impl KeyTemplate {
 impl FromStr for KeyTemplate {
     type Err = KeyError;
 
-    /// As [`KeyTemplate::parse`], with the first error.
+    /// Reads a template as [`KeyTemplate::parse`] does. Returns the first error.
     fn from_str(text: &str) -> Result<Self, KeyError> {
         Self::parse(text).map_err(|mut wrong| wrong.swap_remove(0))
     }

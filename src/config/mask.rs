@@ -8,6 +8,7 @@ use ring::rand::SystemRandom;
 
 use super::{Zone, short_key};
 
+/// Start of each masked name.
 const PREFIX: &str = "key-";
 /// Length of the hash in a masked name, in bytes.
 ///

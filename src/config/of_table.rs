@@ -68,6 +68,7 @@ pub(super) enum Shown {
     Comment(String),
 }
 
+/// Names of fields with their shown values, in display order.
 pub(super) type Rows = Vec<(String, Shown)>;
 
 /// Shows an inner table, if it is present.
@@ -168,6 +169,7 @@ impl<V, K> Typed<V, K> {
         given.map_or_else(|| self.absent(fields), self.wrap)
     }
 
+    /// Returns the value of a missing field: its default, or else its example.
     fn absent(&self, fields: &Fields) -> V {
         let written = self.field.default.or(self.field.example);
         let value = written.and_then(|text| read_text(text, fields, self.kind.read));

@@ -8,6 +8,7 @@ use std::io::Write;
 ///
 /// A longer key is stored as its start and a hash. This bounds the memory of a million keys.
 const MAX_SIZE: usize = 128;
+/// Length of the start that a short form keeps, in bytes.
 const KEPT: usize = 110;
 
 /// Returns `key`, or its short form if it is too long.

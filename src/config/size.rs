@@ -1,5 +1,6 @@
 //! Sizes as the file writes them, such as `"32KB"`.
 
+/// Units with their sizes in bytes, the largest first.
 const UNITS: [(&str, u64); 4] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1)];
 
 /// Reads a size as the file writes it: a whole number and a unit, `GB`, `MB`, `KB` or `B`.

@@ -91,6 +91,7 @@ pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
     percent_decode(raw).into()
 }
 
+/// Removes empty segments and `.`, and applies `..`.
 fn resolve(path: &[u8]) -> Vec<u8> {
     let mut kept: Vec<&[u8]> = Vec::new();
     let mut segments = path.split(|byte| *byte == b'/').skip(1).peekable();

@@ -59,6 +59,7 @@ pub(super) fn merged(files: Vec<Written>, routes: &[usize]) -> Written {
     all
 }
 
+/// Expands the variables of one file, and collects the values before expansion.
 struct Expansion<'e, 't> {
     report: &'e Report<'t>,
     variable: Variable<'e>,
@@ -210,6 +211,7 @@ fn is_template(path: &[String]) -> bool {
     matches!(path, [routes, _, fields, _] if routes == "routes" && FIELDS.contains(&fields.as_str()))
 }
 
+/// Returns the message about a variable that cannot be used.
 fn unusable(name: &str, error: &VarError) -> String {
     match error {
         VarError::NotPresent => format!(

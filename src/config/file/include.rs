@@ -68,6 +68,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// Records an included file, so that it is watched.
 fn names(item: Node, path: PathBuf) {
     item.report.names(path, FileKind::Included);
 }

@@ -130,6 +130,7 @@ impl Key {
     }
 }
 
+/// Checks that a key is long enough to be safe.
 fn check_length(key: &DecodingKey, parameters: &AlgorithmParameters) -> Result<(), &'static str> {
     use jsonwebtoken::DecodingKeyKind::{RsaModulusExponent, SecretOrDer};
     match (parameters, key.kind()) {

@@ -70,6 +70,7 @@ impl Verifier<Vec<u8>> for Signature {
     }
 }
 
+/// Returns the verification parameters of an RSA algorithm.
 fn rsa(algorithm: Algorithm) -> Option<&'static RsaParameters> {
     Some(match algorithm {
         Algorithm::RS256 => &RSA_PKCS1_2048_8192_SHA256,
@@ -82,6 +83,7 @@ fn rsa(algorithm: Algorithm) -> Option<&'static RsaParameters> {
     })
 }
 
+/// Returns the verification algorithm of an elliptic curve.
 fn curve(algorithm: Algorithm) -> Option<&'static dyn VerificationAlgorithm> {
     Some(match algorithm {
         Algorithm::ES256 => &ECDSA_P256_SHA256_FIXED,
@@ -91,6 +93,7 @@ fn curve(algorithm: Algorithm) -> Option<&'static dyn VerificationAlgorithm> {
     })
 }
 
+/// Returns the hash function of an HMAC algorithm.
 fn hash(algorithm: Algorithm) -> Option<hmac::Algorithm> {
     Some(match algorithm {
         Algorithm::HS256 => hmac::HMAC_SHA256,

@@ -97,6 +97,7 @@ impl Verifier {
         self.verified.count()
     }
 
+    /// Verifies a token without the cache, and reads its claims.
     fn verify(&self, token: &[u8], now: u64) -> Option<VerifiedToken> {
         let header = decode_header(token).ok()?;
         // Extensions marked as critical must be understood. drip knows none (RFC 7515, section
@@ -116,6 +117,7 @@ impl Verifier {
         })
     }
 
+    /// Returns the checks of a token's claims, for a token with this algorithm.
     fn validation(&self, algorithm: Algorithm) -> Validation {
         let mut validation = Validation::new(algorithm);
         validation.leeway = self.expected.leeway.as_secs();
@@ -148,6 +150,7 @@ fn expiry(claims: &Map<String, Value>) -> Option<u64> {
 /// 2^53: smaller whole numbers are exact as floating point.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
+/// Returns the text of a claim; empty for values without one.
 fn text_of(value: &Value) -> Box<[u8]> {
     fn scalar(value: &Value) -> Option<String> {
         match value {

@@ -111,6 +111,7 @@ pub fn double(whole: u64) -> f64 {
     limit::to_float(whole)
 }
 
+/// Returns the greatest common divisor, by Euclid's algorithm.
 fn greatest_common_divisor(a: i128, b: i128) -> i128 {
     if b == 0 {
         a

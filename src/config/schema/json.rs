@@ -20,6 +20,7 @@ pub fn schema() -> Value {
     schema
 }
 
+/// Returns the schema of a table.
 fn object(table: &Table) -> Value {
     let property = |field: &Field| (field.name.to_owned(), property(field));
     let properties: Map<String, Value> = table.fields.iter().map(property).collect();
@@ -36,6 +37,7 @@ fn object(table: &Table) -> Value {
     object
 }
 
+/// Returns the schema of a field, with its meaning and default.
 fn property(field: &Field) -> Value {
     let mut property = form(&field.form);
     property["description"] = json!(field.about);
@@ -46,6 +48,7 @@ fn property(field: &Field) -> Value {
     property
 }
 
+/// Returns the schema of a value.
 fn form(of: &Form) -> Value {
     match of {
         Form::Text => json!({ "type": "string" }),

@@ -147,19 +147,19 @@ pub enum ByteRegexError {
         ByteRegex::MAX_REGEX_SIZE
     )]
     TooLong,
-    /// Groups, and larger than [`ByteRegex::LARGEST_WITH_GROUPS`] when compiled.
+    /// Larger than [`ByteRegex::LARGEST`] when compiled.
     #[error(
         "this regular expression takes more than {} KB when it is compiled; lower the counts in {{}} or write several routes",
         ByteRegex::LARGEST >> 10
     )]
     TooLarge,
-    /// Automaton larger than `ByteRegex::LARGEST_AUTOMATON`.
+    /// Groups, and larger than [`ByteRegex::LARGEST_WITH_GROUPS`] when compiled.
     #[error(
         "this regular expression has groups, and takes more than {} KB when it is compiled; lower the counts in {{}}, or write (?:...) where no group is needed",
         ByteRegex::LARGEST_WITH_GROUPS >> 10
     )]
     TooLargeWithGroups,
-    /// Its automaton is larger than `ByteRegex::LARGEST_AUTOMATON`.
+    /// Automaton larger than `ByteRegex::LARGEST_AUTOMATON`.
     #[error(
         "the automaton of this regular expression takes more than {} KB; begin it with ^, lower the counts in {{}} or write several routes",
         ByteRegex::LARGEST_AUTOMATON >> 10

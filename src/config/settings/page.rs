@@ -57,6 +57,7 @@ pub enum PageValue {
 }
 
 impl PageValue {
+    /// Placeholders that every page has.
     const NAMED: [(&'static str, Self); 3] = [
         ("status", Self::Status),
         ("retry_after", Self::RetryAfter),

@@ -33,6 +33,7 @@ struct ByHost {
 }
 
 impl ByHost {
+    /// Adds a route under each of its hosts.
     fn add(&mut self, route: &Route, index: usize) {
         if route.hosts.is_empty() {
             self.any.push(index);
@@ -46,6 +47,7 @@ impl ByHost {
         }
     }
 
+    /// Sorts each list by the number of conditions, the largest first.
     fn sort(&mut self, routes: &[Route]) {
         let lists = self.named.values_mut().chain(self.below.values_mut());
         for list in lists.chain([&mut self.any]) {

@@ -33,6 +33,7 @@ const ORIGINS: Kind<Vec<String>> = kind(
     |it| texts(it),
 );
 
+/// Reads one origin as browsers send it, or [`Cors::ANY`].
 fn origin(node: Node) -> Option<String> {
     let what = "a site as browsers write it, such as \"https://app.example\", or \"*\"";
     let text = values::fitting(node, what, is_origin)?;

@@ -94,12 +94,14 @@ words! {
     }
 }
 
+/// `mode` of a learned cost: `true` for `"shadow"`.
 const MODE: Kind<bool> = kind(
     word::<BackoffMode>().form,
     |node| Some((word::<BackoffMode>().read)(node)? == BackoffMode::Shadow),
     |is_shadow| is_shadow.then(|| shown("shadow"))?,
 );
 
+/// Expected forms of `cost`, for messages.
 const FORM_IN_WORDS: &str = "a whole number from 1 to 255, or a table with header, body_per, \
                     response_header or learn, such as { header = \"x-cost\", default = 1, max = 20 }";
 
@@ -115,6 +117,7 @@ const CHOOSING: [(&str, Reader); 4] = [
     ("learn", |node| table(node).map(CostRule::Learned)),
 ];
 
+/// Reads one form of the table. `None` if a field is wrong.
 fn table<T: OfTable>(node: Node) -> Option<T> {
     T::of_valid(Fields::of(node, "cost".to_owned(), T::TABLE)?)
 }

@@ -126,6 +126,7 @@ pub(super) fn not_for_ids(name: &str) -> Option<&'static str> {
 
 const NO_TOKEN: &str = "the name of a header field has letters, digits and any of !#$%&'*+-.^_`|~";
 
+/// Reads one edit: a value to set, or `false` to remove the field.
 fn edit(entry: Node) -> Option<FieldEdit> {
     if let DeValue::Boolean(false) = entry.value {
         return Some(FieldEdit::Remove);

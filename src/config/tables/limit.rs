@@ -82,6 +82,7 @@ pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
     limits.into_iter().collect()
 }
 
+/// Reads one limit. Returns the index of its zone, and its values.
 fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
     let zone = fields.required("zone", |node| index(node, "zones", zones.names));
     let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
@@ -207,6 +208,7 @@ pub(super) fn shown_draw(draw: RouteLimit, zones: &[Zone]) -> Option<Shown> {
     bare(&format!("{{ {} }}", shown_burst(draw, zones)))
 }
 
+/// Returns one limit as TOML.
 fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
     let zone = &zones[limit.zone];
     let delay = match limit.limit.delay {

@@ -142,6 +142,7 @@ pub(super) fn meet(one: &ListenAddress, other: &ListenAddress) -> bool {
     one.port() != 0 && one.port() == other.port() && (covers(a, b) || covers(b, a))
 }
 
+/// One entry of `listen` that has been read.
 struct Entry<'r> {
     node: Node<'r>,
     listen: Listen,
@@ -161,6 +162,7 @@ fn tls_port(entries: &[Entry]) -> Option<NonZeroU16> {
     ports.first().copied()
 }
 
+/// Reads one entry, written as a text or as a table.
 fn entry<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Option<Entry<'r>> {
     if node.value.as_table().is_some() {
         return table(node, has_tls, clients);
@@ -175,6 +177,7 @@ fn entry<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
     })
 }
 
+/// Reads one entry that is written as a table.
 fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Option<Entry<'r>> {
     let mut fields = Fields::of(node, "an entry of listen".to_owned(), ListenTable::TABLE)?;
     let entry = ListenTable::read(&mut fields);
@@ -229,6 +232,7 @@ fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
     })
 }
 
+/// Reads an IP address with a port, or the path of a Unix socket.
 fn address(node: Node) -> Option<ListenAddress> {
     let text = node.value.as_str().unwrap_or_default();
     let address = match text.strip_prefix("unix:") {

@@ -378,6 +378,7 @@ impl Origin {
         self.store == StoreKind::Redis
     }
 
+    /// Returns whether `rate`, `max_in_flight` or a back-off can hold requests back.
     fn is_limited(&self) -> bool {
         let has_places = self.max_in_flight.is_some() || self.limits_servers();
         self.rate.is_some() || has_places || self.backoff.is_some()

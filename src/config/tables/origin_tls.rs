@@ -62,6 +62,7 @@ pub(super) fn authorities(node: Node, kind: FileKind) -> Option<Authorities> {
     })
 }
 
+/// Reads the gateway's certificate and its key, and checks that they match.
 fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
     let chain = read_file(certificate, FileKind::OriginTls, "client.pem");
     let key = read_file(key_node, FileKind::OriginTls, "client.key");
@@ -107,6 +108,7 @@ fn read_file(node: Node, kind: FileKind, example: &str) -> Option<(PathBuf, Vec<
     Some((path, pem))
 }
 
+/// Reads the certificates in a PEM file; at least one.
 fn certificates(node: Node, file: &Path, pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let wrong = match found {

@@ -66,6 +66,7 @@ fn name_of(page: &Page) -> String {
     toml_text(&page.file.display().to_string())
 }
 
+/// Reads the pages of a route, by status.
 fn pages(node: Node) -> Option<Pages> {
     let entries =
         node.entries_or("a table such as { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }")?;
@@ -84,6 +85,7 @@ fn pages(node: Node) -> Option<Pages> {
     (pages.len() == count).then(|| Pages::new(pages))
 }
 
+/// Reads one page, or a page for HTML and one for JSON.
 fn choice(node: Node) -> Option<PageChoice> {
     if !node.value.is_table() {
         return page(node, None).map(PageChoice::One);
@@ -111,6 +113,7 @@ pub(super) fn room_page(node: Node) -> Option<Page> {
     page_of(node, what, |_, text| PageContent::parse_room(text))
 }
 
+/// Reads a file, and makes a page of it with `parse`.
 fn page_of(node: Node, what: &str, parse: impl FnOnce(&Path, &str) -> PageContent) -> Option<Page> {
     let file = values::named_file(node, FileKind::Page, what)?;
     let remedy = "; name a file of UTF-8 text of at most 256KB";

@@ -104,6 +104,7 @@ pub(super) fn read<'r>(
     Some(Plans::new(plans, keys.by_key))
 }
 
+/// Reads one plan.
 fn plan<'r>(
     entry: Node<'r>,
     mut fields: Fields<'r>,
@@ -135,6 +136,7 @@ fn plan<'r>(
     is_right.then_some(plan)
 }
 
+/// Reads `burst` of a plan. Reports one that the zone's algorithm does not have.
 fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
     if algorithm.has_windows() {
         return node.told(&format!(

@@ -18,6 +18,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Maximum number of wrong lines of one file that are reported.
 pub(super) const MAX_WRONG: usize = 10;
 
+/// Index of the plan of each key.
 type ByKey = HashMap<Box<[u8]>, usize, RandomState>;
 
 /// Keys of all plans of a zone.
@@ -67,6 +68,7 @@ impl Keys<'_> {
         Ok(())
     }
 
+    /// Reads the keys that are written in the configuration itself.
     pub(super) fn read_list(&mut self, node: Node, plan: usize) -> Option<Vec<String>> {
         let hidden = self.hidden;
         let read = values::list("[\"alice\", \"bob\"]", |item| {

@@ -37,6 +37,7 @@ pub(super) fn read(fields: &mut Fields, path: Option<&PathPattern>) -> Option<Op
     Some(is_any.then_some(PathRewrite { strip, add }))
 }
 
+/// Reports that a route's path does not begin with `strip_prefix`.
 fn begins_otherwise(node: Node, path: &PathPattern) {
     let remedy = match path {
         PathPattern::Regex(_) => {
@@ -49,6 +50,7 @@ fn begins_otherwise(node: Node, path: &PathPattern) {
     node.wrong(&format!("{remedy}; found {}", node.found()));
 }
 
+/// Checks a value of `strip_prefix`.
 fn stripped(text: &str) -> Result<String, &'static str> {
     if !text.starts_with('/') {
         return Err("a prefix begins with /");
@@ -59,6 +61,7 @@ fn stripped(text: &str) -> Result<String, &'static str> {
     Ok(text.to_owned())
 }
 
+/// Checks a value of `add_prefix`.
 fn added(text: &str) -> Result<String, &'static str> {
     let text = stripped(text)?;
     if !target::is_sendable(text.as_bytes()) {

@@ -156,6 +156,7 @@ fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
     is_right.then_some(all)
 }
 
+/// Reads one secret.
 fn secret(node: Node) -> Option<RoomSecret> {
     let Some(value) = node.value.as_str() else {
         return node
@@ -205,6 +206,7 @@ pub(super) fn read(mut fields: Fields, node: Node, zones: &Zones, has_state: boo
     room
 }
 
+/// Reads `draw`: a limit in a zone, or `"none"`.
 fn draw(node: Node, zones: &Zones) -> Option<Draw> {
     match node.value.as_str() {
         Some("none") => Some(Draw::Unlimited),

@@ -34,6 +34,7 @@ pub(super) const METHODS: Kind<Vec<String>> = kind(
     |it| texts(it),
 );
 
+/// Reads a prefix, an exact path or a regular expression.
 fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
     if let Some(regex) = text.strip_prefix("regex:") {
         if regex.is_empty() {
@@ -58,6 +59,7 @@ fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
     Ok(pattern(path.to_owned()))
 }
 
+/// Reads a host name, or a wildcard such as `*.example.com`.
 fn host(text: &str) -> Result<HostPattern, &'static str> {
     let is_name = |text: &str| {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
@@ -120,6 +122,7 @@ fn conditions(node: Node) -> Option<Vec<Matcher>> {
     Some(all)
 }
 
+/// Reads one condition of `match`.
 fn condition(entry: Node) -> Option<Matcher> {
     let (kind, name) = entry.name.split_once(':').unwrap_or_default();
     let input = match kind {

@@ -195,6 +195,7 @@ fn meet(fields: &Fields, server: &Server) {
     }
 }
 
+/// Returns the number of processor cores that this process may use.
 fn cores() -> NonZeroUsize {
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let most = usize::try_from(MAX_WORKERS)

@@ -13,6 +13,7 @@ pub(super) const FORM: Form = Form::Like(
     "(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:[0-9]+)?|unix:(.|\\n)+",
 );
 
+/// Message about a URL with a path, a query or a user.
 const NOTHING_MORE: &str = "a server is written \"http://host:port\", \"https://host:port\" or \"h2c://host:port\", with no path, query or user";
 
 /// Reads one server. The path of a Unix socket is relative to the folder of the file.
@@ -35,6 +36,7 @@ fn without_user(node: Node) -> Option<String> {
     Some(format!("{scheme}...@{host}"))
 }
 
+/// Reads the URL of a Unix socket.
 fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
     if path.is_empty() {
         return Err("a socket file is written \"unix:/run/app.sock\"");
@@ -46,6 +48,7 @@ fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
     }
 }
 
+/// Reads a URL with a host and a port.
 fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
     const FORM: &str = "a server is written \"http://host:port\", \"https://host:port\", \"h2c://host:port\" or \"unix:/path\"";
     const SERVICE: &str = "a service record (SRV) cannot be looked up, because the system's resolver tells addresses alone; write http://host:port, and resolve = \"each\" if the name has several addresses";
@@ -90,11 +93,13 @@ fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
     })
 }
 
+/// Reads an IPv6 address without brackets.
 fn v6(text: &str) -> Option<Host> {
     let address = text.parse::<Ipv6Addr>().ok()?;
     Some(Host::Address(IpAddr::V6(address)))
 }
 
+/// Reads a host name, or an IPv4 address.
 fn name_or_v4(text: &str) -> Option<Host> {
     if let Ok(address) = text.parse() {
         return Some(Host::Address(IpAddr::V4(address)));

@@ -304,6 +304,7 @@ pub(crate) const PEER: Pattern<Option<IpNet>> = (
     },
 );
 
+/// Reads a text that must have this form.
 pub(crate) fn pattern<T>(node: Node, (expected, parse): Pattern<T>) -> Option<T> {
     let value = node.value.as_str().and_then(parse);
     value.or_else(|| node.expected(expected))

@@ -70,12 +70,14 @@ pub(super) const KEY: Kind<KeyTemplate> = kind(NOT_EMPTY_FORM, key, |it| {
     bare(&toml_string(&it.to_string()))
 });
 
+/// `mask_keys` of a zone.
 const MASK: Kind<bool> = Kind {
     // A wrong value may have been meant as `true`.
     read: |node| Some(values::boolean(node).unwrap_or(true)),
     ..BOOLEAN
 };
 
+/// Shows the plans of a zone, each with a comment about the number of its keys.
 fn shown_plans(zone: &Zone, settings: &Settings) -> Option<Shown> {
     let rows = |(plan, count): (&Plan, usize)| {
         let keys = if count == 1 { "key" } else { "keys" };

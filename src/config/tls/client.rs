@@ -31,6 +31,7 @@ pub fn client(
     Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)))
 }
 
+/// Loads the system's authorities. Logs unreadable ones once.
 fn system_roots() -> io::Result<RootCertStore> {
     static WARNED: Once = Once::new();
     let found = load_native_certs();

@@ -53,6 +53,7 @@ pub(super) fn of_route(route: &Route, node: Node) {
     }
 }
 
+/// Warns that a field has no effect. `because`: the reason.
 fn warn(node: Node, name: &'static str, because: &str) {
     if let Some(field) = node.field(name) {
         field.warn(&format!("has no effect: {because}; remove one of the two"));

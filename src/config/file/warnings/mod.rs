@@ -100,6 +100,7 @@ fn room(settings: &Settings, route: &Route, node: Node) {
     }
 }
 
+/// Returns whether a limit, a room or an origin uses the zone with this index.
 fn is_used(settings: &Settings, zone: usize) -> bool {
     let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
     let mut origins = settings.origins.iter();

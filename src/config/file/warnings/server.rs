@@ -58,8 +58,9 @@ fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// Source networks of Google's load balancers, and how long they keep idle connections.
+/// Source networks of Google's load balancers.
 const GOOGLE: [&str; 2] = ["35.191.0.0/16", "130.211.0.0/22"];
+/// Keep-alive of Google's load balancers.
 const GOOGLE_KEPT: Duration = Duration::from_secs(600);
 /// Default keep-alive of AWS's load balancers and of nginx.
 const USUALLY_KEPT: Duration = Duration::from_secs(60);
