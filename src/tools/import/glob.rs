@@ -1,4 +1,4 @@
-//! File names with `*`, `?` and `[...]`, as in includes.
+//! Expands file names with `*`, `?` and `[...]`, as nginx's `include` does.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,14 +6,14 @@ use glob::{MatchOptions, Pattern};
 
 use super::Files;
 
-/// Maximum number of files of an include.
+/// Maximum number of files that one include may match.
 const MAX_FILES: usize = 2000;
 
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// The files that match the pattern, ordered by name.
+/// Returns the files that match the pattern, ordered by name.
 pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for component in pattern.components() {
@@ -33,8 +33,10 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a name matches the pattern. As in glob(3), a pattern with a `[` that has no end is a plain
-/// name, and only a dot matches a leading dot.
+/// Returns whether a name matches the pattern.
+///
+/// As in glob(3), a pattern with an unclosed `[` is a plain name, and only a dot matches a leading
+/// dot.
 fn matches(pattern: &str, name: &str) -> bool {
     let options = MatchOptions {
         require_literal_leading_dot: true,

@@ -1,6 +1,8 @@
-//! nginx's tokens: words, quotes, escapes, comments, `${var}`, and the marks `;`, `{` and `}`.
+//! Splits an nginx file into tokens.
+//!
+//! Handles words, quotes, escapes, comments, `${var}`, and the marks `;`, `{` and `}`.
 
-/// A token of a file.
+/// A token of an nginx file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// A word with its quotes and escapes resolved.
@@ -13,12 +15,12 @@ pub(super) enum Token {
     Close,
 }
 
-/// Reads tokens from bytes. Bytes of a word that are not UTF-8 become U+FFFD.
+/// Reads tokens from bytes. Invalid UTF-8 in a word becomes U+FFFD.
 pub(super) struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
     line: usize,
-    /// The error in the last token, if it had one.
+    /// Error in the last token, if any.
     pub(super) complaint: Option<&'static str>,
 }
 
@@ -32,7 +34,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// The line that is read.
+    /// Returns the current line number.
     pub(super) fn line(&self) -> usize {
         self.line
     }
@@ -48,7 +50,7 @@ impl<'t> Lexer<'t> {
         Some(byte)
     }
 
-    /// The next token and the line on which it begins; `None` at the end.
+    /// Returns the next token and the line on which it begins; `None` at the end.
     pub(super) fn next(&mut self) -> Option<(Token, usize)> {
         self.complaint = None;
         loop {

@@ -20,16 +20,16 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-/// The files that an import reads besides the main file. A manifest names none.
+/// File system access of an import. A manifest names no further files.
 pub trait Files {
-    /// The content of a file.
+    /// Reads a file.
     ///
     /// # Errors
     ///
     /// Returns an error if the file cannot be read.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// The names in a folder; empty if it cannot be read.
+    /// Lists the names in a folder. Returns nothing if the folder cannot be read.
     fn list(&self, folder: &Path) -> Vec<String>;
 
     /// Checks that a certificate and its key can be loaded.
@@ -43,14 +43,15 @@ pub trait Files {
 /// The result of an import.
 #[derive(Debug)]
 pub struct Import {
-    /// The text of a valid `gateway.toml`; `None` if there is nothing to forward.
+    /// Text of a valid `gateway.toml`; `None` if there is nothing to forward.
     pub settings: Option<String>,
-    /// Notes on what the user must check. Each is one line that begins with its file and line.
-    /// Those on lost limits come first.
+    /// Notes on what the user must check, one line each, beginning with file and line.
+    ///
+    /// Notes on lost limits come first.
     pub notes: Vec<String>,
-    /// How many limits are lost, and what is unlimited for that; `None` if no limit is lost.
+    /// Number of lost limits and the paths that are unlimited as a result; `None` if none is lost.
     pub loss: Option<String>,
-    /// What the input must have to be translated.
+    /// What a translatable input contains, for error messages.
     pub subject: &'static str,
 }
 
@@ -91,13 +92,15 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
     }
 }
 
-/// Maximum number of routes of the result. Each name of a host multiplies its locations.
+/// Maximum number of routes in the result.
+///
+/// Every name of a server gets its own copy of the server's locations.
 const MAX_ROUTES: usize = 5000;
 
-/// How many notes stand in the file. Further ones are only counted there.
+/// Maximum number of notes written to the file. Further notes are only counted there.
 const MAX_NOTES: usize = 1000;
 
-/// The settings with the notes that stand at no table of theirs, as comments above the first table.
+/// Adds the notes that belong to no table, as comments above the first table.
 fn with_leftovers(page: &str, notes: &[String]) -> String {
     let known = page.lines().filter_map(|line| line.strip_prefix("# "));
     let known: HashSet<&str> = known.collect();

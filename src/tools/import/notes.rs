@@ -1,11 +1,11 @@
-//! Notes on the lines of a file, for its user.
+//! Collects notes for the user about lines of the imported files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use config::put_printable;
 
-/// A line of a file.
+/// A line of an imported file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) file: usize,
@@ -13,21 +13,22 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The beginning of the main file.
+    /// The first line of the main file.
     pub(super) const START: Self = Self { file: 0, line: 1 };
 }
 
-/// Notes on what the user must check, each with its place.
+/// Notes on what the user must check, each with its source location.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     files: Vec<PathBuf>,
     all: Vec<Note>,
-    /// How many more there were than are kept.
+    /// Number of notes that were dropped because there were too many.
     left_out: usize,
-    /// The places of lost limits, one for each time that such a limit would apply.
+    /// Source locations of lost limits. A limit that would apply several times counts each time.
     lost: Vec<Place>,
-    /// The locations that have lost all their limits, as nginx writes them, each with its host if
-    /// there are several servers.
+    /// Locations that have lost all their limits, as nginx writes them.
+    ///
+    /// Each has its host if there are several servers.
     unlimited: Vec<String>,
 }
 
@@ -38,17 +39,17 @@ struct Note {
     is_of_limit: bool,
 }
 
-/// How many unlimited locations are named.
+/// Maximum number of unlimited locations that are listed by name.
 const MAX_NAMED: usize = 5;
 
-/// Maximum number of notes that say nothing of a limit. Further ones are counted.
+/// Maximum number of notes that are not about limits. Further notes are counted.
 const MAX_NOTES: usize = 100_000;
 
-/// Maximum length of a message, in characters. Longer messages are cut off.
+/// Maximum length of a message in characters. Longer messages are truncated.
 const MAX_CHARACTERS: usize = 400;
 
 impl Notes {
-    /// Registers a file. Returns its number, which places refer to.
+    /// Registers a file. Returns its number, which source locations refer to.
     pub(super) fn file(&mut self, path: &Path) -> usize {
         let known = self.files.iter().position(|known| known == path);
         known.unwrap_or_else(|| {
@@ -61,7 +62,7 @@ impl Notes {
         self.push(place, message, false);
     }
 
-    /// Adds a note on why limits are lost. It stands before the others.
+    /// Adds a note on why limits are lost. These notes come before all others.
     pub(super) fn add_of_limit(&mut self, place: Place, message: impl AsRef<str>) {
         self.push(place, message, true);
     }
@@ -72,7 +73,7 @@ impl Notes {
         self.push(place, message, true);
     }
 
-    /// How often a limit was lost so far.
+    /// Returns the number of lost limits so far.
     pub(super) fn lost(&self) -> usize {
         self.lost.len()
     }
@@ -84,7 +85,7 @@ impl Notes {
         }
     }
 
-    /// Which limits are lost, such as "2 limits are lost, /api/ is unlimited"; `None` if none is.
+    /// Describes the lost limits: "2 limits are lost, /api/ is unlimited"; `None` if none is lost.
     pub(super) fn loss(&self) -> Option<String> {
         let mut lost = self.lost.clone();
         lost.sort();
@@ -120,12 +121,12 @@ impl Notes {
         });
     }
 
-    /// The number of notes so far.
+    /// Returns the number of notes so far.
     pub(super) fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// The notes after the first `count`, as comments for the settings they concern.
+    /// Returns the notes after the first `count`, as comments for a table of the settings.
     pub(super) fn since(&self, count: usize) -> Vec<String> {
         let new = self.all.get(count..).unwrap_or_default();
         let mut new = new.iter().collect::<Vec<_>>();
@@ -134,7 +135,7 @@ impl Notes {
         new.into_iter().map(|note| self.show(note)).collect()
     }
 
-    /// All notes without duplicates: those on lost limits first, then by place.
+    /// Returns all notes without duplicates: lost limits first, then by source location.
     pub(super) fn all(&self) -> Vec<String> {
         let mut all = self.all.iter().collect::<Vec<_>>();
         all.sort_by_key(|note| (!note.is_of_limit, *note));
@@ -145,7 +146,7 @@ impl Notes {
         shown.chain(more).collect()
     }
 
-    /// A place as text: file name and line number.
+    /// Formats a source location: file name and line number.
     pub(super) fn name(&self, place: Place) -> String {
         let file = self.files.get(place.file);
         let name = file.map_or(String::new(), |file| {
@@ -159,12 +160,12 @@ impl Notes {
     }
 }
 
-/// A text on one line, cut off if it is too long.
+/// Returns a text on one line, truncated if it is too long.
 fn printable(text: &str) -> String {
     on_one_line(text, MAX_CHARACTERS)
 }
 
-/// The first characters of a text, with those escaped that are not printable.
+/// Returns the first characters of a text, with non-printable characters escaped.
 fn on_one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     put_printable(&mut line, text.chars().take(most));

@@ -1,4 +1,6 @@
-//! Properties for any bytes: no panic, notes are printable, and the settings are valid.
+//! Property tests of the import with arbitrary bytes.
+//!
+//! No input causes a panic, notes are printable, and the settings are valid.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +11,7 @@ use testing::{bytes, cases, replay};
 
 use super::{Files, Import, import};
 
-/// Every file has the same content, and each folder has two files.
+/// A file system where all files have the same content and each folder has two files.
 struct Mirror<'t>(&'t [u8]);
 
 impl Files for Mirror<'_> {
@@ -47,8 +49,9 @@ fn holds(text: &[u8]) -> Result<(), TestCaseError> {
             "{:?}",
             note
         );
-        // Everything that is printed is valid. The import never drops a setting because the whole
-        // file failed.
+        // All printed settings are valid. The import never drops a setting because the whole file
+        // failed
+        // to parse.
         prop_assert!(
             !note.contains("cannot be expressed in gateway.toml"),
             "{:?}",

@@ -1,4 +1,4 @@
-//! The directives and their blocks, with includes resolved.
+//! Parses nginx's directives and blocks into a tree, with includes resolved.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::glob;
 use super::lexer::{Lexer, Token};
 use super::notes::{Notes, Place};
 
-/// `name args;` or `name args { block }`.
+/// A directive: `name args;` or `name args { block }`.
 #[derive(Debug)]
 pub(super) struct Directive {
     pub(super) name: String,
@@ -17,12 +17,12 @@ pub(super) struct Directive {
 }
 
 impl Directive {
-    /// What is in its block; empty if it has none.
+    /// Returns the directives in its block; empty without a block.
     pub(super) fn inside(&self) -> &[Self] {
         self.block.as_deref().unwrap_or_default()
     }
 
-    /// An argument, from 0 on; empty if it is not there.
+    /// Returns an argument by index, from 0; empty if it does not exist.
     pub(super) fn arg(&self, index: usize) -> &str {
         self.args.get(index).map_or("", String::as_str)
     }
@@ -35,7 +35,7 @@ const MAX_NESTED: usize = 10;
 const MAX_FILES: usize = 2000;
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// Maximum number of words and marks of all files. Each takes up to 200 bytes of memory.
+/// Maximum number of words and marks in all files. Each takes up to 200 bytes of memory.
 const MAX_TOKENS: usize = 1_000_000;
 
 /// Reads files into a tree.
@@ -48,11 +48,11 @@ pub(super) struct Reader<'f> {
     /// The chain of files being read: each includes the next.
     open: Vec<PathBuf>,
     pub(super) notes: Notes,
-    /// Whether Lua code stands in a file. Its quotes and braces are not those of nginx.
+    /// Whether a file contains Lua code, whose quotes and braces do not follow nginx's rules.
     pub(super) has_lua: bool,
 }
 
-/// The words of a directive so far, with their places.
+/// The words of a directive so far, with their source locations.
 type Words = Vec<(String, Place)>;
 
 impl<'f> Reader<'f> {
@@ -86,7 +86,7 @@ impl<'f> Reader<'f> {
         inside
     }
 
-    /// Reads what is in a block. Returns whether a `}` ends it, and not the end of the file.
+    /// Reads the content of a block. Returns whether a `}` ends it rather than the end of the file.
     fn block(
         &mut self,
         lexer: &mut Lexer,
@@ -155,7 +155,7 @@ impl<'f> Reader<'f> {
         false
     }
 
-    /// The directive of the words before a `{`.
+    /// Makes a directive of the words before a `{`.
     fn head(&mut self, words: &mut Words, place: Place) -> Directive {
         directive(words).unwrap_or_else(|| {
             self.notes.add(place, "a { without a directive before it");
@@ -168,7 +168,7 @@ impl<'f> Reader<'f> {
         })
     }
 
-    /// A directive of the words so far, which has no `;`.
+    /// Makes a directive of the words so far, and notes the missing `;`.
     fn unended(&mut self, words: &mut Words) -> Option<Directive> {
         let unended = directive(words)?;
         let message = format!("{} is not ended by a ;", unended.name);
@@ -190,8 +190,9 @@ impl<'f> Reader<'f> {
         } else {
             vec![path]
         };
-        // nginx accepts this. But if the file was moved from another machine, the included files
-        // may be missing.
+        // nginx accepts an include without files. But if the file was copied from another machine,
+        // the
+        // included files may be missing.
         if paths.is_empty() {
             let what = format!("{pattern} matches no file; nothing is included");
             self.notes.add(place, what);
@@ -236,7 +237,7 @@ fn directive(words: &mut Words) -> Option<Directive> {
     })
 }
 
-/// Skips the rest of a block. Returns whether it is closed.
+/// Skips the rest of a block. Returns whether the block is closed.
 fn skip(lexer: &mut Lexer) -> bool {
     let mut depth = 1usize;
     while let Some((token, _)) = lexer.next() {

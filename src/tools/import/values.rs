@@ -4,9 +4,9 @@ use std::time::Duration;
 
 const MAX_MILLIS: u64 = 366 * 24 * 60 * 60 * 1000;
 
-/// A time such as `30`, `90s`, `1m30s` or `500ms`; without a unit in seconds.
+/// Parses a time such as `30`, `90s`, `1m30s` or `500ms`. The default unit is seconds.
 ///
-/// At most 366 days, the limit of the settings.
+/// The maximum is 366 days, the limit of the settings.
 pub(super) fn time(text: &str) -> Option<Duration> {
     const UNITS: [(&str, u64); 8] = [
         ("ms", 1),
@@ -36,7 +36,7 @@ pub(super) fn time(text: &str) -> Option<Duration> {
     }
 }
 
-/// A size in bytes, such as `512`, `8k`, `10m` or `1g`.
+/// Parses a size such as `512`, `8k`, `10m` or `1g`. Returns bytes.
 pub(super) fn size(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, unit) = text.split_at(digits);
@@ -50,7 +50,7 @@ pub(super) fn size(text: &str) -> Option<u64> {
     count.parse::<u64>().ok()?.checked_mul(scale)
 }
 
-/// A whole number of digits only.
+/// Parses a whole number that consists of digits only.
 pub(super) fn whole(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! The annotations of an Ingress.
+//! Reads the annotations of a Kubernetes Ingress.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -7,15 +7,15 @@ use super::yaml::Node;
 use crate::import::notes::{Notes, Place};
 use crate::import::values;
 
-/// What the names of ingress-nginx's annotations begin with.
+/// Prefix of the names of ingress-nginx's annotations.
 const PREFIX: &str = "nginx.ingress.kubernetes.io/";
 
-/// The annotations of an Ingress that are for ingress-nginx, by their names without its prefix.
+/// The ingress-nginx annotations of one Ingress. They are named without the prefix.
 pub(super) struct Annotations {
-    /// The Ingress as notes name it, such as `shop/web`.
+    /// Name of the Ingress in notes, such as `shop/web`.
     object: String,
     all: Vec<Annotation>,
-    /// The names that were read or noted. All others are noted at the end.
+    /// Names that were read or noted. All other annotations are noted at the end.
     read: RefCell<HashSet<String>>,
 }
 
@@ -46,7 +46,7 @@ impl Annotations {
         }
     }
 
-    /// An annotation by its name or another name of it, the first that is there.
+    /// Returns the first annotation that exists under one of these names.
     pub(super) fn any(&self, names: &[&str]) -> Option<&Annotation> {
         for name in names {
             self.read.borrow_mut().insert((*name).to_owned());
@@ -59,10 +59,10 @@ impl Annotations {
         self.any(&[name])
     }
 
-    /// A value that is `true` or `false`; `None` if it is absent or neither.
+    /// Returns a value that is `true` or `false`; `None` if it is absent or neither.
     pub(super) fn flag(&self, name: &str, notes: &mut Notes) -> Option<bool> {
         let annotation = self.get(name)?;
-        // As Go's strconv.ParseBool reads them.
+        // Accepts the same words as Go's strconv.ParseBool.
         match &*annotation.value {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
@@ -74,7 +74,7 @@ impl Annotations {
         }
     }
 
-    /// A whole number; `None` if it is absent. One that is wrong is noted.
+    /// Returns a whole number; `None` if it is absent. Notes a wrong value.
     pub(super) fn whole(&self, name: &str, notes: &mut Notes) -> Option<u32> {
         let annotation = self.get(name)?;
         let text = &annotation.value;
@@ -91,7 +91,7 @@ impl Annotations {
         &self.all
     }
 
-    /// Notes those that nothing has read.
+    /// Notes the annotations that nothing has read.
     pub(super) fn note_unread(&self, notes: &mut Notes) {
         for annotation in &self.all {
             if !self.read.borrow().contains(&annotation.name) {
@@ -100,13 +100,13 @@ impl Annotations {
         }
     }
 
-    /// Notes something about an annotation.
+    /// Adds a note about an annotation.
     pub(super) fn note(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
         self.read.borrow_mut().insert(annotation.name.clone());
         notes.add(annotation.place, self.message(annotation, what));
     }
 
-    /// Notes that a limit is lost.
+    /// Adds a note about an annotation whose limit is lost.
     pub(super) fn lose(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
         notes.lose(annotation.place, self.message(annotation, what));
     }

@@ -1,4 +1,4 @@
-//! The hosts of all Ingresses, each with its paths, as ingress-nginx makes servers of them.
+//! Groups the paths of all Ingresses by host, as ingress-nginx groups them into nginx servers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,17 +8,17 @@ use super::yaml::Node;
 use crate::import::notes::{Notes, Place};
 use crate::import::translate::probe;
 
-/// A host with the paths of all Ingresses that name it.
+/// A host, with the paths of all Ingresses that name it.
 pub(super) struct Host<'n> {
     /// `None`: all hosts that have no rule.
     pub(super) name: Option<String>,
     pub(super) place: Place,
     pub(super) paths: Vec<HostPath<'n>>,
-    /// The Ingress whose annotations make all paths regular expressions.
+    /// The Ingress whose annotations turn all paths of the host into regular expressions.
     pub(super) regex_of: Option<usize>,
-    /// The status of all requests.
+    /// Status with which all requests of the host are refused.
     pub(super) refuse: Option<u16>,
-    /// The Ingress that names it first.
+    /// Index of the first Ingress that names the host.
     first: usize,
     known: HashSet<(&'n str, bool)>,
 }
@@ -28,13 +28,13 @@ pub(super) struct Host<'n> {
 pub(super) struct HostPath<'n> {
     pub(super) path: &'n str,
     pub(super) is_exact: bool,
-    /// Index of the Ingress.
+    /// Index of the Ingress that has this path.
     pub(super) ingress: usize,
     pub(super) backend: Backend<'n>,
     pub(super) place: Place,
 }
 
-/// Finds the hosts of Ingresses that are no canaries.
+/// Finds the hosts of Ingresses that are not canaries.
 pub(super) fn hosts<'n>(
     ingresses: &[Ingress<'n>],
     policies: &[Policy],
@@ -119,14 +119,14 @@ impl<'n> Host<'n> {
         self.paths.push(path);
     }
 
-    /// The host as notes name it.
+    /// Returns the name of the host for notes.
     pub(super) fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or("any other host")
     }
 }
 
 impl<'n> HostPath<'n> {
-    /// `None` if it is left out; that is noted.
+    /// Reads a path; `None` if the path is left out, which is noted.
     fn read(
         ingress: &Ingress<'n>,
         index: usize,
@@ -144,7 +144,7 @@ impl<'n> HostPath<'n> {
         }
         Some(Self {
             path,
-            // ingress-nginx takes ImplementationSpecific for Prefix.
+            // ingress-nginx treats ImplementationSpecific as Prefix.
             is_exact: node.text_of("pathType") == Some("Exact"),
             ingress: index,
             backend: ingress.backend(node.get("backend")?, notes)?,

@@ -1,8 +1,8 @@
-//! `limit-rps`, `limit-rpm` and `limit-connections`, as the template of ingress-nginx writes them.
+//! Translates `limit-rps`, `limit-rpm` and `limit-connections` as ingress-nginx's template does.
 //!
-//! Each becomes a zone of its own for the Ingress, by the address of the client, with a burst of
-//! the limit times `limit-burst-multiplier`, which passes at once. All paths of an Ingress share
-//! its zones.
+//! Each annotation becomes a zone of the Ingress, keyed by the client's address. The burst is the
+//! limit times `limit-burst-multiplier` and passes without delay. All paths of an Ingress share its
+//! zones.
 
 use config::toml_string;
 use limit::Rate;
@@ -17,8 +17,9 @@ use crate::import::values;
 /// Default of `limit-burst-multiplier`.
 const BURST_MULTIPLIER: u32 = 5;
 
-/// How many keys ingress-nginx's zones of 5 MB hold: states of 128 bytes for requests, of 64 for
-/// connections.
+/// Number of keys in a 5 MB zone of ingress-nginx.
+///
+/// A state takes 128 bytes for requests and 64 bytes for connections.
 const REQUEST_KEYS: u32 = 5 * 8000;
 const CONNECTION_KEYS: u32 = 5 * 16_000;
 
@@ -32,14 +33,14 @@ pub(super) struct Zones {
 /// The limits of an Ingress.
 #[derive(Default)]
 pub(super) struct Limits {
-    /// In TOML syntax.
+    /// The limits, in TOML syntax.
     pub(super) list: Vec<String>,
-    /// Whether at least one was lost.
+    /// Whether at least one limit was lost.
     pub(super) has_lost: bool,
 }
 
 impl Zones {
-    /// Reads the limits of an Ingress; `like`: what its zones are named after.
+    /// Reads the limits of an Ingress. `like`: the zones get similar names.
     pub(super) fn limits(
         &mut self,
         annotations: &Annotations,

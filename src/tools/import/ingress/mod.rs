@@ -33,7 +33,7 @@ use super::notes::{Notes, Place};
 use super::translate::page;
 use super::translate::route::tables;
 
-/// Whether a file is a manifest of Kubernetes, and not an `nginx.conf`.
+/// Returns whether a file is a Kubernetes manifest rather than an `nginx.conf`.
 pub(super) fn is_manifest(path: &Path, text: &[u8]) -> bool {
     let ending = path.extension().and_then(|it| it.to_str());
     let is_named = ending.is_some_and(|it| {
@@ -44,7 +44,7 @@ pub(super) fn is_manifest(path: &Path, text: &[u8]) -> bool {
     is_named || lines.any(|line| line.starts_with(b"apiVersion:"))
 }
 
-/// The text of the settings, if there is anything to forward, and the notes.
+/// Returns the notes, and the text of the settings if there is anything to forward.
 pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
     let mut notes = Notes::default();
     let file = notes.file(path);
@@ -110,7 +110,7 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
     (Some(page::text(&sections)), notes)
 }
 
-/// Whether an Ingress is a canary, which is noted: its paths are those of another Ingress.
+/// Returns whether an Ingress is a canary, and notes it: its paths belong to another Ingress.
 fn is_canary(ingress: &Ingress, notes: &mut Notes) -> bool {
     let is_canary = ingress.annotations.flag("canary", notes) == Some(true);
     if is_canary {

@@ -1,4 +1,4 @@
-//! Networks in annotations.
+//! Reads lists of networks in annotations: which clients are allowed.
 
 use ipnet::IpNet;
 
@@ -6,7 +6,7 @@ use super::annotations::{Annotation, Annotations};
 use crate::import::notes::Notes;
 use crate::import::translate::networks::{Networks, is_mapped, network};
 
-/// The networks in an annotation; `None` if one of them is wrong, which is noted.
+/// Reads the networks of an annotation; `None` if one is wrong, which is noted.
 pub(super) fn read(
     annotations: &Annotations,
     annotation: &Annotation,
@@ -27,16 +27,16 @@ pub(super) fn read(
     Some(networks)
 }
 
-/// Which clients may send requests.
+/// Clients that may send requests.
 #[derive(Debug, Default)]
 pub(super) struct Access {
     pub(super) networks: Networks,
-    /// The status of all requests, if nobody may.
+    /// Status with which all requests are refused, if no client is allowed.
     pub(super) refuse: Option<u16>,
 }
 
 impl Access {
-    /// Reads both lists of an Ingress.
+    /// Reads the allow list and the deny list of an Ingress.
     pub(super) fn read(annotations: &Annotations, notes: &mut Notes) -> Self {
         let mut refuse = None;
         let lists = [
@@ -56,8 +56,9 @@ impl Access {
         });
         let deny = deny.unwrap_or_default();
         let allow = allow.map(|mut allow| {
-            // ingress-nginx writes the rules that deny first, and nginx takes the first that fits.
-            // drip takes that of the smallest network.
+            // ingress-nginx writes the deny rules first, and nginx applies the first rule that
+            // matches.
+            // drip applies the rule of the smallest network.
             allow.retain(|inner| !deny.iter().any(|outer| outer.contains(inner)));
             if allow.is_empty() {
                 refuse.get_or_insert(403);

@@ -6,7 +6,7 @@ use super::annotations::Annotations;
 use super::yaml::Node;
 use crate::import::notes::{Notes, Place};
 
-/// What a manifest has for a gateway.
+/// The Ingresses and Services of a manifest.
 #[derive(Default)]
 pub(super) struct Manifest<'n> {
     pub(super) ingresses: Vec<Ingress<'n>>,
@@ -30,11 +30,11 @@ impl<'n> Manifest<'n> {
         manifest
     }
 
-    /// Adds an object; `list`: the kind of the list that it is of.
+    /// Adds an object. `list`: the kind of the list that contains it.
     fn add(&mut self, object: &'n Node, list: &'n str, file: usize, notes: &mut Notes) {
         let line = object.line;
         let place = Place { file, line };
-        // The objects of a list of one kind may leave it out.
+        // Objects in a list may omit `kind`: the kind of the list implies it.
         let kind = object.text_of("kind").or_else(|| list.strip_suffix("List"));
         let version = object.text_of("apiVersion");
         let version = version.unwrap_or("networking.k8s.io/v1");
@@ -83,12 +83,12 @@ pub(super) enum Port<'n> {
     Name(&'n str),
 }
 
-/// The Services that the input has, by namespace and name.
+/// The Services of the input, by namespace and name.
 #[derive(Default)]
 pub(super) struct Services<'n>(HashMap<(&'n str, &'n str), &'n Node>);
 
 impl Services<'_> {
-    /// The number of a port; `None` if the input does not have it.
+    /// Returns the number of a port; `None` if the input does not define the port.
     pub(super) fn port(&self, namespace: &str, backend: &Backend) -> Option<u16> {
         let name = match backend.port {
             Port::Number(number) => return Some(number),
@@ -127,12 +127,12 @@ impl<'n> Ingress<'n> {
         ingress
     }
 
-    /// The Ingress as notes name it.
+    /// Returns the name of the Ingress for notes.
     pub(super) fn shown(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 
-    /// The place of a part of it.
+    /// Returns the source location of a node.
     pub(super) fn at(&self, node: &Node) -> Place {
         let (file, line) = (self.place.file, node.line);
         Place { file, line }
@@ -142,7 +142,7 @@ impl<'n> Ingress<'n> {
         notes.add(place, format!("Ingress {}: {what}", self.shown()));
     }
 
-    /// A backend; one that is wrong is noted.
+    /// Returns a backend. Notes a wrong one.
     pub(super) fn backend(&self, node: &'n Node, notes: &mut Notes) -> Option<Backend<'n>> {
         let place = self.at(node);
         let service = node.get("service");
@@ -169,7 +169,7 @@ impl<'n> Ingress<'n> {
     }
 }
 
-/// The paths of a rule.
+/// Returns the paths of a rule.
 pub(super) fn paths(rule: &Node) -> &[Node] {
     rule.get("http").map_or(&[], |it| it.items_of("paths"))
 }

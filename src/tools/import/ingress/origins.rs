@@ -1,4 +1,4 @@
-//! Where the requests of each path go.
+//! Finds the origin for the requests of each path.
 
 use std::collections::HashSet;
 
@@ -14,14 +14,14 @@ use crate::import::translate::page::{OriginTables, Section};
 use crate::import::translate::probe;
 use crate::import::translate::route::{Action, Forward};
 
-/// The origins of all paths: one for each combination of a port of a Service and settings.
+/// The origins of all paths. Each Service port with different settings is one origin.
 pub(super) struct Origins<'i> {
     ingresses: &'i [Ingress<'i>],
     policies: &'i [Policy],
     services: &'i Services<'i>,
     has_namespaces: bool,
     pub(super) tables: OriginTables,
-    /// The Ingresses whose notes stand at a route.
+    /// The Ingresses whose notes have been written at a route.
     noted: HashSet<usize>,
 }
 
@@ -42,14 +42,14 @@ impl<'i> Origins<'i> {
         }
     }
 
-    /// The notes on an Ingress, for its first route.
+    /// Returns the notes on an Ingress, to be written at its first route.
     pub(super) fn comments(&mut self, ingress: usize) -> Vec<String> {
         let is_first = self.noted.insert(ingress);
         let comments = is_first.then(|| self.policies[ingress].comments.clone());
         comments.unwrap_or_default()
     }
 
-    /// What happens to the requests of a path.
+    /// Returns the action for the requests of a path.
     pub(super) fn action(
         &mut self,
         host: &Host,
@@ -85,7 +85,7 @@ impl<'i> Origins<'i> {
         }))
     }
 
-    /// The name of the origin of a backend; `None` if it has no address, which is noted.
+    /// Returns the origin of a backend; `None` if the backend has no address, which is noted.
     fn of(
         &mut self,
         ingress: &Ingress,

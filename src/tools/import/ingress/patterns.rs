@@ -1,4 +1,4 @@
-//! The routes of each host, with paths as ingress-nginx compares them.
+//! Builds the routes of each host, with paths compared as ingress-nginx compares them.
 
 use super::hosts::{Host, HostPath};
 use super::origins::Origins;
@@ -10,7 +10,7 @@ use crate::import::translate::route::{Action, Location, Pattern};
 use crate::import::translate::virtual_hosts::{covering, of_hosts};
 use crate::import::translate::{expression, probe};
 
-/// The routes of all hosts; `None` if there are more than `most`.
+/// Returns the routes of all hosts; `None` if there are more than `most`.
 pub(super) fn plan(
     hosts: &[Host],
     policies: &[Policy],
@@ -52,7 +52,7 @@ pub(super) fn plan(
         let is_covered = host.name.as_deref().is_some_and(|name| {
             is_there(None) || covering(name).any(|wildcard| is_there(Some(&wildcard)))
         });
-        // Requests for paths that it does not have are not those of the hosts that cover it.
+        // Requests for a path that this host lacks must not match routes of hosts that cover it.
         if is_covered && !own.iter().any(is_whole) {
             own.push(Location {
                 pattern: prefix("/"),
@@ -79,8 +79,7 @@ pub(super) fn plan(
     Some(hosts.iter().map(of).collect())
 }
 
-/// What a path becomes: its pattern, and the prefixes that are removed and added, or the status of
-/// its requests.
+/// A path with its pattern, and either its removed and added prefixes or the status of refusal.
 type Planned<'h> = (Pattern, &'h HostPath<'h>, Result<Prefixes, u16>);
 type Prefixes = (Option<String>, Option<String>);
 
@@ -91,7 +90,7 @@ fn prefix(path: impl Into<String>) -> Pattern {
     }
 }
 
-/// The paths of a host without regular expressions.
+/// Plans the paths of a host that has no regular expressions.
 fn plain_paths<'h>(host: &'h Host) -> Vec<Planned<'h>> {
     let exact = host.paths.iter().filter(|it| it.is_exact);
     let exact = exact.map(|it| (Pattern::Exact(it.path.to_owned()), it));
@@ -108,10 +107,10 @@ fn plain_paths<'h>(host: &'h Host) -> Vec<Planned<'h>> {
         .collect()
 }
 
-/// The paths of a host whose paths ingress-nginx takes all for regular expressions.
+/// Plans the paths of a host on which ingress-nginx treats all paths as regular expressions.
 ///
-/// They ignore case and have no end, also where the type of the path is Exact or Prefix. The
-/// longest is compared first.
+/// The expressions ignore case and have no end anchor, even for paths of type Exact or Prefix.
+/// The longest expression is compared first.
 fn expressions<'h>(
     host: &'h Host,
     regex_of: usize,
@@ -135,7 +134,7 @@ fn has_signs(path: &str) -> bool {
     path.contains(['(', '[', '*', '+', '?', '$', '\\', '|', '^', '{'])
 }
 
-/// The regular expression of a path, and how it is rewritten.
+/// Returns the regular expression of a path, and its rewrite.
 fn expression(
     path: &str,
     place: Place,

@@ -1,4 +1,4 @@
-//! What the annotations of an Ingress say of all its paths.
+//! Reads the annotations that apply to all paths of an Ingress.
 
 use std::time::Duration;
 
@@ -12,35 +12,35 @@ use crate::import::notes::Notes;
 use crate::import::translate::probe;
 use crate::import::values;
 
-/// ingress-nginx's default of `proxy-body-size`, in bytes.
+/// Default of ingress-nginx's `proxy-body-size`, in bytes.
 pub(super) const BODY_SIZE: u64 = 1 << 20;
 
-/// ingress-nginx's default of `proxy-connect-timeout`.
+/// Default of ingress-nginx's `proxy-connect-timeout`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct Policy {
-    /// In TOML syntax.
+    /// The limits, in TOML syntax.
     pub(super) limits: Vec<String>,
     pub(super) has_lost: bool,
     pub(super) access: Access,
-    /// The status of all requests.
+    /// Status with which all requests of the Ingress are refused.
     pub(super) refuse: Option<u16>,
-    /// The same for all paths of the hosts, those of other Ingresses, too.
+    /// Status with which all requests of its hosts are refused, including paths of other Ingresses.
     pub(super) refuse_hosts: Option<u16>,
     pub(super) rewrite_target: Option<String>,
     pub(super) uses_regex: bool,
-    /// 0: no limit.
+    /// Maximum size of a request body in bytes. 0 means no limit.
     pub(super) body_size: u64,
-    /// How origins are spoken to: a scheme of their URLs.
+    /// URL scheme of the origin's servers, such as `http`.
     pub(super) scheme: &'static str,
     /// Further fields of the origins, in TOML syntax.
     pub(super) of_origin: Vec<(&'static str, String)>,
-    /// Its notes, for the first route.
+    /// Notes on the Ingress, to be written at its first route.
     pub(super) comments: Vec<String>,
 }
 
 impl Policy {
-    /// Reads all annotations; `like`: what zones are named after.
+    /// Reads all annotations. `like`: the zones get similar names.
     pub(super) fn read(
         ingress: &Ingress,
         like: &str,
@@ -65,7 +65,7 @@ impl Policy {
         let text = |name| annotations.get(name).map(|it| it.value.clone());
         let is_given = |text: &String| !text.is_empty();
         let rewrite_target = text("rewrite-target").filter(is_given);
-        // A Service is what drip sends requests to anyway.
+        // drip always sends requests to the Service, so the annotation changes nothing.
         let _is_service = annotations.flag("service-upstream", notes);
         let mut policy = Self {
             limits: limits.list,
@@ -86,7 +86,7 @@ impl Policy {
     }
 }
 
-/// The scheme of the URLs of servers; `None` if drip does not speak the protocol.
+/// Returns the URL scheme of the servers; `None` if drip does not support the protocol.
 fn scheme(ingress: &Ingress, notes: &mut Notes) -> Option<&'static str> {
     let annotations = &ingress.annotations;
     let Some(annotation) = annotations.get("backend-protocol") else {
@@ -132,7 +132,7 @@ fn of_origin(ingress: &Ingress, notes: &mut Notes) -> Vec<(&'static str, String)
             annotations.note(annotation, what, notes);
             return None;
         }
-        // The longest that the settings take.
+        // Longest timeout that the settings accept.
         let longest = 366 * 24 * 60 * 60;
         Some(Duration::from_secs(u64::from(number).min(longest)))
     };
@@ -145,7 +145,7 @@ fn of_origin(ingress: &Ingress, notes: &mut Notes) -> Vec<(&'static str, String)
     };
     span("connect_timeout", Some(connect));
     span("response_timeout", read);
-    // nginx's are between two reads or writes, of bodies and of WebSockets alike.
+    // nginx's timeouts apply between two reads or two writes, for bodies and for WebSockets.
     span("body_timeout", read.max(send));
     span("tunnel_timeout", read.max(send));
     if let Some(annotation) = annotations.get("upstream-vhost") {

@@ -1,20 +1,20 @@
-//! What ingress-nginx protects, or answers itself, is refused.
+//! Refuses requests that ingress-nginx protects or answers itself.
 
 use super::annotations::Annotations;
 use crate::import::notes::Notes;
 
-/// Beginnings of words in a snippet that may refuse requests, or send them elsewhere.
+/// Beginnings of snippet words that may refuse requests or send them elsewhere.
 const REFUSING: &str = "deny allow auth return internal satisfy access_by rewrite location limit";
 
-/// The status of requests for an Ingress whose requests must not be forwarded as they are.
+/// Refusal of an Ingress whose requests must not be forwarded unchanged.
 ///
-/// `of_server`: whether this counts for all paths of its hosts.
+/// `of_server`: the refusal applies to all paths of its hosts.
 pub(super) struct Refusal {
     pub(super) status: u16,
     pub(super) of_server: bool,
 }
 
-/// Reads whether the requests of an Ingress are refused, with notes.
+/// Returns the refusal of an Ingress, if any, and adds notes.
 pub(super) fn read(annotations: &Annotations, notes: &mut Notes) -> Option<Refusal> {
     let passes_through = annotations.flag("ssl-passthrough", notes) == Some(true);
     let mut refusal: Option<Refusal> = None;

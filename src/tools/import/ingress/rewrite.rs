@@ -1,12 +1,12 @@
-//! `rewrite-target`: what the origin gets in place of a path.
+//! Translates `rewrite-target`: the path that the origin gets instead of the requested path.
 //!
 //! ingress-nginx writes `rewrite "(?i)PATH" TARGET break;`, where PATH is a regular expression with
-//! groups. drip removes a prefix and puts another before the rest. So the common forms are
-//! translated, such as `/foo(/|$)(.*)` with `/$2`, and no others.
+//! groups. drip can only remove a prefix and add another one. So only common forms are translated,
+//! such as `/foo(/|$)(.*)` with `/$2`.
 
 use crate::import::translate::probe;
 
-/// The paths of a location, and how drip rewrites them.
+/// The paths of a location, and their rewrite in drip.
 #[derive(Debug, PartialEq)]
 pub(super) struct Rewrite {
     /// The regular expression of the paths, in drip's syntax.
@@ -15,8 +15,10 @@ pub(super) struct Rewrite {
     pub(super) add: Option<String>,
 }
 
-/// The ends of paths: how each is written, what follows the prefix in drip's expression, the group
-/// with the rest, and whether that begins with `/`.
+/// The known endings of a path expression.
+///
+/// Each has its text in nginx, the part behind the prefix in drip's expression, the group that
+/// holds the rest, and whether the rest begins with `/`.
 const ENDS: [(&str, &str, &str, bool); 6] = [
     ("(/|$)(.*)", "(/|$)", "$2", false),
     ("/()(.*)", "/", "$2", false),
@@ -26,7 +28,11 @@ const ENDS: [(&str, &str, &str, bool); 6] = [
     ("/(.+)", "/.", "$1", false),
 ];
 
-/// How the paths of a location are rewritten; an error is why drip cannot do so.
+/// Reads the rewrite of a location.
+///
+/// # Errors
+///
+/// Returns the reason why drip cannot express the rewrite.
 pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
     if !target.contains('$') {
         return Err(
@@ -59,7 +65,7 @@ pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
     })
 }
 
-/// Whether a prefix means itself as a regular expression, but for its dots.
+/// Returns whether a prefix has no special characters of regular expressions except dots.
 fn is_plain(prefix: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._~-".contains(c);
     (prefix.is_empty() || prefix.starts_with('/')) && prefix.chars().all(is_plain)

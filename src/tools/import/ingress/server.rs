@@ -1,4 +1,4 @@
-//! The tables `[server]` and `[server.tls]`.
+//! Builds the tables `[server]` and `[server.tls]` for Ingresses.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use super::policy::{BODY_SIZE, Policy};
 use crate::import::notes::Notes;
 use crate::import::translate::page::{Section, list};
 
-/// The folder of the mounted Secrets.
+/// Folder where Secrets are expected to be mounted.
 const FOLDER: &str = "/etc/drip/tls";
 
-/// The files of the certificates of all Ingresses, with notes on the Secrets.
+/// Returns the certificate files of all Ingresses. Adds notes about the Secrets.
 pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
     let mut known: HashMap<(&str, &str), String> = HashMap::new();
@@ -50,7 +50,7 @@ pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<Stri
     folders
 }
 
-/// The tables of the gateway as a whole.
+/// Returns the tables that apply to the whole gateway.
 pub(super) fn sections(
     folders: &[String],
     hosts: &[Host],
@@ -68,7 +68,7 @@ pub(super) fn sections(
     }
     let paths = hosts.iter().flat_map(|host| &host.paths);
     let sizes: Vec<u64> = paths.map(|it| policies[it.ingress].body_size).collect();
-    // 0 is no limit.
+    // 0 means no limit.
     let most = sizes.iter().max_by_key(|size| (**size == 0, **size));
     let most = most.copied().unwrap_or(BODY_SIZE);
     if sizes.iter().any(|size| *size != most) {

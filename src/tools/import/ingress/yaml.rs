@@ -1,18 +1,21 @@
-//! Reads YAML into a tree whose nodes know their lines.
+//! Reads YAML into a tree whose nodes know their line numbers.
 //!
-//! The input is bounded in size and depth. Aliases and merge keys are refused: kubectl writes none.
+//! Size and depth of the input are bounded. Aliases and merge keys are refused: kubectl writes
+//! none.
 
 use std::collections::HashSet;
 
 use saphyr_parser::{Event, Parser, Span};
 
-/// Maximum size of a text in bytes: the parser keeps some 200 bytes for each comma of `[a,a,...`.
+/// Maximum size of a text in bytes.
+///
+/// The parser keeps about 200 bytes for each comma of `[a,a,...`.
 const MAX_SIZE: usize = 4 * 1024 * 1024;
 
-/// Maximum depth of lists and maps within each other.
+/// Maximum nesting depth of lists and maps.
 const MAX_DEPTH: usize = 64;
 
-/// A value with its line, which begins at 1.
+/// A value with its line number, starting at 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     pub(super) line: usize,
@@ -26,7 +29,7 @@ pub(super) enum Value {
     Map(Vec<(String, Node)>),
 }
 
-/// Why a text is not read, and at which line.
+/// Reason why a text cannot be read, with the line number.
 #[derive(Debug, PartialEq)]
 pub(super) struct YamlError {
     pub(super) line: usize,
@@ -34,18 +37,18 @@ pub(super) struct YamlError {
 }
 
 impl Node {
-    /// The value of a key of a map.
+    /// Returns the value at a key of a map.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         let mut entries = self.entries().iter();
         entries.find_map(|(known, node)| (known == key).then_some(node))
     }
 
-    /// The text of a key of a map; `None` if it is absent, empty or no text.
+    /// Returns the text at a key of a map; `None` if it is absent, empty or not a text.
     pub(super) fn text_of(&self, key: &str) -> Option<&str> {
         self.get(key).and_then(Node::text)
     }
 
-    /// The value as text; `None` if it is empty or no text.
+    /// Returns the value as text; `None` if it is empty or not a text.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) if !text.is_empty() && text != "~" && text != "null" => Some(text),
@@ -53,7 +56,7 @@ impl Node {
         }
     }
 
-    /// The keys and values of a map; none of another value.
+    /// Returns the keys and values of a map. Other values have none.
     pub(super) fn entries(&self) -> &[(String, Node)] {
         match &self.value {
             Value::Map(entries) => entries,
@@ -61,7 +64,7 @@ impl Node {
         }
     }
 
-    /// The values of a list; none of another value.
+    /// Returns the items of a list. Other values have none.
     pub(super) fn items(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
@@ -69,13 +72,13 @@ impl Node {
         }
     }
 
-    /// The values of the list at a key of a map.
+    /// Returns the items of the list at a key of a map.
     pub(super) fn items_of(&self, key: &str) -> &[Node] {
         self.get(key).map_or(&[], Node::items)
     }
 }
 
-/// The documents of a text.
+/// Parses the documents of a text.
 pub(super) fn documents(text: &str) -> Result<Vec<Node>, YamlError> {
     if text.len() > MAX_SIZE {
         return Err(YamlError {
@@ -98,12 +101,12 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, YamlError> {
     Ok(reader.documents)
 }
 
-/// A list or map that has not ended.
+/// A list or map that is being read.
 struct Open {
     node: Node,
-    /// The key of the next value of a map.
+    /// The key of the next value, in a map.
     key: Option<String>,
-    /// The keys of a map so far.
+    /// The keys read so far, in a map.
     keys: HashSet<String>,
 }
 
@@ -130,7 +133,7 @@ impl Reader {
             Event::Alias(_) => {
                 Err("aliases (*) are not read; write out what they stand for".to_owned())
             }
-            // What begins and ends documents.
+            // Events at the start and end of documents.
             _ => Ok(()),
         }
     }
@@ -147,7 +150,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds a node that is complete.
+    /// Adds a complete node.
     fn add(&mut self, node: Node) -> Result<(), String> {
         let Some(open) = self.open.last_mut() else {
             self.documents.push(node);
@@ -168,7 +171,7 @@ impl Reader {
                 }
                 open.key = Some(key);
             }
-            // A text has no parts.
+            // A text has no children.
             (Value::Text(_), _) => {}
         }
         Ok(())
@@ -219,7 +222,7 @@ mod tests {
             "- ".repeat(300_000),
         ] {
             let error = documents(&text).unwrap_err();
-            // The parser has a bound of its own for some forms.
+            // The parser itself refuses some forms at its own depth limit.
             let is_told = ["64 deep", "recursion limit"];
             let is_told = is_told.iter().any(|told| error.message.contains(told));
             assert!(is_told, "{error:?}");

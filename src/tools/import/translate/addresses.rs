@@ -1,37 +1,38 @@
-//! Which addresses drip can listen on without opening what nginx protects on one of them.
+//! Chooses the addresses on which drip can listen without exposing what nginx protects.
 //!
-//! Routes know no address: drip finds the server of a request by its host alone. So where a server
-//! protects something, or where only this machine reaches one, only addresses with the same servers
-//! are kept. The servers of other addresses are left out.
+//! drip chooses the server of a request by its host alone; the address does not matter. If a server
+//! protects something, or only this machine can reach it, drip keeps only addresses with the same
+//! servers. The servers of all other addresses are left out.
 
 use std::collections::{HashMap, HashSet};
 
 use super::listen;
 use super::server::Server;
 
-/// Maximum number of addresses that are compared. The rest is left out.
+/// Maximum number of addresses that are compared. Further addresses are left out.
 const MAX_ADDRESSES: usize = 64;
 
-/// What is served.
+/// The servers and addresses that drip keeps.
 #[derive(Debug, Default)]
 pub(super) struct Served {
-    /// The servers that are kept. Those that take a name first come first.
+    /// The servers that are kept. For each name, the server that nginx chooses comes first.
     pub(super) order: Vec<usize>,
     /// The server for requests whose host matches no server name.
     pub(super) default: Option<usize>,
-    /// The addresses that are left out.
+    /// Addresses that are left out.
     pub(super) dropped: HashSet<String>,
 }
 
 /// An address, and the servers that listen on it in the order of the file.
 struct Address {
     text: String,
-    /// Whether drip listens on it: beside addresses with TLS there are no others but socket files.
+    /// Whether drip listens on the address. With TLS, plain addresses are served only on socket
+    /// files.
     is_served: bool,
     servers: Vec<usize>,
 }
 
-/// Chooses the addresses. Returns `None` if none is safe.
+/// Chooses the addresses; `None` if none is safe.
 pub(super) fn served(servers: &[Server], tls: bool) -> Option<Served> {
     let addresses = by_address(servers, tls);
     let is_forwarding = |it: &usize| servers[*it].forwards;
@@ -44,7 +45,7 @@ pub(super) fn served(servers: &[Server], tls: bool) -> Option<Served> {
         let of_other = other.servers.iter().filter(|it| matters(it));
         of_one.eq(of_other) && one.default(servers) == other.default(servers)
     };
-    // Requests to another address may arrive at its socket, and must not pass what is protected there.
+    // Requests to another address may arrive at this socket and must not bypass its protection.
     let is_clear = |one: &&Address| {
         let mut others = addresses.iter();
         others.all(|other| {
@@ -78,7 +79,7 @@ pub(super) fn served(servers: &[Server], tls: bool) -> Option<Served> {
     })
 }
 
-/// The addresses: those that are listened on first, and of these the ones for the network.
+/// Returns the addresses: those that drip can serve first, and network addresses before local ones.
 fn by_address(servers: &[Server], tls: bool) -> Vec<Address> {
     let mut addresses: Vec<Address> = Vec::new();
     let mut index_of: HashMap<&str, usize> = HashMap::new();
@@ -105,7 +106,7 @@ fn by_address(servers: &[Server], tls: bool) -> Vec<Address> {
 }
 
 impl Address {
-    /// The default server.
+    /// Returns the default server of the address.
     fn default(&self, servers: &[Server]) -> usize {
         let is_default = |index: &&usize| {
             let mut listens = servers[**index].listens.iter();

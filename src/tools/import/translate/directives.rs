@@ -1,4 +1,4 @@
-//! Directives that other modules read, or that can be dropped.
+//! Lists directives that other modules read or that can be ignored.
 
 use crate::import::notes::Notes;
 use crate::import::tree::Directive;
@@ -16,9 +16,9 @@ const READ: [&str; 6] = [
      keepalive_timeout keepalive least_conn ip_hash",
 ];
 
-/// Directives about nginx's own process, or about things that drip does by itself.
+/// Directives that can be ignored.
 ///
-/// They can be dropped.
+/// They concern nginx's own process, or something that drip always does.
 const IMMATERIAL: [&str; 7] = [
     "user worker_processes worker_connections worker_rlimit_nofile worker_cpu_affinity \
      worker_shutdown_timeout pid daemon master_process load_module pcre_jit thread_pool \
@@ -33,7 +33,7 @@ const IMMATERIAL: [&str; 7] = [
     "proxy_temp_path client_body_temp_path fastcgi_temp_path uwsgi_temp_path scgi_temp_path",
 ];
 
-/// Notes the directives of a block that nothing reads.
+/// Adds a note for each directive of a block that nothing reads.
 pub(super) fn unknown<'t>(block: impl IntoIterator<Item = &'t Directive>, notes: &mut Notes) {
     for directive in block {
         let name = &*directive.name;
@@ -46,11 +46,11 @@ pub(super) fn unknown<'t>(block: impl IntoIterator<Item = &'t Directive>, notes:
     }
 }
 
-/// The error with which a `return` answers; `None` if it answers otherwise.
+/// Returns the error status of a `return`; `None` if it answers without an error.
 pub(super) fn error_status(directive: &Directive) -> Option<u16> {
     let status = directive.args.first()?.parse().ok()?;
     match status {
-        // The connection is closed without a response.
+        // 444 closes the connection without a response.
         444 => Some(403),
         400..=599 => Some(status),
         _ => None,

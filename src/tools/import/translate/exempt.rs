@@ -1,4 +1,4 @@
-//! Translates the common way to exempt some clients: a geo or a map that makes their key empty.
+//! Translates nginx's usual way to exempt clients: a geo or map that makes their key empty.
 //!
 //! ```nginx
 //! geo $limit { default 1; 10.0.0.0/8 0; }
@@ -15,13 +15,13 @@ use super::scope::named;
 use crate::import::notes::Place;
 use crate::import::tree::Directive;
 
-/// The translation of a zone's key.
+/// Translation of a zone's key with its exempt networks.
 pub(super) struct Exempting {
-    /// The key of clients that are limited, as nginx writes it.
+    /// The key of limited clients, as nginx writes it.
     pub(super) key: String,
-    /// The networks of clients that are not limited.
+    /// The networks of exempt clients.
     pub(super) networks: Vec<String>,
-    /// The places in the file that say so.
+    /// Source locations of the translated directives.
     pub(super) places: Vec<Place>,
 }
 
@@ -38,7 +38,7 @@ struct Geo<'t> {
     networks: Vec<(IpNet, &'t str)>,
 }
 
-/// A `map` whose values are compared as a whole.
+/// A `map` that compares whole values, without patterns.
 struct Map<'t> {
     place: Place,
     source: &'t str,
@@ -62,14 +62,15 @@ impl<'t> Variables<'t> {
         let networks = geo.networks.iter();
         let networks = networks.map(|(network, value)| (*network, map.of(value)));
         let (default, networks): (_, Vec<_>) = (map.of(geo.default), networks.collect());
-        // Clients that are not named must be limited, and all limited clients must have the same
+        // `exempt` fits only if other clients are limited by default and all limited clients have
+        // the same
         // key.
         if default.is_empty() || networks.iter().any(|(_, key)| !["", default].contains(key)) {
             return None;
         }
         let (free, limited): (Vec<_>, Vec<_>) =
             networks.into_iter().partition(|(_, key)| key.is_empty());
-        // In nginx the smallest of nested networks decides. `exempt` has no such rule.
+        // In nginx the smallest network decides. `exempt` has no such rule for nested networks.
         let is_within =
             |(inner, _): &(IpNet, &str)| free.iter().any(|(outer, _)| outer.contains(inner));
         if free.is_empty() || limited.iter().any(is_within) {
@@ -85,7 +86,7 @@ impl<'t> Variables<'t> {
 }
 
 impl<'t> Map<'t> {
-    /// The result for a value. The comparison ignores case.
+    /// Returns the result for a value, ignoring case.
     fn of(&self, value: &str) -> &'t str {
         let mut values = self.values.iter();
         let known = values.find(|(known, _)| known.eq_ignore_ascii_case(value));
@@ -93,7 +94,7 @@ impl<'t> Map<'t> {
     }
 }
 
-/// The name of a variable without `$` and braces; `None` if the text does not start with `$`.
+/// Returns a variable's name without `$` and braces; `None` if the text does not start with `$`.
 fn bare(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?;
     let inside = name.strip_prefix('{');
@@ -122,14 +123,14 @@ fn geo(directive: &Directive) -> Option<(&str, Geo<'_>)> {
         }
         // Any other entry, such as `proxy` or `delete`, changes the meaning of the block.
         let network = network(&entry.name).filter(|network| !is_mapped(network))?;
-        // If a network is named twice, nginx takes the last.
+        // nginx uses the last entry of a network that is named twice.
         geo.networks.retain(|(known, _)| *known != network);
         geo.networks.push((network, value));
     }
     Some((bare(name)?, geo))
 }
 
-/// A map; `None` if it has patterns, escaped values, or `hostnames`.
+/// Reads a map; `None` if it has patterns, escaped values, or `hostnames`.
 fn map(directive: &Directive) -> Option<(&str, Map<'_>)> {
     let [source, name] = &directive.args[..] else {
         return None;

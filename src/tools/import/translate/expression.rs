@@ -1,19 +1,19 @@
-//! Regular expressions of nginx in drip's syntax.
+//! Translates nginx's regular expressions (PCRE) to drip's (crate `regex`).
 //!
-//! nginx has those of PCRE, and drip those of the crate `regex`. Only what means the same in both
-//! is translated.
+//! Only expressions that mean the same in both are translated.
 
 use config::{ByteRegex, PathPattern};
 
-/// Parts that only PCRE has, or that mean something else there.
+/// Syntax that only PCRE has, or that means something else in the crate `regex`.
 const FOREIGN: [&str; 14] = [
     "\\<", "\\>", "\\v", "\\b{", "&&", "--", "~~", "*+", "++", "?+", "}+", "(?R", "(?u", "(?x",
 ];
 
-/// Translates the expression of a location; `ignores_case`: of `~*`. Returns `None` if drip has none
-/// that matches the same paths.
+/// Translates the expression of a location; `None` if drip has no equivalent.
+///
+/// `ignores_case`: the location has `~*`.
 pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<String> {
-    // PCRE repeats the last byte of such a character, and drip all of it.
+    // PCRE would repeat only the last byte of such a character; drip repeats the whole character.
     let is_known = pattern.is_ascii() || !pattern.contains(['*', '+', '?', '{', '[', '\u{fffd}']);
     if !is_known || FOREIGN.iter().any(|part| pattern.contains(part)) {
         return None;
@@ -26,7 +26,7 @@ pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<
             '\\' => is_escaped = true,
             '[' => is_class = true,
             ']' => is_class = false,
-            // PCRE finds the end before a last line feed, too.
+            // In PCRE `$` also matches before a final line feed.
             '$' if !is_class => text.push_str("\\n?"),
             _ => {}
         }
@@ -36,14 +36,16 @@ pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<
     Some(text)
 }
 
-/// An expression for all paths of `pattern` and more: what stands before the first look-around or
-/// back-reference. Returns `None` if there is none.
+/// Returns an expression that matches all paths of `pattern`, and possibly more.
+///
+/// The expression is the part before the first look-around or back-reference; `None` without such a
+/// part.
 pub(super) fn wider(pattern: &str, ignores_case: bool) -> Option<String> {
     let starts = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2"];
     let ends = starts.iter().filter_map(|start| pattern.find(start));
     let end = ends.min()?;
     let (begin, rest) = pattern.split_at(end);
-    // With an alternative behind it, a path may match without the beginning.
+    // If an alternative follows, a path may match without this beginning.
     let is_plain = !rest.contains(['\\', '[']);
     let mut depth = 0_i32;
     for c in rest.chars() {
@@ -57,12 +59,12 @@ pub(super) fn wider(pattern: &str, ignores_case: bool) -> Option<String> {
     translate(begin, ignores_case).filter(|_| !begin.is_empty())
 }
 
-/// The expression of all paths that begin with `prefix`.
+/// Returns the expression of all paths that begin with `prefix`.
 pub(super) fn prefix(prefix: &str) -> String {
     format!("^{}", regex::escape(prefix))
 }
 
-/// Whether an expression in drip's syntax matches a path.
+/// Returns whether an expression in drip's syntax matches a path.
 pub(super) fn matches(text: &str, path: &str) -> bool {
     ByteRegex::new(text).is_ok_and(|regex| PathPattern::Regex(regex).matches(path.as_bytes()))
 }

@@ -1,5 +1,4 @@
-//! Translates `proxy_set_header` to `request_headers` of a route, and
-//! `add_header` to its `response_headers`.
+//! Translates `proxy_set_header` to `request_headers`, and `add_header` to `response_headers`.
 
 use config::{KeyTemplate, toml_string, toml_text};
 
@@ -9,16 +8,16 @@ use super::zones::foreign;
 use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 
-/// Fields that take the place of a message's own: names, and their entries in TOML.
+/// Header fields that replace those of a message: names, and their entries in TOML.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::import) struct Fields(Vec<String>);
 
-/// The fields of a route that change messages.
+/// Names of a route's settings that change header fields.
 const OF_REQUESTS: &str = "request_headers";
 const OF_RESPONSES: &str = "response_headers";
 
 impl Fields {
-    /// Those of the requests of a location.
+    /// Reads the request fields that a location sets.
     pub(super) fn of_requests(scope: &Scope, notes: &mut Notes) -> Self {
         let mut fields = Self::default();
         for directive in scope.all("proxy_set_header") {
@@ -31,7 +30,7 @@ impl Fields {
                 fields.add(OF_REQUESTS, directive, "false", notes);
             } else if !is_of_drip(&name.to_ascii_lowercase(), value) {
                 let value = text(directive, value, notes).unwrap_or_else(|why| {
-                    // The client's own field never gets through in place of nginx's.
+                    // The client's own field must not reach the origin in place of nginx's field.
                     let why = format!("{why}, so the origin gets no such field");
                     left_out(directive, &why, notes);
                     "false".to_owned()
@@ -42,7 +41,7 @@ impl Fields {
         fields
     }
 
-    /// Those of the responses of a location: `add_header ... always`.
+    /// Reads the response fields that a location sets with `add_header ... always`.
     pub(super) fn of_responses(scope: &Scope, notes: &mut Notes) -> Self {
         let mut fields = Self::default();
         for directive in scope.all("add_header") {
@@ -69,7 +68,7 @@ impl Fields {
         fields
     }
 
-    /// Adds a field with a value in TOML. Returns whether drip can have it.
+    /// Adds a field with a value in TOML. Returns whether drip supports it.
     fn add(&mut self, of: &str, directive: &Directive, value: &str, notes: &mut Notes) -> bool {
         let name = directive.arg(0).to_ascii_lowercase();
         let entry = format!("{} = {value}", toml_string(&name));
@@ -83,13 +82,13 @@ impl Fields {
         is_right
     }
 
-    /// The value of `request_headers` or `response_headers` in TOML; `None` if there is no field.
+    /// Returns the value of `request_headers` or `response_headers` in TOML; `None` without fields.
     pub(super) fn toml(&self) -> Option<String> {
         (!self.0.is_empty()).then(|| format!("{{ {} }}", self.0.join(", ")))
     }
 }
 
-/// Whether drip sends a field with this value anyway, or an origin's `host` is for it.
+/// Returns whether drip sends this value anyway, or the origin's `host` setting provides it.
 fn is_of_drip(name: &str, value: &str) -> bool {
     match name {
         "host" | "upgrade" | "connection" => true,
@@ -100,11 +99,11 @@ fn is_of_drip(name: &str, value: &str) -> bool {
     }
 }
 
-/// The value of a field in TOML.
+/// Returns the value of a field in TOML.
 ///
 /// # Errors
 ///
-/// Returns why drip cannot have it.
+/// Returns the reason why drip does not support the value.
 fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Result<String, &'static str> {
     let template = KeyTemplate::parse_value(value).ok();
     let template = template.filter(|template| foreign(template).is_none());

@@ -1,4 +1,4 @@
-//! The tables `[server]` and `[server.tls]`.
+//! Builds the tables `[server]` and `[server.tls]`.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::import::tree::Directive;
 use crate::import::values;
 
 impl Translation<'_> {
-    /// The sections `[server]` and `[server.tls]`.
+    /// Returns the sections `[server]` and `[server.tls]`.
     pub(super) fn gateway(&mut self, http: &[Directive], servers: &[Server]) -> Vec<Section> {
         let before = self.notes.count();
         let mut section = Section::new("[server]");
@@ -31,10 +31,10 @@ impl Translation<'_> {
                 section.span(ours, span);
             }
         }
-        // nginx's default.
+        // Default of nginx's `client_max_body_size`.
         let bodies = self.bodies.iter().map(|size| size.unwrap_or(1 << 20));
         let bodies: Vec<u64> = bodies.collect();
-        // 0 is no limit.
+        // 0 means no limit.
         let most = bodies.iter().max_by_key(|size| (**size == 0, **size));
         let most = most.copied().unwrap_or(0);
         if bodies.iter().any(|size| *size != most) {
@@ -70,7 +70,7 @@ impl Translation<'_> {
         }
         let mut addresses = listen::together(&listens);
         if addresses.is_empty() && tls {
-            // Nobody else reaches it until it has its certificate.
+            // Until the certificate exists, only this machine can reach the gateway.
             addresses.push("127.0.0.1:8080".to_owned());
         }
         if addresses.is_empty() {
@@ -140,7 +140,7 @@ impl Translation<'_> {
         Some(section)
     }
 
-    /// The first value of a directive that drip has once for the whole gateway.
+    /// Returns the first value of a directive for which drip has one setting in the whole gateway.
     fn one_for_all<T: PartialEq>(
         &mut self,
         http: &[Directive],

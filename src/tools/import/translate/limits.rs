@@ -1,5 +1,4 @@
-//! Translates `limit_req` and `limit_conn` to the limits of a route, or to `max_in_flight` of its
-//! origin.
+//! Translates `limit_req` and `limit_conn` to limits of a route or `max_in_flight` of its origin.
 
 use config::toml_string;
 
@@ -9,16 +8,16 @@ use crate::import::notes::{Notes, Place};
 use crate::import::tree::Directive;
 use crate::import::values;
 
-/// Largest `max_in_flight` of an origin.
+/// Largest `max_in_flight` that an origin may have.
 pub(in crate::import) const MAX_IN_FLIGHT: u32 = 1_000_000_000;
 
-/// nginx's default status of a rejection.
+/// Default of nginx's status for rejections.
 pub(in crate::import) const STATUS: u32 = 503;
 
 /// The limits of a route.
 #[derive(Clone, Debug)]
 pub(in crate::import) struct Limits {
-    /// In TOML syntax.
+    /// The limits, in TOML syntax.
     pub(in crate::import) list: Vec<String>,
     pub(in crate::import) status: u32,
     pub(in crate::import) dry_run: bool,
@@ -27,16 +26,16 @@ pub(in crate::import) struct Limits {
 /// The limits of a location by one of nginx's directives, `limit_req` or `limit_conn`.
 pub(super) struct LimitSet {
     directive: &'static str,
-    /// In TOML syntax.
+    /// The limits, in TOML syntax.
     pub(super) list: Vec<String>,
     status: u32,
     dry_run: bool,
-    /// The zones in the settings.
+    /// Names of the zones in the settings.
     zones: Vec<String>,
 }
 
 impl LimitSet {
-    /// A set without limits. Its dry run is that of the scope.
+    /// Returns an empty set. Its dry run is that of the scope.
     fn new(directive: &'static str, scope: &Scope) -> Self {
         let dry_run = scope.get(&format!("{directive}_dry_run"));
         Self {
@@ -48,7 +47,7 @@ impl LimitSet {
         }
     }
 
-    /// The `limit_req` directives of a location.
+    /// Reads the `limit_req` directives of a location.
     pub(super) fn requests(scope: &Scope, zones: &Zones, notes: &mut Notes) -> Self {
         let mut set = Self::new("limit_req", scope);
         for directive in scope.all("limit_req") {
@@ -87,9 +86,9 @@ impl LimitSet {
 }
 
 impl Limits {
-    /// Puts the limits of both directives into one list, which has one status and one `dry_run`.
+    /// Merges the limits of both directives into one list with one status and one `dry_run`.
     ///
-    /// `place` is that of the location.
+    /// `place`: source location of the `location` block.
     pub(super) fn together(
         requests: LimitSet,
         connections: LimitSet,
@@ -123,7 +122,9 @@ impl Limits {
     }
 }
 
-/// The zone of a `limit_req` in the settings, and the limit in TOML syntax; `None` if it is left out.
+/// Translates one `limit_req`; `None` if it is left out.
+///
+/// Returns its zone in the settings, and the limit in TOML syntax.
 fn request<'z>(
     directive: &Directive,
     zones: &'z Zones,
@@ -171,9 +172,9 @@ fn request<'z>(
 
 /// The `limit_conn` directives of a location.
 pub(super) struct Connections {
-    /// Those of zones that count each key.
+    /// Limits of zones that count each key.
     pub(super) of_keys: LimitSet,
-    /// The smallest of those that count all requests, or all of a server.
+    /// Smallest limit of zones that count all requests, or all requests of a server.
     pub(super) most: Option<u32>,
     pub(super) is_by_server: bool,
 }
@@ -200,7 +201,7 @@ impl Connections {
     ///
     /// # Errors
     ///
-    /// Returns why it is lost.
+    /// Returns the reason why the limit is lost.
     fn add(
         &mut self,
         directive: &Directive,

@@ -1,4 +1,4 @@
-//! Addresses that servers listen on.
+//! Parses and compares the addresses on which servers listen.
 
 use std::net::SocketAddr;
 
@@ -69,7 +69,7 @@ fn address(text: &str) -> String {
     with_port(any.as_deref().unwrap_or(text))
 }
 
-/// An address with port 80, nginx's default, if it has none.
+/// Returns the address, with nginx's default port 80 if it has no port.
 pub(super) fn with_port(address: &str) -> String {
     let behind = address.rsplit_once(']');
     let behind = behind.map_or(address, |(_, behind)| behind);
@@ -80,7 +80,7 @@ pub(super) fn with_port(address: &str) -> String {
     }
 }
 
-/// The addresses to listen on. An address is left out if a wildcard address already covers it.
+/// Returns the addresses to listen on, without those that a wildcard address already covers.
 pub(super) fn together(listens: &[&str]) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for new in listens {
@@ -98,19 +98,19 @@ pub(super) fn together(listens: &[&str]) -> Vec<String> {
     kept
 }
 
-/// Whether only programs of this machine reach an address.
+/// Returns whether only programs of this machine can reach an address.
 pub(super) fn is_local(address: &str) -> bool {
     let parsed = address.parse::<SocketAddr>();
     let is_loopback = |it: SocketAddr| it.ip().to_canonical().is_loopback();
     address.starts_with("unix:") || parsed.is_ok_and(is_loopback)
 }
 
-/// Whether the kernel would refuse to bind one because of the other.
+/// Returns whether the kernel would refuse to bind both addresses.
 pub(super) fn meet(one: &str, other: &str) -> bool {
     covers(one, other) || covers(other, one)
 }
 
-/// Whether requests to `other` arrive at a socket of `one`, if `other` has none.
+/// Returns whether requests to `other` arrive at a socket of `one`, if `other` has no socket.
 pub(super) fn covers(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
         return false;

@@ -1,6 +1,6 @@
-//! What the arguments of a `location` say.
+//! Parses the arguments of a `location`.
 
-/// What the arguments of a `location` say.
+/// The arguments of a `location`.
 pub(super) enum Kind<'d> {
     Path {
         mark: Mark,
@@ -14,7 +14,7 @@ pub(super) enum Kind<'d> {
     Bad,
 }
 
-/// How a path is compared.
+/// Way to compare a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     None,

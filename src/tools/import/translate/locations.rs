@@ -14,15 +14,15 @@ use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 use crate::import::values;
 
-/// A location that is looked at.
+/// The location that is being translated.
 struct One<'t> {
     directive: &'t Directive,
     scope: &'t Scope<'t>,
     around: Around<'t>,
     protection: Option<Protection>,
-    /// The clients that may come, if drip checks all that protects.
+    /// Clients that are allowed, if drip can check all that protects the location.
     networks: Option<Networks>,
-    /// The number of notes before those on it.
+    /// Number of notes that existed before this location was read.
     before: usize,
 }
 
@@ -35,7 +35,7 @@ impl One<'_> {
         format!("location {}", self.directive.args.join(" "))
     }
 
-    /// The location with its host, where several servers may have such a location.
+    /// Formats the location, with its host if several servers may have the same location.
     fn with_host(&self) -> String {
         let shown = self.directive.args.join(" ");
         match self.around.name.filter(|_| self.around.has_others) {
@@ -60,7 +60,7 @@ impl One<'_> {
 }
 
 impl Translation<'_> {
-    /// Adds the locations of a block and the locations nested in them.
+    /// Adds the locations of a block, including nested ones.
     pub(super) fn locations(
         &mut self,
         block: &[Directive],
@@ -98,14 +98,14 @@ impl Translation<'_> {
                     pattern,
                     ignores_case,
                 } => self.regex(&one, pattern, ignores_case, found),
-                // Noted where it is used.
+                // A named location is noted where it is used.
                 Kind::Named => {}
                 Kind::Bad => self.not_a_path(&one),
             }
         }
     }
 
-    /// Adds a location of a path.
+    /// Adds a location that has a path.
     fn path(
         &mut self,
         one: &One,
@@ -142,7 +142,7 @@ impl Translation<'_> {
                 (None, None) => return,
             },
         };
-        // nginx answers it with a redirect to this path.
+        // nginx answers this path with a redirect to the location.
         if let Some(bare) = bare.filter(|_| pass(one.inside()).is_some()) {
             let status = match &action {
                 Action::Refuse(status) => Some(*status),
@@ -163,8 +163,9 @@ impl Translation<'_> {
         found.push(one.route(pattern, action, &self.notes));
     }
 
-    /// Refuses the paths that begin with `start`, if a location is protected whose path no route
-    /// can have.
+    /// Refuses the paths that begin with `start`.
+    ///
+    /// This protects a location whose path no route can express.
     fn no_path(&mut self, one: &One, start: &str, found: &mut Vec<Location>) {
         let Some(protection) = &one.protection else {
             return self.not_a_path(one);
@@ -177,7 +178,7 @@ impl Translation<'_> {
         found.insert(0, one.route(pattern, action, &self.notes));
     }
 
-    /// Adds a location of a regular expression.
+    /// Adds a location that has a regular expression.
     fn regex(&mut self, one: &One, pattern: &str, ignores_case: bool, found: &mut Vec<Location>) {
         let within = one.around.within;
         let has_nested = named(one.inside(), "location").next().is_some();
@@ -206,7 +207,7 @@ impl Translation<'_> {
         };
         let action = self.refused(one, &protection);
         let text = exact.unwrap_or_else(|| {
-            // Rather too many are refused than too few.
+            // Refusing too many paths is safer than refusing too few.
             let wider = expression::wider(pattern, ignores_case).filter(|_| within.is_none());
             let wider = wider.unwrap_or_else(|| expression::prefix(within.unwrap_or("/")));
             let what = format!("{why}; it refuses the paths of {wider}, which are more");
@@ -216,7 +217,7 @@ impl Translation<'_> {
         self.add_regex(one, text, action, found);
     }
 
-    /// Adds the route of a regular expression. Of two that are equal, nginx takes the first.
+    /// Adds the route of a regular expression. nginx uses the first of two equal ones.
     fn add_regex(&mut self, one: &One, text: String, action: Action, found: &mut Vec<Location>) {
         let pattern = Pattern::Regex(text);
         if found.iter().any(|known| known.pattern == pattern) {
@@ -239,9 +240,9 @@ impl Translation<'_> {
         one.note(what, &mut self.notes);
     }
 
-    /// The origin of a location's requests, and what becomes of them; `None` if it is left out.
+    /// Returns the action of a location that forwards; `None` if it is left out.
     ///
-    /// `path`: what a URI of `proxy_pass` replaces.
+    /// `path`: the part that a URI of `proxy_pass` replaces.
     fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
         let own = one.networks.clone().unwrap_or_default();
         if let Some(pass) = pass(one.inside()) {
@@ -260,7 +261,7 @@ impl Translation<'_> {
         let mut networks = own;
         if let Some(mut protection) = Protection::of_location(inside, &one.around, &scope) {
             let theirs = protection.networks(&scope, &self.clients);
-            // Of two lists of networks both count in nginx.
+            // In nginx a client must be allowed by both lists of networks.
             let fits = |theirs: &Networks| networks.is_empty() || networks == *theirs;
             let Some(both) = theirs.filter(fits) else {
                 protection.tell(&format!("location {name}"), &mut self.notes);
@@ -268,12 +269,12 @@ impl Translation<'_> {
             };
             networks = both;
         }
-        // nginx applies the limits of the first location, and those of the named one if it has none.
+        // nginx applies the limits of the first location, or of the named location if it has none.
         let limits = one.scope.within(inside);
         self.passed(one, path, pass, (&scope, networks), &limits)
     }
 
-    /// What becomes of requests that nginx does not forward.
+    /// Returns the action for requests that nginx does not forward.
     fn unforwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
         if path == Some("/") && redirects(one.inside()) {
             one.note(" has no proxy_pass and is left out; its requests go to the longest path that matches", &mut self.notes);
@@ -286,7 +287,7 @@ impl Translation<'_> {
         Some(Action::Absent)
     }
 
-    /// Where requests go that `pass` forwards, with the settings of `scope`, and of which clients.
+    /// Returns the action of requests that `pass` forwards, with the settings of `scope`.
     ///
     /// `limits`: the blocks whose limits apply.
     fn passed(
@@ -330,7 +331,7 @@ impl Translation<'_> {
     }
 }
 
-/// The `try_files` of a location, and the named location at its end.
+/// Returns the `try_files` of a location, and the named location at its end.
 fn fallback<'t>(one: &One<'t>) -> Option<(&'t Directive, &'t Directive)> {
     let files = one.scope.get("try_files")?;
     let name = files.args.last().filter(|last| last.starts_with('@'))?;
@@ -339,7 +340,7 @@ fn fallback<'t>(one: &One<'t>) -> Option<(&'t Directive, &'t Directive)> {
     Some((files, target))
 }
 
-/// The path that nginx answers with a redirect to a location that forwards.
+/// Returns the path that nginx answers with a redirect to a location that forwards.
 ///
 /// nginx redirects `/api` to a `location /api/`, unless there is also a location for `/api`.
 fn redirected<'p>(beside: &[Directive], path: &'p str) -> Option<&'p str> {
@@ -348,7 +349,7 @@ fn redirected<'p>(beside: &[Directive], path: &'p str) -> Option<&'p str> {
     (!bare.is_empty() && !named(beside, "location").any(is_bare)).then_some(bare)
 }
 
-/// Whether a block answers with a redirect.
+/// Returns whether a block answers with a redirect.
 pub(super) fn redirects(block: &[Directive]) -> bool {
     named(block, "return").next().is_some_and(|it| {
         let code = it.arg(0);
@@ -356,12 +357,12 @@ pub(super) fn redirects(block: &[Directive]) -> bool {
     })
 }
 
-/// The beginning of a path up to what was not UTF-8.
+/// Returns the beginning of a path, up to the first character that was not UTF-8.
 fn readable(text: &str) -> &str {
     text.split('\u{fffd}').next().unwrap_or_default()
 }
 
-/// The value of `client_max_body_size` in bytes. 0 means no limit.
+/// Returns the value of `client_max_body_size` in bytes. 0 means no limit.
 fn body_size(scope: &Scope, notes: &mut Notes) -> Option<u64> {
     let directive = scope.get("client_max_body_size")?;
     let text = directive.arg(0);

@@ -1,4 +1,4 @@
-//! Translates the tree to settings.
+//! Translates the tree of an `nginx.conf` to settings.
 
 mod addresses;
 mod directives;
@@ -48,14 +48,14 @@ struct Translation<'f> {
     routes: Vec<Section>,
     /// `client_max_body_size` of each location that became a route.
     bodies: Vec<Option<u64>>,
-    /// Whether routes that refuse are left out.
+    /// Whether routes that refuse requests were left out.
     is_unsafe: bool,
-    /// The addresses that would open what another protects.
+    /// Addresses that are left out because they would expose what another address protects.
     dropped: HashSet<String>,
     clients: ClientAddresses,
 }
 
-/// The text of the settings, if there is anything to forward, and the notes.
+/// Returns the notes, and the text of the settings if there is anything to forward.
 pub(super) fn translate(
     tree: Vec<Directive>,
     mut notes: Notes,

@@ -1,9 +1,9 @@
 //! Translates `allow` and `deny`.
 //!
-//! In nginx the first rule that matches a client decides, and in drip the most specific network.
-//! Two networks are apart, or one is part of the other. So once the rules are left out that never
-//! decide, because an earlier one has all their clients, each network comes before those around
-//! it, and both decide the same.
+//! nginx applies the first rule that matches a client; drip applies the most specific network. Two
+//! networks are either disjoint or nested. The translation removes rules that never apply because
+//! an earlier rule covers all their clients. Each remaining network then comes before the networks
+//! that contain it, so nginx and drip decide the same.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,31 +14,31 @@ use super::page::{Section, list};
 use super::scope::{everywhere, named};
 use crate::import::tree::Directive;
 
-/// `allow` and `deny` of a route; without any all clients may come.
+/// `allow` and `deny` of a route. Without entries, all clients are allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::import) struct Networks {
     pub(in crate::import) allow: Vec<IpNet>,
     pub(in crate::import) deny: Vec<IpNet>,
 }
 
-/// Why a route cannot have the rules of a location.
+/// Reason why a route cannot express the rules of a location.
 #[derive(Debug)]
 pub(super) enum Unfit {
-    /// They let nobody in.
+    /// The rules allow no client.
     Nobody,
-    /// The reason.
+    /// The reason, as text.
     Because(String),
 }
 
-/// What is known of the addresses of clients.
+/// Facts about client addresses that the translation needs.
 #[derive(Debug, Default)]
 pub(super) struct ClientAddresses {
-    /// Why drip may take another address for that of a client.
+    /// Reason why drip may see another client address than nginx.
     differ: Option<&'static str>,
 }
 
 impl ClientAddresses {
-    /// `has_sockets`: whether clients connect to a socket file.
+    /// Reads the settings. `has_sockets`: clients connect to a socket file.
     pub(super) fn of(http: &[Directive], has_sockets: bool) -> Self {
         let differ = if has_sockets {
             Some("clients of a socket file have no address")
@@ -48,7 +48,7 @@ impl ClientAddresses {
         Self { differ }
     }
 
-    /// The networks of these rules.
+    /// Translates these rules to networks.
     pub(super) fn networks(&self, rules: &[&Directive]) -> Result<Networks, Unfit> {
         if let Some(why) = self.differ {
             return Err(Unfit::Because(why.to_owned()));
@@ -70,7 +70,7 @@ impl Networks {
         self.allow.is_empty() && self.deny.is_empty()
     }
 
-    /// Writes the fields of a route.
+    /// Writes the fields `allow` and `deny` of a route.
     pub(in crate::import) fn write(&self, section: &mut Section) {
         for (name, networks) in [("allow", &self.allow), ("deny", &self.deny)] {
             if !networks.is_empty() {
@@ -81,7 +81,7 @@ impl Networks {
     }
 }
 
-/// A network as people write it: a single address without its length.
+/// Formats a network. A single address has no prefix length.
 fn text(network: &IpNet) -> String {
     if network.prefix_len() == network.max_prefix_len() {
         network.addr().to_string()
@@ -90,7 +90,7 @@ fn text(network: &IpNet) -> String {
     }
 }
 
-/// The rules that decide for a client, and what they decide.
+/// The rules that can apply to a client, with their verdicts.
 #[derive(Default)]
 struct Decided {
     order: Vec<IpNet>,
@@ -98,7 +98,7 @@ struct Decided {
 }
 
 impl Decided {
-    /// Adds a rule behind the others; `None` if it is none.
+    /// Adds a rule behind the others; `None` if it is not a valid rule.
     fn add(&mut self, rule: &Directive) -> Option<()> {
         let [text] = &rule.args[..] else {
             return None;
@@ -110,7 +110,7 @@ impl Decided {
             }
         } else if text != "unix:" {
             let network = network(text)?;
-            // nginx compares such addresses of clients as those of IPv4, so nobody is in it.
+            // nginx compares IPv4-mapped client addresses as IPv4, so no client is in this network.
             if !is_mapped(&network) {
                 self.insert(network, is_allowed);
             }
@@ -126,7 +126,7 @@ impl Decided {
         }
     }
 
-    /// What the smallest network around this one decides.
+    /// Returns the verdict of the smallest network that contains this one.
     fn around(&self, network: IpNet) -> Option<bool> {
         let mut outer = network.supernet();
         while let Some(network) = outer {
@@ -138,12 +138,12 @@ impl Decided {
         None
     }
 
-    /// The same as fields of a route; `None` if nobody may come.
+    /// Returns the same rules as fields of a route; `None` if no client is allowed.
     fn networks(&self) -> Option<Networks> {
         let mut networks = Networks::default();
         for network in &self.order {
             let is_allowed = self.is_allowed[network];
-            // A network that decides as that around it says nothing.
+            // A network with the same verdict as the network that contains it is redundant.
             let says_more = is_allowed != self.around(*network).unwrap_or(true);
             if network.prefix_len() > 0 && says_more {
                 let list = if is_allowed {
@@ -167,26 +167,26 @@ impl Decided {
     }
 }
 
-/// A network or an address as nginx writes it.
+/// Parses a network or an address as nginx writes it.
 pub(in crate::import) fn network(text: &str) -> Option<IpNet> {
     let network = text.parse::<IpNet>();
     let network = network.or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     Some(network.ok()?.trunc())
 }
 
-/// Whether a network has IPv4 addresses that are written as IPv6.
+/// Returns whether a network consists of IPv4-mapped IPv6 addresses.
 pub(in crate::import) fn is_mapped(network: &IpNet) -> bool {
     matches!(network, IpNet::V6(it) if it.addr().to_ipv4_mapped().is_some())
 }
 
-/// The networks of all addresses.
+/// Returns the networks that contain all addresses.
 fn everybody() -> [IpNet; 2] {
     [Ipv4Net::default().into(), Ipv6Net::default().into()]
 }
 
-/// Why drip may take another address than nginx for that of a client.
+/// Returns the reason why drip may see another client address than nginx, if any.
 ///
-/// `trusted_proxies` is for all of the gateway, and names the rightmost address that is not trusted.
+/// `trusted_proxies` applies to the whole gateway and yields the rightmost untrusted address.
 pub(super) fn differ(http: &[Directive]) -> Option<&'static str> {
     let from = everywhere(http, "set_real_ip_from");
     let mut all = ["set_real_ip_from", "real_ip_header", "real_ip_recursive"].iter();
@@ -226,7 +226,7 @@ mod tests {
         ClientAddresses::default().networks(&rules.iter().collect::<Vec<_>>())
     }
 
-    /// What nginx decides: the first rule that matches.
+    /// Returns nginx's verdict: that of the first rule that matches.
     fn first_match(texts: &[(bool, String)], client: IpAddr) -> bool {
         let matches =
             |text: &str| text == "all" || network(text).is_some_and(|it| it.contains(&client));
@@ -236,7 +236,7 @@ mod tests {
             .is_none_or(|(is_allowed, _)| *is_allowed)
     }
 
-    /// What drip decides with the fields of a route.
+    /// Returns drip's verdict with the fields of a route.
     fn decides(networks: &Networks, client: IpAddr) -> bool {
         let list = |list: &[IpNet]| {
             (!list.is_empty()).then(|| config::Networks {

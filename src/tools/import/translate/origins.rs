@@ -1,4 +1,4 @@
-//! Translates where locations forward their requests.
+//! Finds the origin to which each location forwards its requests.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,29 +13,29 @@ use crate::import::tree::Directive;
 
 /// The origins of the locations: one for each combination of upstream and settings.
 ///
-/// The response timeout makes no origin of its own: the routes that differ from the first one have theirs.
+/// The response timeout makes no separate origin: routes that differ set their own.
 #[derive(Default)]
 pub(super) struct Origins {
     upstreams: HashMap<String, Upstream>,
     pub(super) tables: OriginTables,
 }
 
-/// Where the requests of a location go.
+/// Destination of a location's requests.
 pub(super) struct Target {
     /// The name of the origin.
     pub(super) origin: String,
-    /// The prefix that replaces that of the location.
+    /// Prefix that replaces the location's prefix.
     pub(super) prefix: Option<String>,
-    /// `None`: that of the origin.
+    /// `None`: the origin's timeout applies.
     pub(super) response_timeout: Option<Duration>,
 }
 
-/// The location of a directive.
+/// Location in which a directive appears.
 pub(super) struct Spot<'s, 't> {
     pub(super) scope: &'s Scope<'t>,
     /// Index of the server.
     pub(super) server: usize,
-    /// The path that a URI of `proxy_pass` replaces; `None` of a regular expression.
+    /// Path that a URI of `proxy_pass` replaces; `None` for a regular expression.
     pub(super) path: Option<&'s str>,
     pub(super) server_name: Option<&'s str>,
 }
@@ -48,11 +48,11 @@ impl Origins {
         }
     }
 
-    /// Returns where the requests of a location go.
+    /// Returns the destination of a location's requests.
     ///
     /// # Errors
     ///
-    /// Returns why the location is left out.
+    /// Returns the reason why the location is left out.
     pub(super) fn of(
         &mut self,
         pass: &Directive,
@@ -64,7 +64,7 @@ impl Origins {
         let target = target.filter(|(scheme, _)| ["http", "https"].contains(scheme));
         let (scheme, rest) =
             target.ok_or("only http:// and https:// are translated; this location is left out")?;
-        // `$request_uri` is the target as the client sent it, which is what drip sends anyway.
+        // `$request_uri` is the target as the client sent it. drip always sends that.
         let rest = rest
             .strip_suffix("$request_uri")
             .filter(|rest| split(rest).1.is_empty())
@@ -80,13 +80,13 @@ impl Origins {
             servers: vec![Member::at(authority)],
             ..Upstream::default()
         });
-        // drip speaks no TLS over socket files.
+        // drip does not support TLS over socket files.
         let is_spoken = |it: &Member| scheme == "http" || !it.address.starts_with("unix:");
         let is_known = |it: &&Member| is_spoken(it) && probe::server(&url(scheme, &it.address));
         let servers = upstream.servers.iter().filter(is_known).cloned();
         let mut servers: Vec<Member> = servers.collect();
         if servers.iter().all(|it| it.is_backup) {
-            // There is none that they could stand in for.
+            // Backup servers without primary servers act as primary servers.
             for it in &mut servers {
                 it.is_backup = false;
             }
@@ -131,17 +131,21 @@ impl Origins {
     }
 }
 
-/// The `proxy_pass` of a block, without those in the blocks within it.
+/// Returns the `proxy_pass` of a block, ignoring nested blocks.
 pub(super) fn pass(block: &[Directive]) -> Option<&Directive> {
     named(block, "proxy_pass").next()
 }
 
-/// Notes something about a `proxy_pass`.
+/// Adds a note about a `proxy_pass`.
 pub(super) fn note(pass: &Directive, what: &str, notes: &mut Notes) {
     notes.add(pass.place, format!("proxy_pass {}: {what}", pass.arg(0)));
 }
 
-/// What replaces the path of a location, where `uri` is that of `proxy_pass`; or what is wrong.
+/// Returns the prefix that replaces the location's path; `uri`: the URI of `proxy_pass`.
+///
+/// # Errors
+///
+/// Returns the reason why drip cannot express the replacement.
 fn prefix(path: Option<&str>, uri: &str) -> Result<Option<String>, String> {
     match path {
         _ if uri.is_empty() => Ok(None),
@@ -163,12 +167,12 @@ fn split(rest: &str) -> (&str, &str) {
     rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()))
 }
 
-/// The time of a directive, if it stands there.
+/// Returns the time of a directive, if it is set.
 fn timeout(name: &str, scope: &Scope, notes: &mut Notes) -> Option<Duration> {
     time(scope.get(name)?, notes)
 }
 
-/// The host setting for `proxy_set_header Host`; `None` if it is drip's default.
+/// Returns the host setting for `proxy_set_header Host`; `None` if it equals drip's default.
 fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
     let fields = spot.scope.all("proxy_set_header");
     let mut fields = fields.iter();

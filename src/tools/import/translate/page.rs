@@ -1,4 +1,4 @@
-//! Tables of the settings, and their text.
+//! Tables of a `gateway.toml`, and their text.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use config::{toml_string, toml_text};
 use limit::show_duration;
 
-/// Names of fields and their values in TOML syntax.
+/// Field names with their values in TOML syntax.
 pub(in crate::import) type Fields = Vec<(&'static str, String)>;
 
-/// A table of the settings.
+/// A table of a `gateway.toml`.
 #[derive(Clone, Debug, Default)]
 pub(in crate::import) struct Section {
     pub(in crate::import) title: String,
@@ -20,7 +20,7 @@ pub(in crate::import) struct Section {
 }
 
 impl Section {
-    /// A table without fields.
+    /// Returns a table without fields.
     pub(in crate::import) fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -29,7 +29,8 @@ impl Section {
     }
 
     pub(in crate::import) fn text(&mut self, name: &'static str, value: &str) {
-        // A key has variables of its own, and none of the environment.
+        // `$` in a key names drip's own variables, so environment variables must not be expanded
+        // there.
         let quoted = match name {
             "key" => toml_string(value),
             _ => toml_text(value),
@@ -46,7 +47,7 @@ impl Section {
     }
 }
 
-/// The text of a file with these tables.
+/// Returns the text of a file with these tables.
 pub(in crate::import) fn text(sections: &[Section]) -> String {
     let mut page = String::new();
     for section in sections {
@@ -65,25 +66,25 @@ pub(in crate::import) fn text(sections: &[Section]) -> String {
     page
 }
 
-/// A TOML list of strings.
+/// Formats a TOML list of strings.
 pub(in crate::import) fn list(items: &[String]) -> String {
     let items = items.iter().map(|item| toml_text(item)).collect::<Vec<_>>();
     format!("[{}]", items.join(", "))
 }
 
-/// The absolute path of a file that is named relative to the folder of nginx's main file.
+/// Returns the absolute path of a file named relative to the folder of nginx's main file.
 pub(super) fn absolute(folder: &Path, name: &str) -> String {
     let path = folder.join(name);
     let path = std::path::absolute(&path).unwrap_or(path);
     path.display().to_string()
 }
 
-/// Names of tables, all different.
+/// Table names in use. All are different.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Names(HashSet<String>);
 
 impl Names {
-    /// A unique name similar to `like`, with only the characters that a table name may have.
+    /// Returns a unique table name similar to `like`, without forbidden characters.
     pub(in crate::import) fn unique(&mut self, like: &str) -> String {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let base = like.chars().take(100);
@@ -100,25 +101,30 @@ impl Names {
     }
 }
 
-/// `proxy_read_timeout` of nginx and `response_timeout` of an origin, where the file has none.
+/// Default of nginx's `proxy_read_timeout` and of an origin's `response_timeout`.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The tables of origins: one for each combination of fields.
 ///
-/// The response timeout makes no origin of its own: the routes that differ from the first one have theirs.
+/// The response timeout makes no separate origin: routes that differ set their own.
 #[derive(Default)]
 pub(in crate::import) struct OriginTables {
     pub(in crate::import) sections: Vec<Section>,
-    /// The name and the response timeout of each, by its other fields and the server that its connections are counted
-    /// for, if they are not for all servers.
+    /// Name and response timeout of each origin.
+    ///
+    /// The key is its other fields, and the server for which its connections are counted. Without
+    /// such
+    /// a server they are counted for all servers together.
     known: HashMap<(Fields, Option<usize>), (String, Duration)>,
     names: Names,
 }
 
 impl OriginTables {
-    /// Returns the name of the origin with these fields, and the response timeout of the route if it is another one.
+    /// Returns the name of the origin with these fields.
     ///
-    /// The name of a new one is similar to `like`.
+    /// Also returns the response timeout of the route if it differs from the origin's. The name of
+    /// a new
+    /// origin is similar to `like`.
     pub(in crate::import) fn named(
         &mut self,
         mut section: Section,

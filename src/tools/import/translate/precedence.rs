@@ -1,16 +1,17 @@
-//! The order in which drip finds the routes of a server as nginx finds its locations.
+//! Orders the routes of a server so that drip finds the same one as nginx.
 //!
-//! Both compare exact paths, then regular expressions in their order, then prefixes, the longest
-//! first. But nginx compares no regular expression with a path whose longest prefix has `^~`. In
-//! drip such prefixes become regular expressions, too, in the right order.
+//! Both compare exact paths, then regular expressions in order, then prefixes, the longest first.
+//! nginx also skips regular expressions if the longest prefix of the path has `^~`. drip cannot
+//! skip
+//! them, so such prefixes become regular expressions at the right position.
 
 use super::expression;
 use super::route::{Location, Pattern};
 use crate::import::notes::Notes;
 
-/// The locations as routes: with patterns that drip has, in an order that has the same effect.
+/// Converts locations to routes with patterns that drip supports, in an equivalent order.
 ///
-/// `alone`: no other routes take requests of these, not even by regular expressions of any host.
+/// `alone`: no other routes, such as regular expressions for any host, take requests of these.
 pub(super) fn ordered(locations: &[Location], alone: bool, notes: &mut Notes) -> Vec<Location> {
     let has_regex = locations.iter().any(|it| it.regex().is_some());
     if !has_regex && !alone {
@@ -28,7 +29,7 @@ pub(super) fn ordered(locations: &[Location], alone: bool, notes: &mut Notes) ->
         }
     }
     let mut first: Vec<&Location> = locations.iter().filter(|it| is_first(it)).collect();
-    // Those that refuse come first, in their order.
+    // Locations that refuse come first, in their order.
     first.sort_by_key(|it| it.prefix().map(before));
     let mut routes: Vec<Location> = first.into_iter().map(as_regex).collect();
     let rest = locations.iter().filter(|it| !is_first(it));
@@ -48,7 +49,7 @@ fn before(path: &str) -> usize {
     usize::MAX - path.len()
 }
 
-/// The prefixes that must go before regular expressions, and those of them that have no `^~`.
+/// Returns the prefixes that must precede regular expressions, and those without `^~` among them.
 fn pinned(locations: &[Location]) -> (Vec<&str>, Vec<&str>) {
     let (mut pinned, mut lost) = (Vec::new(), Vec::new());
     for location in locations {
@@ -72,7 +73,7 @@ fn pinned(locations: &[Location]) -> (Vec<&str>, Vec<&str>) {
     (pinned, lost)
 }
 
-/// The same location, found among the regular expressions.
+/// Returns the same location as a regular expression.
 fn as_regex(location: &Location) -> Location {
     let mut location = location.clone();
     if let Pattern::Prefix { path, .. } = &location.pattern {
@@ -81,7 +82,7 @@ fn as_regex(location: &Location) -> Location {
     location
 }
 
-/// The route of these, in their order, that takes a path.
+/// Returns the first of these routes that takes a path.
 pub(super) fn of_path<'l>(routes: &'l [Location], path: &str) -> Option<&'l Location> {
     let matches = |it: &&Location| {
         it.regex()
@@ -91,14 +92,14 @@ pub(super) fn of_path<'l>(routes: &'l [Location], path: &str) -> Option<&'l Loca
     regex.or_else(|| of_prefix(routes, path))
 }
 
-/// The route of these with the longest prefix of a path.
+/// Returns the route with the longest prefix of a path.
 pub(super) fn of_prefix<'l>(routes: &'l [Location], path: &str) -> Option<&'l Location> {
     let takes = |it: &&Location| it.prefix().is_some_and(|prefix| path.starts_with(prefix));
     let all = routes.iter().filter(takes);
     all.max_by_key(|it| it.prefix().map(str::len))
 }
 
-/// Whether a route takes every path.
+/// Returns whether a route takes every path.
 pub(in crate::import) fn is_whole(location: &Location) -> bool {
     match &location.pattern {
         Pattern::Prefix { path, .. } => path == "/",

@@ -1,10 +1,10 @@
-//! Checks whether the settings accept a value, by parsing a file with it.
+//! Checks whether the settings accept a value, by parsing a file that contains it.
 
 use std::path::Path;
 
 use config::{parse, toml_string, toml_text};
 
-/// The fields of an origin, and of a route, where others are tried out.
+/// Fields of the test file's origin and route.
 const SERVERS: &str = "servers = [\"http://a\"]";
 const PATH: &str = "path = \"/\"";
 
@@ -27,7 +27,7 @@ pub(in crate::import) fn path(path: &str) -> bool {
     takes("", SERVERS, &format!("path = {}", toml_string(path)))
 }
 
-/// Whether a route can put `add` in place of `strip`.
+/// Returns whether a route can replace `strip` with `add`.
 pub(in crate::import) fn rewrite(strip: &str, add: &str) -> bool {
     let (path, strip, add) = (toml_string(strip), toml_text(strip), toml_text(add));
     let route = format!("path = {path}\nstrip_prefix = {strip}\nadd_prefix = {add}");
@@ -39,13 +39,13 @@ pub(in crate::import) fn host(host: &str) -> bool {
     takes("", SERVERS, &route)
 }
 
-/// Whether `request_headers` or `response_headers` of a route can have these entries in TOML.
+/// Returns whether a route's `request_headers` or `response_headers` accept these TOML entries.
 pub(super) fn fields(field: &str, entries: &str) -> bool {
     let route = format!("{PATH}\n{field} = {{ {entries} }}");
     takes("", SERVERS, &route)
 }
 
-/// Whether a file with these fields in its tables is right.
+/// Returns whether a file with these fields in its tables is valid.
 fn takes(server: &str, origin: &str, route: &str) -> bool {
     let text = format!(
         "[server]\nadmin = \"off\"\n{server}\n[origins.a]\n{origin}\n\

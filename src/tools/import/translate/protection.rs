@@ -1,6 +1,7 @@
-//! What protects a location from some or all clients.
+//! Finds out what protects a location from some or all clients.
 //!
-//! drip checks networks of clients, and refuses all requests where something else protects.
+//! drip checks networks of clients. It refuses all requests of a location that is protected in any
+//! other way.
 
 use super::directives::error_status;
 use super::networks::{ClientAddresses, Networks, Unfit};
@@ -12,32 +13,32 @@ use crate::import::tree::Directive;
 const CHECKS: &str = "access_by_lua access_by_lua_block access_by_lua_file auth_basic auth_digest \
     auth_gss auth_jwt auth_jwt_require auth_ldap auth_oidc auth_pam auth_request";
 
-/// The rules about the addresses of clients, of which the first that matches decides.
+/// Directives about client addresses. The first one that matches decides.
 const RULES: [&str; 2] = ["allow", "deny"];
 
-/// Variables that say only how a request came, and under which name.
+/// Variables that depend only on the connection and the requested name.
 const OF_ADDRESS: &str = "$host $http_host $http_x_forwarded_proto $https $scheme $server_port";
 
-/// The status of drip where it refuses.
+/// Status with which drip refuses requests.
 const FORBIDDEN: u16 = 403;
 const NOT_FOUND: u16 = 404;
 
-/// Why the requests of a location are refused.
+/// Reason why the requests of a location are refused.
 #[derive(Clone, Debug)]
 pub(super) struct Protection {
     pub(super) status: u16,
     place: Place,
     by: String,
-    /// Whether nothing but `allow` and `deny` protects.
+    /// Whether only `allow` and `deny` protect the location.
     is_by_networks: bool,
-    /// Why drip does not check it.
+    /// Reason why drip cannot check the protection.
     why: Option<String>,
 }
 
 impl Protection {
-    /// What protects the requests of a block; `None` if everybody may send them.
+    /// Returns the protection of a block; `None` if everybody may send requests to it.
     ///
-    /// `server` is the block of the server, whose `return` and `if` go before all locations.
+    /// `server`: block of the server, whose `return` and `if` apply before all locations.
     pub(super) fn of(block: &[Directive], server: &[Directive], scope: &Scope) -> Option<Self> {
         let blocks = [server, block];
         let by = |status, directive: &Directive| Self::new(status, directive, &directive.name);
@@ -49,8 +50,11 @@ impl Protection {
             .or_else(|| Self::inherited(scope))
     }
 
-    /// What protects a location: its own directives, or a `rewrite` where the server protects
-    /// something. nginx judges a rewritten request by its new path.
+    /// Returns the protection of a location.
+    ///
+    /// Its own directives protect it, and so does a `rewrite` if the server protects something:
+    /// nginx
+    /// checks a rewritten request by its new path.
     pub(super) fn of_location(block: &[Directive], around: &Around, scope: &Scope) -> Option<Self> {
         let own = Self::of(block, around.block, scope);
         if own.as_ref().is_some_and(|own| !own.is_by_networks) {
@@ -65,13 +69,14 @@ impl Protection {
         Some(Self::new(FORBIDDEN, rewrite, &by))
     }
 
-    /// Protection of a location by those within it, which drip cannot tell from it.
+    /// Returns the protection of a location by nested ones, which drip cannot separate from it.
     pub(super) fn by_nested(location: &Directive) -> Self {
         Self::new(FORBIDDEN, location, "a location within")
     }
 
-    /// The networks of the clients that may come, if nothing else protects; `scope`: the blocks
-    /// around the rules. The reason is kept if drip cannot check that.
+    /// Returns the networks of allowed clients, if nothing else protects the location.
+    ///
+    /// `scope`: the blocks around the rules. Records the reason if drip cannot check the networks.
     pub(super) fn networks(
         &mut self,
         scope: &Scope,
@@ -100,7 +105,7 @@ impl Protection {
         }
     }
 
-    /// Protection by directives that inner blocks inherit.
+    /// Returns the protection by directives that inner blocks inherit.
     fn inherited(scope: &Scope) -> Option<Self> {
         let mut checks = CHECKS.split(' ').filter_map(|name| scope.get(name));
         if let Some(check) = checks.find(|check| check.arg(0) != "off") {
@@ -113,7 +118,7 @@ impl Protection {
         if let Some(verifies) = verifies {
             return Some(Self::new(FORBIDDEN, verifies, &verifies.name));
         }
-        // The first rule that fits a client counts. Without any that does, the client may pass.
+        // The first rule that matches a client applies. A client that matches none may pass.
         let is_open = |rule: &&Directive| rule.name == "allow" && rule.arg(0) == "all";
         let rules = scope.all_of(&RULES).into_iter();
         let mut rules = rules.take_while(|rule| !is_open(rule));
@@ -132,8 +137,9 @@ impl Protection {
         })
     }
 
-    /// Protection by an `if` that answers by itself, other than with 2xx or a redirect to HTTPS or
-    /// to another name.
+    /// Returns the protection by an `if` that answers requests itself.
+    ///
+    /// Answers with 2xx and redirects to HTTPS or another name do not count.
     fn by_condition(block: &[Directive]) -> Option<Self> {
         named(block, "if").find_map(|condition| {
             let inside = condition.inside();
@@ -156,7 +162,7 @@ impl Protection {
         })
     }
 
-    /// Notes what protects the location `shown`, and that it is refused.
+    /// Adds a note on the protection of the location `shown`, and that the location is refused.
     pub(super) fn tell(&self, shown: &str, notes: &mut Notes) {
         let Self { status, by, .. } = self;
         let why = match &self.why {
@@ -170,7 +176,7 @@ impl Protection {
     }
 }
 
-/// Whether a location of a block, or one within it, is protected.
+/// Returns whether a location of a block, or a nested one, is protected.
 pub(super) fn is_within(block: &[Directive], server: &[Directive], scope: &Scope) -> bool {
     named(block, "location").any(|location| {
         let inside = location.inside();
@@ -179,7 +185,9 @@ pub(super) fn is_within(block: &[Directive], server: &[Directive], scope: &Scope
     })
 }
 
-/// The `rewrite` of a block and of each `if` in it after which nginx looks for a location again.
+/// Returns the `rewrite` directives after which nginx looks for a location again.
+///
+/// Includes those of each `if` in the block.
 fn rewrites(block: &[Directive], is_server: bool) -> Vec<&Directive> {
     let inside = named(block, "if").flat_map(Directive::inside);
     let all = block.iter().chain(inside).filter(|it| it.name == "rewrite");
@@ -187,7 +195,7 @@ fn rewrites(block: &[Directive], is_server: bool) -> Vec<&Directive> {
     all.filter(|it| !is_redirect(it) && !stays(it)).collect()
 }
 
-/// Whether a `rewrite` answers with a redirect.
+/// Returns whether a `rewrite` answers with a redirect.
 fn is_redirect(rewrite: &Directive) -> bool {
     let target = rewrite.arg(1);
     let starts = ["http://", "https://", "$scheme"];

@@ -1,4 +1,4 @@
-//! Locations as the routes that they become.
+//! Locations, with the routes that they become.
 
 use std::time::Duration;
 
@@ -21,45 +21,45 @@ pub(in crate::import) struct Location {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::import) enum Pattern {
     Exact(String),
-    /// `stops`: it has `^~`, so no regular expressions are compared with its paths.
+    /// A prefix. `stops`: it has `^~`, so nginx compares no regular expressions with its paths.
     Prefix {
         path: String,
         stops: bool,
     },
-    /// In drip's syntax.
+    /// A regular expression in drip's syntax.
     Regex(String),
 }
 
-/// What happens to the requests of a location.
+/// Action for the requests of a location.
 #[derive(Clone, Debug)]
 pub(in crate::import) enum Action {
     Forward(Box<Forward>),
-    /// nginx protects them, and they get this status.
+    /// nginx protects the location: drip refuses its requests with this status.
     Refuse(u16),
-    /// nginx answers them itself, and they get 404.
+    /// nginx answers the requests itself: drip answers 404.
     Absent,
 }
 
-/// A location whose requests go to an origin.
+/// Destination and settings of requests that go to an origin.
 #[derive(Clone, Debug)]
 pub(in crate::import) struct Forward {
     pub(in crate::import) origin: String,
-    /// `None`: that of the origin.
+    /// `None`: the origin's timeout applies.
     pub(in crate::import) response_timeout: Option<Duration>,
     pub(in crate::import) limits: Limits,
-    /// What is removed from paths, and what is put before them.
+    /// Prefix that is removed from paths, and prefix that is added instead.
     pub(in crate::import) strip: Option<String>,
     pub(in crate::import) add: Option<String>,
-    /// What the origin gets instead of the client's fields.
+    /// Fields that the origin gets instead of the client's.
     pub(in crate::import) fields: Fields,
-    /// What clients get instead of the origin's fields.
+    /// Fields that clients get instead of the origin's.
     pub(in crate::import) responses: Fields,
-    /// The clients that may come.
+    /// Clients that are allowed.
     pub(in crate::import) networks: Networks,
 }
 
 impl Forward {
-    /// Writes the fields of its route.
+    /// Writes the fields of the route.
     fn write(&self, section: &mut Section) {
         section.text("origin", &self.origin);
         if let Some(timeout) = self.response_timeout {
@@ -90,7 +90,7 @@ impl Forward {
     }
 }
 
-/// The tables of these routes. `comments` stand at the first.
+/// Returns the tables of these routes. `comments` are written at the first.
 pub(in crate::import) fn tables(
     locations: &[Location],
     host: Option<&str>,
@@ -115,14 +115,14 @@ pub(in crate::import) fn tables(
 }
 
 impl Action {
-    /// Whether the requests are not forwarded.
+    /// Returns whether the requests are refused.
     pub(super) fn refuses(&self) -> bool {
         !matches!(self, Self::Forward(_))
     }
 }
 
 impl Pattern {
-    /// The path in the form of a route.
+    /// Returns the path in the syntax of a route.
     pub(in crate::import) fn path(&self) -> String {
         match self {
             Self::Exact(path) => format!("= {path}"),

@@ -1,4 +1,4 @@
-//! The blocks around a directive, and what it inherits from them.
+//! The blocks around a directive, and the directives that it inherits from them.
 
 use crate::import::tree::Directive;
 
@@ -13,25 +13,26 @@ impl<'t> Scope<'t> {
         Self(blocks)
     }
 
-    /// The same blocks with `block` outside of them: its directives apply where they have none.
+    /// Returns the same blocks inside `block`, whose directives apply where the inner ones have
+    /// none.
     pub(super) fn within(&self, block: &'t [Directive]) -> Self {
         let blocks = std::iter::once(block).chain(self.0.iter().copied());
         Self(blocks.collect())
     }
 
-    /// The directive that applies here.
+    /// Returns the directive that applies here.
     pub(super) fn get(&self, name: &str) -> Option<&'t Directive> {
         self.all(name).first().copied()
     }
 
-    /// All directives of a name that apply here, for a directive that may be repeated.
+    /// Returns all directives of a name that apply here, for a directive that may be repeated.
     ///
     /// A block with at least one of them inherits none.
     pub(super) fn all(&self, name: &str) -> Vec<&'t Directive> {
         self.all_of(&[name])
     }
 
-    /// The same for directives that are inherited together, in their order.
+    /// Returns the directives that apply here, for names that are inherited together, in order.
     pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'t Directive> {
         let is_named = |directive: &&Directive| names.contains(&&*directive.name);
         let of = |block: &&'t [Directive]| block.iter().filter(is_named).collect::<Vec<_>>();
@@ -45,22 +46,22 @@ impl<'t> Scope<'t> {
 pub(super) struct Around<'s> {
     pub(super) server: usize,
     pub(super) name: Option<&'s str>,
-    /// Whether there are other servers.
+    /// Whether the file has other servers.
     pub(super) has_others: bool,
-    /// Whether nginx protects some of its requests.
+    /// Whether nginx protects some requests of the server.
     pub(super) protects: bool,
     pub(super) block: &'s [Directive],
     pub(super) scope: &'s Scope<'s>,
-    /// The path of the location around those that are looked at.
+    /// Path of the enclosing location.
     pub(super) within: Option<&'s str>,
 }
 
-/// The directives of a block that have this name.
+/// Returns the directives of a block that have this name.
 pub(super) fn named<'t>(block: &'t [Directive], name: &str) -> impl Iterator<Item = &'t Directive> {
     block.iter().filter(move |directive| directive.name == name)
 }
 
-/// The directives of a name in `http`, its servers and their locations.
+/// Returns the directives of a name in `http`, its servers and their locations.
 pub(super) fn everywhere<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {
     let mut found = Vec::new();
     for directive in block {

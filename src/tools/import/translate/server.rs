@@ -1,4 +1,4 @@
-//! What a `server` block listens on, its names, and whether it protects or forwards.
+//! Reads a `server` block: its addresses and names, and whether it protects or forwards.
 
 use super::directives::{self, error_status};
 use super::listen::{self, Listen};
@@ -14,13 +14,13 @@ pub(super) struct Server<'t> {
     pub(super) block: &'t [Directive],
     pub(super) place: Place,
     pub(super) listens: Vec<Listen>,
-    /// The names that a route can match: whole ones, and wildcards such as `*.example.com`.
+    /// Names that a route can match: full names, and wildcards such as `*.example.com`.
     pub(super) names: Vec<String>,
-    /// Whether it has names that no route can match, such as `mail.*`.
+    /// Whether the server has names that no route can match, such as `mail.*`.
     pub(super) has_other_names: bool,
-    /// Whether nginx refuses some of its requests.
+    /// Whether nginx protects some requests of the server.
     pub(super) protects: bool,
-    /// Whether nginx forwards some of its requests.
+    /// Whether nginx forwards some requests of the server.
     pub(super) forwards: bool,
 }
 
@@ -71,26 +71,26 @@ impl<'t> Server<'t> {
         }
     }
 
-    /// Its first name that is one of a host.
+    /// Returns the first name that is a single host.
     pub(super) fn host(&self) -> Option<&str> {
         let mut hosts = self.names.iter().filter(|name| !name.starts_with('*'));
         hosts.next().map(String::as_str)
     }
 
-    /// Whether only programs of this machine reach it.
+    /// Returns whether only programs of this machine can reach the server.
     pub(super) fn is_local(&self) -> bool {
         let mut listens = self.listens.iter();
         !self.listens.is_empty() && listens.all(|listen| listen::is_local(&listen.address))
     }
 }
 
-/// Whether nginx answers all requests of a server itself, and with no error.
+/// Returns whether nginx answers all requests of a server itself, without errors.
 pub(super) fn answers_all(block: &[Directive]) -> bool {
     let mut returns = named(block, "return");
     returns.next().is_some_and(|it| error_status(it).is_none())
 }
 
-/// Whether a block has a location that forwards.
+/// Returns whether a block has a location that forwards.
 fn forwards(block: &[Directive]) -> bool {
     pass(block).is_some() || named(block, "location").any(|it| forwards(it.inside()))
 }

@@ -1,4 +1,4 @@
-//! Makes routes of servers and their locations.
+//! Translates servers and their locations to routes.
 
 use super::addresses::Served;
 use super::locations;
@@ -12,7 +12,7 @@ use crate::import::notes::Place;
 use crate::import::tree::Directive;
 
 impl Translation<'_> {
-    /// Makes routes of all servers.
+    /// Adds the routes of all servers.
     pub(super) fn servers(&mut self, servers: &[Server], http: &Scope) {
         let tls = servers.iter().any(|it| it.listens.iter().any(|it| it.tls));
         let Some(choice) = addresses::served(servers, tls) else {
@@ -48,14 +48,14 @@ impl Translation<'_> {
         let chosen = Chosen {
             servers,
             order: choice.order,
-            // One that only redirects leaves its names to the next.
+            // A default server that only redirects yields its names to the next server.
             default: default.filter(|index| !all[*index].is_empty() || servers[*index].protects),
             skipped: default,
         };
         self.virtual_hosts(&chosen, &all, &any, http);
     }
 
-    /// The locations of each server. Those of a server that is left out are empty.
+    /// Returns the locations of each server. A server that is left out has none.
     fn locations_of_all(
         &mut self,
         servers: &[Server],
@@ -96,7 +96,7 @@ impl Translation<'_> {
     }
 }
 
-/// Whether a server redirects what it does not forward.
+/// Returns whether a server redirects the requests that it does not forward.
 fn redirects(block: &[Directive]) -> bool {
     let is_redirect = |location: &Directive| {
         let inside = location.inside();

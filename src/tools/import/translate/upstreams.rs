@@ -16,15 +16,15 @@ use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 use crate::import::values;
 
-/// A group of servers.
+/// An `upstream`: a group of servers.
 #[derive(Clone, Default)]
 pub(super) struct Upstream {
     pub(super) servers: Vec<Member>,
-    /// Its fields and comments in the origin's table.
+    /// Fields and comments for the origin's table.
     pub(super) section: Section,
 }
 
-/// All upstreams by name. If a name is defined again, the later ones are left out.
+/// Returns all upstreams by name. Later definitions of the same name are left out.
 pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Upstream> {
     let mut upstreams = HashMap::new();
     for directive in named(http, "upstream") {
@@ -48,20 +48,20 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
     upstreams
 }
 
-/// A server of a group.
+/// A server of an upstream.
 #[derive(Clone, Default)]
 pub(super) struct Member {
-    /// Without a scheme.
+    /// Address without a scheme.
     pub(super) address: String,
     weight: Option<u32>,
     pub(super) is_backup: bool,
     is_down: bool,
-    /// Maximum number of its connections.
+    /// Maximum number of connections to the server.
     most: Option<u32>,
 }
 
 impl Member {
-    /// A server of which nothing but its address is known.
+    /// Returns a server of which only the address is known.
     pub(super) fn at(address: &str) -> Self {
         Self {
             address: address.to_owned(),
@@ -69,7 +69,7 @@ impl Member {
         }
     }
 
-    /// The entry of `servers`, in TOML: a text, or a table if there is more to say than its URL.
+    /// Returns the entry of `servers` in TOML: the URL, or a table if there are further fields.
     pub(super) fn entry(&self, scheme: &str) -> String {
         let url = toml_text(&url(scheme, &self.address));
         let weight = self.weight.map(|weight| format!(", weight = {weight}"));
@@ -83,14 +83,14 @@ impl Member {
     }
 }
 
-/// What nginx has for each server, and drip for all servers of an origin.
+/// Values that nginx has for each server and drip only for all servers of an origin.
 #[derive(Default)]
 struct OfAll {
     fails: Option<u32>,
     timeout: Option<Duration>,
 }
 
-/// Reads a server of a group; `None` if it has no address.
+/// Reads a server of an upstream; `None` if it has no address.
 fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Option<Member> {
     let place = directive.place;
     let Some((address, args)) = directive.args.split_first() else {
@@ -113,7 +113,7 @@ fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Optio
             ("fail_timeout", _, Some(span)) if !span.is_zero() => {
                 pick(&mut of_all.timeout, span, arg, directive, notes);
             }
-            // In nginx 0 means any number.
+            // In nginx 0 means no limit.
             ("max_conns", Some(count), _) => {
                 member.most = Some(count.min(MAX_IN_FLIGHT)).filter(|most| *most > 0);
             }
@@ -150,7 +150,7 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
         upstream.section.fields.push(("balance", balance));
     }
     if let Some(count) = of_all.fails {
-        // In nginx 0 means never.
+        // In nginx 0 means that the server is never taken out.
         let count = if count == 0 { u32::MAX } else { count };
         upstream.section.count("max_fails", count);
     }
@@ -163,14 +163,14 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     upstream
 }
 
-/// The field `balance` for `ip_hash` of an upstream; `None` if it is drip's default.
+/// Returns the field `balance` for `ip_hash`; `None` if drip's default applies.
 fn balance(block: &[Directive], notes: &mut Notes) -> Option<String> {
     let directive = named(block, "ip_hash").next()?;
     notes.add(directive.place, "ip_hash became a hash of the whole address, where nginx takes the first three numbers of IPv4; clients change their servers once");
     Some(toml_string("hash:$remote_addr"))
 }
 
-/// Translates how many connections are kept, and for how long.
+/// Translates the number of idle connections that are kept, and their timeout.
 fn keep_alive(section: &mut Section, block: &[Directive], notes: &mut Notes) {
     if let Some(directive) = named(block, "keepalive").next() {
         match values::whole(directive.arg(0)) {
@@ -187,7 +187,7 @@ fn keep_alive(section: &mut Section, block: &[Directive], notes: &mut Notes) {
     }
 }
 
-/// The time of a directive. Notes one that drip does not accept, such as 0.
+/// Returns the time of a directive. Notes a time that drip does not accept, such as 0.
 pub(super) fn time(directive: &Directive, notes: &mut Notes) -> Option<Duration> {
     let text = directive.arg(0);
     let span = values::time(text).filter(|span| !span.is_zero());
@@ -199,7 +199,7 @@ pub(super) fn time(directive: &Directive, notes: &mut Notes) -> Option<Duration>
     span
 }
 
-/// Takes the first server's value for all servers.
+/// Uses the first server's value for all servers.
 fn pick<T: PartialEq>(
     of_all: &mut Option<T>,
     own: T,

@@ -1,8 +1,8 @@
-//! Routes of servers with names.
+//! Builds the routes of servers that have names.
 //!
-//! nginx looks for the server first, and drip for the path. So the host of a server, or its
-//! wildcard, gets a route for each path of those for more hosts: of wildcards that take it, too,
-//! and of the default server.
+//! nginx chooses the server first; drip chooses the path first. So each host or wildcard also gets
+//! a
+//! route for every path of the wildcards that cover it, and of the default server.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,15 +18,15 @@ use crate::import::notes::{Notes, Place};
 /// The servers that are translated.
 pub(super) struct Chosen<'s> {
     pub(super) servers: &'s [Server<'s>],
-    /// Those that take a name first come first.
+    /// The servers in order. For each name, the server that nginx chooses comes first.
     pub(super) order: Vec<usize>,
-    /// The server for all other hosts, if it keeps its names.
+    /// The server for all other hosts, if its names are kept.
     pub(super) default: Option<usize>,
-    /// The same, whether it keeps them or not.
+    /// The server for all other hosts, whether its names are kept or not.
     pub(super) skipped: Option<usize>,
 }
 
-/// A server with the names that it has.
+/// A server with the names that it keeps.
 struct Named<'s> {
     index: usize,
     names: Vec<&'s str>,
@@ -34,7 +34,7 @@ struct Named<'s> {
 }
 
 impl Translation<'_> {
-    /// Makes routes of the locations of all servers, `all`, for each of their names.
+    /// Adds routes for the locations of all servers, `all`, under each of their names.
     ///
     /// `any`: the routes of hosts that have no server.
     pub(super) fn virtual_hosts(
@@ -65,7 +65,7 @@ impl Translation<'_> {
                 continue;
             }
             let names = if Some(index) == chosen.default {
-                // Routes for all hosts come behind those of a wildcard.
+                // For these hosts the routes for all hosts come after those of a wildcard.
                 let is_other = |name: String| wildcards.get(&*name).is_some_and(|it| *it != index);
                 let names = server.names.iter().map(|name| &**name);
                 names.filter(|name| covering(name).any(is_other)).collect()
@@ -84,7 +84,7 @@ impl Translation<'_> {
         self.named(servers, &kept, any);
     }
 
-    /// The names of a server that no other one has.
+    /// Returns the names of a server that no earlier server has.
     fn free_names<'s>(
         &mut self,
         server: &'s Server,
@@ -106,7 +106,7 @@ impl Translation<'_> {
         free
     }
 
-    /// Makes the routes of each name.
+    /// Adds the routes of each name.
     fn named(&mut self, servers: &[Server], kept: &[Named], any: &[Location]) {
         let all = kept.iter().flat_map(|named| {
             let names = named.names.iter();
@@ -130,7 +130,9 @@ impl Translation<'_> {
         }
     }
 
-    /// The location of a server's requests for which it has none: no other server takes them.
+    /// Returns the location for all paths that the server itself does not have.
+    ///
+    /// No other server may take these requests.
     fn rest(&mut self, server: &Server, protection: Option<&Protection>) -> Location {
         let before = self.notes.count();
         let shown = format!("server {}", server.names.join(" "));
@@ -154,10 +156,9 @@ impl Translation<'_> {
     }
 }
 
-/// The routes of each host, so that each has exactly its own locations; `None` if there are more than
-/// `most`.
+/// Returns the routes of each host, so that each host has exactly its own locations.
 ///
-/// `any`: the routes of hosts that have no server.
+/// Returns `None` if there are more than `most`. `any`: the routes of hosts that have no server.
 pub(in crate::import) fn of_hosts(
     any: &[Location],
     hosts: &[(&str, &[Location])],
@@ -169,7 +170,7 @@ pub(in crate::import) fn of_hosts(
         return None;
     }
     let mut wildcards: Vec<_> = hosts.iter().filter(|it| it.0.starts_with('*')).collect();
-    // Each comes behind those that take its hosts, too.
+    // A wildcard comes after longer ones, which cover fewer hosts.
     wildcards.sort_by_key(|(name, _)| name.len());
     let mut routes_of: HashMap<&str, Vec<Location>> = HashMap::new();
     for (name, own) in wildcards {
@@ -191,7 +192,7 @@ pub(in crate::import) fn of_hosts(
     Some(all)
 }
 
-/// Copies of a host's locations for the exact and longer paths of routes for more hosts.
+/// Copies a host's locations for equal and longer paths of routes that cover more hosts.
 ///
 /// Without the copies those routes would take requests of this host.
 fn copies(own: &[Location], wider: &[&[Location]]) -> Vec<Location> {
@@ -207,7 +208,8 @@ fn copies(own: &[Location], wider: &[&[Location]]) -> Vec<Location> {
             Pattern::Exact(path) => of_path(own, path),
             Pattern::Prefix { path, .. } if own.iter().any(|it| it.prefix() == Some(path)) => None,
             Pattern::Prefix { path, .. } => of_prefix(own, path),
-            // All of this host's are regular expressions then, and go before those of more hosts.
+            // All locations of this host are regular expressions then, and precede those of more
+            // hosts.
             Pattern::Regex(_) => None,
         };
         copies.extend(best.map(|best| Location {
@@ -219,7 +221,7 @@ fn copies(own: &[Location], wider: &[&[Location]]) -> Vec<Location> {
     copies
 }
 
-/// The routes for more hosts than a name, which would take its requests.
+/// Returns the routes that cover more hosts than this name and would take its requests.
 fn wider<'l>(
     name: &str,
     any: &'l [Location],
@@ -235,7 +237,7 @@ fn has_regex(routes: &[&[Location]]) -> bool {
     all.any(|location| location.regex().is_some())
 }
 
-/// The wildcards that take a host, or all hosts of a wildcard, the longest first.
+/// Returns the wildcards that cover a host or wildcard, the longest first.
 pub(in crate::import) fn covering(name: &str) -> impl Iterator<Item = String> + '_ {
     let whole = name.strip_prefix("*.").unwrap_or(name);
     let dots = whole.match_indices('.');

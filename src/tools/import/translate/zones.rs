@@ -1,4 +1,4 @@
-//! Zones of `limit_req_zone` and `limit_conn_zone`.
+//! Translates the zones of `limit_req_zone` and `limit_conn_zone`.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,9 @@ use crate::import::notes::{Notes, Place};
 use crate::import::tree::Directive;
 use crate::import::values;
 
-/// States in a megabyte, as nginx documents them: of 128 bytes for requests, of 64 for connections.
+/// Number of states in a megabyte, from nginx's documentation.
+///
+/// A state takes 128 bytes for requests and 64 bytes for connections.
 const REQUEST_STATES: u64 = 8000;
 const CONNECTION_STATES: u64 = 16_000;
 
@@ -22,18 +24,18 @@ pub(super) struct Zones {
     pub(super) requests: HashMap<String, Zone>,
     pub(super) connections: HashMap<String, Zone>,
     pub(super) sections: Vec<Section>,
-    /// The places of the geos and maps that are translated.
+    /// Source locations of the geos and maps that are translated.
     pub(super) translated: Vec<Place>,
     names: Names,
 }
 
-/// What became of a zone.
+/// Translation of one of nginx's zones.
 pub(super) enum Zone {
-    /// The zone of this name in the settings.
+    /// Name of the zone in the settings.
     Limits(String),
-    /// It counts the connections of all, so its limits are those of origins.
+    /// The zone counts all connections, so its limits become limits of origins.
     Together,
-    /// The same for the requests of each server.
+    /// The zone counts the connections of each server.
     ByServer,
     LeftOut,
 }
@@ -56,7 +58,7 @@ impl Zones {
         let Some((key, args)) = directive.args.split_first() else {
             return notes.add_of_limit(place, format!("{title} has no key; it is left out"));
         };
-        // nginx's default rate.
+        // Default of nginx's rate.
         let (mut zone, mut rate) = (None, "1r/s");
         for arg in args {
             match arg.split_once('=') {
@@ -128,13 +130,13 @@ impl Zones {
     }
 }
 
-/// The number of keys in a zone of this size.
+/// Returns the number of keys in a zone of this size.
 fn keys(bytes: u64, states: u64) -> String {
     let keys = u128::from(bytes) * u128::from(states) / (1 << 20);
     keys.clamp(1, u128::from(u32::MAX)).to_string()
 }
 
-/// The rate in drip's form.
+/// Translates a rate to drip's syntax.
 fn rate(text: &str) -> Result<String, String> {
     let (count, unit) = match text.split_once("r/") {
         Some((count, unit @ ("s" | "m"))) => (count, unit),
@@ -151,7 +153,7 @@ fn rate(text: &str) -> Result<String, String> {
     parsed.map(|_| rate).map_err(|error| error.to_string())
 }
 
-/// The key in drip's form.
+/// Translates a key to drip's syntax.
 fn key(text: &str) -> Result<KeyTemplate, String> {
     let known = text.replace("$binary_remote_addr", "$remote_addr");
     let known = known.replace("${binary_remote_addr}", "${remote_addr}");
@@ -167,8 +169,10 @@ fn key(text: &str) -> Result<KeyTemplate, String> {
     })
 }
 
-/// The first variable whose value here is not that of nginx: drip's own tokens and groups of paths,
-/// and certificates of clients, for which an imported file does not ask.
+/// Returns the first variable whose value differs between drip and nginx, if any.
+///
+/// Such variables are drip's own tokens, groups of paths, and certificates of clients, which an
+/// imported file does not request.
 pub(super) fn foreign(template: &KeyTemplate) -> Option<&Variable> {
     template.parts().iter().find_map(|part| match part {
         Part::Variable(

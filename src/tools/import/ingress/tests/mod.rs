@@ -1,3 +1,5 @@
+//! Tests of the import of Ingress objects.
+
 mod model;
 mod paths;
 mod protection;
@@ -12,7 +14,7 @@ use testing::{bytes, config, replay};
 
 use crate::import::{Files, Import, import};
 
-/// A manifest names no other files.
+/// An empty file system: a manifest names no other files.
 struct NoFiles;
 
 impl Files for NoFiles {
@@ -33,7 +35,7 @@ fn imported(text: &str) -> Import {
     import(Path::new("a.yaml"), text.as_bytes(), &NoFiles)
 }
 
-/// An Ingress with these annotations, and rules as flow style has them.
+/// Writes an Ingress with these annotations. Rules are in YAML flow style.
 fn ingress(name: &str, annotations: &[(&str, &str)], spec: &str) -> String {
     let mut text = format!(
         "---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  name: {name}\n  namespace: shop\n"
@@ -48,7 +50,7 @@ fn ingress(name: &str, annotations: &[(&str, &str)], spec: &str) -> String {
     text + "spec:\n" + spec
 }
 
-/// A rule of a host with a path; the Service has its name.
+/// Writes a rule of a host with one path. The Service has the given name.
 fn rule(host: &str, path: &str, kind: &str, service: &str) -> String {
     let host = if host.is_empty() {
         String::new()
@@ -60,7 +62,7 @@ fn rule(host: &str, path: &str, kind: &str, service: &str) -> String {
     )
 }
 
-/// The routes for one path of one host with these annotations, and all notes.
+/// Returns the routes for one path of one host with these annotations, and all notes.
 fn routes_of(annotations: &[(&str, &str)], path: &str) -> (String, Vec<String>) {
     let spec = format!(
         "  rules:\n{}",
@@ -103,7 +105,7 @@ fn networks_are_those_that_nginx_lets_in() {
         ],
         "/",
     );
-    // nginx denies what is in a network of both, and drip decides by the smallest.
+    // nginx denies a client that is in a network of both lists. drip applies the smallest network.
     let fields = "allow = [\"10.0.0.0/8\"]\ndeny = [\"10.9.0.0/16\", \"192.0.0.0/16\"]\n";
     assert!(routes.contains(fields), "{routes}");
 }
@@ -213,9 +215,9 @@ fn parsed(import: &Import) -> Settings {
     parse(settings, Path::new("gateway.toml"), false).unwrap()
 }
 
-/// The origin of the requests for a path of a host, or the status with which they are refused.
+/// Returns the origin of the requests for a path of a host, or the status of refusal.
 ///
-/// They meet no condition.
+/// Ignores routes with conditions.
 fn found(settings: &Settings, host: &str, path: &str) -> Option<String> {
     let index = RouteIndex::new(&settings.routes);
     let route = index.find(&settings.routes, path.as_bytes(), Some(host), None, |_| {

@@ -1,11 +1,13 @@
-//! Which path takes a request, compared with a model of ingress-nginx: the host first, then the path.
+//! Tests which path takes a request, against a model of ingress-nginx.
+//!
+//! ingress-nginx finds the host first, then the path.
 
 use proptest::prelude::*;
 use testing::config;
 
 use super::{found, imported, ingress, parsed, rule};
 
-/// A path of the model: its host, path, whether it is exact, and whether its Ingress has regular expressions.
+/// A path of the model: host, path, is exact, the Ingress uses regular expressions.
 type ModelPath = (usize, usize, bool, bool);
 
 const HOSTS: [&str; 5] = ["", "a.test", "b.a.test", "*.a.test", "*.test"];
@@ -22,7 +24,7 @@ const ASKED: [&str; 9] = [
     "/x",
 ];
 
-/// What ingress-nginx does: the host first, then the path.
+/// Returns the path that ingress-nginx finds: the host first, then the path.
 fn expected(all: &[ModelPath], host: &str, path: &str) -> Option<String> {
     let is_there = |known: &str| all.iter().any(|it| HOSTS[it.0] == known);
     let wildcard = format!("*.{}", host.split_once('.')?.1);
@@ -49,7 +51,7 @@ fn expected(all: &[ModelPath], host: &str, path: &str) -> Option<String> {
             let rest = path.strip_prefix(&base(it));
             !it.2 && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        // Of two prefixes of one base, the first is found.
+        // Of two prefixes with the same base, ingress-nginx finds the first.
         let longest = own.iter().rev().filter(is_within);
         let longest = longest.max_by_key(|(_, it)| base(it).len());
         own.iter().find(exact).or(longest).copied()
@@ -74,7 +76,7 @@ proptest! {
         let import = imported(&text);
         let settings = parsed(&import);
         for host in ["a.test", "b.a.test", "c.test", "other.example"] {
-            // A wildcard of drip takes more labels, which is noted.
+            // A wildcard in drip matches more labels than in nginx. The import notes this.
             let is_there = |known: &str| all.iter().any(|it| HOSTS[it.0] == known);
             if host == "b.a.test" && !is_there(host) && !is_there("*.a.test") && is_there("*.test") {
                 continue;

@@ -1,3 +1,5 @@
+//! Tests of paths of Ingresses.
+
 use super::{found, imported, ingress, parsed, rule};
 
 #[test]

@@ -1,3 +1,5 @@
+//! Tests of Ingresses whose requests are refused.
+
 use super::{found, imported, ingress, parsed, routes_of, rule};
 
 #[test]
