@@ -1,4 +1,4 @@
-//! A client of the admin port.
+//! A client of a gateway's admin port.
 
 use std::fmt::Display;
 use std::io;
@@ -13,13 +13,13 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::timeout;
 
-/// Timeout for an answer.
+/// Maximum time to wait for a response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Maximum size of an answer, in bytes.
+/// Maximum size of a response, in bytes.
 const MAX_SIZE: usize = 64 << 20;
 
-/// Why the gateway cannot be read.
+/// Reason why the gateway's state cannot be read.
 #[derive(Debug, Error)]
 pub(crate) enum Lost {
     #[error("{0}")]
@@ -49,17 +49,17 @@ pub(crate) enum Lost {
 }
 
 impl Lost {
-    /// Whether the remedy is another token.
+    /// Returns whether the user must use another token.
     pub(crate) fn is_about_tokens(&self) -> bool {
         matches!(self, Self::NoToken | Self::UnknownToken(_))
     }
 }
 
-/// Why the gateway did not do what it was asked for, in one line.
+/// Reason why the gateway did not make a change, in one line.
 #[derive(Debug, Error)]
 #[error("{message}")]
 pub(crate) struct ChangeError {
-    /// The status of its answer; `None` without one that can be read.
+    /// Status of the response; `None` without a readable response.
     pub(crate) status: Option<StatusCode>,
     message: String,
 }
@@ -71,9 +71,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// `tokens`: those of this process.
+    /// Creates a client. `tokens`: the tokens given to this process.
     pub(crate) fn new(address: AdminAddress, tokens: AdminTokens) -> Self {
-        // A redirect would take the token to another host.
+        // Following a redirect would send the token to another host.
         let http = awc::Client::builder().disable_timeout();
         let http = http.disable_redirects().finish();
         Self {
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// The status and the body of an answer.
+    /// Sends a request and returns the status and the body of the response.
     async fn exchange(
         &self,
         method: Method,
@@ -129,7 +129,7 @@ impl Client {
         Ok((response.status(), body))
     }
 
-    /// Asks the gateway to change something, with the token that this process was given.
+    /// Requests a change, with the token given to this process.
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -169,7 +169,7 @@ fn strange(path: &str, why: &dyn Display) -> Lost {
     Lost::Strange(path.to_owned(), Plain::new(&why.to_string()))
 }
 
-/// The error in the body of an answer, in one line.
+/// Returns the error in the body of a response, in one line.
 fn reason(body: &[u8]) -> Option<String> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let error = body.get("error")?;

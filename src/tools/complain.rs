@@ -1,4 +1,4 @@
-//! What a command prints, and how it says that something is wrong.
+//! Prints results and error messages of commands.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use gateway::observe::escape::in_lines;
 
-/// Prints a line on standard error. What is not printable is escaped: it may quote a file or a log.
+/// Prints a line on standard error, with non-printable characters escaped.
 ///
-/// It may be a pipe whose reader has gone; that must not end the program, as `eprintln!` would.
+/// The line may quote a file or a log. Standard error may be a closed pipe, which must not end the
+/// program, as `eprintln!` would.
 pub fn complain(what: impl Display) {
     let _closed = writeln!(io::stderr(), "{}", in_lines(what.to_string()));
 }
@@ -18,9 +19,9 @@ pub fn print(text: &str) -> ExitCode {
     ended("drip", io::stdout().write_all(text.as_bytes()))
 }
 
-/// The exit code of a command. Complains about an error in its name.
+/// Returns the exit code of a command. Prints an error under the command's name.
 ///
-/// A reader that closes the pipe has read enough, which is no error.
+/// A closed pipe is no error: the reader has read enough.
 pub fn ended(command: &str, result: io::Result<()>) -> ExitCode {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

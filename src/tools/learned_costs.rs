@@ -1,7 +1,10 @@
+//! Names the routes whose costs a gateway learns at run time.
+
 use config::{Route, Settings};
 
-/// Names the routes whose costs a gateway learns, which no offline command does: `the cost of /report
-/// is learned`. `None` without such a route.
+/// Names the routes with learned costs, which offline commands cannot know.
+///
+/// An example is `the cost of /report is learned`. Returns `None` without such a route.
 pub fn learned_costs<'s>(
     settings: &'s Settings,
     concerns: impl Fn(&Route) -> bool + 's,

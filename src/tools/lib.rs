@@ -1,4 +1,4 @@
-//! Tools beside the gateway: they read logs, files and the admin port.
+//! Commands beside the gateway itself: they read logs, files and the admin port.
 
 pub(crate) mod admin_client;
 pub mod advise;

@@ -1,4 +1,4 @@
-//! Numbers and keys as the offline commands show them.
+//! Formats numbers and keys for the offline commands.
 
 use gateway::observe::escape::escape;
 use limit::to_float;
@@ -6,12 +6,12 @@ use limit::to_float;
 /// Maximum number of characters shown of a key.
 const MAX_KEY: usize = 39;
 
-/// A key: escaped, and its start if it is long.
+/// Formats a key: escaped, and truncated if it is long.
 pub(crate) fn key(key: &[u8]) -> String {
     escape(key).chars().take(MAX_KEY).collect()
 }
 
-/// `part` as a share of `whole`, from 0 to 1; 0 if `whole` is 0.
+/// Returns `part` as a share of `whole`, from 0 to 1; 0 if `whole` is 0.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
@@ -20,7 +20,7 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// A share in percent. A share that is almost nothing or all is not shown as 0 or 100 %.
+/// Formats a share in percent. Never shows 0 or 100 % for a share that is only close to it.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if share > 0.0 && percent < 0.1 {

@@ -1,26 +1,26 @@
-//! The `gateway.toml` that people start from: the file at the root of the repository.
+//! The sample `gateway.toml` at the root of the repository.
 
 use config::toml_string;
 
-/// Its text.
+/// Text of the sample file.
 const TEXT: &str = include_str!("../../gateway.toml");
 
-/// The addresses in it.
+/// Addresses in the sample file.
 const LISTEN: &str = "127.0.0.1:8080";
 const ADMIN: &str = "127.0.0.1:9090";
 const ORIGIN: &str = "http://127.0.0.1:9000";
 
-/// Its text.
+/// Returns the sample file.
 pub fn plain() -> String {
     TEXT.to_owned()
 }
 
-/// Its text, with another origin.
+/// Returns the sample file with another origin.
 pub fn with_origin(origin: &str) -> String {
     TEXT.replacen(&toml_string(ORIGIN), &toml_string(origin), 1)
 }
 
-/// Its text, with other addresses, and with that of the admin port.
+/// Returns the sample file with other addresses, including that of the admin port.
 pub(crate) fn with_addresses(listen: &str, admin: &str, origin: &str) -> String {
     with_origin(origin)
         .replacen(LISTEN, listen, 1)

@@ -1,4 +1,4 @@
-//! Reading of the traces and access logs that commands are given.
+//! Reads the traces and access logs that are given to commands.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,12 +8,12 @@ use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use gateway::replay::Form;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How many bad lines are shown one by one. Further bad lines are only counted.
+/// Maximum number of bad lines that are reported individually. Further ones are only counted.
 pub const SHOWN: u64 = 10;
 
-/// A progress bar for files of `length` bytes in total.
+/// Creates a progress bar for files of `length` bytes in total.
 ///
-/// It is drawn on standard error, and only if that is a terminal.
+/// The bar is drawn on standard error, and only on a terminal.
 pub fn progress(length: Option<u64>) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {eta} to go");
     let progress = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
@@ -25,7 +25,7 @@ pub fn progress(length: Option<u64>) -> ProgressBar {
 
 /// Parses the name of a plot's file.
 ///
-/// It must end in `.svg`: any other name is a mistake, either of another format or of a log.
+/// The name must end in `.svg`. Any other name is a mistake: another format, or a log.
 pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         let kind = path.extension();
@@ -40,7 +40,7 @@ pub fn form() -> impl TypedValueParser<Value = Form> {
     PossibleValuesParser::new(Form::names()).try_map(|name| name.parse::<Form>())
 }
 
-/// The size of a file in bytes; `None` for standard input (`-`) and for non-files.
+/// Returns the size of a file in bytes; `None` for standard input (`-`) and for non-files.
 pub fn length(path: &Path) -> Option<u64> {
     if path == Path::new("-") {
         return None;

@@ -1,4 +1,4 @@
-//! The rates and bursts that fit a log, with and without its busiest key.
+//! Computes the rates and bursts that fit a log, with and without its busiest key.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use super::fit::{Fit, Fitter, widths_in};
 use super::keys::HeavyKey;
 use super::survey::Survey;
 
-/// Number of keys that are shown.
+/// Number of keys shown.
 const SHOWN: usize = 5;
 
 /// The recommended rates and bursts.
@@ -20,11 +20,11 @@ pub struct Advice {
 /// The recommendation for a zone.
 pub(super) struct ZoneAdvice {
     pub(super) all: Fit,
-    /// What fits all keys but the one with the most requests; `None` without other keys.
+    /// Rate and burst that fit all keys except the busiest; `None` if there are no other keys.
     pub(super) without: Option<Fit>,
-    /// The keys with the most requests, and what fits each.
+    /// The keys with the most requests, each with the rate and burst that fit it.
     pub(super) heaviest: Vec<(HeavyKey, Fit)>,
-    /// Whether the first of them made more requests than all other keys.
+    /// Whether the busiest key made more requests than all other keys together.
     is_dominated: bool,
 }
 
@@ -70,7 +70,7 @@ impl ZoneAdvice {
         }))
     }
 
-    /// What is recommended, and the other numbers, if there are others.
+    /// Returns the recommended numbers, and the alternative numbers if there are any.
     pub(super) fn chosen(&self) -> (Fit, Option<Fit>) {
         match self.without {
             Some(without) if self.is_without() => (without, Some(self.all)),
@@ -78,12 +78,12 @@ impl ZoneAdvice {
         }
     }
 
-    /// Whether the recommendation is made without the key with the most requests.
+    /// Returns whether the recommendation ignores the busiest key.
     pub(super) fn is_without(&self) -> bool {
         self.is_dominated && self.without.is_some()
     }
 
-    /// The key with the most requests.
+    /// Returns the busiest key.
     pub(super) fn heaviest(&self) -> Option<&HeavyKey> {
         self.heaviest.first().map(|(key, _)| key)
     }

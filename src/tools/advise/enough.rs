@@ -1,17 +1,17 @@
-//! Whether a log is long enough to size limits by.
+//! Checks whether a log is long enough to size limits by.
 
 use std::time::Duration;
 
 use super::survey::Survey;
 
-/// The fewest requests of which a peak tells something.
+/// Minimum number of requests for a meaningful peak.
 const MIN_REQUESTS: u64 = 1000;
-/// The shortest log that shows more than one moment of the traffic.
+/// Minimum duration of a log that shows more than one peak time of the traffic.
 ///
-/// The first and the last request of a log of an hour are less than an hour apart.
+/// In a log of an hour, the first and the last request are less than an hour apart.
 const MIN_TIME: Duration = Duration::from_secs(59 * 60);
 
-/// What to tell of a log that is too short for its numbers to be right; `None` for others.
+/// Returns a warning for a log that is too short for reliable numbers; `None` for others.
 pub(super) fn caution(survey: &Survey) -> Option<String> {
     let (first, last) = survey.group.span();
     told(survey.group.requests(), last.since(first))

@@ -1,4 +1,4 @@
-//! The advice as a whole `gateway.toml`.
+//! Writes the advice as a complete `gateway.toml`.
 
 use config::toml_string;
 use gateway::replay::Form;
@@ -9,13 +9,13 @@ use super::fit::WIDTHS;
 use super::paste::{gate_fields, limit, title, zone_of};
 use super::report::{basis, headline};
 
-/// Replaces the origin, which a log does not name.
+/// Placeholder for the origin, which a log does not name.
 const ORIGIN: &str = "http://127.0.0.1:9000";
 
-/// A `gateway.toml` with the recommended numbers, from the log `name`.
+/// Returns a `gateway.toml` with the recommended numbers, from the log `name`.
 ///
-/// `option` is what commands need to find the file, such as ` -c mine.toml`. If the log is too
-/// short for its numbers to be right, they limit nobody.
+/// `option`: the command-line option with which commands find the file, such as ` -c mine.toml`. If
+/// the log is too short for reliable numbers, the limits are commented out.
 pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> String {
     let survey = &advice.survey;
     let zone = &advice.zone;
@@ -71,19 +71,19 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
     )
 }
 
-/// Where the rate comes from, as a comment.
+/// Returns a comment that says how the rate was found.
 fn origin_of_rate(advice: &Advice, is_without: bool) -> String {
     let (_, window) = WIDTHS[advice.widths - 1];
     let other = if is_without { "other " } else { "" };
     format!("# The most requests of one {other}key within {window}.\n")
 }
 
-/// Lines as comments.
+/// Turns lines into comments.
 fn comments(text: &str) -> String {
     text.lines().flat_map(|line| ["# ", line, "\n"]).collect()
 }
 
-/// The same lines, with the fields as comments too.
+/// Returns the same lines, with the fields commented out too.
 fn without_fields(lines: &str) -> String {
     let comment = |line: &str| match line.strip_prefix('#') {
         Some(_) => format!("{line}\n"),

@@ -1,4 +1,4 @@
-//! The rate and burst that fit some keys.
+//! Computes the rate and burst that fit a set of keys.
 
 use std::io;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict, to_whole};
 use super::group::Group;
 use super::spool::{Event, Spool};
 
-/// The fastest rate that a file may have, in requests a second.
+/// Highest rate that a file may have, in requests per second.
 pub(super) const FASTEST: u64 = 1_000_000;
 
-/// Widths of the counting windows in seconds, and their names.
+/// Widths of the counting windows in seconds, with their names.
 pub(super) const WIDTHS: [(u64, &str); 3] = [(1, "1 s"), (10, "10 s"), (60, "1 min")];
 
-/// The most requests of one key within a window of each width.
+/// Highest number of requests of one key within a window, for each width.
 pub(super) type Peaks = [u32; 3];
 
-/// The rate and burst at which none of some keys' requests is rejected.
+/// Rate and burst at which no request of a set of keys is rejected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fit {
     pub(super) peaks: Peaks,
@@ -28,14 +28,14 @@ pub(super) struct Fit {
 /// The requests of a group, with the peaks of each of its keys.
 pub(super) struct Fitter<'a> {
     spool: &'a Spool,
-    /// By slot.
+    /// Peaks by slot.
     peaks: Vec<Peaks>,
     /// Number of widths that the log is long enough for.
     widths: usize,
 }
 
 impl<'a> Fitter<'a> {
-    /// Counts the requests of each key. `widths`: how many of [`WIDTHS`] the log is long enough for.
+    /// Counts the requests of each key. `widths`: number of usable [`WIDTHS`].
     ///
     /// # Errors
     ///
@@ -55,10 +55,10 @@ impl<'a> Fitter<'a> {
         })
     }
 
-    /// The rate and burst that fit the keys in these slots; `None` if they have no requests.
+    /// Returns the rate and burst that fit the keys in these slots; `None` without requests.
     ///
-    /// The rate is the most requests of one key in the widest window. The burst is the highest level that a key
-    /// reaches at this rate.
+    /// The rate is the highest number of requests of one key in the widest window. The burst is the
+    /// highest level that a key reaches at this rate.
     ///
     /// # Errors
     ///
@@ -80,13 +80,13 @@ impl<'a> Fitter<'a> {
     }
 }
 
-/// The number of [`WIDTHS`] for which a log of this duration is long enough: 1 at least.
+/// Returns the number of [`WIDTHS`] for which a log of this duration is long enough; at least 1.
 pub(super) fn widths_in(duration: Duration) -> usize {
     let is_known = |(width, _): &&(u64, &str)| duration.as_secs() >= *width;
     WIDTHS.iter().filter(is_known).count().max(1)
 }
 
-/// Requests of one key in the present windows, and the most so far.
+/// Requests of one key in the current windows, and the peaks so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     windows: [u64; 3],
@@ -107,7 +107,7 @@ impl Counts {
     }
 }
 
-/// The smallest burst that rejects no request of these keys at this rate.
+/// Returns the smallest burst that rejects no request of these keys at this rate.
 fn burst(spool: &Spool, rate: Rate, takes: impl Fn(u32) -> bool) -> io::Result<u32> {
     let limit = Limit {
         burst: u32::MAX,
@@ -131,7 +131,7 @@ fn burst(spool: &Spool, rate: Rate, takes: impl Fn(u32) -> bool) -> io::Result<u
     Ok(u32::try_from(to_whole(highest.ceil())).unwrap_or(u32::MAX))
 }
 
-/// So many requests in so many seconds, rounded up.
+/// Returns the rate of `count` requests in `seconds`, rounded up.
 fn rate(count: u64, seconds: u64) -> Rate {
     if count >= seconds {
         per(count.min(FASTEST * seconds), seconds, 's')
@@ -140,7 +140,7 @@ fn rate(count: u64, seconds: u64) -> Rate {
     }
 }
 
-/// A rate of `count / divisor` requests a second or minute, rounded up.
+/// Returns a rate of `count / divisor` requests per second or minute, rounded up.
 pub(super) fn per(count: u64, divisor: u64, unit: char) -> Rate {
     let tenths = (count * 10).div_ceil(divisor).max(1);
     let text = match tenths % 10 {

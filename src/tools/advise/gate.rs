@@ -1,4 +1,4 @@
-//! The advice for the gate in front of the origin.
+//! Computes the advice for the gate in front of the origin.
 
 use std::fmt::Write;
 
@@ -7,33 +7,35 @@ use limit::{Rate, to_float};
 use super::fit::{FASTEST, per};
 use super::origin_load::OriginLoad;
 
-/// The share of the seconds that the gate should not slow down.
+/// Share of the seconds in which the gate should delay no request.
 const SHARE: f64 = 0.999;
 
-/// The fewest places that are advised. With one, each request waits for the one before it.
+/// Minimum number of permits advised.
+///
+/// With one permit, each request waits for the previous one.
 const MIN_PLACES: u64 = 2;
 
 const MILLION: u64 = 1_000_000;
 
-/// The recommended rate and places of the gate in front of the origin.
+/// Recommended rate and number of permits of the gate in front of the origin.
 #[derive(Debug, PartialEq)]
 pub(super) struct GateAdvice {
-    /// The most requests in a second, except in a few seconds.
+    /// Peak of requests per second, ignoring the busiest few seconds.
     in_second: u64,
     rate: Rate,
-    /// `None` if the log does not tell how long requests were at the origin.
+    /// `None` if the log does not say how long requests were at the origin.
     places: Option<Places>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Places {
-    /// The most requests at the origin at once, on average over a second, except in a few seconds.
+    /// Peak of requests at the origin at once, averaged over a second, without the busiest seconds.
     at_once: f64,
     max_in_flight: u64,
 }
 
 impl GateAdvice {
-    /// `None` if the log has no requests to judge by.
+    /// Computes the advice; `None` if the log has no requests to judge by.
     pub(super) fn new(load: &OriginLoad) -> Option<Self> {
         let in_second = load.of_second().at(SHARE);
         if in_second == 0 {
@@ -56,7 +58,7 @@ impl GateAdvice {
         })
     }
 
-    /// The fields of the origin's table. `zone` is the zone whose keys should share the gate.
+    /// Returns the fields of the origin's table. `zone`: zone whose keys should share the gate.
     pub(super) fn fields(&self, zone: Option<&str>) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.

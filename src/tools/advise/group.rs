@@ -1,3 +1,5 @@
+//! The keys of a log, and their requests.
+
 use std::io;
 
 use limit::Moment;
@@ -16,7 +18,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Remembers at most `most_keys` keys at once.
+    /// Creates a group that remembers at most `most_keys` keys at once.
     ///
     /// # Errors
     ///
@@ -31,7 +33,7 @@ impl Group {
         })
     }
 
-    /// Counts a request of the key in `slot`. Requests come in order of time.
+    /// Counts a request of the key in `slot`. Requests must be in order of time.
     ///
     /// # Errors
     ///
@@ -57,13 +59,13 @@ impl Group {
         self.spool.end(self.keys.slots())
     }
 
-    /// The time of the first request, and of the last one.
+    /// Returns the time of the first and of the last request.
     pub(super) fn span(&self) -> (Moment, Moment) {
         let [first, last] = [self.first.unwrap_or_default(), self.last].map(Moment::from_nanos);
         (first, last)
     }
 
-    /// The number of requests.
+    /// Returns the number of requests.
     pub(super) fn requests(&self) -> u64 {
         self.spool.len()
     }

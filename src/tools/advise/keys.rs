@@ -7,20 +7,21 @@ use lru::LruCache;
 
 use crate::shown;
 
-/// Keys in bounded memory.
+/// A set of keys in bounded memory.
 ///
-/// If there are too many, the least recently used one is forgotten. If it comes again, it counts as
-/// another key.
+/// If there are too many, the least recently used key is forgotten. If it appears again, it counts
+/// as
+/// a new key.
 pub(super) struct Keys {
     slots: LruCache<Box<[u8]>, u32, RandomState>,
-    /// Requests of the key in each slot.
+    /// Number of requests of the key in each slot.
     requests: Vec<u64>,
     /// Maximum number of keys.
     most: usize,
     forgotten: u64,
 }
 
-/// A key, and the number of its requests.
+/// A key, with the number of its requests.
 pub(super) struct HeavyKey {
     /// The key, unescaped.
     key: Box<[u8]>,
@@ -29,7 +30,7 @@ pub(super) struct HeavyKey {
 }
 
 impl HeavyKey {
-    /// The key as it is shown: escaped, and its start if it is long.
+    /// Formats the key: escaped, and truncated if it is long.
     pub(super) fn shown(&self) -> String {
         shown::key(&self.key)
     }
@@ -45,7 +46,7 @@ impl Keys {
         }
     }
 
-    /// The slot of a key, which becomes the most recently used one.
+    /// Returns the slot of a key, and marks the key as the most recently used.
     pub(super) fn slot(&mut self, key: &[u8]) -> u32 {
         if let Some(slot) = self.slots.get(key) {
             return *slot;
@@ -60,7 +61,7 @@ impl Keys {
         slot
     }
 
-    /// Forgets a key. Returns its slot, for another key.
+    /// Forgets the least recently used key. Returns its slot for reuse.
     fn forget_one(&mut self) -> u32 {
         let Some((_, slot)) = self.slots.pop_lru() else {
             return 0;
@@ -81,22 +82,22 @@ impl Keys {
         *requests == 1
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     pub(super) fn slots(&self) -> usize {
         self.requests.len()
     }
 
-    /// Number of keys. One that was forgotten and came again counts each time.
+    /// Returns the number of keys. A key that was forgotten and appeared again counts each time.
     pub(super) fn number(&self) -> u64 {
         self.slots.len() as u64 + self.forgotten
     }
 
-    /// How many times a key was forgotten.
+    /// Returns how often a key was forgotten.
     pub(super) fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// The known keys with the most requests, the first of them first.
+    /// Returns the remembered keys with the most requests, the busiest first.
     pub(super) fn heaviest(&self, count: usize) -> Vec<HeavyKey> {
         let requests = |slot: u32| self.requests.get(slot as usize).copied().unwrap_or(0);
         let mut all: Vec<_> = self.slots.iter().collect();

@@ -1,9 +1,9 @@
-//! Puts what is nearly in order of time into order, in bounded memory.
+//! Sorts a nearly ordered sequence by time, in bounded memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How late a line may be, in nanoseconds. Servers write a line when the response has ended.
+/// Maximum delay of a line, in nanoseconds. Servers write a line when the response has ended.
 pub(super) const WAITED: u64 = 60 * 1_000_000_000;
 /// Maximum number of lines that are held back.
 const HELD: usize = 1 << 20;
@@ -11,7 +11,7 @@ const HELD: usize = 1 << 20;
 /// Sorts items that are nearly in order of time, in bounded memory.
 #[derive(Debug)]
 pub(super) struct Order<T> {
-    /// By time; those of one time as they came.
+    /// Held items by time. Items of the same time stay in their order.
     held: BinaryHeap<Reverse<(u64, u64, T)>>,
     count: u64,
     latest: u64,
@@ -30,13 +30,14 @@ impl<T: Copy + Ord> Order<T> {
         }
     }
 
-    /// Adds an item of `time`. Items whose order is now certain go to `out`.
+    /// Adds an item of `time`. Passes items whose order is now certain to `out`.
     pub(super) fn put(&mut self, time: u64, item: T, mut out: impl FnMut(u64, T)) {
-        // Too late: later items have left already. The item counts as if it had come at their time.
+        // The item is late: later items have already been passed on. Count it as if it had their
+        // time.
         self.late += u64::from(time < self.left);
         let time = time.max(self.left);
         if self.held.len() == HELD {
-            // Before it is added, so that the queue never grows beyond its bound.
+            // Passing items on before adding one keeps the queue within its bound.
             if self.first().is_some_and(|first| time < first) {
                 self.left = time;
                 out(time, item);
@@ -53,14 +54,14 @@ impl<T: Copy + Ord> Order<T> {
         }
     }
 
-    /// Ends the input. All remaining items go to `out`.
+    /// Ends the input. Passes all remaining items to `out`.
     pub(super) fn end(&mut self, mut out: impl FnMut(u64, T)) {
         while self.first().is_some() {
             self.take(&mut out);
         }
     }
 
-    /// How many items came too late to be put into order.
+    /// Returns the number of items that arrived too late to be sorted.
     pub(super) fn late(&self) -> u64 {
         self.late
     }
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(left, 10);
         assert_eq!(order.held.len(), HELD);
         assert!(order.held.capacity() <= HELD);
-        // One that is earlier than all that are held goes on at once.
+        // An item earlier than all held items is passed on at once.
         order.put(9, (), |time, ()| left += time);
         assert_eq!((left, order.late()), (19, 0));
         order.put(8, (), |time, ()| left += time);

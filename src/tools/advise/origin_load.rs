@@ -1,3 +1,5 @@
+//! Measures the load on the origin: requests per second, and requests in flight.
+
 use std::collections::BTreeMap;
 
 use gateway::replay::{Line, Spread};
@@ -8,37 +10,36 @@ const SECOND: u64 = 1_000_000_000;
 /// Maximum number of seconds that are counted at once.
 const OPEN: usize = 1 << 16;
 
-/// What all requests together are to their origin: how many come in each second, and how many are
-/// there at once.
+/// Load of all requests on their origin: requests per second, and requests in flight.
 ///
-/// The latter is the average of each second: the time that requests spend at the origin in it
-/// (Little's law).
+/// The number in flight is the average of each second: the total time that requests spend at the
+/// origin in it (Little's law).
 #[derive(Debug, Default)]
 pub(super) struct OriginLoad {
-    /// The seconds that are not over yet.
+    /// Seconds that have not ended yet.
     open: BTreeMap<u64, Load>,
-    /// The first second that is not over yet.
+    /// First second that has not ended yet.
     next: u64,
-    /// How many seconds ended early, because too many were open.
+    /// Number of seconds that ended early because too many were open.
     early: u64,
-    /// Requests that are at the origin in each nanosecond of the seconds before `next`, and later.
+    /// Requests that are at the origin throughout second `next` because they began before it.
     steady: i64,
     came: Spread,
     began: Spread,
-    /// Requests at once, in millionths.
+    /// Requests in flight, in millionths.
     at_once: Spread,
 }
 
-/// One second.
+/// Load of one second.
 #[derive(Debug, Default)]
 struct Load {
-    /// Requests that came.
+    /// Requests that arrived.
     came: u64,
-    /// Requests that began at the origin, where the log tells.
+    /// Requests that began at the origin, if the log says so.
     began: u64,
-    /// Time at the origin of requests that are not there in the whole second, in nanoseconds.
+    /// Time at the origin of requests that are there for part of the second, in nanoseconds.
     part: u64,
-    /// Change of the number of those that are there in the whole second and the ones after it.
+    /// Change of the number of requests that are there throughout this second and later ones.
     change: i64,
 }
 
@@ -46,7 +47,7 @@ impl OriginLoad {
     /// Adds a request.
     pub fn add(&mut self, line: &Line) {
         self.put(line);
-        // Not in `pass` alone: nothing may follow that is counted.
+        // Also done here, not only in `pass`: a log may end without a later call of `pass`.
         while self.open.len() > OPEN {
             self.early += 1;
             self.close_first();
@@ -78,7 +79,7 @@ impl OriginLoad {
         }
     }
 
-    /// No more requests come whose times are long before `now`.
+    /// Ends the seconds long before `now`. No more requests of these seconds will arrive.
     pub(super) fn pass(&mut self, now: u64) {
         let over = now.saturating_sub(WAITED) / SECOND;
         while self.open.first_key_value().is_some_and(|it| *it.0 < over) {
@@ -93,12 +94,12 @@ impl OriginLoad {
         }
     }
 
-    /// How many seconds ended before all of their requests were there.
+    /// Returns the number of seconds that ended before all of their requests had arrived.
     pub(super) fn early(&self) -> u64 {
         self.early
     }
 
-    /// The requests in a second; at the origin if the log tells when they were there.
+    /// Returns the requests per second, at the origin if the log says when they were there.
     pub(super) fn of_second(&self) -> &Spread {
         if self.is_timed() {
             &self.began
@@ -107,12 +108,12 @@ impl OriginLoad {
         }
     }
 
-    /// The requests at the origin at once, in millionths.
+    /// Returns the requests in flight at the origin, in millionths.
     pub(super) fn at_once(&self) -> &Spread {
         &self.at_once
     }
 
-    /// Whether the log tells how long requests were at their origin.
+    /// Returns whether the log says how long requests were at their origin.
     pub(super) fn is_timed(&self) -> bool {
         self.began.count() > 0
     }
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
     use gateway::replay::Form;
 
-    /// A line of nginx's log: when the request ended, and how long it took.
+    /// Formats a line of nginx's log: when the request ended, and how long it took.
     fn line(end: f64, took: f64) -> String {
         format!("{{\"msec\":{end},\"request_time\":{took}}}")
     }
@@ -168,7 +169,8 @@ mod tests {
 
     #[test]
     fn at_once_is_the_time_at_the_origin_in_each_second() {
-        // In second 10 there is half of one, in 11 and 12 all of it, and a quarter in 13.
+        // Half a request is in flight in second 10, one in seconds 11 and 12, and a quarter in
+        // second 13.
         let mut load = load(&[line(13.25, 2.75), line(11.5, 0.5), line(13.0, 0.0)]);
         load.end();
         assert_eq!(load.at_once().count(), 4);

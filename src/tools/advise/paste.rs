@@ -1,4 +1,4 @@
-//! The advice as lines of a `gateway.toml`.
+//! Formats the advice as lines to paste into a `gateway.toml`.
 
 use config::{KeyTemplate, Part, Variable, toml_string};
 
@@ -8,7 +8,7 @@ use super::gate::GateAdvice;
 use super::keys::HeavyKey;
 use super::survey::Survey;
 
-/// The limit of a route and its zone, to append to a file whose last table is the route.
+/// Returns a route's limit and its zone, to append to a file whose last table is the route.
 pub fn toml(advice: &Advice) -> String {
     let (survey, zone) = (&advice.survey, &advice.zone);
     format!(
@@ -20,7 +20,7 @@ pub fn toml(advice: &Advice) -> String {
     )
 }
 
-/// The field of a route that limits it, and the other numbers as a comment.
+/// Returns the field of a route that limits it, with the alternative numbers as a comment.
 pub(super) fn limit(survey: &Survey, advice: &ZoneAdvice) -> String {
     let (Fit { burst, .. }, other) = advice.chosen();
     let name = advice.heaviest().map(HeavyKey::shown).unwrap_or_default();
@@ -35,18 +35,18 @@ pub(super) fn limit(survey: &Survey, advice: &ZoneAdvice) -> String {
     format!("{other}limits = [{{ zone = {zone}, burst = {burst}, nodelay = true }}]\n")
 }
 
-/// The name of the zone that is advised.
+/// Returns the name of the advised zone.
 pub(super) fn zone_of(survey: &Survey) -> String {
     let zone = survey.zone.clone();
     zone.unwrap_or_else(|| zone_name(&survey.template))
 }
 
-/// The lines for the origin's table that put a gate in front of it.
+/// Returns the lines that put a gate in front of the origin, for the origin's table.
 pub(super) fn gate(survey: &Survey) -> Option<String> {
     Some(format!("[origins.NAME]\n{}", gate_fields(survey)?))
 }
 
-/// The same lines without the title of the table.
+/// Returns the same lines without the title of the table.
 pub(super) fn gate_fields(survey: &Survey) -> Option<String> {
     let gate = GateAdvice::new(&survey.load)?;
     let is_of_keys = |part: &Part| matches!(part, Part::Variable(_));
@@ -55,7 +55,7 @@ pub(super) fn gate_fields(survey: &Survey) -> Option<String> {
     Some(gate.fields(zone.as_deref()))
 }
 
-/// A name as a part of a table's title.
+/// Formats a name as part of a table's title.
 pub(super) fn title(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if !name.is_empty() && name.chars().all(is_bare) {
@@ -65,7 +65,7 @@ pub(super) fn title(name: &str) -> String {
     }
 }
 
-/// A zone name of letters, digits and `_`, made from the parts of the key.
+/// Makes a zone name of letters, digits and `_` from the parts of the key.
 fn zone_name(template: &KeyTemplate) -> String {
     if let [Part::Variable(Variable::RemoteAddr)] = template.parts() {
         return "per_client".to_owned();

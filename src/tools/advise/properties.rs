@@ -1,4 +1,4 @@
-//! Properties for any log: no panic, and the lines to paste are valid.
+//! Property tests of `drip advise`: no log causes a panic, and the lines to paste are valid.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use testing::{cases, text};
 
 use super::{Advice, Survey, read, report, toml};
 
-/// The advice for a log, with only three keys known at once.
+/// Returns the advice for a log, with only three keys remembered at once.
 fn advice(log: &str) -> Option<Advice> {
     let template = "$remote_addr".parse().unwrap();
     let mut survey = Survey::new(template, 3).unwrap();

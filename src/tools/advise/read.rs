@@ -13,12 +13,13 @@ use super::survey::Survey;
 use crate::complain::complain;
 use crate::trace::{SHOWN, length, open, progress};
 
-/// How many lines at the start of a log are searched for a time.
+/// Number of lines at the start of a log that are searched for a time.
 const LOOKED_AT: usize = 1000;
 
-/// Reads logs of this format, if it is known, into `survey`, the one with the earliest request first.
+/// Reads logs into `survey`, the log with the earliest request first.
 ///
-/// Reports on standard error what could not be read. Returns the number of requests.
+/// `form`: format of the logs, if known. Reports on standard error what could not be read. Returns
+/// the number of requests.
 ///
 /// # Errors
 ///
@@ -26,7 +27,7 @@ const LOOKED_AT: usize = 1000;
 pub fn read(logs: &[PathBuf], form: Option<Form>, survey: &mut Survey) -> io::Result<u64> {
     let mut logs = each_once(logs);
     let progress = progress(logs.iter().map(|log| length(log)).sum());
-    // A pipe is opened only once, so its start is unknown and it is read first.
+    // A pipe can be opened only once, so its start is unknown. It is read first.
     logs.sort_by_cached_key(|log| length(log).and_then(|_| begin(log, form)));
     let (mut read, mut bad) = (0, 0);
     for log in logs {
@@ -43,7 +44,7 @@ pub fn read(logs: &[PathBuf], form: Option<Form>, survey: &mut Survey) -> io::Re
                 Ok(Some((_, Ok(line)))) => {
                     read += 1;
                     survey.add(&line)?;
-                    // That of the first log is told.
+                    // The survey reports the format of the first log.
                     survey.form = survey.form.or(trace.form());
                 }
                 Ok(Some((number, Err(error)))) => {
@@ -71,7 +72,7 @@ fn lines(log: &Path, form: Option<Form>, progress: &ProgressBar) -> io::Result<T
     open(log, progress).and_then(|input| Trace::of_form(input, form))
 }
 
-/// The time of the first request of a log.
+/// Returns the time of the first request of a log.
 fn begin(log: &Path, form: Option<Form>) -> Option<Moment> {
     let mut trace = lines(log, form, &ProgressBar::hidden()).ok()?;
     for _ in 0..LOOKED_AT {
@@ -82,7 +83,7 @@ fn begin(log: &Path, form: Option<Form>) -> Option<Moment> {
     None
 }
 
-/// The logs without duplicates.
+/// Returns the logs without duplicates.
 ///
 /// `access.log *.log` names a log twice, and its requests would count twice.
 fn each_once(logs: &[PathBuf]) -> Vec<&Path> {

@@ -1,4 +1,4 @@
-//! The advice as text.
+//! Formats the advice as text for people.
 
 use std::fmt::Write;
 
@@ -14,10 +14,12 @@ use super::paste::{gate, toml};
 use super::survey::Survey;
 use crate::shown::{percent, share};
 
-/// The earliest time of a trace that is a date: the year 2001. A trace may count from its start.
+/// Earliest time of a trace that is taken as a date: the year 2001.
+///
+/// Earlier times are relative to the start of the trace.
 const EARLIEST_DATE: u64 = 1_000_000_000_000_000_000;
 
-/// The whole advice, for people.
+/// Returns the complete advice.
 pub fn report(advice: &Advice) -> String {
     let survey = &advice.survey;
     let mut text = format!("{}\n{}\n", headline(advice), basis(survey));
@@ -40,7 +42,7 @@ pub fn report(advice: &Advice) -> String {
 
 // Writing to a String cannot fail, here and below.
 
-/// Who made how much.
+/// Returns the first line: which keys made how many of the requests.
 pub(super) fn headline(advice: &Advice) -> String {
     let heaviest = advice.zone.heaviest().map(|key| {
         let part = share(key.requests, advice.survey.group.requests());
@@ -49,7 +51,7 @@ pub(super) fn headline(advice: &Advice) -> String {
     heaviest.unwrap_or_default()
 }
 
-/// What the advice rests on: requests, keys and time.
+/// Returns the basis of the advice: numbers of requests and keys, and the duration.
 pub(super) fn basis(survey: &Survey) -> String {
     let count = survey.group.requests();
     let keys = survey.group.keys.number();
@@ -66,7 +68,7 @@ pub(super) fn basis(survey: &Survey) -> String {
     format!("{count} requests of {keys} keys {by}, {from} to {to}")
 }
 
-/// Who came how often, and the rate and burst that fit.
+/// Adds the busiest keys, with the rate and burst that fit each.
 fn table(text: &mut String, advice: &Advice) {
     let survey = &advice.survey;
     let widths = &WIDTHS[..advice.widths];
@@ -98,7 +100,7 @@ fn table(text: &mut String, advice: &Advice) {
     );
 }
 
-/// What is special in the log, and what is left out.
+/// Adds notes about the log and about lines that were left out.
 fn notes(text: &mut String, survey: &Survey) {
     if survey.group.is_coarse {
         text.push_str(
@@ -161,7 +163,7 @@ fn notes(text: &mut String, survey: &Survey) {
     }
 }
 
-/// A time by the log's clock, or in seconds where a trace counts from its start.
+/// Formats a time by the log's clock, or in seconds if a trace starts at zero.
 fn shown(at: Moment, ahead: i32, is_trace: bool) -> String {
     let nanos = i128::from(at.as_nanos());
     let offset = Offset::from_seconds(ahead).unwrap_or(Offset::UTC);

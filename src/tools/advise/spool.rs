@@ -1,3 +1,5 @@
+//! A temporary file with the time and key of each request of a log.
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
@@ -7,22 +9,22 @@ const RECORD: usize = 16;
 /// Size of one read, in bytes.
 const AT_ONCE: usize = RECORD << 16;
 
-/// Temporary file with the time and key of each request, so that a log can be replayed many times.
+/// Temporary file with the time and key of each request, so that a log can be replayed often.
 ///
 /// The log itself is read only once, so it may be a pipe. The file has no name.
 pub(super) struct Spool {
     file: BufWriter<File>,
     bytes: u64,
-    /// How many slots there are, once all requests are there.
+    /// Number of slots, known once all requests have been added.
     pub(super) slots: usize,
 }
 
-/// A request as replays need it.
+/// A request, as replays need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// In nanoseconds; never less than that of the previous request.
+    /// Time in nanoseconds, never before that of the previous request.
     pub(super) time: u64,
-    /// The slot of the key. Another key may have had the slot before.
+    /// The slot of the key. Another key may have used the slot before.
     pub(super) slot: u32,
     /// Whether it is the first request of its key in this slot.
     pub(super) is_first: bool,
@@ -53,13 +55,14 @@ impl Spool {
         Ok(())
     }
 
-    /// Writes out what is buffered: requests of so many slots. Nothing is added afterwards.
+    /// Flushes the buffer. `slots`: number of slots of all requests. Nothing may be added
+    /// afterwards.
     pub(super) fn end(&mut self, slots: usize) -> io::Result<()> {
         self.slots = slots;
         self.file.flush().map_err(|error| told(&error))
     }
 
-    /// The number of requests.
+    /// Returns the number of requests.
     pub(super) fn len(&self) -> u64 {
         self.bytes / RECORD as u64
     }
@@ -89,7 +92,7 @@ impl Spool {
     }
 }
 
-/// Adds to an error that it concerns a temporary file, and its folder. The file itself has no name.
+/// Adds to an error that it concerns a temporary file, and names its folder.
 fn told(error: &io::Error) -> io::Error {
     let folder = std::env::temp_dir();
     let message = format!("a temporary file in {}: {error}", folder.display());

@@ -1,3 +1,5 @@
+//! Reads the requests of logs and counts them.
+
 use std::collections::BTreeSet;
 use std::io;
 
@@ -8,10 +10,12 @@ use super::group::Group;
 use super::order::Order;
 use super::origin_load::OriginLoad;
 
-/// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
+/// Prefix length to which IPv6 addresses in keys are truncated; a zone's default.
 const IPV6_PREFIX: u8 = 64;
 
-/// Maximum number of requests with a key. Each takes 16 bytes of a temporary file: 4 GB in all.
+/// Maximum number of requests with a key.
+///
+/// Each takes 16 bytes of a temporary file: 4 GB in total.
 const MAX_REQUESTS: u64 = 250_000_000;
 
 /// Reads requests and counts them.
@@ -23,16 +27,17 @@ pub struct Survey {
     /// Buffer for the key of the current request.
     key: Vec<u8>,
     pub(super) group: Group,
-    /// What all requests are to the origin, with a key or without.
+    /// Load of all requests on the origin, with a key or without.
     pub(super) load: OriginLoad,
     pub(super) untold: BTreeSet<String>,
     pub(super) keyless: u64,
     pub(super) order: Order<u32>,
     pub(super) form: Option<Form>,
-    /// How many more requests may be counted.
+    /// Number of requests that may still be counted.
     left: u64,
-    /// How many seconds the log's clock is ahead of UTC, at its first and at its last line: it changes
-    /// with daylight saving time.
+    /// Offset of the log's clock from UTC in seconds, at its first and at its last line.
+    ///
+    /// The offset changes with daylight saving time.
     pub(super) ahead: Option<[i32; 2]>,
 }
 
@@ -59,18 +64,19 @@ impl Survey {
         })
     }
 
-    /// Takes the keys that the gateway logged for a zone.
+    /// Uses the keys that the gateway logged for a zone.
     ///
-    /// Requests that another zone decided are left out.
+    /// Ignores requests that another zone decided.
     pub fn of_zone(mut self, zone: String) -> Self {
         self.zone = Some(zone);
         self
     }
 
-    /// Takes the key of a zone from a file.
+    /// Uses the key of a zone of a file.
     ///
-    /// Its keys are those that the gateway logged for it. Where a log names no zone, they are made
-    /// as the zone says.
+    /// Takes the keys that the gateway logged for the zone. Where a log names no zone, makes the
+    /// keys by
+    /// the zone's template.
     pub fn of_zone_in_file(mut self, zone: config::Zone) -> Self {
         self.zone = Some(zone.name.clone());
         self.template = zone.key.clone();
@@ -78,22 +84,22 @@ impl Survey {
         self
     }
 
-    /// Whether the zone is one of a file.
+    /// Returns whether the zone is from a file.
     pub(super) fn is_of_file(&self) -> bool {
         self.of_file.is_some()
     }
 
-    /// The variables of the key that the logs do not contain.
+    /// Returns the variables of the key that the logs do not contain.
     pub fn untold(&self) -> Vec<String> {
         self.untold.iter().map(|name| format!("${name}")).collect()
     }
 
-    /// The format of the first log that could be read.
+    /// Returns the format of the first log that could be read.
     pub fn form(&self) -> Option<Form> {
         self.form
     }
 
-    /// Whether no request has had a key.
+    /// Returns whether no request had a key.
     pub fn is_keyless(&self) -> bool {
         self.group.keys.slots() == 0
     }

@@ -1,3 +1,5 @@
+//! The clients of the scene `smooth`: they send bursts of requests.
+
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -7,9 +9,9 @@ use awc::{Client, ClientRequest, Connector};
 use super::origin::CROWD;
 use super::tally::{TENTHS, Tally};
 
-/// When bursts come: the tenth within a ten-second round, and the number of requests.
+/// Schedule of the bursts: tenth within a ten-second round, and number of requests.
 ///
-/// All requests of a burst come at once. The average is 12.9 requests a second.
+/// All requests of a burst are sent at once. The average is 12.9 requests per second.
 const BURSTS: [(u64, usize); 11] = [
     (0, 24),
     (13, 6),
@@ -26,9 +28,9 @@ const BURSTS: [(u64, usize); 11] = [
 
 const ROUND: u64 = 100;
 
-/// How long after its tenth began a burst is sent.
+/// Delay of a burst after the start of its tenth.
 ///
-/// At usual rates the departures then fall well inside a tenth, and jitter does not carry them into
+/// At usual rates the departures then fall well inside a tenth, and jitter does not move them into
 /// the next bar.
 const INTO_THE_TENTH: Duration = Duration::from_millis(15);
 
@@ -51,7 +53,7 @@ impl Crowd {
         }
     }
 
-    /// Sends the burst of a tenth, if it has one. Tenths are counted from the start.
+    /// Sends the burst of a tenth, if there is one. Tenths are counted from the start.
     pub(super) fn come(&self, tenth: u64) {
         let round = tenth % ROUND;
         let burst = BURSTS.iter().find(|(at, _)| *at == round);
@@ -84,7 +86,7 @@ async fn call(request: ClientRequest, tally: Tally) {
     });
 }
 
-/// A client that connects from `address`, and waits as long as the queue takes.
+/// Returns a client that connects from `address` and waits as long as the queue takes.
 pub(super) fn client(address: Option<IpAddr>) -> Client {
     let connector = Connector::new().limit(MAX_IN_FLIGHT);
     let client = Client::builder().connector(connector).disable_timeout();
@@ -94,24 +96,23 @@ pub(super) fn client(address: Option<IpAddr>) -> Client {
     }
 }
 
-/// How a request ended.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The origin answered.
     Answered,
     /// The gateway rejected it.
     Rejected,
-    /// It got another answer, or none.
+    /// The request got another answer, or none.
     Failed,
 }
 
-/// Sends a request, and waits for its end.
+/// Sends a request and waits for its outcome.
 pub(super) async fn send(request: ClientRequest) -> Outcome {
     let Ok(mut response) = request.send().await else {
         return Outcome::Failed;
     };
-    // The body is read to its end so that the connection can be reused. Its content does not
-    // matter.
+    // Reading the body to its end lets the connection be reused. Its content does not matter.
     let _body = response.body().await;
     match response.status().is_success() {
         true => Outcome::Answered,

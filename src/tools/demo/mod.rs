@@ -1,7 +1,7 @@
-//! `drip demo`: what the gateway does, shown live.
+//! `drip demo`: shows live what the gateway does.
 //!
 //! One process runs the gateway, a sample origin and clients. The clients and the origin count
-//! what is shown; the numbers do not come from the gateway.
+//! the requests; the numbers do not come from the gateway.
 
 mod crowd;
 mod fair;

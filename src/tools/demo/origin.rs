@@ -1,3 +1,5 @@
+//! The sample origin of the demo.
+
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,12 +12,12 @@ use gateway::time::clock;
 
 use super::tally::Tally;
 
-/// The `User-Agent` that marks the crowd's requests.
+/// The `User-Agent` that marks the demo's own requests.
 ///
-/// The origin uses it to tell them from those of other clients that call the gateway meanwhile.
+/// The origin uses it to ignore requests of other clients.
 pub(super) const CROWD: &str = "drip-demo";
 
-/// Serves the sample origin, on its own thread.
+/// Serves the sample origin on its own thread.
 pub(super) fn listen(address: SocketAddr, tally: Tally) -> io::Result<Server> {
     let tally = Data::new(tally);
     let http = HttpServer::new(move || {

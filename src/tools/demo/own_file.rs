@@ -1,3 +1,5 @@
+//! The configuration file that the demo writes for its gateway.
+
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -6,7 +8,7 @@ use std::process;
 
 use tempfile::TempDir;
 
-/// A configuration file that the demo writes, in a folder that is removed with this value.
+/// A configuration file in a temporary folder. Dropping the value removes the folder.
 #[derive(Debug)]
 pub(super) struct OwnFile {
     path: PathBuf,
@@ -23,7 +25,7 @@ pub(super) struct Addresses {
 }
 
 impl OwnFile {
-    /// Writes the text that has these addresses.
+    /// Creates the file with the text for these addresses.
     pub(super) fn create(text: impl FnOnce(&Addresses) -> String) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("drip-demo-").tempdir()?;
         let file = Self {
@@ -35,7 +37,7 @@ impl OwnFile {
         Ok(file)
     }
 
-    /// Replaces its text, as a user does who saves it.
+    /// Replaces the text, as a user who saves the file does.
     pub(super) fn save(&self, text: &str) -> io::Result<()> {
         fs::write(&self.path, text)
     }
@@ -46,11 +48,13 @@ impl OwnFile {
 }
 
 impl Addresses {
-    /// Three addresses that nobody listens on.
+    /// Returns three unused addresses.
     ///
     /// The ports are below those that the kernel gives to outgoing connections, so no client takes
-    /// one before it is listened on. The search begins at a port that depends on the process, so two
-    /// demos that start together do not try the same ports.
+    /// one
+    /// before the gateway listens on it. The first port tried depends on the process, so two demos
+    /// that
+    /// start together do not try the same ports.
     fn free() -> io::Result<Self> {
         const FIRST: u16 = 20_000;
         const COUNT: u16 = 10_000;

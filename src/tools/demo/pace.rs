@@ -1,7 +1,9 @@
+//! The rate and burst that the demo shows.
+
 use config::Settings;
 use limit::Rate;
 
-/// What the demo shows of the settings in force: those of the first limit of the first route.
+/// Rate and burst of the first limit of the first route, as in force.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pace {
     pub(super) rate: Rate,
@@ -9,7 +11,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// `None` without a limit.
+    /// Reads the pace from the settings; `None` without a limit.
     pub(super) fn of(settings: &Settings) -> Option<Self> {
         let limit = settings.routes.first()?.limits.first()?;
         Some(Self {

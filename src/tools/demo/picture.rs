@@ -1,3 +1,5 @@
+//! Draws the lines of the scene `smooth`.
+
 use std::env;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write as _};
@@ -12,7 +14,7 @@ const WIDTH: usize = 10;
 pub(super) const HEADING: &str =
     "      in              waiting         out             one every  rejected  rate";
 
-/// Draws the lines, with or without colours.
+/// Draws lines, with or without colours.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Picture {
     pub(super) colours: bool,
@@ -27,7 +29,7 @@ enum Colour {
 }
 
 impl Picture {
-    /// With colours if standard output is a terminal and `NO_COLOR` is not set.
+    /// Returns a picture with colours if standard output is a terminal and `NO_COLOR` is not set.
     pub(super) fn of_stdout() -> Self {
         let plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
@@ -35,13 +37,13 @@ impl Picture {
         }
     }
 
-    /// A line that says where to change the rate.
+    /// Formats a line that says where to change the rate.
     pub(super) fn knob(self, file: &str, pace: Pace) -> String {
         let rate = self.paint(Colour::Cyan, format!("{file}  rate = \"{}\"", pace.rate));
         format!("  {rate}   <- edit, save, and watch the pace change; Ctrl-C ends\n")
     }
 
-    /// The line of one second.
+    /// Formats the line of one second.
     pub(super) fn line(self, number: u64, second: &Second, pace: Pace) -> String {
         let arrivals = self.paint(Colour::Yellow, sparkline(&second.came));
         let departures = self.paint(Colour::Green, sparkline(&second.left));
@@ -61,12 +63,12 @@ impl Picture {
         line
     }
 
-    /// A note about an event between two lines.
+    /// Formats a note about an event between two lines.
     pub(super) fn note(self, text: &str) -> String {
         self.paint(Colour::Cyan, format!("      {text}"))
     }
 
-    /// `text` about a number that should be zero.
+    /// Formats `text` about a number that should be zero.
     pub(super) fn warn(self, number: u32, text: String) -> String {
         if number > 0 {
             self.paint(Colour::Red, text)
@@ -84,7 +86,7 @@ impl Picture {
     }
 }
 
-/// One bar for each number, from one up to eight and more.
+/// Draws one bar for each number, from one up to eight and more.
 fn sparkline(numbers: &[u32]) -> String {
     let bar = |number: &u32| match number {
         0 => '·',
@@ -100,7 +102,7 @@ fn sparkline(numbers: &[u32]) -> String {
     numbers.iter().map(bar).collect()
 }
 
-/// A bar that shows how much of `most` is taken. Even a single waiting request shows.
+/// Draws a bar for `taken` of `most`. Even a single waiting request is visible.
 fn bar(taken: usize, most: u32) -> String {
     let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
     let full = taken.min(most).saturating_mul(WIDTH).div_ceil(most);

@@ -1,4 +1,4 @@
-//! The scene `smooth`: bursts in, an even stream out.
+//! The scene `smooth`: requests arrive in bursts and leave in an even stream.
 
 use std::cell::Cell;
 use std::fs;
@@ -15,7 +15,7 @@ use super::stage::{self, Beat, InForce, next_gateway};
 use super::tally::{Tally, Total};
 use crate::starter;
 
-/// Lines between two headings, so that one is always visible.
+/// Number of lines between two headings, so that one is always visible.
 const HEADING_EVERY: u64 = 20;
 
 /// Plays the scene until it is interrupted.
@@ -36,7 +36,7 @@ pub(super) async fn play() -> io::Result<()> {
     ))
 }
 
-/// Sends the crowd's requests, and shows the result as one line a second.
+/// Sends the clients' requests, and shows the result as one line per second.
 async fn show(
     file: &OwnFile,
     mut in_force: InForce,
@@ -91,7 +91,7 @@ async fn show(
     }
 }
 
-/// The file, and the number of its first line with a rate.
+/// Formats the location of the rate: the file, and the number of its first line with a rate.
 fn place(file: &OwnFile) -> String {
     let text = fs::read_to_string(file.path()).unwrap_or_default();
     let line = text.lines().position(|line| line.starts_with("rate"));
@@ -99,7 +99,7 @@ fn place(file: &OwnFile) -> String {
     format!("{}{line}", file.path().display())
 }
 
-/// An introduction for users who see the demo for the first time.
+/// Formats an introduction for new users.
 fn introduction(file: &OwnFile, Pace { rate, burst }: Pace) -> String {
     let every = milliseconds(rate.interval().as_secs_f64(), 0);
     let addresses = file.addresses;
@@ -114,7 +114,7 @@ fn introduction(file: &OwnFile, Pace { rate, burst }: Pace) -> String {
     )
 }
 
-/// The summary at the end.
+/// Formats the summary at the end.
 fn summary(seconds: u64, total: &Total) -> String {
     let failed = match total.failed {
         0 => String::new(),

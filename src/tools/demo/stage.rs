@@ -1,4 +1,4 @@
-//! What the scenes share: a gateway in this process, interrupts, and the clock of a scene.
+//! Shared parts of the scenes: a gateway in this process, interrupts, and the clock of a scene.
 
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) type InForce = watch::Receiver<Option<Arc<Gateway>>>;
 
 /// Runs the gateway, the origin and a scene until the scene ends or is interrupted.
 ///
-/// The scene begins when the gateway is in force. `tally`: what the origin counts.
+/// The scene begins when the gateway is in force. `tally`: the counts of the origin.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
 ) -> io::Result<()> {
     let loaded = server::load_to_start(file.path()).map_err(io::Error::other)?;
     actix_rt::spawn(origin::listen(file.addresses.origin, tally)?);
-    // The picture shows what succeeds and what is rejected, so the log leaves it out.
+    // The picture shows successes and rejections, so the log leaves them out.
     let log = &loaded.settings.log;
     let log = Logging::start(&Log {
         level: log.level.min(Level::Warn),
@@ -51,11 +51,11 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
         }
         scene(in_force).await
     };
-    // When interrupted, the gateway would drain its queues. The demo does not need those answers,
-    // so it ends first.
+    // An interrupted gateway would drain its queues. The demo does not need those answers, so the
+    // scene ends first.
     tokio::select! {
         () = interrupted(&mut signals) => Ok(()),
-        // Boxed, because it is large.
+        // Boxed, because the future is large.
         served = Box::pin(server::serve(loaded, tokens, tell)) => served,
         shown = shown => shown,
     }
@@ -75,7 +75,7 @@ pub(super) async fn next_gateway(in_force: &mut InForce) -> Option<Arc<Gateway>>
 pub(super) struct Beat {
     ticks: Interval,
     pub(super) began: Moment,
-    /// How many seconds have ended.
+    /// Number of seconds that have ended.
     pub(super) seconds: u64,
 }
 
@@ -91,10 +91,10 @@ impl Beat {
         }
     }
 
-    /// Waits for the next tenth. Returns it, and whether a second has ended.
+    /// Waits for the next tenth. Returns its number, and whether a second has ended.
     pub(super) async fn next(&mut self) -> (u64, bool) {
         self.ticks.tick().await;
-        // Rounded to the nearest, because ticks come up to a millisecond late.
+        // Rounding to the nearest tenth, because ticks are up to a millisecond late.
         let passed = (clock::now() + TENTH / 2).since(self.began);
         let tenth = u64::try_from(passed.as_nanos() / TENTH.as_nanos()).unwrap_or(u64::MAX);
         let second = tenth / TENTHS as u64;

@@ -1,3 +1,5 @@
+//! The arguments of `drip find`, and the request that they make.
+
 use clap::Args;
 use config::AdminAddress;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -40,7 +42,7 @@ pub struct FindArguments {
 }
 
 impl FindArguments {
-    /// The body that starts it.
+    /// Returns the body of the request that starts the experiment.
     pub(super) fn body(&self) -> String {
         let mut body = json!({
             "origin": self.origin,
@@ -57,7 +59,7 @@ impl FindArguments {
         body.to_string()
     }
 
-    /// Where it is renewed and ended.
+    /// Returns the path to renew or end the experiment.
     pub(super) fn path(&self) -> String {
         let origin = utf8_percent_encode(&self.origin, NON_ALPHANUMERIC);
         format!("/api/find/{origin}")

@@ -1,7 +1,8 @@
-//! `drip find`: raises a limit of an origin until its objective breaks, and says what it can take.
+//! `drip find`: raises a limit of an origin until its objective breaks, and reports its capacity.
 //!
-//! The experiment runs in the gateway. This starts it, renews it each second, and prints its steps.
-//! If this ends for any reason, the gateway ends the experiment, and the file counts again.
+//! The experiment runs in the gateway. This command starts it, renews it every second, and prints
+//! its steps. If the command ends for any reason, the gateway ends the experiment and applies the
+//! file again.
 
 mod arguments;
 
@@ -22,16 +23,16 @@ pub use self::arguments::FindArguments;
 use crate::admin_client::{ChangeError, Client};
 use crate::complain::complain;
 
-/// How often the experiment is renewed.
+/// Interval at which the experiment is renewed.
 const EVERY: Duration = Duration::from_secs(1);
-/// A gateway that does not answer for so long has ended the experiment.
+/// A gateway that has not answered for this long has ended the experiment.
 const LOST_AFTER: Duration = Duration::from_secs(15);
-/// How long a gateway may be silent before somebody at the terminal is told.
+/// Silence of the gateway after which the command prints a warning on a terminal.
 const SILENT_AFTER: Duration = Duration::from_secs(3);
 
-/// Finds what the origin can take, and prints it.
+/// Runs the experiment and prints the capacity that it found.
 ///
-/// Succeeds if something was found, or nobody asked for more than what held.
+/// Succeeds if a limit was found, or if the highest requested limit held.
 pub fn find(wanted: &FindArguments) -> ExitCode {
     let found = actix_rt::System::new().block_on(run(wanted));
     match found {
@@ -60,7 +61,7 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
     followed
 }
 
-/// Renews the experiment and prints its steps until it has ended. Leaves in `now` what is known last.
+/// Renews the experiment and prints its steps until it ends. `now`: its last known state.
 async fn follow(
     wanted: &FindArguments,
     client: &Client,
@@ -86,7 +87,7 @@ async fn follow(
             () = sleep(EVERY) => false,
         };
         if is_stopped {
-            // If this fails, the gateway ends it because nobody renews it.
+            // If this fails, the gateway ends the experiment because nothing renews it.
             let (path, id) = (wanted.path(), renewal.clone());
             let _ended = client.send::<Value>(Method::DELETE, &path, id).await;
             sleep(EVERY).await;
@@ -124,17 +125,19 @@ fn is_running(now: &Value) -> bool {
     now["state"] == "running"
 }
 
-/// The elements of a list.
+/// Returns the elements of a list.
 fn list<'v>(now: &'v Value, name: &str) -> &'v [Value] {
     now[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A text without what could control the terminal: another server may listen at the gateway's address.
+/// Returns a text that cannot control the terminal.
+///
+/// Another server than drip may listen at the gateway's address.
 fn text(value: &Value) -> Plain {
     Plain::new(value.as_str().unwrap_or_default())
 }
 
-/// Whether the gateway works, and does not have the experiment any more.
+/// Returns whether the gateway works but no longer has the experiment.
 fn is_unknown(error: &ChangeError) -> bool {
     let unknown = [StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     error.status.is_some_and(|it| unknown.contains(&it))
@@ -144,7 +147,7 @@ fn is_lost(alive: Moment) -> bool {
     clock::now().since(alive) >= LOST_AFTER
 }
 
-/// Prints the steps that ended since the last time. Returns how many have been printed.
+/// Prints the steps that ended since the last call. Returns the number of steps printed so far.
 fn tell_steps(wanted: &FindArguments, now: &Value, told: usize) -> io::Result<usize> {
     let mut stdout = io::stdout();
     let steps = list(now, "steps");
@@ -170,7 +173,7 @@ fn tell_end(wanted: &FindArguments, now: &Value) -> io::Result<bool> {
     Ok(matches!(outcome, Some("found" | "at_least")))
 }
 
-/// Prints all that is known. A JSON string has no control characters below U+0020.
+/// Prints the complete state. JSON escapes control characters below U+0020 in strings.
 fn tell_json(what: &Value) -> io::Result<()> {
     let mut stdout = io::stdout();
     serde_json::to_writer_pretty(&mut stdout, what)?;

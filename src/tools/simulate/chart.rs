@@ -8,10 +8,10 @@ use svg::Document;
 use svg::node::element::{Path, Rectangle, Style, Text, Title};
 
 const WIDTH: f64 = 900.0;
-/// Where the axes begin and end.
+/// Ends of the axes.
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = 876.0;
-/// Height of a panel, and the space above it for its name and its legend.
+/// Height of a panel, and the space above it for its name and legend.
 const HEIGHT: f64 = 180.0;
 const ABOVE: f64 = 28.0;
 const BELOW: f64 = 24.0;
@@ -21,11 +21,11 @@ const TICKS: f64 = 6.0;
 /// Lines above one axis of time.
 pub(super) struct Panel<'a> {
     pub(super) name: &'a str,
-    /// Each with its name in the legend.
+    /// Lines, each with its name in the legend.
     pub(super) lines: Vec<(&'a str, Line)>,
 }
 
-/// Values that hold for one column each.
+/// A step line: values that each hold for one column.
 pub(super) struct Line {
     values: Vec<f64>,
     /// Width of a column, in seconds.
@@ -42,7 +42,7 @@ impl Line {
         self.values.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The value at a time, in seconds.
+    /// Returns the value at a time, in seconds.
     #[cfg(test)]
     pub(super) fn at(&self, time: f64) -> f64 {
         let column = usize::try_from(limit::to_whole(time / self.width)).unwrap();
@@ -50,7 +50,7 @@ impl Line {
     }
 }
 
-/// The text of an SVG file of these panels, from 0 to `end` seconds.
+/// Returns an SVG file of these panels, from 0 to `end` seconds.
 pub(super) fn draw(title: &str, end: f64, panels: &[Panel]) -> String {
     let end = if end > 0.0 { end } else { 1.0 };
     let mut top = 40.0;
@@ -123,7 +123,7 @@ impl Panel<'_> {
     }
 }
 
-/// The round values from 0 to `end`: multiples of 1, 2 or 5 of a decimal place.
+/// Returns round values from 0 to `end`: multiples of 1, 2 or 5 times a power of ten.
 fn ticks(end: f64) -> impl Iterator<Item = (f64, String)> {
     let rough = end / TICKS;
     let place = 10f64.powf(rough.log10().floor());
@@ -132,7 +132,7 @@ fn ticks(end: f64) -> impl Iterator<Item = (f64, String)> {
     let step = step.unwrap_or(10.0 * place);
     let values = (0u32..).map(move |nth| f64::from(nth) * step);
     let values = values.take_while(move |value| *value <= end * 1.001);
-    // Adding a step of a decimal place leaves no more digits than that place has.
+    // A step that is exact to this number of digits keeps all multiples exact.
     let digits = (0..9).find(|digits| step * 10f64.powi(*digits) >= 1.0);
     let digits = usize::try_from(digits.unwrap_or(9)).unwrap_or(9);
     values.map(move |value| (value, format!("{value:.digits$}")))

@@ -1,4 +1,4 @@
-//! Counts of requests over time, and a picture of them.
+//! Counts requests over time, and draws the counts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,16 +14,16 @@ const FINEST: u64 = 1_000_000;
 const CAME: usize = 0;
 const LEFT: usize = 1;
 const REJECTED: usize = 2;
-/// Requests that wait, counted when they join and when they leave.
+/// Row of requests that wait: counted when they join and when they depart.
 const JOINED: usize = 3;
 const DRAINED: usize = 4;
-/// The highest number of requests that waited at once.
+/// Row of the highest number of requests that waited at once.
 const DEEPEST: usize = 5;
 
-/// What happened over time.
+/// Counts of requests over time.
 pub(super) struct Flow {
     line: Timeline<6>,
-    /// When the requests that wait leave, and whether they are let through.
+    /// Departure of each waiting request: the instant, and whether it is let through.
     waiting: BinaryHeap<Reverse<(u64, bool)>>,
     end: u64,
 }
@@ -71,7 +71,7 @@ impl Flow {
         self.drain(u64::MAX);
     }
 
-    /// A picture of what happened: requests a second, requests waiting, and the running totals.
+    /// Draws requests per second, waiting requests, and running totals.
     pub(super) fn picture(&self, title: &str) -> String {
         let end = seconds(self.end.saturating_sub(self.line.begin()));
         let pace = self.line.coarser(self.width());
@@ -99,14 +99,14 @@ impl Flow {
         chart::draw(title, end, &panels)
     }
 
-    /// The column width at which most columns contain some requests, in nanoseconds.
+    /// Returns the column width at which most columns contain some requests, in nanoseconds.
     fn width(&self) -> u64 {
         let came: u64 = self.line.columns().iter().map(|column| column[CAME]).sum();
         let columns = usize::try_from(came / 3).unwrap_or(usize::MAX);
         self.line.width_of(columns.clamp(8, 120))
     }
 
-    /// The running total of a row.
+    /// Returns the running total of a row.
     fn total(&self, row: usize) -> Line {
         let mut total = 0;
         let totals = self.line.columns().iter().map(|column| {
@@ -116,7 +116,7 @@ impl Flow {
         Line::new(totals, seconds(self.line.width()))
     }
 
-    /// The highest number of waiting requests in each column.
+    /// Returns the highest number of waiting requests in each column.
     fn depth(&self) -> Line {
         let mut waiting = 0u64;
         let depths = self.line.columns().iter().map(|column| {
@@ -128,7 +128,7 @@ impl Flow {
     }
 }
 
-/// A row as requests a second.
+/// Returns a row as requests per second.
 fn pace(line: &Timeline<6>, row: usize) -> Line {
     let width = seconds(line.width());
     let columns = line.columns().iter();
@@ -162,7 +162,7 @@ mod tests {
         flow.end();
         let depth = flow.depth();
         let at = |time: f64| depth.at(time);
-        // Precise to one column: for 20 seconds, about 16 ms.
+        // The times are exact to one column: about 16 ms for 20 seconds.
         let depths = [0.0, 5.0, 9.9, 10.1, 19.9, 20.1].map(|time| at(time).to_string());
         assert_eq!(depths, ["2", "2", "2", "1", "1", "0"]);
         let last = |row| flow.total(row).at(20.1).to_string();

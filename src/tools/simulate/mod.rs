@@ -1,4 +1,4 @@
-//! `drip simulate`: what would these settings do to this traffic?
+//! `drip simulate`: replays a trace of requests against a configuration file.
 
 mod chart;
 mod flow;
@@ -78,7 +78,7 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
     let replayed = opened.and_then(|lines| replay.run(trace, lines));
     progress.finish_and_clear();
     match replayed {
-        // The reader closed the pipe because it has read enough.
+        // The reader has closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
         Err(error) => {
             complain(format_args!("{}: {error}", trace.display()));
@@ -102,7 +102,7 @@ fn name_of(file: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Whether an origin has a gate.
+/// Returns whether an origin has a gate.
 fn has_gate(settings: &Settings) -> bool {
     let mut origins = settings.origins.iter();
     origins.any(|origin| origin.gate_limits().is_some())
@@ -119,7 +119,7 @@ struct Replay<'a> {
     read: u64,
     bad: u64,
     late: u64,
-    /// Whether the trace could not be read to its end.
+    /// Whether reading the trace stopped before its end.
     is_cut: bool,
 }
 
@@ -184,7 +184,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Complains about what was not read or not known, and prints the summary.
+    /// Reports lines that were not read or not understood, and prints the summary.
     fn report(&self, name: &str) -> ExitCode {
         for (count, what) in [
             (self.bad, "lines could not be read"),

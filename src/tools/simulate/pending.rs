@@ -1,6 +1,6 @@
-//! The requests whose outcome is not known yet, and those that came after the first of them.
+//! A queue of requests whose outcome is not known yet, and of the requests behind them.
 //!
-//! The output is in the order of the lines.
+//! The queue keeps the output in the order of the lines.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,22 +8,22 @@ use std::io;
 use gateway::replay::{Line, Outcome, ReplayAdmission};
 use limit::Moment;
 
-/// The most bytes that requests take whose outcome is not known yet, and those behind them.
+/// Maximum memory of the queue, in bytes.
 const MAX_BYTES: usize = 512 << 20;
 
-/// A request as the output names it.
+/// A request, as the output names it.
 pub(super) struct NamedRequest {
-    /// The time on its line.
+    /// Time on its line.
     pub(super) time: Moment,
     /// Its key, or the address of its client.
     pub(super) key: Option<Box<[u8]>>,
 }
 
 pub(super) struct Pending {
-    /// The number of the first of them.
+    /// Number of the first request in the queue.
     first: u64,
     requests: VecDeque<(NamedRequest, ReplayAdmission)>,
-    /// What they take, in bytes, and the most that they may take.
+    /// Memory in use in bytes, and its maximum.
     bytes: usize,
     max_bytes: usize,
 }
@@ -40,7 +40,7 @@ impl NamedRequest {
         }
     }
 
-    /// What it takes while it is pending, in bytes.
+    /// Returns the memory that the request takes in the queue, in bytes.
     fn size(&self) -> usize {
         let key = self.key.as_ref().map_or(0, |key| key.len());
         size_of::<(Self, ReplayAdmission)>() + key
@@ -61,7 +61,7 @@ impl Pending {
         }
     }
 
-    /// The number of the next request.
+    /// Returns the number of the next request.
     pub(super) fn next_number(&self) -> u64 {
         self.first + self.requests.len() as u64
     }
@@ -92,7 +92,8 @@ impl Pending {
         }
     }
 
-    /// Takes the first request if its outcome is known; that is `None` if no route takes it.
+    /// Removes the first request if its outcome is known; the outcome is `None` if no route
+    /// matches.
     pub(super) fn take(&mut self) -> Option<(NamedRequest, Option<Outcome>)> {
         if self.requests.front()?.1 == ReplayAdmission::Waits {
             return None;
@@ -118,7 +119,7 @@ mod tests {
             pending.add(request, judged)
         };
         let mut pending = Pending::of_at_most(1 << 20);
-        // Those whose outcome is known leave.
+        // Requests with a known outcome leave the queue.
         for _ in 0..10_000 {
             assert!(add(&mut pending, ReplayAdmission::Unrouted).is_ok());
             assert!(pending.take().is_some());

@@ -14,7 +14,7 @@ use super::pending::NamedRequest;
 /// Writes the lines to standard output.
 pub(super) struct Rows {
     out: BufWriter<StdoutLock<'static>>,
-    /// Whether there are columns for the gate.
+    /// Whether the output has columns for the gate.
     is_gated: bool,
 }
 
@@ -73,7 +73,7 @@ fn write_span(out: &mut impl Write, span: Duration) -> io::Result<()> {
     write!(out, "{}.{:09}", span.as_secs(), span.subsec_nanos())
 }
 
-/// A CSV field, quoted if it contains a comma.
+/// Formats a CSV field, quoted if it contains a comma.
 fn field(text: &str) -> Cow<'_, str> {
     if text.contains(',') {
         format!("\"{text}\"").into()

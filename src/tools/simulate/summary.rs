@@ -1,4 +1,4 @@
-//! Counts what becomes of all requests, and of those of each key.
+//! Counts the outcomes of all requests, and of the requests of each key.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -11,9 +11,9 @@ use gateway::replay::{Outcome, Spread};
 
 use crate::shown;
 
-/// Maximum number of keys that are followed one by one.
+/// Maximum number of keys that are counted separately.
 ///
-/// Requests of further keys are only counted together.
+/// Requests of further keys are counted together.
 const MAX_KEYS: usize = 1 << 20;
 /// Maximum number of keys shown.
 const SHOWN: usize = 10;
@@ -23,23 +23,23 @@ pub(super) struct Summary {
     requests: u64,
     passed: u64,
     rejected: u64,
-    /// Those of the rejected that a gate rejected; `None` if no request was at a gate.
+    /// Requests rejected by a gate; `None` if no request was at a gate.
     by_gate: Option<u64>,
-    /// Requests that no route takes.
+    /// Requests that no route matches.
     pub(super) unrouted: u64,
-    /// Those of the delayed requests, in nanoseconds.
+    /// Waits of delayed requests, in nanoseconds.
     waits: Spread,
     keys: HashMap<Box<[u8]>, Fate, RandomState>,
     /// Requests of keys beyond [`MAX_KEYS`].
     beyond: u64,
 }
 
-/// What became of the requests of one key.
+/// Outcomes of the requests of one key.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Fate {
-    /// Includes requests that no route takes: a client that gets 404 is no better off.
+    /// Includes requests that no route matches: a 404 is no better for the client than a rejection.
     rejected: u64,
-    /// Sum over all requests, in nanoseconds.
+    /// Sum of all waits, in nanoseconds.
     waited: u64,
 }
 
@@ -74,7 +74,7 @@ impl Summary {
         }
     }
 
-    /// The counts, below the `name` of the file.
+    /// Formats the counts below the `name` of the file.
     pub(super) fn text(&self, name: &str) -> String {
         let of_all = |part: u64| {
             let percent = shown::share(part, self.requests) * 100.0;
@@ -112,7 +112,7 @@ impl Summary {
         text
     }
 
-    /// Adds the keys that are rejected most, and of these the ones that wait longest.
+    /// Adds the keys with the most rejections, and among equal ones those with the longest wait.
     fn put_keys(&self, text: &mut String) {
         let keys = self.keys.iter();
         let mut limited: Vec<_> = keys.filter(|it| *it.1 != Fate::default()).collect();

@@ -1,6 +1,6 @@
-//! `drip top`: the state of a gateway as tables, once or every second.
+//! `drip top`: shows the state of a gateway as tables, once or every second.
 //!
-//! `tables` makes the text of what the admin port answers, and `screen` keeps the terminal.
+//! [`tables`] formats the responses of the admin port, and [`screen`] controls the terminal.
 
 mod screen;
 mod tables;
@@ -19,14 +19,14 @@ use self::screen::Screen;
 use crate::admin_client::{Client, Lost};
 use crate::complain::ended;
 
-/// Pause between two reads.
+/// Interval between two reads.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What the admin port answers.
+/// Responses of the admin port.
 #[derive(Debug, Default)]
 struct State {
     config: Value,
-    /// The last second. Null in the first second of a gateway.
+    /// Sample of the last second. Null in the first second of a gateway.
     sample: Value,
     zones: Value,
     origins: Value,
@@ -48,7 +48,7 @@ impl State {
 
 /// Shows the gateway whose admin port is at `address`, until the user quits.
 ///
-/// Shows it once if `once` is set or the output is not a terminal.
+/// Shows it once if `once` is set or standard output is not a terminal.
 pub fn top(address: &AdminAddress, once: bool) -> ExitCode {
     let shown = actix_rt::System::new().block_on(show(address, once));
     ended("drip top", shown)
@@ -75,7 +75,7 @@ async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
     stdout.flush()
 }
 
-/// The first state: with a sample, unless the gateway takes none within a second.
+/// Returns the first state, and waits up to a second for its sample.
 async fn first(client: &Client) -> Result<State, Lost> {
     let state = State::read(client).await?;
     if !state.sample.is_null() {
@@ -98,7 +98,7 @@ async fn watch(address: &AdminAddress, client: &Client, mut text: String) -> io:
             State::read(client).await
         };
         let read = tokio::select! {
-            // Any signal ends it: a terminal that hangs up is gone too.
+            // Any signal ends the command, including the hang-up of a terminal.
             _ = signals.next() => return Ok(()),
             () = screen.quit() => return Ok(()),
             read = read => read,

@@ -1,4 +1,4 @@
-//! The terminal while `drip top` refreshes.
+//! Controls the terminal while `drip top` refreshes.
 
 use std::io::{self, Read, Write, stdin, stdout};
 use std::{iter, thread};
@@ -6,15 +6,15 @@ use std::{iter, thread};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// The other screen of the terminal, without a cursor, and lines that are not wrapped.
+/// Switches to the alternate screen, hides the cursor, and turns line wrapping off.
 const OPEN: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const CLOSE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
-/// Ctrl-C, which is read as a key.
+/// Byte of Ctrl-C, which is read as a key.
 const INTERRUPT: u8 = 3;
 
-/// The terminal while the state is shown. It is as before when this is dropped.
+/// The terminal while the state is shown. Dropping the value restores the terminal.
 pub(super) struct Screen {
-    /// `None`: the input is not a terminal.
+    /// Previous settings of the terminal; `None` if standard input is not a terminal.
     before: Option<Termios>,
     quit: Receiver<()>,
 }
@@ -33,7 +33,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Shows the lines of `text` that fit.
+    /// Draws the lines of `text` that fit on the screen.
     pub(super) fn draw(text: &str) -> io::Result<()> {
         let size = tcgetwinsize(stdout())?;
         let lines = text.lines().chain(iter::repeat(""));
@@ -48,7 +48,7 @@ impl Screen {
     /// Completes when the user presses `q` or Ctrl-C.
     pub(super) async fn quit(&mut self) {
         if self.quit.recv().await.is_none() {
-            // The input has ended: signals end the program.
+            // Standard input has ended: only signals end the program.
             std::future::pending::<()>().await;
         }
     }
@@ -56,7 +56,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // There is nothing else to do about a terminal that is gone.
+        // A failure means that the terminal has closed, so nothing else can be done.
         let _closed = print(CLOSE);
         if let Some(before) = &self.before {
             let _restored = tcsetattr(stdin(), OptionalActions::Now, before);
@@ -70,7 +70,7 @@ fn print(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Reports keys that quit. The thread that reads them ends with the process.
+/// Returns a channel of keys that quit. Its reading thread ends with the process.
 fn keys() -> Receiver<()> {
     let (sender, receiver) = channel(1);
     thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What the admin port answers, as tables.
+//! Formats responses of the admin port as tables.
 
 use std::iter;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::State;
 use crate::shown::percent;
 
-/// Keys that are shown of each gate.
+/// Number of keys shown for each gate.
 const KEYS: usize = 5;
 
-/// The state as text. It ends with a line feed.
+/// Formats the state as text that ends with a line feed.
 pub(super) fn text(address: &AdminAddress, state: &State) -> String {
     let (config, sample) = (&state.config, &state.sample);
     let stopping = match sample["stopping"] {
@@ -38,7 +38,7 @@ pub(super) fn text(address: &AdminAddress, state: &State) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The state of the file.
+/// Formats the state of the file.
 fn file(config: &Value) -> String {
     let file = shown(&config["file"]);
     let error = &config["error"];
@@ -63,7 +63,7 @@ fn file(config: &Value) -> String {
     }
 }
 
-/// Title, evidence and remedy, as far as there are any.
+/// Formats the title, evidence and remedy of a headline, as far as they exist.
 fn headline(headline: &Value) -> Vec<String> {
     let part = |name: &str| headline[name].as_str().filter(|text| !text.is_empty());
     let Some(title) = part("title") else {
@@ -77,7 +77,7 @@ fn headline(headline: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The state of the store, if zones or origins share one.
+/// Formats the state of the store, if zones or origins share one.
 fn store(store: &Value) -> Option<String> {
     let is_up = store["up"].as_bool()?;
     let counts = store["operations"].as_object().into_iter().flatten();
@@ -126,7 +126,7 @@ fn servers(state: &State) -> Vec<String> {
     table(titles, &[0, 1, 2, 8], rows)
 }
 
-/// Why a server is out or failing.
+/// Formats the reason why a server is out or failing.
 fn trouble(server: &Value) -> String {
     if server["state"] == "asked" {
         return none();
@@ -184,7 +184,7 @@ fn gates(state: &State) -> Vec<String> {
     table(titles, &[0, 1, 6], rows)
 }
 
-/// The permits of origins that gateways share.
+/// Formats the permits of origins that gateways share.
 fn permits(state: &State) -> Vec<String> {
     let rows = with(state, "places").map(|(origin, it)| {
         let counts = cells(it, "of in_use held lent free withheld gateways reason");
@@ -218,7 +218,7 @@ fn rooms(state: &State) -> Vec<String> {
     table(titles, &[0, 6], rows)
 }
 
-/// The requests since the start that collapse.
+/// Formats counts of collapsed requests since the start.
 fn shared(state: &State) -> Vec<String> {
     let rows = with(state, "shared").map(|(origin, it)| {
         let share = it["share"].as_f64().map_or_else(none, percent);
@@ -227,13 +227,13 @@ fn shared(state: &State) -> Vec<String> {
     table("shared, asked, sent, share", &[0], rows)
 }
 
-/// The deepest keys of zones, and those of gates.
+/// Formats the keys with the longest queues, of zones and of gates.
 fn keys(state: &State) -> Vec<String> {
     let deepest = list(&state.sample["deepest"]).iter();
     let deepest = deepest.filter(|key| key["depth"] != 0);
     let of_zones = deepest.map(|key| cells(key, "zone depth oldest_wait/s plan key"));
     let of_gates = with(state, "gate").flat_map(|(origin, gate)| {
-        // Without a share all keys are in one queue.
+        // Without a share, all keys are in one queue.
         let keys = match gate["share"] {
             Value::Null => &[],
             _ => list(&gate["deepest"]),
@@ -248,14 +248,14 @@ fn keys(state: &State) -> Vec<String> {
     table(titles, &[0, 3, 4], of_zones.chain(of_gates))
 }
 
-/// The origins that have something of this name.
+/// Returns the origins that have a field of this name.
 fn with<'a>(state: &'a State, name: &'a str) -> impl Iterator<Item = (&'a Value, &'a Value)> {
     let origins = list(&state.origins).iter();
     let origins = origins.map(move |origin| (origin, &origin[name]));
     origins.filter(|(_, it)| !it.is_null())
 }
 
-/// What an override changes, until when, and who set it.
+/// Formats what an override changes, until when, and who set it.
 fn overridden(it: &Value) -> Option<String> {
     let fields = it.as_object()?;
     let value = |name: &str| fields.get(name).filter(|value| !value.is_null());
@@ -273,7 +273,7 @@ fn overridden(it: &Value) -> Option<String> {
     Some(format!("{} until {until}, by {by}", parts.join(", ")))
 }
 
-/// The fields of a value; those that end in `/s` are seconds.
+/// Formats the fields of a value. Fields that end in `/s` are in seconds.
 fn cells(value: &Value, fields: &str) -> Vec<String> {
     let cell = |field: &str| match field.strip_suffix("/s") {
         Some(field) => seconds(&value[field]),
@@ -282,7 +282,7 @@ fn cells(value: &Value, fields: &str) -> Vec<String> {
     fields.split(' ').map(cell).collect()
 }
 
-/// What there is of these parts, or what stands for nothing.
+/// Joins the parts that exist, or returns a placeholder.
 fn all_of<const N: usize>(parts: [Option<String>; N]) -> String {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() {
@@ -292,7 +292,9 @@ fn all_of<const N: usize>(parts: [Option<String>; N]) -> String {
     }
 }
 
-/// Aligned columns below an empty line; nothing without rows. `left`: columns of texts.
+/// Formats aligned columns below an empty line. Returns nothing without rows.
+///
+/// `left`: columns of texts, which are aligned left.
 fn table(titles: &str, left: &[usize], rows: impl Iterator<Item = Vec<String>>) -> Vec<String> {
     let mut all = vec![titles.split(", ").map(str::to_owned).collect()];
     all.extend(rows);
@@ -322,19 +324,19 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The entry of a list that has this name; null without one.
+/// Returns the entry of a list that has this name; null if there is none.
 fn named<'a>(values: &'a Value, name: &Value) -> &'a Value {
     let mut values = list(values).iter();
     let found = values.find(|it| it["name"] == *name);
     found.unwrap_or(&Value::Null)
 }
 
-/// What stands for a value that is missing.
+/// Returns the placeholder for a missing value.
 fn none() -> String {
     "-".to_owned()
 }
 
-/// A value that does nothing to a terminal.
+/// Formats a value without characters that control a terminal.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => none(),
@@ -343,7 +345,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Seconds with about three digits.
+/// Formats seconds with about three digits.
 fn seconds(value: &Value) -> String {
     match value.as_f64() {
         None => none(),
@@ -353,7 +355,7 @@ fn seconds(value: &Value) -> String {
     }
 }
 
-/// A timestamp to the second. A text that is not a timestamp stays as it is.
+/// Formats a timestamp to the second. Returns a text that is not a timestamp unchanged.
 fn moment(value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
     match text.parse::<Timestamp>() {
@@ -362,7 +364,7 @@ fn moment(value: &Value) -> String {
     }
 }
 
-/// The time of day of a Unix time in seconds.
+/// Formats the time of day of a Unix time in seconds.
 fn clock(seconds: f64) -> Option<String> {
     let time = Timestamp::from_second(i64::try_from(to_whole(seconds)).ok()?).ok()?;
     Some(time.strftime("%T UTC").to_string())

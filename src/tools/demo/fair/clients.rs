@@ -1,3 +1,5 @@
+//! The clients of the scene `fair`: one floods the gate, and nine send few requests.
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use awc::http::header;
@@ -11,13 +13,13 @@ use crate::demo::origin::CROWD;
 /// Number of light clients.
 const LIGHT: u8 = 9;
 
-/// Requests that the flooding client sends at once in each tenth of a second.
+/// Number of requests that the flooding client sends in each tenth of a second.
 pub(super) const FLOOD_IN_A_TENTH: usize = 10;
 
-/// Tenths of a second between two requests of a light client.
+/// Interval between two requests of a light client, in tenths of a second.
 pub(super) const LIGHT_EVERY: usize = 5;
 
-/// One client that floods, and nine that do not, each with an address of its own.
+/// One flooding client and nine light clients, each with its own address.
 pub(super) struct Clients {
     url: String,
     flood: Client,
@@ -26,7 +28,7 @@ pub(super) struct Clients {
 
 impl Clients {
     pub(super) fn new(gateway: SocketAddr) -> Self {
-        // All of 127.0.0.0/8 is this machine.
+        // All addresses of 127.0.0.0/8 belong to this machine.
         let of_address = |last| client(Some(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))));
         Self {
             url: format!("http://{gateway}/"),
@@ -37,9 +39,9 @@ impl Clients {
 
     /// Sends the requests of a tenth. Tenths are counted from the start.
     pub(super) fn send(&self, tenth: u64, score: &Score) {
-        // The light clients come in the middle of the flood: neither first nor last in the queue.
+        // Half of the flood goes first, so the light client is neither first nor last in the queue.
         self.flood(FLOOD_IN_A_TENTH / 2, score);
-        // They take turns, so they do not come all at once.
+        // The light clients send in turn, not all at once.
         let first = usize::try_from(tenth).unwrap_or_default() % LIGHT_EVERY;
         for client in self.light.iter().skip(first).step_by(LIGHT_EVERY) {
             self.call(client, Who::Light, score);

@@ -1,4 +1,4 @@
-//! The scene `fair`: one client floods the gate of an origin, and nine do not.
+//! The scene `fair`: one client floods the gate of an origin, and nine send few requests.
 //!
 //! It has two parts. In the first, all requests wait in one queue. Then the file is saved with
 //! `share`, and in the second part clients take turns.
@@ -17,7 +17,7 @@ use super::own_file::{Addresses, OwnFile};
 use super::stage::{self, Beat, InForce, next_gateway};
 use super::tally::Tally;
 
-/// Seconds of each part.
+/// Duration of each part in seconds.
 const SECONDS: u64 = 8;
 
 /// The line that the second part adds to the file.
@@ -37,9 +37,9 @@ pub(super) async fn play() -> io::Result<()> {
     screen::summary(&without.total(), &with.total())
 }
 
-/// Sends the clients' requests, and shows the result as one line a second.
+/// Sends the clients' requests, and shows the result as one line per second.
 ///
-/// A request counts in the part in which it is sent, so those that still wait when the file is
+/// A request counts in the part in which it is sent. So requests that still wait when the file is
 /// saved do not blur the second part.
 async fn show(
     file: &OwnFile,
@@ -82,7 +82,7 @@ async fn show(
     }
 }
 
-/// The text of the file. `share`: the line of the second part.
+/// Returns the text of the file. `share`: the line that the second part adds.
 fn text(addresses: &Addresses, share: &str) -> String {
     let (gateway, admin, origin) = (addresses.gateway, addresses.admin, addresses.origin);
     format!(

@@ -1,3 +1,5 @@
+//! Counts the results of the clients of the scene `fair`.
+
 use std::cell::RefCell;
 use std::mem;
 use std::rc::Rc;
@@ -5,14 +7,14 @@ use std::time::Duration;
 
 use crate::demo::crowd::Outcome;
 
-/// Who sent a request.
+/// The group of clients that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Flood,
     Light,
 }
 
-/// What the clients got in one part of the scene.
+/// Results of the clients in one part of the scene.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Score(Rc<RefCell<Counts>>);
 
@@ -22,17 +24,17 @@ struct Counts {
     total: Results,
 }
 
-/// What the clients got in some time.
+/// Results of both groups of clients in some time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Results {
     pub(super) flood: Group,
     pub(super) light: Group,
 }
 
-/// What one group of clients got.
+/// Results of one group of clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
-    /// The time from sending to the answer, of each answered request.
+    /// Time from sending to the answer, of each answered request.
     waits: Vec<Duration>,
     pub(super) rejected: u32,
     /// Requests that got neither the origin's answer nor a rejection.
@@ -56,12 +58,12 @@ impl Score {
         }
     }
 
-    /// Ends the second, and begins the next.
+    /// Ends the current second. Returns its results.
     pub(super) fn next_second(&self) -> Results {
         mem::take(&mut self.0.borrow_mut().second)
     }
 
-    /// The results of the whole part.
+    /// Returns the results of the whole part.
     pub(super) fn total(&self) -> Results {
         self.0.borrow().total.clone()
     }
@@ -72,19 +74,19 @@ impl Group {
         self.waits.len()
     }
 
-    /// Whether no request has ended.
+    /// Returns whether no request has ended.
     pub(super) fn is_empty(&self) -> bool {
         self.waits.is_empty() && self.rejected == 0 && self.failed == 0
     }
 
-    /// The median wait of the answered requests: of an even number, the upper one.
+    /// Returns the median wait of answered requests; the upper one of an even number.
     pub(super) fn median(&self) -> Option<Duration> {
         let mut waits = self.waits.clone();
         waits.sort_unstable();
         waits.get(waits.len() / 2).copied()
     }
 
-    /// The longest wait of the answered requests.
+    /// Returns the longest wait of answered requests.
     pub(super) fn worst(&self) -> Option<Duration> {
         self.waits.iter().max().copied()
     }

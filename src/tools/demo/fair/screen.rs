@@ -1,3 +1,5 @@
+//! The text that the scene `fair` prints.
+
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
@@ -14,7 +16,7 @@ const HEADING: &str = "      \
     nine light clients                     the flooding client                    the origin\n      \
     answered  rejected   median    worst   answered  rejected   median    worst   gets";
 
-/// An introduction for users who see the demo for the first time, and the first heading.
+/// Prints an introduction for new users, and the first heading.
 pub(super) fn introduction(file: &OwnFile) -> io::Result<()> {
     let path = file.path().display();
     say(format!(
@@ -33,7 +35,7 @@ pub(super) fn introduction(file: &OwnFile) -> io::Result<()> {
     part("without share: all requests wait in one queue")
 }
 
-/// Notes that the file was saved with `share` and is in force.
+/// Prints that the file was saved with `share` and is in force.
 pub(super) fn shared(file: &OwnFile) -> io::Result<()> {
     let path = file.path().display();
     say("")?;
@@ -47,7 +49,7 @@ fn part(title: &str) -> io::Result<()> {
     say(format!("{title}\n\n{HEADING}"))
 }
 
-/// The line of one second.
+/// Prints the line of one second.
 pub(super) fn line(number: u64, second: &Results, left: u32) -> io::Result<()> {
     let picture = Picture::of_stdout();
     let Results { flood, light } = second;
@@ -77,7 +79,7 @@ fn shown(wait: Option<Duration>) -> String {
     wait.map_or("-".to_owned(), |wait| milliseconds(wait.as_secs_f64(), 0))
 }
 
-/// Compares the parts. A part that was not reached is left out.
+/// Prints a comparison of the parts. Leaves out a part that was not reached.
 pub(super) fn summary(without: &Results, with: &Results) -> io::Result<()> {
     say("")?;
     for (part, Results { light, .. }) in [("without share:", without), ("with share:", with)] {

@@ -1,3 +1,5 @@
+//! Counts of the scene `smooth`, kept by its clients and its origin.
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -6,43 +8,43 @@ use limit::Moment;
 #[cfg(test)]
 mod tests;
 
-/// The time that one bar of a picture stands for.
+/// Time that one bar of a picture represents.
 pub(super) const TENTH: Duration = Duration::from_millis(100);
 
-/// Bars in a line; together they make a second.
+/// Number of bars in a line; together they make a second.
 pub(super) const TENTHS: usize = 10;
 
-/// The counts that the crowd and the origin keep together, from their own threads.
+/// Counts that the clients and the origin update from their own threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(Arc<Mutex<Counts>>);
 
 impl Tally {
     pub(super) fn with<T>(&self, count: impl FnOnce(&mut Counts) -> T) -> T {
-        // A panic elsewhere cannot leave plain numbers half changed, so a poisoned lock is safe to
+        // A panic elsewhere cannot leave these numbers half changed, so a poisoned lock is safe to
         // use.
         count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// What happened since the last line and in total.
+/// Counts since the last line, and in total.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     now: Second,
     total: Total,
     in_flight: usize,
     waiting: usize,
-    /// When the second of [`Counts::now`] began.
+    /// Start of the second of [`Counts::now`].
     began: Moment,
-    /// The time between two departures at the configured rate.
+    /// Interval between two departures at the configured rate.
     interval: Duration,
-    /// The time of the last departure, if a request was waiting behind it.
+    /// Instant of the last departure, if a request was waiting behind it.
     ahead: Option<Moment>,
 }
 
 /// The counts of one second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Second {
-    /// Requests that the crowd sent, in each tenth.
+    /// Requests that the clients sent, in each tenth.
     pub(super) came: [u32; TENTHS],
     /// Requests that reached the origin, in each tenth.
     pub(super) left: [u32; TENTHS],
@@ -87,7 +89,7 @@ impl Gaps {
         self.squares += more.squares;
     }
 
-    /// The mean gap and the root mean square deviation from the configured interval, in seconds.
+    /// Returns the mean gap and its root mean square deviation from the interval, in seconds.
     pub(super) fn evenness(self) -> Option<(f64, f64)> {
         let (mean, variance) = (self.seconds / self.count, self.squares / self.count);
         (self.count > 0.0).then(|| (mean, variance.sqrt()))
@@ -95,7 +97,7 @@ impl Gaps {
 }
 
 impl Counts {
-    /// Records that the crowd sends a request, in this tenth of the second.
+    /// Records that the clients send a request, in this tenth of the second.
     pub(super) fn came(&mut self, tenth: usize) {
         if let Some(bar) = self.now.came.get_mut(tenth) {
             *bar += 1;
@@ -118,12 +120,13 @@ impl Counts {
         self.ahead = (self.waiting > 0).then_some(at);
     }
 
-    /// Records that the crowd received the origin's answer.
+    /// Records that a client received the origin's answer.
     pub(super) fn answered(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.in_flight == 0 {
-            // A request that fails behind the origin is subtracted twice. Resetting here keeps that
-            // error from lasting.
+            // A request that fails behind the origin is subtracted twice. Resetting the count here
+            // corrects
+            // that error.
             self.waiting = 0;
         }
     }
@@ -142,22 +145,23 @@ impl Counts {
         self.answered();
     }
 
-    /// Requests sent and not answered yet.
+    /// Returns the number of requests sent and not answered yet.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
     /// Sets the interval of a new rate.
     ///
-    /// The gap in which the rate changes belongs to neither pace, so it is not counted. The gaps
-    /// collected so far move to the total, so that one second shows the gaps of one pace only.
+    /// The gap in which the rate changes belongs to neither rate, so it is not counted. The gaps
+    /// collected
+    /// so far move to the total, so that a second shows the gaps of one rate only.
     pub(super) fn retune(&mut self, interval: Duration) {
         self.total.gaps.merge(std::mem::take(&mut self.now.gaps));
         self.interval = interval;
         self.ahead = None;
     }
 
-    /// Ends the second, and begins the next at `began`.
+    /// Ends the current second, and begins the next at `began`.
     pub(super) fn next_second(&mut self, began: Moment) -> Second {
         self.began = began;
         let ended = Second {
@@ -173,7 +177,7 @@ impl Counts {
         ended
     }
 
-    /// The counts up to the end of the last second.
+    /// Returns the counts up to the end of the last second.
     pub(super) fn total(&self) -> Total {
         Total {
             waiting: self.waiting,

@@ -1,3 +1,5 @@
+//! Tests of the counts of the scene `smooth`.
+
 use super::*;
 
 fn ms(millis: u64) -> Moment {

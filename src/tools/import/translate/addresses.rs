@@ -26,8 +26,9 @@ pub(super) struct Served {
 /// An address, and the servers that listen on it in the order of the file.
 struct Address {
     text: String,
-    /// Whether drip listens on the address. With TLS, plain addresses are served only on socket
-    /// files.
+    /// Whether drip listens on the address.
+    ///
+    /// With TLS, drip serves plain connections only on socket files.
     is_served: bool,
     servers: Vec<usize>,
 }

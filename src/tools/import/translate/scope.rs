@@ -13,8 +13,7 @@ impl<'t> Scope<'t> {
         Self(blocks)
     }
 
-    /// Returns the same blocks inside `block`, whose directives apply where the inner ones have
-    /// none.
+    /// Returns the same blocks inside `block`, which applies where the inner ones say nothing.
     pub(super) fn within(&self, block: &'t [Directive]) -> Self {
         let blocks = std::iter::once(block).chain(self.0.iter().copied());
         Self(blocks.collect())
