@@ -1,4 +1,4 @@
-//! Measures whether many waiting keys make a departure from the gate slower.
+//! Measures whether many waiting keys make departures from the gate slower.
 
 #[allow(dead_code, reason = "other benches use the rest")]
 #[path = "support/measure.rs"]
@@ -40,7 +40,7 @@ fn key(number: u32) -> Key {
     Key::from(format!("192.0.2.{number}").as_bytes())
 }
 
-/// A gate at which two requests of each key wait.
+/// Returns a gate at which two requests of each key wait.
 fn full(keys: u32) -> Gate<Key, ()> {
     let mut gate = Gate::new(limits());
     for _ in 0..2 {
@@ -80,7 +80,7 @@ fn gates(bench: &Bench) {
     }
 }
 
-/// What a request pays for a gate at which nobody waits: it joins, and gives its place back.
+/// Measures a gate without waiters: a request joins, and returns its permit.
 fn open_gate(bench: &Bench) {
     const FILE: &str = r#"
 [origins.app]
@@ -119,7 +119,7 @@ origin = "app"
     );
 }
 
-/// What a key at the gate takes beside its waiters.
+/// Measures the memory of a key at the gate, without its waiters.
 fn memory() {
     const KEYS: u32 = 100_000;
     let keys: Vec<Key> = (0..KEYS).map(key).collect();
@@ -133,7 +133,7 @@ fn memory() {
         }
         (resident().saturating_sub(before), gate)
     };
-    // The same number of waiters, of one key and of as many.
+    // Compares the same number of waiters of one key and of as many keys.
     let (one, first) = fill(&vec![Arc::clone(&keys[0]); keys.len()], 1);
     let (each, second) = fill(&keys, 1);
     let a_key = each.saturating_sub(one) / u64::from(KEYS);
@@ -141,7 +141,7 @@ fn memory() {
     drop((first, second));
 }
 
-/// This process's resident memory, in bytes.
+/// Returns this process's resident memory, in bytes.
 fn resident() -> u64 {
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = pages

@@ -1,6 +1,6 @@
-//! The cost of a turn: from the join at a zone through supervisor and key actor and back.
+//! Measures a join: from the zone through supervisor and key actor and back.
 //!
-//! It should be less than a microsecond on one worker. It includes the metrics that the gateway
+//! It should take less than a microsecond on one worker. It includes the metrics that the gateway
 //! records, and runs on one thread, as in a worker.
 
 #[allow(dead_code, reason = "other benches use the rest")]
@@ -50,7 +50,7 @@ const WAIT: Limit = Limit {
 };
 const REFUSE: Limit = Limit { burst: 0, ..WAIT };
 
-/// A zone of [`GATEWAY`], with its supervisor on this thread.
+/// Returns a zone of [`GATEWAY`], with its supervisor on this thread.
 fn zone(system: &SystemRunner, name: &str) -> Arc<Zone> {
     let settings = config::parse(GATEWAY, Path::new(""), false).expect("a gateway.toml");
     let found = settings.zones.into_iter().find(|zone| zone.name == name);

@@ -25,7 +25,9 @@ fn rate(text: &str) -> Rate {
     text.parse().expect("a rate")
 }
 
-/// A queue of `depth` waiters with tickets 1 to `depth`. At 1r/s the first is due in a second.
+/// Returns a queue of `depth` waiters with tickets 1 to `depth`.
+///
+/// At 1r/s the first is due in a second.
 fn full(depth: u64) -> Queue<u64> {
     let mut queue = Queue::new(rate("1r/s"), Bucket::new(), START);
     for id in 0..=depth {

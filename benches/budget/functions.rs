@@ -1,4 +1,4 @@
-//! Files with the functions of a request, so that two builds can be compared.
+//! Writes the functions that run for a request to files, so that two builds can be compared.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -6,10 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many functions are printed.
+/// Number of functions that are printed.
 const PRINTED: usize = 12;
 
-/// The folder that a run writes, and the one of an earlier run.
+/// The folder that a run writes, and that of an earlier run.
 #[derive(Clone, Debug)]
 pub struct Functions {
     pub written: PathBuf,
@@ -19,7 +19,7 @@ pub struct Functions {
 impl Functions {
     /// Writes the functions of a kind of request, the most costly first.
     ///
-    /// Prints those that grew or shrank most, if there is an earlier run.
+    /// Prints the functions that grew or shrank most, if there is an earlier run.
     pub fn write(&self, kind: &str, functions: &[(String, f64)]) -> io::Result<()> {
         let mut sorted = functions.to_vec();
         sorted.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));

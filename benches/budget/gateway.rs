@@ -19,27 +19,27 @@ use crate::support::{tls, usage};
 pub const PASS: &str = "/pass";
 /// Passes the first request of a key.
 pub const SHUT: &str = "/shut";
-/// Each request but the first waits, up to 20 ms.
+/// Delays each request except the first, up to 20 ms.
 pub const WAIT: &str = "/wait";
 /// Passes every request, through a gate that the keys share.
 pub const GATE: &str = "/gate";
 /// Passes every request of a key with a plan; it has a cost, and is refunded.
 pub const PLAN: &str = "/plan";
-/// Each request but the first of a key waits longer than any measurement takes.
+/// Delays each request of a key except the first for longer than any measurement takes.
 pub const HELD: &str = "/held";
-/// The same at the gate of the origin.
+/// Delays requests in the same way, at the gate of the origin.
 pub const HELD_AT_GATE: &str = "/held-at-gate";
-/// Passes one request of each key at its actor, since it may hold a place.
+/// Passes one request of each key, by way of its actor, because the limit counts permits.
 pub const WITH_ACTOR: &str = "/with-actor";
 /// Passes one request of each key, and remembers the key.
 pub const KEYS: &str = "/keys";
 
-/// Gets its answer from memory, after the first one.
+/// Answers from memory, after the first request.
 pub const KEPT: &str = "/kept";
-/// Each request but the first two waits for the answer of the second, which waits at a gate.
+/// Collapses: each request after the second waits for the second, which waits at a gate.
 pub const FOLLOWS: &str = "/follows";
 
-/// Passes every request of a visitor inside.
+/// Passes every request of a visitor who is inside.
 pub const ROOM: &str = "/room";
 /// One visitor is inside, and all others wait.
 pub const FULL_ROOM: &str = "/full-room";
@@ -47,22 +47,23 @@ pub const FULL_ROOM: &str = "/full-room";
 /// Timeout for a program under valgrind to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// When the slow origin answers.
+/// Delay of the slow origin's response.
 ///
 /// A task that runs within half a millisecond after an alarm gives way to departures once more.
-/// The end of a request that waited comes later, on each machine.
+/// With
+/// this delay, the end of a request that waited always comes later.
 pub const SLOW: Duration = Duration::from_millis(2);
 
-/// Where the origins listen.
+/// Addresses of the origins.
 #[derive(Clone, Copy, Debug)]
 pub struct Origins {
-    /// It answers at once.
+    /// Origin that answers at once.
     pub quick: SocketAddr,
-    /// It answers after [`SLOW`].
+    /// Origin that answers after [`SLOW`].
     pub slow: SocketAddr,
 }
 
-/// The folder of the measured program's build, which has flags of its own.
+/// Returns the folder of the measured program's build, which has its own compiler flags.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/budget")
 }
@@ -89,16 +90,16 @@ pub fn build(profile: &str) -> io::Result<PathBuf> {
 /// A running gateway.
 #[derive(Debug)]
 pub struct Gateway {
-    /// Where it listens without TLS.
+    /// Address without TLS.
     pub plain: SocketAddr,
-    /// Where it listens with TLS.
+    /// Address with TLS.
     pub tls: SocketAddr,
     running: Running,
     folder: TempDir,
 }
 
 impl Gateway {
-    /// Starts `program`, under valgrind if it shall be `profiled`.
+    /// Starts `program`, under valgrind if it is to be `profiled`.
     pub fn start(program: &Path, origins: Origins, profiled: bool) -> io::Result<Self> {
         let folder = TempDir::new()?;
         let [plain, tls] = [free_address(), free_address()];
@@ -136,7 +137,7 @@ impl Gateway {
         })
     }
 
-    /// Bytes of memory that it holds.
+    /// Returns the memory of the gateway, in bytes.
     pub fn memory(&self) -> u64 {
         usage::memory(&self.running.processes())
     }
@@ -145,7 +146,8 @@ impl Gateway {
         usage::descriptors(&self.running.processes())
     }
 
-    /// Ends it. Returns the profiles of its threads except the first, which serves no request.
+    /// Ends the gateway. Returns the profiles of its threads except the first, which serves
+    /// nothing.
     pub fn into_profiles(self) -> io::Result<Vec<String>> {
         self.running.stop(PATIENCE)?;
         let mut profiles = Vec::new();
@@ -165,7 +167,7 @@ impl Gateway {
     }
 }
 
-/// One worker, and nothing that runs by the clock and can be left out.
+/// Returns a file with one worker, and without optional work that runs by the clock.
 fn file(plain: SocketAddr, tls: SocketAddr, origins: Origins) -> String {
     let Origins { quick, slow } = origins;
     let (rooms, collapsing) = (rooms(quick), collapsing());

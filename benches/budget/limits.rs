@@ -1,4 +1,4 @@
-//! The budget: what each figure may be, and how a measured one compares with it.
+//! The budget: the maximum of each figure, and its comparison with the measured value.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -27,7 +27,7 @@ impl Group {
         Self::Sizes,
     ];
 
-    /// The name of its table.
+    /// Returns the name of the group's table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
@@ -39,7 +39,7 @@ impl Group {
         }
     }
 
-    /// What its figures are, as the file says.
+    /// Returns the comment of the group's table.
     fn comment(self) -> &'static str {
         match self {
             Self::Instructions => "of a worker for one request, as packages are built, within 2 %",
@@ -51,19 +51,20 @@ impl Group {
         }
     }
 
-    /// How far a figure may be from its budget.
+    /// Returns the tolerance of a figure.
     fn tolerance(self, budget: f64) -> f64 {
         match self {
             Self::Instructions | Self::ThinInstructions => budget * 0.02,
             Self::Bytes => budget * 0.03,
-            // What happens once for many requests, such as a buffer that grows. One more for each
-            // request is always seen.
+            // Allows for rare events such as a buffer that grows. One more event for each request
+            // is always
+            // detected.
             Self::Allocations | Self::ClockReads => 0.3,
             Self::Sizes => 0.0,
         }
     }
 
-    /// The decimals of its figures in the file.
+    /// Returns the number of decimals in the file.
     fn decimals(self) -> usize {
         match self {
             Self::Allocations | Self::ClockReads => 1,
@@ -98,7 +99,7 @@ pub fn parse(text: &str) -> Result<Figures, String> {
     Ok(figures)
 }
 
-/// The text of a file with these figures.
+/// Returns the text of a file with these figures.
 pub fn write(figures: &Figures) -> String {
     let mut text = String::from(
         "# What a request and what is kept may cost; CONTRIBUTING.md says how to look and how to raise a figure.\n\
@@ -118,7 +119,7 @@ fn line(group: Group, name: &str, value: f64) -> String {
     format!("{name} = {value:.*}", group.decimals())
 }
 
-/// How a measured figure compares with its budget.
+/// Result of comparing a figure with its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Within,
@@ -133,15 +134,16 @@ pub enum Verdict {
 pub struct Row {
     pub group: Group,
     pub name: String,
-    /// `None` if the file has none.
+    /// `None` if the file has no such figure.
     pub budget: Option<f64>,
-    /// `None` if nothing measures it.
+    /// `None` if nothing measures the figure.
     pub measured: Option<f64>,
 }
 
 impl Row {
     pub fn verdict(&self) -> Verdict {
-        // A budget that nothing measures, and a figure without one, must be mended in the file.
+        // A budget that nothing measures, or a figure without a budget, must be corrected in the
+        // file.
         let (Some(budget), Some(measured)) = (self.budget, self.measured) else {
             return Verdict::Above;
         };
@@ -155,7 +157,7 @@ impl Row {
         }
     }
 
-    /// The line for the file, with the table that it is in.
+    /// Returns the line for the file, with its table.
     pub fn line(&self) -> String {
         let group = self.group;
         let line = self
@@ -164,7 +166,7 @@ impl Row {
         format!("[{}] {}", group.name(), line.unwrap_or_default())
     }
 
-    /// A line of the closing table.
+    /// Returns a line of the closing table.
     pub fn table_line(&self) -> String {
         let decimals = self.group.decimals();
         let cell = |figure: Option<f64>| {
@@ -187,7 +189,7 @@ impl Row {
     }
 }
 
-/// Says the figure, and how far it is from its budget.
+/// Formats the figure, and its distance from the budget.
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = self.group.decimals();
@@ -204,7 +206,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// The figures that `are_meant` beside their budgets.
+/// Returns the figures that `are_meant`, each beside its budget.
 pub fn rows(
     budget: &Figures,
     measured: &Figures,

@@ -1,8 +1,8 @@
-//! Compares what a request and what is kept cost with the budget in `benches/budget.toml`.
+//! Compares the cost of requests and of retained state with the budget in `benches/budget.toml`.
 //!
 //! `cargo bench --profile dev --bench budget` builds the program as packages have it, measures it,
 //! and fails if a figure is above its budget. `-- --write` writes the figures into the budget.
-//! `-- --thin` measures a build with thin LTO; only its instructions have a budget of their own.
+//! `-- --thin` measures a build with thin LTO; only its instructions have a separate budget.
 //! `-- proxied,parked_key` measures single figures. Instructions are counted by valgrind's
 //! callgrind, so they do not depend on how busy the machine is.
 
@@ -61,7 +61,7 @@ impl Arguments {
         self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
     }
 
-    /// The group of the instructions of the measured build.
+    /// Returns the group of the instructions of the measured build.
     fn instructions(&self) -> Group {
         if self.thin {
             Group::ThinInstructions
@@ -80,7 +80,7 @@ impl Arguments {
     }
 }
 
-/// The state that all measurements share.
+/// State that all measurements share.
 struct Bench {
     arguments: Arguments,
     program: PathBuf,

@@ -1,4 +1,4 @@
-//! Bytes of resident memory of connections, waiting requests and keys.
+//! Measures the resident memory of connections, waiters and keys.
 
 use std::io;
 use std::path::Path;
@@ -17,28 +17,28 @@ use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::{Figure, float};
 use crate::support::{http2, within};
 
-/// Rounds of each measurement, of which the median counts.
+/// Number of rounds of each measurement. The median counts.
 const ROUNDS: usize = 3;
-/// How many there are before the memory is read for the first time.
+/// Number of items before the memory is read for the first time.
 const FIRST: u64 = 1000;
-/// How many are added.
+/// Number of items added between the two readings.
 const ADDED: u64 = 9000;
-/// How many parked keys are added.
+/// Number of parked keys added.
 const PARKED: u64 = 250_000;
-/// How many active keys are added. With more than 4000, idle actors are parked early.
+/// Number of active keys added. With more than 4000, idle actors are parked early.
 const ACTIVE: u64 = 2500;
-/// How many connections may wait to be accepted.
+/// Number of connections that may wait to be accepted.
 const AT_ONCE: u64 = 100;
-/// Streams of a connection over HTTP/2.
+/// Number of streams of a connection over HTTP/2.
 const STREAMS: u64 = 100;
 /// Timeout for slow events.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often connections come and go, with a pause before each time, until freed memory is back.
+/// Number of rounds of short connections, after which freed memory has been returned.
 const SETTLING: usize = 4;
 const PAUSE: Duration = Duration::from_millis(100);
-/// The actor of an idle key is parked after two seconds, or up to a second later.
+/// Time until an idle key is parked: two seconds, or up to a second more.
 const UNTIL_PARKED: Duration = Duration::from_millis(3500);
-/// An actor that was used within this time is not parked.
+/// Time for which an actor is not parked after its last use.
 const ACTIVE_FOR: Duration = Duration::from_millis(1500);
 
 type Measure = fn(&Bench) -> io::Result<f64>;
@@ -53,7 +53,7 @@ const KINDS: [(&str, Measure); 7] = [
     ("active_key", active),
 ];
 
-/// Measures what one of each kind holds.
+/// Measures the memory of one item of each kind.
 pub fn measure(bench: &Bench, figures: &mut Figures) -> io::Result<()> {
     for (name, each) in KINDS {
         if !bench.arguments.wants(name) {
@@ -73,9 +73,9 @@ fn start(bench: &Bench) -> io::Result<Gateway> {
     Gateway::start(Path::new(&bench.program), bench.origins, false)
 }
 
-/// The memory of a gateway that has given back what it freed.
+/// Returns the memory of a gateway after it has returned freed memory.
 ///
-/// The allocator does that while other pages come and go, so some connections do.
+/// The allocator returns memory while other pages are used, so some connections are opened.
 fn settled(bench: &Bench, gateway: &Gateway) -> io::Result<u64> {
     for _ in 0..SETTLING {
         sleep(PAUSE);
@@ -93,12 +93,12 @@ fn settled(bench: &Bench, gateway: &Gateway) -> io::Result<u64> {
     Ok(gateway.memory())
 }
 
-/// The memory that each of `added` holds.
+/// Returns the memory of one of `added` items.
 fn each(now: u64, before: u64, added: u64) -> f64 {
     (float(now) - float(before)) / float(added)
 }
 
-/// Connections that had a request each.
+/// Measures connections after one request each.
 fn idle(bench: &Bench) -> io::Result<f64> {
     let gateway = start(bench)?;
     let mut open = Vec::new();
@@ -118,7 +118,7 @@ fn idle(bench: &Bench) -> io::Result<f64> {
     Ok(each(settled(bench, &gateway)?, before, ADDED))
 }
 
-/// Requests with a connection each that all wait at one key.
+/// Measures requests on their own connections that all wait at one key.
 fn waiting(bench: &Bench, path: &'static str) -> io::Result<f64> {
     let gateway = start(bench)?;
     let _kept = first_of_key(bench, &gateway, path)?;
@@ -147,7 +147,7 @@ fn waiting(bench: &Bench, path: &'static str) -> io::Result<f64> {
     Ok(each(settled(bench, &gateway)?, before, ADDED))
 }
 
-/// Streams that all wait at one key.
+/// Measures streams that all wait at one key.
 fn waiting_http2(bench: &Bench) -> io::Result<f64> {
     let gateway = start(bench)?;
     let _kept = first_of_key(bench, &gateway, HELD)?;
@@ -158,7 +158,7 @@ fn waiting_http2(bench: &Bench) -> io::Result<f64> {
                 let socket = connect_plain(gateway.plain).await?;
                 let mut connection = http2::Connection::over(socket, HELD);
                 (0..STREAMS).for_each(|_| connection.ask(1));
-                // Sends them, and reads the settings.
+                // Sends the requests, and reads the settings.
                 if !connection.outcomes().await?.is_empty() {
                     return Err(io::Error::other("a stream was answered"));
                 }
@@ -173,7 +173,7 @@ fn waiting_http2(bench: &Bench) -> io::Result<f64> {
     Ok(each(settled(bench, &gateway)?, before, ADDED))
 }
 
-/// Keys that had a request each, some seconds ago.
+/// Measures keys whose only request was some seconds ago.
 fn parked(bench: &Bench) -> io::Result<f64> {
     const CLIENTS: usize = 64;
     let gateway = start(bench)?;
@@ -189,7 +189,7 @@ fn parked(bench: &Bench) -> io::Result<f64> {
     Ok(each(settled(bench, &gateway)?, before, PARKED))
 }
 
-/// Keys whose actors are there.
+/// Measures keys whose actors are running.
 fn active(bench: &Bench) -> io::Result<f64> {
     let gateway = start(bench)?;
     let mut connection = Connection::new(gateway.plain);
@@ -205,7 +205,7 @@ fn active(bench: &Bench) -> io::Result<f64> {
     };
     ask(FIRST)?;
     let before = settled(bench, &gateway)?;
-    // On a busy machine it takes longer, until only a few of them are new.
+    // On a busy machine, keys are parked meanwhile. Repeat until almost all actors are running.
     let mut held = 0.0;
     let is_soon = |took: io::Result<Duration>| took.map(|took| took < ACTIVE_FOR);
     for _ in 0..10 {
@@ -220,7 +220,7 @@ fn active(bench: &Bench) -> io::Result<f64> {
     )))
 }
 
-/// The first request of a key, which does not wait. Returns its connection.
+/// Sends the first request of a key, which does not wait. Returns its connection.
 fn first_of_key(bench: &Bench, gateway: &Gateway, path: &str) -> io::Result<Connection> {
     let mut connection = Connection::new(gateway.plain);
     let status = bench.runtime.block_on(connection.ask(&request(path, 1)))?;

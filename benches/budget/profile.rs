@@ -1,10 +1,10 @@
-//! The output of callgrind: instructions of each function, and how often functions were called.
+//! Reads callgrind's output: instructions of each function, and numbers of calls.
 //!
 //! The format is described in valgrind's manual, "Callgrind Format Specification".
 
 use std::collections::HashMap;
 
-/// What one run of a program did, by function.
+/// Profile of one run of a program, by function.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     functions: HashMap<String, Function>,
@@ -13,16 +13,16 @@ pub struct Profile {
 /// The counts of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// Instructions of its own, without those of its callees.
+    /// Instructions of the function itself, without its callees.
     pub instructions: u64,
-    /// Calls from functions whose names begin otherwise than its own.
+    /// Calls from functions of another name family.
     ///
-    /// An allocator's entry points call each other; that is one allocation.
+    /// An allocator's entry points call each other; that counts as one allocation.
     pub calls: u64,
 }
 
 impl Profile {
-    /// Adds the counts of one file, that of a thread.
+    /// Adds the counts of one file, which covers one thread.
     pub fn add(&mut self, text: &str) {
         let mut names = HashMap::new();
         let (mut within, mut called) = (String::new(), String::new());
@@ -57,12 +57,12 @@ impl Profile {
         self.functions.entry(name.to_owned()).or_default()
     }
 
-    /// The instructions of all functions.
+    /// Returns the instructions of all functions.
     pub fn instructions(&self) -> u64 {
         self.functions.values().map(|it| it.instructions).sum()
     }
 
-    /// The calls of the functions whose names `are_meant`.
+    /// Returns the calls of the functions whose names `are_meant`.
     pub fn calls(&self, are_meant: impl Fn(&str) -> bool) -> u64 {
         let meant = self.functions.iter().filter(|(name, _)| are_meant(name));
         meant.map(|(_, function)| function.calls).sum()
@@ -73,21 +73,22 @@ impl Profile {
     }
 }
 
-/// Returns whether this is an entry point of the allocator, by libc's name or by mimalloc's.
+/// Returns whether a function is an entry point of libc's or mimalloc's allocator.
 pub fn allocates(name: &str) -> bool {
     let name = name.strip_prefix("mi_").unwrap_or(name);
     ["malloc", "calloc", "realloc", "posix_memalign"].contains(&name)
 }
 
-/// Returns whether this reads a clock.
+/// Returns whether a function reads a clock.
 pub fn reads_clock(name: &str) -> bool {
     name == "clock_gettime" || name.starts_with("clock_gettime@")
 }
 
-/// The first word of a name of C, such as `mi` of `mi_malloc` and `_mi_malloc_generic`.
+/// Returns the first word of a C name, such as `mi` of `mi_malloc` and `_mi_malloc_generic`.
 ///
-/// Those of libc that mimalloc takes the place of are of its family. Names of Rust have a path, and
-/// are a family of their own.
+/// libc's functions that mimalloc replaces belong to mimalloc's family. A Rust name is a path, and
+/// is
+/// a family of its own.
 fn family(name: &str) -> &str {
     if allocates(name) {
         return "mi";
@@ -99,9 +100,9 @@ fn family(name: &str) -> &str {
     name.split('_').next().unwrap_or(name)
 }
 
-/// The name that a file gives in whole the first time, as `(7) name`, and then as `(7)`.
+/// Returns the full name: a file gives it the first time as `(7) name`, and then as `(7)`.
 ///
-/// A recursive function has a depth at its end, as in `name'2`, which is left out.
+/// A recursive function has a depth at its end, as in `name'2`, which is removed.
 fn full_name(names: &mut HashMap<String, String>, given: &str) -> String {
     let (number, name) = given.split_once(' ').unwrap_or((given, ""));
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! Instructions, allocations and clock reads of one request.
+//! Measures the instructions, allocations and clock reads of one request.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::support::client::{Connection, Transport, connect_plain};
 use crate::support::figures::float;
 use crate::support::http2;
 
-/// A client that sends one request at a time, so that no two events of a worker come together.
+/// A client that sends one request at a time, so that no two events of a worker coincide.
 #[derive(Clone, Copy, Debug)]
 enum Client {
     Http1(Transport),
@@ -27,15 +27,15 @@ struct Kind {
     name: &'static str,
     path: &'static str,
     client: Client,
-    /// Requests of the shorter of two runs.
+    /// Number of requests of the shorter of two runs.
     requests: u64,
-    /// The status of all but the first.
+    /// Status of all responses except the first.
     status: u16,
-    /// Visitors who come to a waiting room before, and what their next requests have.
+    /// Visitors who enter a waiting room before, and what their next requests contain.
     visitors: Option<(usize, Keeps)>,
 }
 
-/// What visitors of a waiting room send back.
+/// State that visitors of a waiting room send back.
 #[derive(Clone, Copy, Debug)]
 enum Keeps {
     Session,
@@ -44,9 +44,9 @@ enum Keeps {
     TicketCookie,
 }
 
-/// How many times as many requests the longer run has.
+/// Number of requests of the longer run, as a multiple of the shorter run's.
 const LONGER: u64 = 5;
-/// The key of all requests, which has a plan.
+/// Key of all requests. It has a plan.
 const KEY: u64 = 7;
 
 const PLAIN: Client = Client::Http1(Transport::Plain);
@@ -83,7 +83,7 @@ const KINDS: [Kind; 11] = [
     },
 ];
 
-/// Visitors who wait: none of them polls so often that it is told to poll less.
+/// Number of visitors who wait. With this number none of them is asked to poll less often.
 const WAITING: usize = 700;
 
 const fn kind(name: &'static str, path: &'static str, client: Client) -> Kind {
@@ -134,18 +134,18 @@ pub fn measure(bench: &Bench, figures: &mut Figures) -> io::Result<()> {
 struct Each {
     few: Profile,
     many: Profile,
-    /// How many more the longer has.
+    /// Number of additional requests of the longer run.
     requests: u64,
 }
 
 impl Each {
-    /// What one request adds to a count.
+    /// Returns the amount that one request adds to a count.
     fn of(&self, count: impl Fn(&Profile) -> u64) -> f64 {
         let added = float(count(&self.many)) - float(count(&self.few));
         added / float(self.requests)
     }
 
-    /// The instructions that one request adds to each function.
+    /// Returns the instructions that one request adds to each function.
     fn functions(&self) -> Vec<(String, f64)> {
         let names = self.many.functions().keys();
         let added = names.map(|name| {
@@ -215,7 +215,7 @@ async fn ask(kind: &Kind, to: SocketAddr, requests: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets visitors come to a waiting room by `request`. Returns the next request of each.
+/// Sends `request` for each visitor of a waiting room. Returns the next request of each.
 async fn come(
     connection: &mut Connection,
     request: &str,
@@ -231,7 +231,7 @@ async fn come(
         ),
     };
     if !matches!(keeps, Keeps::Session) {
-        // Takes the place.
+        // Occupies the only session.
         connection.ask(request.as_bytes()).await?;
     }
     let mut next = Vec::with_capacity(count);

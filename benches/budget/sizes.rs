@@ -31,10 +31,10 @@ pub fn measure(figures: &mut Figures) {
     }
 }
 
-/// What makes the future of a connection.
+/// Function that makes the future of a connection.
 type Serve<S, F> = fn(S, Peer, Rc<Timeouts>, &Rc<StopSignal>, Rc<Worker>) -> F;
 
-/// The size of the future of a connection.
+/// Returns the size of the future of a connection.
 fn size_of_made<S, F>(_: Serve<S, F>) -> usize {
     size_of::<F>()
 }

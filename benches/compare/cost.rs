@@ -1,7 +1,8 @@
-//! The cost of a request: the proxy's processor time divided by the requests answered meanwhile.
+//! The cost of a request: the proxy's processor time divided by the number of requests.
 //!
-//! The duration of a request and the requests a second depend as much on the clients, the origin
-//! and other users of the machine. Processor time depends on the proxy alone.
+//! The duration of a request and the number of requests per second depend as much on the clients,
+//! the
+//! origin and other users of the machine. Processor time depends on the proxy alone.
 
 use std::io;
 use std::thread::sleep;
@@ -18,9 +19,9 @@ use crate::table::{self, Measured};
 use crate::{Bench, Effort};
 
 pub const CLIENTS: usize = 64;
-/// The picture's panel for requests that need not wait.
+/// Panel of the picture for requests that do not wait.
 pub const AT_ONCE: &str = "who need not wait: µs a request";
-/// Number of requests that is enough to tell the cost of one.
+/// Number of requests that is enough to measure the cost of one.
 const ENOUGH: u64 = 2000;
 /// Timeout for slow events.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -100,7 +101,7 @@ pub fn rounds(
         .collect();
     for round in 0..effort.rounds {
         for turn in 0..peers.len() {
-            // Each peer is once the first after a pause.
+            // Each peer is the first after a pause in one of the rounds.
             let index = (turn + round) % peers.len();
             let crowd = crowd(&peers[index]);
             let coming = crowd.come();
@@ -135,7 +136,7 @@ fn window(peer: &Peer, coming: &Coming, effort: Effort, rounds: &mut Rounds) -> 
     answers
 }
 
-/// Notes answers that the path does not give: then the figures are of something else.
+/// Reports unexpected responses: the figures would then measure something else.
 fn check(peer: &Peer, path: &str, answers: Answers, report: &mut Report) {
     let kind = peer.kind;
     if answers.failed > 0 {

@@ -1,4 +1,4 @@
-//! How much a run measures.
+//! Amount of measuring in a run.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A perfect schedule without a proxy: the effect of processor, kernel and origin alone.
+//! A perfect schedule without a proxy: shows the effect of processor, kernel and origin alone.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -11,12 +11,12 @@ use crate::evenness::{KEY, look};
 use crate::support::origin::Arrival;
 use crate::support::place::Side;
 
-/// How the sender waits until a request is due.
+/// Method of waiting until a request is due.
 #[derive(Clone, Copy, Debug)]
 pub enum Wait {
-    /// It sleeps, like a proxy that has nothing else to do.
+    /// Sleeps, like a proxy that has nothing else to do.
     Asleep,
-    /// It keeps its processor busy, like a proxy under a flood: whatever else runs there delays it.
+    /// Keeps its processor busy, like a proxy under a flood, which delays everything else on it.
     Busy,
 }
 

@@ -1,6 +1,6 @@
-//! The gate of an origin: what an open one costs, and how even its stream is with four workers.
+//! The gate of an origin: cost of an open gate, and evenness of its stream with four workers.
 //!
-//! No other proxy paces an origin, so these rows are of drip alone, and of the machine's floor.
+//! No other proxy paces an origin, so these rows show drip alone, and the machine's floor.
 
 use std::io;
 use std::thread::sleep;
@@ -18,7 +18,7 @@ use crate::support::figures::{Evenness, Figure, cell};
 
 const KEYS: u64 = 32;
 
-/// What a request costs behind a gate at which nobody waits, beside one without a gate.
+/// Measures a request behind a gate without waiters, and a request without a gate.
 pub fn cost(bench: &Bench, report: &mut Report) -> io::Result<()> {
     if !bench.wants(Row::OpenGate) {
         return Ok(());
@@ -38,7 +38,7 @@ pub fn cost(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// How evenly requests of many keys leave for the origin through one gate.
+/// Measures how evenly requests of many keys leave for the origin through one gate.
 pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
     if !bench.wants(Row::Gated) {
         return Ok(());

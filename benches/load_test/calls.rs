@@ -39,7 +39,7 @@ pub fn bursts(path: &'static str, from: f64, to: f64, rate: f64) -> Vec<Call> {
     calls
 }
 
-/// `count` calls at one moment.
+/// Returns `count` calls at one instant.
 pub fn burst(path: &'static str, at: f64, count: usize) -> impl Iterator<Item = Call> {
     let at = Duration::from_secs_f64(at) + INTO_THE_TENTH;
     std::iter::repeat_n(Call { at, path }, count)

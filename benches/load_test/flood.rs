@@ -1,5 +1,6 @@
-//! The fragile backend under one flooding client and nine light ones: behind nothing, nginx, haproxy
-//! and drip's gate.
+//! The fragile backend under one flooding client and nine light ones, behind several proxies.
+//!
+//! It is measured behind no proxy, nginx, haproxy, and drip's gate.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::support::figures::float;
 use crate::support::page;
 use crate::support::plot::{Chart, Panel};
 
-/// 200 requests a second, if they come evenly.
+/// Capacity of 200 requests per second, if they arrive evenly.
 const NATURE: Nature = Nature {
     workers: 4,
     work: Duration::from_millis(20),
@@ -60,7 +61,7 @@ path = "/"
 origin = "app"
 "#;
 
-/// When the flood begins and stops, and the end of the scene, in seconds.
+/// Begin and end of the flood, and end of the scene, in seconds.
 #[derive(Clone, Copy)]
 struct Times {
     flood: f64,
@@ -144,7 +145,7 @@ fn scene(calls: &[Call], backend: &Backend, to: std::net::SocketAddr) -> Vec<Tol
     scene.play()
 }
 
-/// The calls of all clients: each calls evenly, and no two light ones at once.
+/// Returns the calls of all clients: each calls evenly, and no two light clients at once.
 fn calls(times: Times) -> Vec<Call> {
     let second = Duration::from_secs(1);
     let light = evenly(0.0, times.end, second / LIGHT_RATE / 9);
@@ -198,7 +199,7 @@ fn picture(played: &[(&str, Vec<Told>)], times: Times, about: &str) -> Chart {
         .panel(at_backend)
 }
 
-/// The slowest answer of each step, in milliseconds.
+/// Returns the slowest response of each step, in milliseconds.
 fn slowest(answered: &[&Told]) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for told in answered {
@@ -211,7 +212,7 @@ fn slowest(answered: &[&Told]) -> Vec<(f64, f64)> {
     points
 }
 
-/// When requests came to the backend and when they were done; those that it did not finish never are.
+/// Returns arrival and end of each request at the backend. An unfinished request has no end.
 fn at_the_backend(told: &[Told]) -> Vec<(f64, f64)> {
     changes(told.iter().filter_map(|told| {
         let done = told.backend.map_or(f64::INFINITY, |took| took);

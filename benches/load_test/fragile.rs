@@ -12,7 +12,7 @@ use crate::story::{Story, latency};
 use crate::support::figures::float;
 use crate::support::page;
 
-/// 200 requests a second, if they come evenly.
+/// Capacity of 200 requests per second, if they arrive evenly.
 const NATURE: Nature = Nature {
     workers: 4,
     work: Duration::from_millis(20),

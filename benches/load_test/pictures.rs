@@ -45,7 +45,9 @@ fn step_of(points: &mut [(f64, f64)], moment: f64) -> Option<&mut (f64, f64)> {
     points.get_mut(nth.checked_sub(1)?)
 }
 
-/// How many of these spans, each from one moment to another, have begun and not ended: at each change.
+/// Returns the number of spans that have begun and not ended, at each change.
+///
+/// A span is given by its begin and its end.
 pub fn changes(spans: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut changes: Vec<(f64, f64)> = spans
         .flat_map(|(from, to)| [(from, 1.0), (to, -1.0)])
@@ -59,7 +61,7 @@ pub fn changes(spans: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     [(0.0, 0.0)].into_iter().chain(steps).collect()
 }
 
-/// The most in each `step` seconds of a number that changes.
+/// Returns the maximum of a changing number in each `step` seconds.
 pub fn most_at_once(changes: &[(f64, f64)], step: f64, end: f64) -> Vec<(f64, f64)> {
     let mut points = steps(step, end);
     for two in changes.windows(2) {
@@ -75,13 +77,15 @@ pub fn most_at_once(changes: &[(f64, f64)], step: f64, end: f64) -> Vec<(f64, f6
     points
 }
 
-/// How many requests wait at the gateway: accepted, not yet at the backend, and not given up.
+/// Returns the number of requests that wait at the gateway.
+///
+/// Such requests are accepted, not yet at the backend, and not given up.
 pub fn depth(all: &[Told]) -> Vec<(f64, f64)> {
     let accepted = all.iter().filter(|told| told.end != End::Refused);
     changes(accepted.map(|told| (told.sent, told.reached.unwrap_or(told.ended))))
 }
 
-/// The most moments within any `span` seconds.
+/// Returns the highest number of moments within any `span` seconds.
 pub fn most_within(moments: &[f64], span: f64) -> usize {
     let mut sorted = moments.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -10,7 +10,8 @@ use crate::support::plot::{Chart, Panel};
 pub struct Story<'a> {
     /// The machine and version that the scene was played on.
     pub about: &'a str,
-    /// When the crowd comes. `gone` is when it has left, and `end` the end of the scene.
+    /// Start of the crowd. `gone` is the time when the crowd has left, `end` that of the scene's
+    /// end.
     pub crowd: f64,
     pub gone: f64,
     pub end: f64,

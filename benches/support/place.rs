@@ -1,4 +1,4 @@
-//! Assigns processors and ports.
+//! Assigns processors and ports to the measured programs.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -21,7 +21,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Moves the calling thread there, and everything that it starts.
+    /// Moves the calling thread to this side, and all threads that it starts later.
     pub fn take(self) {
         let all = processors();
         let Some((first, last)) = all.first().zip(all.last()) else {
@@ -41,7 +41,7 @@ impl Side {
         let _moved = sched_setaffinity(None, &set);
     }
 
-    /// Runs `what` there, on a thread of its own.
+    /// Runs `what` on this side, on a new thread.
     pub fn run<T: Send>(self, what: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
             let there = scope.spawn(move || {

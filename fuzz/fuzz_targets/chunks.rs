@@ -1,5 +1,8 @@
-//! Any bytes as a chunked body: it is the same in one piece as in others, whose lengths the last
-//! bytes say. Sent on, it is read as the same once more.
+//! Fuzzes the decoder of chunked bodies.
+//!
+//! A body must be decoded equally in one piece and in several pieces; the last bytes of the input
+//! give
+//! their lengths. A body that is encoded again must be decoded to the same.
 
 #![no_main]
 
@@ -35,7 +38,9 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Where a body is invalid, the decoder does not say how many bytes belonged to it.
+/// Returns the result without the number of consumed bytes.
+///
+/// For an invalid body the decoder does not say how many bytes belonged to it.
 fn without_count(decoded: &Decoded) -> Decoded {
     Decoded {
         data: decoded.data.clone(),
@@ -76,7 +81,7 @@ fn decode(bytes: &[u8], cuts: impl Iterator<Item = usize>) -> Decoded {
     }
 }
 
-/// The same body in other chunks.
+/// Encodes the same body in other chunks.
 fn encode(body: &Decoded, cuts: &[u8]) -> Vec<u8> {
     let encoder = BodyEncoder::new(BodyLength::Chunked);
     let (mut sent, mut rest) = (Vec::new(), &body.data[..]);

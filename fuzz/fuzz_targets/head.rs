@@ -1,5 +1,8 @@
-//! Any bytes as requests: the parser neither panics nor changes its mind, and bodies that it
-//! announces are decoded.
+//! Fuzzes the parser of requests.
+//!
+//! The parser must not panic, and its verdict must not change as more bytes arrive. Announced
+//! bodies
+//! are decoded.
 
 #![no_main]
 
@@ -14,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Reads one request, and returns what is behind it.
+/// Reads one request. Returns the bytes behind it.
 fn request(bytes: &[u8]) -> Option<&[u8]> {
     let end = end_of_head(bytes, 0);
     let Ok(parsed) = RequestHead::parse(bytes) else {
@@ -41,7 +44,7 @@ fn request(bytes: &[u8]) -> Option<&[u8]> {
     goes_on.then(|| &bytes[length + used..])
 }
 
-/// What is read off a head is in it, and only what is unambiguous has a length.
+/// Checks that all parsed values appear in the head, and only unambiguous heads have a length.
 fn check(head: &RequestHead, own: &[u8]) {
     assert!(own.starts_with(head.method()));
     assert!(!head.target().iter().any(|byte| *byte <= b' '));

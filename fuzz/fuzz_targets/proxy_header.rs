@@ -1,5 +1,6 @@
-//! Any bytes as a header of the PROXY protocol: what is known does not change as bytes come, and a
-//! header ends where it says.
+//! Fuzzes the parser of PROXY protocol headers.
+//!
+//! The verdict must not change as more bytes arrive, and a header must end where it says.
 
 #![no_main]
 

@@ -1,5 +1,8 @@
-//! Any bytes as answers: the parser neither panics nor changes its mind, and bodies that it
-//! announces are decoded, whether they answer HEAD or not.
+//! Fuzzes the parser of responses.
+//!
+//! The parser must not panic, and its verdict must not change as more bytes arrive. Announced
+//! bodies
+//! are decoded, for responses to HEAD and to other methods.
 
 #![no_main]
 
@@ -15,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Reads one answer, and returns what is behind it if that is another.
+/// Reads one response. Returns the bytes behind it if another response follows.
 fn answer(bytes: &[u8], to_head: bool) -> Option<&[u8]> {
     let (mut table, mut of_cut) = (FieldTable::new(), FieldTable::new());
     let (head, length) = ResponseHead::parse(bytes, &mut table, to_head).ok()??;

@@ -1,3 +1,5 @@
+//! A client over HTTP/1.1 without TLS.
+
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -6,9 +8,9 @@ use std::path::Path;
 use super::PATIENCE;
 use super::wire::{Answer, Head};
 
-/// A client's connection. Dropped, it is closed.
+/// A client's connection. Dropping it closes the connection.
 ///
-/// The second field is the `Host` of its requests: the address, which the admin port takes, too.
+/// The second field is the `Host` of its requests: the address, which the admin port accepts too.
 #[derive(Debug)]
 pub struct Client(BufReader<TcpStream>, String);
 
@@ -22,7 +24,7 @@ impl Client {
         Ok(Self::over(TcpStream::connect(to)?))
     }
 
-    /// Asks a gateway that may be away for a moment.
+    /// Sends a GET to a gateway that may be away for a moment, and reads the response.
     pub fn try_fetch(to: SocketAddr, target: &str) -> io::Result<Answer> {
         let mut client = Self::try_connect(to)?;
         let request = client.request(target);
@@ -58,7 +60,7 @@ impl Client {
         sent.expect("the gateway reads");
     }
 
-    /// Sends a request and reads the response: its status.
+    /// Sends a GET and reads the response. Returns its status.
     pub fn try_get(&mut self, target: &str) -> io::Result<u16> {
         let request = self.request(target);
         self.0.get_mut().write_all(request.as_bytes())?;
@@ -69,7 +71,7 @@ impl Client {
         self.try_answer().expect("an answer")
     }
 
-    /// The final response; interim ones before it are skipped.
+    /// Returns the final response, without interim responses before it.
     pub fn try_answer(&mut self) -> io::Result<Answer> {
         loop {
             let answer = Answer::read(&mut self.0)?;
@@ -79,12 +81,12 @@ impl Client {
         }
     }
 
-    /// Only the head; the body is not read yet.
+    /// Reads only the head of a response; the body is not read yet.
     pub fn head(&mut self) -> Head {
         Head::read(&mut self.0).expect("a head").expect("an answer")
     }
 
-    /// The body that follows `head`, piece by piece.
+    /// Reads the body that follows `head`, piece by piece.
     pub fn pass_body(&mut self, head: &Head, take: impl FnMut(&[u8])) -> io::Result<()> {
         head.pass_body(&mut self.0, take)
     }
@@ -93,10 +95,10 @@ impl Client {
         self.0.read_exact(bytes).expect("that many bytes");
     }
 
-    /// All bytes until the connection ends, closed or reset.
+    /// Reads all bytes until the connection ends, closed or reset.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
-        // A reset is an end too, and what came before it is there.
+        // A reset ends the connection too. The bytes before it have been read.
         let _how = self.0.read_to_end(&mut rest);
         rest
     }
@@ -109,18 +111,18 @@ impl Client {
             .expect("an open connection");
     }
 
-    /// The same connection for another thread to send on.
+    /// Returns the same connection, for another thread to send on.
     pub fn sender(&self) -> TcpStream {
         self.0.get_ref().try_clone().expect("a second handle")
     }
 }
 
-/// One request on a connection of its own, and its answer.
+/// Sends a GET on a new connection and returns the response.
 pub fn fetch(to: SocketAddr, target: &str) -> Answer {
     Client::ask(to, target).answer()
 }
 
-/// The same with these header fields, each with the end of its line.
+/// Sends a GET with these header fields, each with its line end, on a new connection.
 pub fn fetch_with(to: SocketAddr, target: &str, fields: &str) -> Answer {
     exchange(
         to,
@@ -128,25 +130,25 @@ pub fn fetch_with(to: SocketAddr, target: &str, fields: &str) -> Answer {
     )
 }
 
-/// One request in these bytes on a connection of its own, and its answer.
+/// Sends these bytes as a request on a new connection and returns the response.
 pub fn exchange(to: SocketAddr, request: impl AsRef<[u8]>) -> Answer {
     let mut client = Client::connect(to);
     client.send(request);
     client.answer()
 }
 
-/// The statuses of the next answers.
+/// Returns the status of each client's next response.
 pub fn statuses(clients: &mut [Client]) -> Vec<u16> {
     clients.iter_mut().map(|it| it.answer().status).collect()
 }
 
-/// Fails unless the next answer to each is 200.
+/// Fails unless the next response to each client is 200.
 pub fn all_pass<'a>(clients: impl IntoIterator<Item = &'a mut Client>) {
     let mut statuses = clients.into_iter().map(|it| it.answer().status);
     assert!(statuses.all(|status| status == 200));
 }
 
-/// The bytes that come back for `request` over a socket file, until the connection ends.
+/// Sends `request` over a socket file, and returns all bytes until the connection ends.
 pub fn over_unix(socket: &Path, request: &str) -> String {
     let mut stream = UnixStream::connect(socket).expect("a connection");
     stream.write_all(request.as_bytes()).expect("sent");

@@ -1,4 +1,4 @@
-//! Authorities, certificates of clients, and routes that tell the origin about them.
+//! Certificates of clients, their authorities, and routes that tell the origin about them.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::support::{Exchange, Origin, Site};
 
 pub type Authority = CertifiedIssuer<'static, KeyPair>;
 
-/// An authority that may sign certificates and lists; `NAME.pem` is its certificate.
+/// Creates an authority that may sign certificates and lists. `NAME.pem` is its certificate.
 pub fn authority(folder: &Path, name: &str) -> Authority {
     let mut params = CertificateParams::new(Vec::new()).expect("parameters");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -27,7 +27,7 @@ pub fn authority(folder: &Path, name: &str) -> Authority {
     authority
 }
 
-/// A certificate of a client with this serial number, in `NAME.pem` and `NAME.key`.
+/// Creates a client's certificate with this serial number, in `NAME.pem` and `NAME.key`.
 pub fn client(folder: &Path, authority: &Authority, name: &str, serial: &[u8]) {
     let mut params = CertificateParams::new(Vec::new()).expect("parameters");
     params.serial_number = Some(SerialNumber::from_slice(serial));
@@ -41,7 +41,7 @@ pub fn client(folder: &Path, authority: &Authority, name: &str, serial: &[u8]) {
     fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).expect("a file");
 }
 
-/// A list of revoked serial numbers.
+/// Returns a list of revoked serial numbers.
 pub fn revoked(authority: &Authority, serials: &[&[u8]]) -> String {
     let certificate = |serial: &&[u8]| RevokedCertParams {
         serial_number: SerialNumber::from_slice(serial),
@@ -64,13 +64,15 @@ pub fn revoked(authority: &Authority, serials: &[&[u8]]) -> String {
         .expect("text")
 }
 
-/// The body that a client gets, which shows the certificate `name` unless that is empty; `none` if it gets no connection.
+/// Sends a request with the certificate `name`, or without one if `name` is empty.
+///
+/// Returns the body of the response, or `none` if the connection fails.
 pub fn ask(to: SocketAddr, folder: &Path, name: &str) -> String {
     let identity = (!name.is_empty()).then(|| Identity::read(folder, name));
     match fetch(to, "http/1.1", identity.as_ref()) {
         Ok(answer) => answer.text(),
         Err(error) => {
-            // An alert of TLS, or a connection that ended without one.
+            // Errors that are expected: a TLS alert, or a connection that ends without one.
             let expected = [
                 ErrorKind::InvalidData,
                 ErrorKind::UnexpectedEof,
@@ -83,7 +85,7 @@ pub fn ask(to: SocketAddr, folder: &Path, name: &str) -> String {
     }
 }
 
-/// An origin that answers with what a route tells it about the client.
+/// Starts an origin that answers with the fields about the client that it received.
 pub fn telling() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let names = ["x-verify", "x-fingerprint", "x-subject", "x-serial"];
@@ -103,7 +105,7 @@ pub fn routes(origin: &Origin) -> String {
     )
 }
 
-/// A place with an authority `ca`, another one that nobody trusts, and clients of both.
+/// Creates a site with the authority `ca`, an untrusted authority, and clients of both.
 pub fn site() -> (Site, Authority) {
     let site = Site::new();
     let folder = site.folder().to_owned();

@@ -1,15 +1,15 @@
-//! The files of gateways that collapse, and requests to them.
+//! Configuration files of gateways that collapse requests, and requests to them.
 
 use std::net::SocketAddr;
 
-/// A file with the origin `app` and a route of all paths to it that collapses with these fields.
+/// Returns a file with the origin `app` and a collapsing route of all paths with these fields.
 ///
 /// Each request passes the zone `all`, which counts it: see [`wait_until_passed`].
 pub fn file(origin: SocketAddr, collapse: &str) -> String {
     file_with(origin, "", "", collapse)
 }
 
-/// The same with further fields of the origin and of the route.
+/// Returns the same file with further fields of the origin and of the route.
 pub fn file_with(origin: SocketAddr, of_origin: &str, of_route: &str, collapse: &str) -> String {
     format!(
         r#"
@@ -29,11 +29,11 @@ headers = ["shared"]
     )
 }
 
-/// A zone that rejects nothing, and the limit of a route that uses it.
+/// A zone that rejects nothing, and a route's limit that uses it.
 pub const ALL: &str = "[zones.all]\nkey = \"all\"\nrate = \"100000r/s\"\n";
 pub const LIMITS: &str = "limits = [{ zone = \"all\", burst = 100000, nodelay = true }]";
 
-/// A request for host `a` with these fields.
+/// Returns a request for host `a` with these fields.
 pub fn request(method: &str, target: &str, fields: &str) -> String {
     format!("{method} {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n")
 }

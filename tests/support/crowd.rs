@@ -1,4 +1,4 @@
-//! Clients that send one request after the other.
+//! Clients that each send one request after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::thread;
 
 use super::{Client, Gateway};
 
-/// Clients that ask again and again, so that requests always wait at the gate.
+/// Clients that send requests all the time, so that requests always wait at the gate.
 pub struct Crowd {
     is_over: Arc<AtomicBool>,
     clients: Vec<thread::JoinHandle<u64>>,
@@ -17,7 +17,7 @@ impl Crowd {
         Self::asking(gateway, "/", clients)
     }
 
-    /// The same for another path.
+    /// Starts clients for this path.
     pub fn asking(gateway: &Gateway, path: &'static str, clients: usize) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let client = || {
@@ -35,7 +35,7 @@ impl Crowd {
         Self { is_over, clients }
     }
 
-    /// Ends it. Returns how many answers were no good ones.
+    /// Stops the clients. Returns the number of bad responses.
     pub fn end(self) -> u64 {
         self.is_over.store(true, Ordering::Relaxed);
         let ended = self.clients.into_iter();

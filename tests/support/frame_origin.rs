@@ -1,3 +1,5 @@
+//! An origin over HTTP/2 that sends the frames given by the test.
+
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -8,10 +10,10 @@ use std::thread;
 use super::frames::{Frames, HEADERS, ok, settings};
 use super::listen;
 
-/// What an origin does with one request, whose stream is given.
+/// Response of an origin to one request, whose stream is given.
 pub type Script = Box<dyn FnOnce(&mut Frames, u32) -> io::Result<()> + Send>;
 
-/// An origin over HTTP/2 that does with a request what the test says, and else answers `ok`.
+/// An origin over HTTP/2 that runs the test's scripts, and answers `ok` without a script.
 pub struct FrameOrigin {
     pub address: SocketAddr,
     scripts: Arc<Mutex<VecDeque<Script>>>,
@@ -26,12 +28,12 @@ struct Counts {
 }
 
 impl FrameOrigin {
-    /// Begins each connection with no settings of its own.
+    /// Starts an origin that begins each connection without settings of its own.
     pub fn start() -> Self {
         Self::beginning_with(settings(&[]))
     }
 
-    /// Begins each connection with these bytes.
+    /// Starts an origin that begins each connection with these bytes.
     pub fn beginning_with(first: Vec<u8>) -> Self {
         let listener = listen("127.0.0.1:0");
         let address = listener.local_addr().expect("an address");
@@ -45,7 +47,7 @@ impl FrameOrigin {
                 counts.connections.fetch_add(1, Ordering::SeqCst);
                 counts.open.fetch_add(1, Ordering::SeqCst);
                 thread::spawn(move || {
-                    // The gateway may close it at any time.
+                    // The gateway may close the connection at any time.
                     let _ended = serve(tcp, &first, &scripts, &counts);
                     counts.open.fetch_sub(1, Ordering::SeqCst);
                 });
@@ -58,23 +60,23 @@ impl FrameOrigin {
         }
     }
 
-    /// Lets it do this with the next request for which nothing else is said.
+    /// Queues a script for the next request that has none.
     pub fn next(&self, script: impl FnOnce(&mut Frames, u32) -> io::Result<()> + Send + 'static) {
         let mut scripts = self.scripts.lock().expect("no panic");
         scripts.push_back(Box::new(script));
     }
 
-    /// Forgets what it was to do.
+    /// Removes all queued scripts.
     pub fn forget(&self) {
         self.scripts.lock().expect("no panic").clear();
     }
 
-    /// How many connections there were.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.counts.connections.load(Ordering::SeqCst)
     }
 
-    /// How many are open.
+    /// Returns the number of open connections.
     pub fn open(&self) -> usize {
         self.counts.open.load(Ordering::SeqCst)
     }

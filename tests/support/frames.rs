@@ -1,4 +1,6 @@
-//! HTTP/2 frame by frame, on both sides: what no library would send (RFC 9113, sections 4 and 6).
+//! HTTP/2 frame by frame, on both sides, including frames that no library would send.
+//!
+//! The format is that of RFC 9113, sections 4 and 6.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,10 +24,10 @@ pub const END_HEADERS: u8 = 4;
 pub const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// What a client sends first.
+/// First bytes of a client's connection.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A frame as it came.
+/// A frame as it was received.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub kind: u8,
@@ -56,7 +58,7 @@ impl Frame {
         matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
     }
 
-    /// The error code of a `RST_STREAM`, or of a `GOAWAY` behind its stream.
+    /// Returns the error code of a `RST_STREAM`, or of a `GOAWAY` after its last stream.
     fn code(&self) -> u32 {
         let at = if self.kind == GOAWAY { 4 } else { 0 };
         let code = self.payload.get(at..at + 4).unwrap_or_default();
@@ -64,9 +66,10 @@ impl Frame {
             .fold(0, |code, byte| code << 8 | u32::from(*byte))
     }
 
-    /// The status of a head whose first field is one: drip's, and those of this file.
+    /// Returns the status of a head whose first field is the status.
     ///
-    /// It reads no dynamic table, so the reader's setting for its size must be zero.
+    /// Heads of drip and of this file have it first. The dynamic table is not read, so the reader's
+    /// setting for its size must be zero.
     pub fn status(&self) -> Option<u16> {
         let mut bytes = self
             .payload
@@ -93,7 +96,7 @@ impl Frame {
     }
 }
 
-/// The digits of a text that is coded by the table of RFC 7541, appendix B.
+/// Decodes digits by the Huffman code of RFC 7541, appendix B.
 fn huffman_digits(coded: &[u8]) -> Option<String> {
     let bits: Vec<_> = coded.iter().map(|byte| format!("{byte:08b}")).collect();
     let (bits, mut digits) = (bits.concat(), String::new());
@@ -111,7 +114,7 @@ fn huffman_digits(coded: &[u8]) -> Option<String> {
     Some(digits)
 }
 
-/// The bytes of a frame.
+/// Returns the bytes of a frame.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: impl AsRef<[u8]>) -> Vec<u8> {
     let payload = payload.as_ref();
     let length = u32::try_from(payload.len()).expect("a short frame");
@@ -122,7 +125,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: impl AsRef<[u8]>) -> Vec
     bytes
 }
 
-/// A field as a literal that is not indexed.
+/// Returns a field as a literal without indexing.
 pub fn field(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Vec<u8> {
     let mut bytes = vec![0];
     for text in [name.as_ref(), value.as_ref()] {
@@ -143,7 +146,7 @@ pub fn field(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Vec<u8> {
     bytes
 }
 
-/// Fields one after another.
+/// Returns a block of fields.
 pub fn block<N: AsRef<[u8]>, V: AsRef<[u8]>>(fields: &[(N, V)]) -> Vec<u8> {
     fields
         .iter()
@@ -151,7 +154,7 @@ pub fn block<N: AsRef<[u8]>, V: AsRef<[u8]>>(fields: &[(N, V)]) -> Vec<u8> {
         .collect()
 }
 
-/// A `HEADERS` frame; `flags` in addition to `END_HEADERS`.
+/// Returns a `HEADERS` frame. `flags` are set in addition to `END_HEADERS`.
 pub fn head<N: AsRef<[u8]>, V: AsRef<[u8]>>(stream: u32, flags: u8, fields: &[(N, V)]) -> Vec<u8> {
     frame(HEADERS, flags | END_HEADERS, stream, block(fields))
 }
@@ -160,7 +163,7 @@ pub fn reset(stream: u32, code: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, code.to_be_bytes())
 }
 
-/// A whole response with the body `ok`.
+/// Returns a complete response with the body `ok`.
 pub fn ok(stream: u32) -> Vec<u8> {
     let fields = [(":status", "200"), ("content-length", "2")];
     [
@@ -170,7 +173,7 @@ pub fn ok(stream: u32) -> Vec<u8> {
     .concat()
 }
 
-/// `last`: the last stream that the sender has looked at.
+/// Returns a `GOAWAY`. `last`: the last stream that the sender has processed.
 pub fn go_away(last: u32, code: u32) -> Vec<u8> {
     frame(
         GOAWAY,
@@ -192,21 +195,21 @@ pub fn settings(settings: &[(u16, u32)]) -> Vec<u8> {
     frame(SETTINGS, 0, 0, payload.collect::<Vec<_>>())
 }
 
-/// The bytes to and from the other side.
+/// The bytes to and from the peer.
 pub trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
-/// One end of a connection over HTTP/2. Dropped, it is closed.
+/// One end of a connection over HTTP/2. Dropping it closes the connection.
 pub struct Frames(Box<dyn Stream>);
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A final head.
+    /// The final head had this status.
     Status(u16),
     /// The stream was reset with this code.
     Reset(u32),
-    /// The connection ended, with this code if one was told.
+    /// The connection ended, with this code if one was received.
     Gone(Option<u32>),
 }
 
@@ -215,7 +218,7 @@ impl Frames {
         Self(Box::new(stream))
     }
 
-    /// A client's connection by prior knowledge.
+    /// Connects as a client with prior knowledge.
     pub fn connect(to: SocketAddr) -> Self {
         let stream = TcpStream::connect(to).expect("somebody takes a connection");
         stream.set_nodelay(true).expect("no delay");
@@ -226,14 +229,14 @@ impl Frames {
         client
     }
 
-    /// Sends what a client begins with.
+    /// Sends the start of a client's connection.
     pub fn begin(&mut self) {
         // Without a dynamic table, each head can be read alone.
         let first = [PREFACE, &settings(&[(1, 0)])].concat();
         self.send(first).expect("the other side reads");
     }
 
-    /// Reads what a client begins with.
+    /// Reads the start of a client's connection.
     pub fn expect_client(&mut self) -> io::Result<()> {
         let mut preface = [0; PREFACE.len()];
         self.0.read_exact(&mut preface)?;
@@ -246,7 +249,7 @@ impl Frames {
         self.0.flush()
     }
 
-    /// The next frame that is not about the connection alone. Settings and pings are answered.
+    /// Returns the next frame that is not only about the connection. Answers settings and pings.
     pub fn next(&mut self) -> io::Result<Frame> {
         loop {
             let next = Frame::read(&mut self.0)?;
@@ -259,7 +262,7 @@ impl Frames {
         }
     }
 
-    /// The outcome of the request on a stream; what is about other streams is dropped.
+    /// Returns the outcome of the request on a stream. Ignores frames of other streams.
     pub fn outcome(&mut self, stream: u32) -> Outcome {
         let mut told = None;
         loop {
@@ -283,7 +286,7 @@ impl Frames {
         }
     }
 
-    /// The body of the response whose head was read, or how it broke off.
+    /// Reads the body of the response whose head was read, or returns how it was cut off.
     pub fn body(&mut self, stream: u32) -> Result<Vec<u8>, Outcome> {
         let mut body = Vec::new();
         loop {
@@ -306,7 +309,7 @@ impl Frames {
     }
 }
 
-/// A GET of `path` that opens `stream`.
+/// Returns a GET of `path` that opens `stream`.
 pub fn get(stream: u32, path: &str) -> Vec<u8> {
     let fields = [
         (":method", "GET"),
@@ -317,7 +320,7 @@ pub fn get(stream: u32, path: &str) -> Vec<u8> {
     head(stream, END_STREAM, &fields)
 }
 
-/// A client that has sent `count` requests and gives the gateway no window to answer them.
+/// Connects a client that sends `count` requests and gives no window for the responses.
 pub fn without_window(gateway: &Gateway, path: &str, count: u32) -> Frames {
     let mut client = Frames::connect(gateway.address());
     let none = settings(&[(INITIAL_WINDOW_SIZE, 0)]);

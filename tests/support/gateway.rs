@@ -1,3 +1,5 @@
+//! Runs the program in its own process, and reads its log and admin port.
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +21,7 @@ use super::metrics::Metrics;
 use super::process::Process;
 use super::{Answer, PATIENCE, eventually, fetch, now, whole_lines};
 
-/// The program, without the environment variables that it reads.
+/// Returns the program's command, without the environment variables that the program reads.
 pub fn drip() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
     for variable in [
@@ -34,10 +36,11 @@ pub fn drip() -> Command {
     command
 }
 
-/// An address without a listener.
+/// Returns an address without a listener.
 pub fn free_address() -> SocketAddr {
-    // Below the ports that the kernel gives to outgoing connections: no client of another test takes it before it
-    // is listened on. Above 10080, which browsers refuse to open.
+    // The ports are below those that the kernel gives to outgoing connections, so no other test's
+    // client
+    // takes one before the gateway listens. They are above 10080, which browsers refuse to open.
     const FIRST: u16 = 12_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
     static BLOCK: LazyLock<(u16, Option<UnixListener>)> = LazyLock::new(claim_block);
@@ -51,8 +54,10 @@ pub fn free_address() -> SocketAddr {
     }
 }
 
-/// Does not listen there: a process that another thread starts meanwhile has the socket too until it runs its program, and
-/// a client of that time would be reset.
+/// Returns whether the port is free, without listening on it.
+///
+/// A listening socket would be inherited by a process that another thread starts meanwhile, until
+/// that process runs its program. A client of that moment would be reset.
 fn is_free(address: SocketAddr) -> bool {
     let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
     let socket = socket_with(family, SocketType::STREAM, flags, None).expect("a socket");
@@ -60,12 +65,12 @@ fn is_free(address: SocketAddr) -> bool {
     bind(&socket, &address).is_ok()
 }
 
-/// Ports of a process of tests.
+/// Number of ports of one test process.
 const PORTS: u16 = 2_000;
 
-/// A block of ports that no other process of tests has, and what claims it while this one runs.
+/// Claims a block of ports that no other test process has, as long as this process runs.
 ///
-/// Two processes with the same ports would take each other's gateways for their own.
+/// Two processes with the same ports would reach each other's gateways.
 fn claim_block() -> (u16, Option<UnixListener>) {
     const BLOCKS: u16 = 10;
     let claimed = (0..BLOCKS).find_map(|block| {
@@ -77,7 +82,7 @@ fn claim_block() -> (u16, Option<UnixListener>) {
     claimed.unwrap_or((id, None))
 }
 
-/// A place for a gateway: a folder for its file, and addresses for it to listen on.
+/// Folder and addresses of one gateway.
 #[derive(Debug)]
 pub struct Site {
     folder: TempDir,
@@ -103,7 +108,9 @@ impl Site {
         self.folder().join("gateway.toml")
     }
 
-    /// A whole file: this site's addresses, then `rest`, which may begin with more fields of `[server]`.
+    /// Returns a complete file: this site's addresses, then `rest`.
+    ///
+    /// `rest` may begin with more fields of `[server]`.
     pub fn text(&self, rest: &str) -> String {
         format!(
             "[server]\nlisten = [\"{}\"]\nadmin = \"{}\"\n{rest}",
@@ -116,19 +123,19 @@ impl Site {
     }
 }
 
-/// The program as it runs.
+/// The running program.
 #[derive(Debug)]
 pub struct Gateway {
     pub site: Site,
     process: Child,
     log: Arc<Log>,
-    /// Reads the log until the program ends.
+    /// Thread that reads the log until the program ends.
     reader: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
 struct Log {
-    /// The lines, each with when it came.
+    /// Lines of the log, each with the instant of its arrival.
     lines: Mutex<Vec<(Instant, String)>>,
     more: Condvar,
 }
@@ -139,7 +146,7 @@ impl Gateway {
         Self::start_with(rest, &[])
     }
 
-    /// The same in an environment with `variables`.
+    /// Starts the program with these environment variables.
     pub fn start_with(rest: &str, variables: &[(&str, &Path)]) -> Self {
         let site = Site::new();
         site.write(rest);
@@ -172,7 +179,7 @@ impl Gateway {
         (gateway, socket)
     }
 
-    /// Waits until it takes requests.
+    /// Waits until the program accepts requests.
     pub fn wait_until_ready(&self) {
         eventually("the gateway is ready", || {
             self.admin("/readyz")
@@ -223,7 +230,7 @@ impl Gateway {
         self.process.id()
     }
 
-    /// A response of the admin port; `None` if nothing listens there.
+    /// Returns a response of the admin port; `None` if nothing listens there.
     pub fn admin(&self, path: &str) -> Option<Answer> {
         TcpStream::connect(self.site.admin).ok()?;
         Some(fetch(self.site.admin, path))
@@ -233,22 +240,22 @@ impl Gateway {
         Metrics(self.admin("/metrics").expect("an admin port").text())
     }
 
-    /// A metric of now, as [`Metrics::value`] finds it.
+    /// Returns the current value of a metric, as [`Metrics::value`] finds it.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         self.metrics().value(name, labels)
     }
 
-    /// The same as a whole number; 0 where there is none.
+    /// Returns the current value of a metric as a whole number; 0 if there is none.
     pub fn count(&self, name: &str, labels: &[(&str, &str)]) -> i64 {
         self.metrics().count(name, labels)
     }
 
-    /// A metric of the zone `z`, as a whole number.
+    /// Returns a metric of the zone `z`, as a whole number.
     pub fn zone(&self, name: &str) -> i64 {
         self.count(name, &[("zone", "z")])
     }
 
-    /// The lines of `access.log` in its folder, in JSON, once there are at least so many.
+    /// Returns the lines of `access.log` in JSON, once there are at least `count`.
     pub fn access_log(&self, count: usize) -> Vec<Value> {
         let log = self.site.folder().join("access.log");
         let what = format!("{count} lines in the access log");
@@ -272,13 +279,13 @@ impl Gateway {
         });
     }
 
-    /// What it has logged so far.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         let lines: Vec<String> = self.log_lines().into_iter().map(|(_, line)| line).collect();
         lines.join("\n")
     }
 
-    /// All that it has logged, once it has ended.
+    /// Returns the complete log, once the program has ended.
     pub fn whole_log(&mut self) -> String {
         assert!(
             matches!(self.process.try_wait(), Ok(Some(_))),
@@ -290,13 +297,13 @@ impl Gateway {
         self.log()
     }
 
-    /// The same line by line, each with when it came.
+    /// Returns the lines of the log so far, each with the instant of its arrival.
     pub fn log_lines(&self) -> Vec<(Instant, String)> {
         let lines = self.log.lines.lock();
         lines.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits for a line of the log with `part` in it.
+    /// Waits for a line of the log that contains `part`.
     pub fn wait_for_line(&self, part: &str) -> String {
         let found = |lines: &[(Instant, String)]| {
             let mut lines = lines.iter().map(|(_, line)| line);
@@ -321,8 +328,9 @@ impl Gateway {
 
     /// Waits for the program to end by itself.
     ///
-    /// Its main thread ends within the limit. The kernel may take seconds more to close its inotify descriptor on a
-    /// busy machine, and a process that waits for that cannot be reaped yet.
+    /// Its main thread ends within the limit. On a busy machine the kernel may take seconds more to
+    /// close
+    /// its inotify descriptor. Until then the process cannot be reaped.
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
         let deadline = now() + limit;
         loop {
@@ -342,7 +350,7 @@ impl Gateway {
         status.is_ok_and(|status| status.contains(") Z "))
     }
 
-    /// The peak resident memory of the process so far, in bytes.
+    /// Returns the peak resident memory of the process so far, in bytes.
     pub fn peak_memory(&self) -> u64 {
         let peak = Process::of(self.id()).peak_memory();
         peak.expect("a running process")
@@ -351,7 +359,7 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended by itself.
         let _ended = self.process.kill();
         let _ended = self.process.wait();
         if thread::panicking() {

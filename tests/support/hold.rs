@@ -1,8 +1,8 @@
-//! Files of gateways whose origin has `hold`.
+//! Configuration files of gateways whose origin has `hold`.
 
 use std::net::SocketAddr;
 
-/// A file whose origin `app` has these servers and fields.
+/// Returns a file whose origin `app` has these servers and fields.
 pub fn held(servers: &[SocketAddr], fields: &str, rest: &str) -> String {
     let servers: Vec<String> = servers.iter().map(|to| format!("http://{to}")).collect();
     format!(

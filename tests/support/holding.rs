@@ -1,9 +1,11 @@
+//! An origin that answers each request only when the test releases it.
+
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex};
 
 use super::{Exchange, Origin, PATIENCE};
 
-/// An origin that answers a request only once the test lets it.
+/// An origin that answers each request only when the test releases it.
 pub struct HoldingOrigin {
     pub origin: Origin,
     released: Arc<Released>,
@@ -20,7 +22,7 @@ impl HoldingOrigin {
         Self::of("")
     }
 
-    /// Holds only requests whose target has `part` in it.
+    /// Starts an origin that holds only requests whose target contains `part`.
     pub fn of(part: &'static str) -> Self {
         let released = Arc::<Released>::default();
         let of_origin = Arc::clone(&released);
@@ -33,14 +35,14 @@ impl HoldingOrigin {
         Self { origin, released }
     }
 
-    /// Lets it answer the request of this target, which may still be to come.
+    /// Releases the request of this target, which may not have arrived yet.
     pub fn release(&self, target: &str) {
         let mut targets = self.released.targets.lock().expect("no panic");
         targets.insert(target.to_owned());
         self.released.more.notify_all();
     }
 
-    /// The targets of the requests that have arrived, in order.
+    /// Returns the targets of the requests that have arrived, in order.
     pub fn targets(&self) -> Vec<String> {
         let arrivals = self.origin.arrivals().into_iter();
         arrivals.map(|arrival| arrival.target).collect()

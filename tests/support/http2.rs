@@ -1,4 +1,4 @@
-//! Requests over HTTP/2 by a library, which checks what comes back.
+//! Requests over HTTP/2, sent by a library that checks the responses.
 
 use std::net::SocketAddr;
 
@@ -19,12 +19,12 @@ pub struct Response {
     pub trailers: Vec<(String, String)>,
 }
 
-/// The response to a GET of `/` with these fields, by prior knowledge.
+/// Sends a GET of `/` with these fields, with prior knowledge.
 pub fn get(to: SocketAddr, fields: &[(&str, &str)]) -> Answer {
     fetch(to, "GET", "/", fields, b"").answer
 }
 
-/// The response to a request on a connection of its own, by prior knowledge.
+/// Sends a request on a new connection, with prior knowledge.
 pub fn fetch(
     to: SocketAddr,
     method: &str,
@@ -52,7 +52,7 @@ pub fn block_on<T>(client: impl Future<Output = T>) -> T {
     done.expect("an answer in time")
 }
 
-/// A request without its body. `uri` is absolute.
+/// Returns a request without its body. `uri` is absolute.
 pub fn request(method: &str, uri: &str, fields: &[(&str, &str)]) -> Request<()> {
     let mut request = Request::builder()
         .method(method)

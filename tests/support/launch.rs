@@ -1,7 +1,9 @@
-//! Starts a program with an attribute that [`Command`] cannot set: a limit, a umask, a terminal, descriptor 3.
+//! Starts a program with a process attribute that [`Command`] cannot set.
 //!
-//! This binary starts itself as the test [`becomes_the_program`], which sets the attribute and is then replaced by the
-//! program. A shell would do the same, but is another program.
+//! Such attributes are a limit, a umask, a terminal, and descriptor 3. This binary starts itself as
+//! the test [`becomes_the_program`], which sets the attribute and is then replaced by the program.
+//! A
+//! shell would do the same, but is another program.
 
 use std::env;
 use std::io::{stderr, stdin};
@@ -15,15 +17,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, ioctl_tiocsctty, setrlimit, s
 
 use super::{Gateway, Site, drip};
 
-/// Does what `program` does, after setting `attribute`. Its standard output goes nowhere, except to a terminal.
+/// Returns a command that runs `program` after setting `attribute`.
+///
+/// Standard output is discarded, except on a terminal.
 ///
 /// | `attribute` | what is set |
 /// |---|---|
 /// | `nofile=256` | the limits of file descriptors, soft and hard |
-/// | `soft_nofile=256` | the soft one |
+/// | `soft_nofile=256` | the soft limit |
 /// | `umask=022` | the umask |
 /// | `no_stderr` | standard error is closed |
-/// | `terminal` | a session of its own on the terminal that is its standard input |
+/// | `terminal` | a new session on the terminal that is its standard input |
 /// | `socket` | its standard input becomes the only socket of `LISTEN_FDS` |
 pub fn launch(program: &Command, attribute: &str) -> Command {
     let mut command = Command::new(env::current_exe().expect("a program"));
@@ -45,7 +49,7 @@ pub fn launch(program: &Command, attribute: &str) -> Command {
     command
 }
 
-/// The gateway of `site` as a service manager starts it, with `socket` as descriptor 3.
+/// Returns the gateway of `site` as a service manager starts it, with `socket` as descriptor 3.
 pub fn handed(site: &Site, socket: impl Into<OwnedFd>) -> Command {
     let mut program = drip();
     program.arg("-c").arg(site.file());
@@ -74,7 +78,7 @@ fn becomes_the_program() {
     panic!("{command:?}: {failed}");
 }
 
-/// Sets an attribute of this process, and what `command` needs besides.
+/// Sets an attribute of this process, and changes `command` where the attribute needs it.
 fn set(attribute: &str, command: &mut Command) {
     let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
     match name {
@@ -100,7 +104,7 @@ fn set(attribute: &str, command: &mut Command) {
         "socket" => {
             let socket = fcntl_dupfd_cloexec(stdin(), 3).expect("a socket");
             fcntl_setfd(&socket, FdFlags::empty()).expect("a socket");
-            // From here on it is the program's.
+            // From now on the program owns the descriptor.
             assert_eq!(socket.into_raw_fd(), 3, "the tests began with it open");
             command.env("LISTEN_FDS", "1");
             command.env("LISTEN_PID", process::id().to_string());

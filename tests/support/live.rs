@@ -1,10 +1,10 @@
-//! A listener at `/api/live`.
+//! A client of `/api/live`, which receives a stream of events.
 
 use serde_json::Value;
 
 use super::{Client, Gateway};
 
-/// A connection on which samples arrive.
+/// A connection on which samples are received.
 pub struct Listener(Client);
 
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct Event {
     pub id: Option<u64>,
     pub name: String,
     pub data: Value,
-    /// The data as it came.
+    /// The data as received.
     pub text: String,
 }
 
@@ -29,7 +29,7 @@ impl Listener {
         Self(client)
     }
 
-    /// The next chunk of the body.
+    /// Reads the next chunk of the body.
     fn chunk(&mut self) -> String {
         let mut size = Vec::new();
         while !size.ends_with(b"\r\n") {
@@ -45,7 +45,7 @@ impl Listener {
         String::from_utf8(chunk).expect("text")
     }
 
-    /// The next event, which ends with a chunk.
+    /// Reads the next event, which ends with a chunk.
     pub fn next(&mut self) -> Event {
         let (mut id, mut name, mut data) = (None, String::new(), String::new());
         let mut in_data = false;
@@ -76,7 +76,7 @@ impl Listener {
         }
     }
 
-    /// The numbers of the history's samples.
+    /// Returns the numbers of the history's samples.
     pub fn history(&mut self) -> Vec<u64> {
         let event = self.next();
         assert_eq!(event.name, "history");
@@ -87,7 +87,7 @@ impl Listener {
             .collect()
     }
 
-    /// All bytes until its response ends.
+    /// Returns all bytes until the response ends.
     pub fn rest(mut self) -> Vec<u8> {
         self.0.rest()
     }

@@ -1,28 +1,32 @@
-//! Which tests may load the machine, or measure closely, at the same time.
+//! Limits how many tests load the machine, or measure closely, at the same time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How many tests with light loads run at a time.
+/// Number of tests with light loads that run at the same time.
 const PARTS: usize = 4;
 
 static FREE: Mutex<usize> = Mutex::new(PARTS);
 static FREED: Condvar = Condvar::new();
 
-/// A part of the machine. Others have it once this is dropped, also if the test fails.
+/// A share of the machine. Dropping it frees the share, also if the test fails.
 #[derive(Debug)]
 pub struct Part(usize);
 
-/// Held by tests that measure closely and by tests that load both cores, because they disturb each other.
+/// Reserves the whole machine, for tests that measure closely or load both cores.
 pub fn alone() -> Part {
     Part::of(PARTS)
 }
 
-/// Held by tests whose load takes about half a core, and whose bounds hold beside one more such load.
+/// Reserves half of the machine, for tests that load about half a core.
+///
+/// The bounds of such a test must hold beside one more such load.
 pub fn half_alone() -> Part {
     Part::of(PARTS / 2)
 }
 
-/// Held by tests that wait most of the time, and whose bounds hold beside three more such tests.
+/// Reserves a quarter of the machine, for tests that mostly wait.
+///
+/// The bounds of such a test must hold beside three more such tests.
 pub fn quarter_alone() -> Part {
     Part::of(1)
 }

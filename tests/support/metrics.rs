@@ -1,9 +1,11 @@
-/// The text of `/metrics` at one time.
+//! Reads the text of `/metrics`.
+
+/// The text of `/metrics` at one instant.
 #[derive(Clone, Debug)]
 pub struct Metrics(pub String);
 
 impl Metrics {
-    /// The sum over all series of this name that have these labels; `None` if there is none.
+    /// Returns the sum of all series of this name with these labels; `None` if there is none.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let wanted: Vec<String> = labels
             .iter()
@@ -18,7 +20,7 @@ impl Metrics {
         values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
     }
 
-    /// The same as a whole number; 0 where there is none.
+    /// Returns the same sum as a whole number; 0 if there is no series.
     #[allow(clippy::cast_possible_truncation)]
     pub fn count(&self, name: &str, labels: &[(&str, &str)]) -> i64 {
         self.value(name, labels).unwrap_or(0.0).round() as i64

@@ -1,4 +1,4 @@
-//! What the tests share: the program, an origin that stamps what arrives, clients that see the bytes.
+//! Shared parts of the tests: the program, origins that record requests, and raw clients.
 
 mod client;
 pub mod client_certificates;
@@ -58,27 +58,28 @@ pub use wire::Answer;
 
 pub const MS: Duration = Duration::from_millis(1);
 
-/// How long to wait for what should happen at once. Only a failing test waits this long.
+/// Maximum wait for an event that should happen at once. Only a failing test waits this long.
 pub const SOON: Duration = Duration::from_secs(5);
 
-/// How late something may be seen on a machine that is busy with the other tests.
+/// Delay of an observation that a machine busy with other tests may cause.
 pub const MARGIN: Duration = Duration::from_millis(60);
 
-/// The tests measure the program from outside, on a clock of their own.
+/// Returns the current instant of the tests' clock, which is independent of the program's.
 #[allow(clippy::disallowed_methods)]
 pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Listens at an address, with room for a crowd that comes at once: one that the kernel turns away comes back a second
-/// later.
+/// Listens at an address, with a backlog for a crowd of simultaneous connections.
+///
+/// A connection that the kernel turns away is retried a second later.
 pub fn listen(address: &str) -> TcpListener {
     let listener = TcpListener::bind(address).expect("a port");
     rustix::net::listen(&listener, 4096).expect("a longer backlog");
     listener
 }
 
-/// A connection from this local address, with a receive buffer of this many bytes.
+/// Connects from this local address, with a receive buffer of this many bytes.
 pub fn connect_from(
     from: Ipv4Addr,
     to: SocketAddr,
@@ -94,11 +95,12 @@ pub fn connect_from(
     Ok(TcpStream::from(socket))
 }
 
-/// How long to wait for an answer or an event. Only a failing test waits this long: a busy machine may stand still for
-/// seconds.
+/// Maximum wait for a response or an event. Only a failing test waits this long.
+///
+/// A busy machine may stall for seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until `is_so`; `what` names it in the failure.
+/// Waits until `is_so`. `what` names the condition in the failure.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = now() + PATIENCE;
     while !is_so() {
@@ -110,8 +112,9 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The lines of a log that have been written to their end: who reads while another writes may see a
-/// part of the last one. A log that does not exist yet has none.
+/// Returns the complete lines of a log. A log that does not exist yet has none.
+///
+/// While another process writes, the last line may be partly written.
 pub fn whole_lines(log: impl AsRef<Path>) -> String {
     let bytes = std::fs::read(log).unwrap_or_default();
     let ended = bytes.iter().rposition(|byte| *byte == b'\n');
@@ -119,7 +122,7 @@ pub fn whole_lines(log: impl AsRef<Path>) -> String {
     String::from_utf8(whole.unwrap_or_default().to_vec()).expect("lines are text")
 }
 
-/// All files in a folder and in those below it.
+/// Returns all files in a folder and its subfolders.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -133,19 +136,21 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Makes a named pipe.
+/// Creates a named pipe.
 pub fn make_fifo(path: impl AsRef<Path>) {
     let mode = Mode::RUSR | Mode::WUSR;
     mknodat(CWD, path.as_ref(), FileType::Fifo, mode, 0).expect("a named pipe");
 }
 
-/// Ends a connection, or stops listening, before this returns. Dropping the socket is not enough: a process that another
-/// thread starts meanwhile has it too until it runs its program, so that a client still connects there.
+/// Closes a connection or a listener before this returns.
+///
+/// Dropping the socket is not enough. A process that another thread starts meanwhile inherits the
+/// socket until it runs its program, so a client can still connect.
 pub fn close(socket: impl AsFd) {
     rustix::net::shutdown(socket, Shutdown::Both).expect("an open socket");
 }
 
-/// The gaps between moments that follow each other.
+/// Returns the gaps between successive instants.
 pub fn gaps(moments: &[Instant]) -> Vec<Duration> {
     moments.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
@@ -153,12 +158,12 @@ pub fn gaps(moments: &[Instant]) -> Vec<Duration> {
 /// Fails unless each gap is as `wanted`, within the precision of the machine.
 pub fn check_pace(moments: &[Instant], wanted: Duration) -> Result<(), String> {
     let ends = moments.first().zip(moments.last());
-    // Several may fall into one gap.
+    // One gap may contain several pauses.
     let pauses = ends.map_or(Duration::ZERO, |(first, last)| all_pauses(*first, *last));
     check_gaps(moments, wanted, MARGIN + pauses)
 }
 
-/// Fails unless each gap is as `wanted`, give or take `slack`.
+/// Fails unless each gap is as `wanted`, plus or minus `slack`.
 pub fn check_gaps(moments: &[Instant], wanted: Duration, slack: Duration) -> Result<(), String> {
     let gaps = gaps(moments);
     match gaps.iter().find(|gap| gap.abs_diff(wanted) > slack) {
@@ -169,7 +174,7 @@ pub fn check_gaps(moments: &[Instant], wanted: Duration, slack: Duration) -> Res
     }
 }
 
-/// Bytes in which every swap, loss or repetition is visible.
+/// Returns bytes in which every swap, loss or repetition is visible.
 pub fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_u32;
     let next = || {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{Answer, Client, Gateway};
 
-/// One request to the admin port, with more header lines.
+/// Sends a request with more header lines to the admin port.
 pub fn ask(gateway: &Gateway, method: &str, path: &str, fields: &str) -> Answer {
     let mut client = Client::connect(gateway.site.admin);
     let admin = gateway.site.admin;
@@ -12,12 +12,12 @@ pub fn ask(gateway: &Gateway, method: &str, path: &str, fields: &str) -> Answer 
     client.answer()
 }
 
-/// One request to the admin port with a body.
+/// Sends a request with a body to the admin port.
 pub fn send(gateway: &Gateway, method: &str, path: &str, body: &str) -> Answer {
     send_with(gateway, method, path, "", body)
 }
 
-/// The same with more header lines.
+/// Sends a request with a body and more header lines.
 pub fn send_with(gateway: &Gateway, method: &str, path: &str, fields: &str, body: &str) -> Answer {
     let length = body.len();
     let fields = format!("{fields}Content-Length: {length}\r\n\r\n{body}");
@@ -26,26 +26,26 @@ pub fn send_with(gateway: &Gateway, method: &str, path: &str, fields: &str, body
     client.answer()
 }
 
-/// The status and the JSON of a request with a body.
+/// Sends a request with a body. Returns the status and the JSON of the response.
 pub fn post(gateway: &Gateway, path: &str, body: &str) -> (u16, Value) {
     let answer = send(gateway, "POST", path, body);
     (answer.status, parse(&answer))
 }
 
-/// The JSON of a change that is made.
+/// Makes a change. Returns the JSON of the response.
 pub fn put(gateway: &Gateway, path: &str, body: &str) -> Value {
     let answer = send(gateway, "PUT", path, body);
     assert_eq!(answer.status, 200, "{path} {body}: {}", answer.text());
     parse(&answer)
 }
 
-/// Takes such a change back.
+/// Reverts a change.
 pub fn undo(gateway: &Gateway, path: &str) {
     let (status, answer) = delete(gateway, path);
     assert_eq!(status, 200, "{path}: {answer}");
 }
 
-/// The response of a path, as JSON.
+/// Returns the JSON response of a path.
 pub fn json(gateway: &Gateway, path: &str) -> Value {
     let answer = ask(gateway, "GET", path, "");
     assert_eq!(answer.status, 200, "{path}: {}", answer.text());
@@ -58,13 +58,13 @@ pub fn parse(answer: &Answer) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("no JSON: {}", answer.text()))
 }
 
-/// The keys of the zone `z`.
+/// Returns the keys of the zone `z`.
 pub fn keys(gateway: &Gateway, query: &str) -> Vec<Value> {
     let keys = json(gateway, &format!("/api/zones/z/keys{query}"));
     keys["keys"].as_array().expect("a list").clone()
 }
 
-/// The names of keys, in their order.
+/// Returns the names of keys, in their order.
 pub fn names(keys: &[Value]) -> Vec<&str> {
     keys.iter()
         .map(|key| key["key"].as_str().expect("a text"))
@@ -76,7 +76,7 @@ pub fn delete(gateway: &Gateway, path: &str) -> (u16, Value) {
     (answer.status, parse(&answer))
 }
 
-/// The texts of the last changes, the newest first.
+/// Returns the texts of the last changes, the newest first.
 pub fn changes(gateway: &Gateway) -> Vec<String> {
     let changes = json(gateway, "/api/config")["changes"].clone();
     let changes = changes.as_array().expect("a list").iter();

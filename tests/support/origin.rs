@@ -1,3 +1,5 @@
+//! An origin over HTTP/1.1 that records the instant of each request.
+
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
@@ -13,18 +15,19 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::wire::Head;
 use super::{PATIENCE, close, listen, note_pauses, now};
 
-/// A request as the origin saw it.
+/// A request as the origin received it.
 #[derive(Clone, Debug)]
 pub struct Arrival {
-    /// When its whole head had arrived.
+    /// Instant at which the complete head had arrived.
     pub at: Instant,
     pub target: String,
-    /// The number of its connection, from 0 in the order of arrival.
+    /// Number of its connection, from 0 in the order of arrival.
     pub connection: usize,
 }
 
-/// An origin on a port of its own that stamps each request as it arrives. Dropped, it accepts no more connections;
-/// existing ones continue.
+/// An origin on its own port that records each request as it arrives.
+///
+/// A dropped origin accepts no more connections. Existing ones continue.
 pub struct Origin {
     /// `None` for a unix socket.
     pub address: SocketAddr,
@@ -44,30 +47,30 @@ struct Seen {
     more: Condvar,
 }
 
-/// One request at the origin, to be answered.
+/// One request at the origin that must be answered.
 pub struct Exchange {
     pub head: Head,
-    /// How many requests this connection has carried, including this one.
+    /// Number of requests that this connection has carried, including this one.
     pub nth: usize,
-    /// The number of its connection, as in [`Arrival`].
+    /// Number of its connection, as in [`Arrival`].
     pub connection: usize,
     reader: BufReader<Box<dyn Stream>>,
 }
 
 impl Origin {
-    /// Answers everything with `ok`.
+    /// Starts an origin that answers everything with `ok`.
     pub fn start() -> Self {
         Self::answering(|exchange| exchange.reply(b"ok"))
     }
 
-    /// Answers with `answer`; if that fails, the connection is closed.
+    /// Starts an origin that answers with `answer`. If `answer` fails, the connection is closed.
     pub fn answering(
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
         Self::at("127.0.0.1:0", answer)
     }
 
-    /// The same at an address that the test has chosen.
+    /// Starts the same origin at an address chosen by the test.
     pub fn at(
         address: &str,
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
@@ -75,7 +78,7 @@ impl Origin {
         Self::over_tcp(address, |tcp| Ok(Box::new(tcp)), answer)
     }
 
-    /// The same at a socket file.
+    /// Starts the same origin at a socket file.
     pub fn at_unix(
         path: &Path,
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
@@ -87,7 +90,7 @@ impl Origin {
         Self::new(address, accept, listening.into(), answer)
     }
 
-    /// The same over TLS.
+    /// Starts the same origin over TLS.
     pub fn with_tls(
         address: &str,
         config: Arc<ServerConfig>,
@@ -145,14 +148,14 @@ impl Origin {
         }
     }
 
-    /// All requests so far, in order.
+    /// Returns all requests so far, in order.
     pub fn arrivals(&self) -> Vec<Arrival> {
         let mut arrivals = self.seen.arrivals.lock().expect("no panic").clone();
         arrivals.sort_by_key(|arrival| arrival.at);
         arrivals
     }
 
-    /// When the requests arrived whose target has `part` in it.
+    /// Returns the arrivals of requests whose target contains `part`.
     pub fn moments(&self, part: &str) -> Vec<Instant> {
         self.arrivals()
             .iter()
@@ -161,7 +164,7 @@ impl Origin {
             .collect()
     }
 
-    /// Waits until `count` requests have come.
+    /// Waits until `count` requests have arrived.
     pub fn wait_for(&self, count: usize) {
         self.wait_within(count, PATIENCE);
     }
@@ -184,7 +187,7 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
-        // Wakes the thread, too.
+        // Also wakes the thread.
         close(&self.listening);
         let _ended = self.accepting.take().map(thread::JoinHandle::join);
     }
@@ -203,7 +206,7 @@ impl Exchange {
         self.head.read_body(&mut self.reader)
     }
 
-    /// The body piece by piece.
+    /// Reads the body piece by piece.
     pub fn pass_body(&mut self, take: impl FnMut(&[u8])) -> io::Result<()> {
         self.head.pass_body(&mut self.reader, take)
     }
@@ -212,7 +215,7 @@ impl Exchange {
         self.reader.get_mut().write_all(bytes.as_ref())
     }
 
-    /// The bytes that the gateway still sends.
+    /// Returns the bytes that the gateway still sends.
     pub fn stream(&mut self) -> &mut impl Read {
         &mut self.reader
     }
@@ -224,7 +227,7 @@ impl Exchange {
         self.send(&reply)
     }
 
-    /// The error to return to close the connection.
+    /// Returns the error that makes the origin close the connection.
     pub fn close() -> io::Result<()> {
         Err(io::ErrorKind::ConnectionAborted.into())
     }

@@ -1,3 +1,5 @@
+//! A well-behaved client beside an abuse of the gateway.
+
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,26 +9,28 @@ use std::time::Duration;
 use crate::support::starved::Starved;
 use crate::support::{Client, Gateway, now};
 
-/// Time within which other clients' requests are answered during any abuse. An undisturbed one takes milliseconds; this
-/// is for two busy cores, on which the abusers run too. A gateway that makes the others wait until the abuse ends takes
-/// longer. Time that it waited for a core because other programs used them all does not count.
+/// Maximum response time for other clients during any abuse.
+///
+/// An undisturbed response takes milliseconds. The bound allows for two busy cores, on which the
+/// abusers run too. A gateway that makes other clients wait until the abuse ends takes longer. Time
+/// in which the gateway waits for a core that other programs use does not count.
 pub const BOUND: Duration = Duration::from_secs(2);
 
 const EVERY: Duration = Duration::from_millis(70);
 
-/// A well-behaved client that sends a request now and then until it is told to stop.
+/// A well-behaved client that sends a request now and then until it is stopped.
 pub struct Others {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Duration>>,
 }
 
 impl Others {
-    /// Requests `/?key=other`, on one kept connection and on new ones in turn.
+    /// Requests `/?key=other`, alternately on one kept connection and on new ones.
     pub fn start(gateway: &Gateway) -> Self {
         Self::run(gateway, true)
     }
 
-    /// The same, only on the connection that it has.
+    /// Requests `/?key=other` on one kept connection only.
     pub fn on_one_connection(gateway: &Gateway) -> Self {
         Self::run(gateway, false)
     }
@@ -77,7 +81,7 @@ fn ask(client: &mut Client) {
     assert_eq!(answer.status, 200, "another's request: {:?}", answer.head);
 }
 
-/// How long this takes, without the time in which the gateway got no core.
+/// Returns the duration of `this`, without the time in which the gateway had no core.
 fn timed(starved: Starved, this: impl FnOnce()) -> Duration {
     let (began, before) = (now(), starved.so_far());
     this();

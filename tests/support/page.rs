@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// What commands begin with. A new program in the README or in docs/ belongs here.
+/// Programs with which documented commands begin. A new program in the documents belongs here.
 const PROGRAMS: [&str; 16] = [
     "bash",
     "cargo",
@@ -27,7 +27,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The text of the README, and of each page of docs/ in the order of their names.
+/// Returns the text of the README, and of each page of docs/ in the order of names.
 pub fn pages() -> Vec<String> {
     let files = fs::read_dir(root().join("docs")).expect("a folder");
     let files = files.map(|file| file.expect("a file").path());
@@ -49,7 +49,7 @@ pub struct Block {
     pub text: String,
 }
 
-/// The blocks of all pages.
+/// Returns the blocks of all pages.
 pub fn blocks() -> Vec<Block> {
     pages().iter().flat_map(|page| blocks_of(page)).collect()
 }
@@ -74,7 +74,7 @@ fn blocks_of(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The only block of commands that contains `part`.
+/// Returns the only block of commands that contains `part`.
 pub fn commands_with(part: &str) -> String {
     let mut found = blocks()
         .into_iter()
@@ -86,7 +86,7 @@ pub fn commands_with(part: &str) -> String {
     block.text
 }
 
-/// The commands between backticks in the text of all pages.
+/// Returns the commands between backticks in the text of all pages.
 pub fn commands_in_text() -> Vec<String> {
     let pages = pages();
     pages
@@ -110,7 +110,9 @@ fn commands_in_text_of(page: &str) -> Vec<String> {
     commands.map(ToOwned::to_owned).collect()
 }
 
-/// Whether a text is a program with arguments. A number after it is a version, as in a heading.
+/// Returns whether a text is a program with arguments.
+///
+/// A number after the program is a version, as in a heading.
 pub fn is_command(text: &str) -> bool {
     let is_setting = |word: &&str| {
         let name = word.split_once('=').map(|(name, _)| name);

@@ -1,4 +1,4 @@
-//! The resources that a process uses, as the kernel reports them.
+//! Resources that a process uses, as the kernel reports them.
 
 use std::fs;
 use std::thread;
@@ -19,7 +19,9 @@ impl Process {
         fs::read_to_string(format!("/proc/{}/{file}", self.0)).expect("a running process")
     }
 
-    /// Its resident memory now, in bytes, without pages of its program file, which the kernel may drop.
+    /// Returns its resident memory in bytes, without pages of its program file.
+    ///
+    /// The kernel may drop those pages.
     pub fn memory(self) -> u64 {
         let status = self.read("status");
         let of_kind = |kind: &str| -> u64 {
@@ -30,7 +32,7 @@ impl Process {
         of_kind("RssAnon:") + of_kind("RssShmem:")
     }
 
-    /// The most resident memory that it has had, in bytes; `None` once it has ended.
+    /// Returns the peak of its resident memory in bytes; `None` once it has ended.
     pub fn peak_memory(self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?;
         let peak = status
@@ -40,27 +42,28 @@ impl Process {
         Some(kilobytes.parse::<u64>().expect("a number") * 1024)
     }
 
-    /// How many file descriptors it has open.
+    /// Returns the number of its open file descriptors.
     pub fn descriptors(self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.0))
             .expect("a running process")
             .count()
     }
 
-    /// The processor time it has used so far, in user and kernel mode.
+    /// Returns the processor time it has used so far, in user and kernel mode.
     fn processor(self) -> Duration {
         let stat = self.read("stat");
-        // Its name, in parentheses, may have spaces in it. After it, user and system time are fields 12 and 13.
+        // The name, in parentheses, may contain spaces. User and system time are fields 12 and 13
+        // after it.
         let (_, fields) = stat.rsplit_once(')').expect("a name");
         let ticks = |nth| -> u64 {
             let field = fields.split_whitespace().nth(nth);
             field.and_then(|field| field.parse().ok()).expect("ticks")
         };
-        // Linux reports them in hundredths of a second, at any tick rate.
+        // Linux reports ticks of a hundredth of a second, at any tick rate of the kernel.
         Duration::from_millis((ticks(11) + ticks(12)) * 10)
     }
 
-    /// Its share of one core, measured over a second: 1.0 is one core all the time.
+    /// Returns its share of one core, measured over a second: 1.0 is one fully used core.
     pub fn load(self) -> f64 {
         let (began, before) = (now(), self.processor());
         thread::sleep(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! A gateway that takes headers of the PROXY protocol, and an origin that answers with what it is told.
+//! A gateway that accepts the PROXY protocol, and an origin that answers with the addresses.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n";
 
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 1000, nodelay = true }]";
 
-/// An origin that answers with the addresses that it is told.
+/// Starts an origin that answers with the addresses that it received.
 pub fn telling() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let told = exchange.field("x-forwarded-for").unwrap_or("-").to_owned();
@@ -18,9 +18,11 @@ pub fn telling() -> Origin {
     })
 }
 
-/// A gateway whose peers in `proxies` send headers, with `more` of `[server]`, and its address with TLS.
+/// Starts a gateway whose peers in `proxies` send headers. Also returns its TLS address.
 ///
-/// It also listens at `drip.sock` beside its file, and has a key for each client and local port.
+/// `more`: further fields of `[server]`. The gateway also listens at `drip.sock` beside its file,
+/// and
+/// has a key for each client and local port.
 pub fn gateway(origin: &Origin, proxies: &str, more: &str) -> (Gateway, SocketAddr) {
     let site = Site::new();
     let tls = free_address();
@@ -39,7 +41,7 @@ pub fn text(site: &Site, tls: SocketAddr, origin: &Origin, proxies: &str, more: 
     )
 }
 
-/// Whether the zone has this key.
+/// Returns whether the zone has this key.
 pub fn has_key(gateway: &Gateway, key: &str) -> bool {
     let keys = gateway.admin("/api/zones/z/keys").expect("an answer");
     keys.text().contains(&format!("\"{key}\""))

@@ -1,3 +1,5 @@
+//! A connection over HTTP/1.1 on which the test reads and writes every byte.
+
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -10,15 +12,16 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::{PATIENCE, SOON, listen, now};
 
-/// A connection on which the test reads and writes every byte, as a client or as an origin. It accepts only what is
-/// framed as RFC 9112 says. Dropped, it is closed.
+/// A connection on which the test reads and writes every byte, as a client or as an origin.
+///
+/// Accepts only messages framed as RFC 9112 says. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Raw {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
-/// A request or an answer. Field names are in lower case; each char of a value is one byte.
+/// A request or a response. Field names are in lower case; each char of a value is one byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
     pub line: String,
@@ -27,14 +30,14 @@ pub struct Message {
     pub trailers: Vec<(String, String)>,
 }
 
-/// How a connection ended.
+/// Way in which a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Closed,
     Reset,
 }
 
-/// How the body of a message is framed.
+/// Framing of a message's body.
 enum Framing {
     Nothing,
     Length(usize),
@@ -60,15 +63,15 @@ impl Raw {
         self.try_send(bytes).expect("the other side reads");
     }
 
-    /// The same, but fails after a while if the other side has closed or does not read.
+    /// Sends bytes. Fails after a while if the peer has closed or does not read.
     pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }
 
-    /// Each byte in a segment of its own.
+    /// Sends each byte in a segment of its own.
     pub fn send_byte_by_byte(&mut self, bytes: impl AsRef<[u8]>) {
         for byte in bytes.as_ref() {
-            // The other side may close before the last one.
+            // The peer may close before the last byte.
             if self.try_send([*byte]).is_err() {
                 return;
             }
@@ -76,7 +79,7 @@ impl Raw {
         }
     }
 
-    /// The same connection for another thread to send on.
+    /// Returns the same connection, for another thread to send on.
     pub fn sender(&self) -> TcpStream {
         self.stream.try_clone().expect("a second handle")
     }
@@ -87,8 +90,9 @@ impl Raw {
         open.expect("an open connection");
     }
 
-    /// Ends the connection before this returns, as [`close`](super::close) does: when it is only dropped, a process that
-    /// another thread starts may hold it open.
+    /// Ends the connection before this returns, as [`close`](super::close) does.
+    ///
+    /// A process that another thread starts may keep a dropped connection open.
     pub fn close(self) {
         super::close(&self.stream);
     }
@@ -99,7 +103,7 @@ impl Raw {
         linger.expect("a socket");
     }
 
-    /// The first line and the fields; the body is not read yet.
+    /// Reads the first line and the fields; the body is not read yet.
     pub fn head(&mut self) -> Message {
         self.head_within(PATIENCE)
     }
@@ -109,13 +113,13 @@ impl Raw {
         head.unwrap_or_else(|error| panic!("no head: {error}; there is {:?}", self.so_far()))
     }
 
-    /// A request with its body.
+    /// Reads a request with its body.
     pub fn request(&mut self) -> Message {
         let head = self.head();
         self.with_body(head)
     }
 
-    /// The same, after its head was read.
+    /// Reads the body of a message whose head was read.
     pub fn with_body(&mut self, mut message: Message) -> Message {
         let framing = if message.is_chunked() {
             Framing::Chunks
@@ -127,7 +131,7 @@ impl Raw {
         message
     }
 
-    /// A final answer to a GET, with its body.
+    /// Reads a final response to a GET, with its body.
     pub fn answer(&mut self) -> Message {
         self.answer_to("GET")
     }
@@ -137,13 +141,13 @@ impl Raw {
         answer.unwrap_or_else(|error| panic!("no answer: {error}; there is {:?}", self.so_far()))
     }
 
-    /// The final response; interim ones before it are dropped. An error if it is cut short or invalid.
+    /// Reads the final response, without interim ones. Fails if it is cut short or invalid.
     pub fn try_answer_to(&mut self, method: &str, limit: Duration) -> io::Result<Message> {
         let answers = self.try_answers_to(method, limit);
         answers.map(|(_, last)| last)
     }
 
-    /// The interim answers to a GET, in order, and the final one with its body.
+    /// Reads the interim responses to a GET, in order, and the final one with its body.
     pub fn answers(&mut self) -> (Vec<Message>, Message) {
         let answers = self.try_answers_to("GET", PATIENCE);
         answers.unwrap_or_else(|error| panic!("no answer: {error}; there is {:?}", self.so_far()))
@@ -200,7 +204,7 @@ impl Raw {
         }
     }
 
-    /// This many bytes.
+    /// Reads this many bytes.
     pub fn exactly(&mut self, length: usize) -> Vec<u8> {
         let bytes = self.try_exactly(length);
         bytes.unwrap_or_else(|error| {
@@ -216,7 +220,7 @@ impl Raw {
         Ok(self.unread.drain(..length).collect())
     }
 
-    /// The next line, without its CRLF, if a whole one comes soon.
+    /// Reads the next line without its CRLF, if a complete one arrives soon.
     pub fn try_line(&mut self) -> io::Result<String> {
         let mut bytes = self.until(b"\n", now() + PATIENCE)?;
         bytes.pop();
@@ -240,7 +244,7 @@ impl Raw {
         Ok(message)
     }
 
-    /// The bytes up to and including `mark`.
+    /// Reads the bytes up to and including `mark`.
     fn until(&mut self, mark: &[u8], deadline: Instant) -> io::Result<Vec<u8>> {
         let mut from = 0;
         loop {
@@ -263,14 +267,14 @@ impl Raw {
         match waiting(|| self.stream.read(&mut buffer)) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(length) => self.unread.extend_from_slice(&buffer[..length]),
-            // The deadline is checked again.
+            // The loop checks the deadline again.
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    /// Waits until `part` has come, without consuming it.
+    /// Waits until `part` has arrived, without consuming it.
     pub fn wait_for(&mut self, part: &str) {
         let deadline = now() + PATIENCE;
         let there = |bytes: &[u8]| bytes.windows(part.len()).any(|at| at == part.as_bytes());
@@ -282,12 +286,12 @@ impl Raw {
         }
     }
 
-    /// Waits for the first bytes, and returns whether the connection ends without any.
+    /// Waits for the first bytes. Returns whether the connection ends without any.
     pub fn is_empty(&mut self) -> bool {
         self.unread.is_empty() && self.more(now() + PATIENCE).is_err()
     }
 
-    /// All bytes until the connection ends, which must be soon, and how it ends.
+    /// Reads all bytes until the connection ends, which must be soon. Returns how it ended.
     pub fn end(&mut self) -> (Vec<u8>, End) {
         self.end_within(2 * SOON)
     }
@@ -307,7 +311,7 @@ impl Raw {
         (std::mem::take(&mut self.unread), end)
     }
 
-    /// Fails if anything comes, or the connection ends, within `span`.
+    /// Fails if bytes arrive, or the connection ends, within `span`.
     pub fn stays_quiet(&mut self, span: Duration) {
         let came = self.more(now() + span);
         assert!(came.is_ok(), "not open any more: {came:?}");
@@ -329,13 +333,13 @@ impl Message {
         self.line.split(' ').nth(1).unwrap_or_default()
     }
 
-    /// All values of a field, in order.
+    /// Returns all values of a field, in order.
     pub fn all(&self, name: &str) -> Vec<&str> {
         let named = self.fields.iter().filter(|(found, _)| found == name);
         named.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The value of a field that may appear once.
+    /// Returns the value of a field that may appear once.
     pub fn field(&self, name: &str) -> Option<&str> {
         let all = self.all(name);
         assert!(all.len() < 2, "{name} stands there twice: {self:?}");
@@ -346,7 +350,7 @@ impl Message {
         !self.all(name).is_empty()
     }
 
-    /// The names of all fields, sorted.
+    /// Returns the names of all fields, sorted.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.fields.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
@@ -362,7 +366,7 @@ impl Message {
         Some(length.parse().expect("a length"))
     }
 
-    /// How the body of this answer is framed (RFC 9112, section 6.3).
+    /// Returns the framing of this response's body (RFC 9112, section 6.3).
     fn framing(&self, method: &str) -> Framing {
         assert!(
             !(self.is_chunked() && self.has("content-length")),
@@ -378,7 +382,7 @@ impl Message {
     }
 }
 
-/// An origin of which the test writes every byte itself.
+/// An origin on which the test writes every byte.
 pub struct RawOrigin {
     pub address: SocketAddr,
     connections: Receiver<TcpStream>,
@@ -406,13 +410,13 @@ impl RawOrigin {
         }
     }
 
-    /// The next connection, which must come soon.
+    /// Accepts the next connection, which must arrive soon.
     pub fn accept(&self) -> Raw {
         let stream = waiting(|| self.connections.recv_timeout(PATIENCE));
         Raw::over(stream.expect("the proxy connects to the origin"))
     }
 
-    /// A connection that has arrived, or arrives within `span`.
+    /// Accepts a connection that has arrived, or arrives within `span`.
     pub fn accept_within(&self, span: Duration) -> Option<Raw> {
         waiting(|| self.connections.recv_timeout(span))
             .ok()
@@ -420,8 +424,11 @@ impl RawOrigin {
     }
 }
 
-/// Waits for something that blocks the thread. In a test on an async runtime its other tasks go on meanwhile: one that
-/// was just woken would otherwise stay with this thread.
+/// Waits for something that blocks the thread.
+///
+/// In a test on an async runtime its other tasks continue meanwhile. A task that was just woken
+/// would
+/// otherwise stay with this thread.
 fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
     if matches!(runtime, Ok(RuntimeFlavor::MultiThread)) {
@@ -431,7 +438,7 @@ fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     }
 }
 
-/// An address at which connecting neither succeeds nor fails, while this lives.
+/// An address at which connecting neither succeeds nor fails. Ends when dropped.
 pub struct DeafOrigin {
     pub address: SocketAddr,
     _listener: TcpListener,

@@ -1,9 +1,11 @@
+//! A random number generator with a seed.
+
 /// Splitmix64: the same numbers from the same seed.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The `nth` of many sequences from one seed.
+    /// Returns the `nth` of many sequences from one seed.
     pub fn of(seed: u64, nth: u64) -> Self {
         let mut rng = Self(seed ^ nth.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         rng.next();
@@ -18,7 +20,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number from `from` up to, but not including, `to`.
+    /// Returns a number from `from` up to, but not including, `to`.
     pub fn within(&mut self, from: u64, to: u64) -> u64 {
         from + self.next() % (to - from)
     }

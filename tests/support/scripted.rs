@@ -1,4 +1,4 @@
-//! An origin that answers what a table says.
+//! An origin whose responses are chosen by the target of the request.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -9,23 +9,24 @@ use jiff::{Timestamp, ToSpan};
 
 use crate::support::{Exchange, Origin, PATIENCE};
 
-/// What an origin says to a request: the status, and lines of fields.
+/// Response to a request: the status, and lines of fields.
 ///
-/// `{-60}` in a field is the date of a minute before the answer is sent.
+/// `{-60}` in a field is the date of a minute before the response is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
     pub status: u16,
     pub fields: &'static str,
 }
 
-/// An origin that answers each target by its script. Its body and the field `X-Nth` say how often
-/// the target was asked for: `answer 1 to /x`.
+/// An origin that answers each target by its script.
+///
+/// Its body and the field `X-Nth` count the requests for the target: `answer 1 to /x`.
 pub struct Scripted {
     pub origin: Origin,
     held: Hold,
 }
 
-/// Holds all until it is opened.
+/// Holds all responses until it is opened.
 #[derive(Clone, Default)]
 pub struct Hold(Arc<(Mutex<bool>, Condvar)>);
 
@@ -50,14 +51,14 @@ impl Hold {
 }
 
 impl Scripted {
-    /// Answers at once. `script` says what by the target.
+    /// Starts an origin that answers at once. `script` chooses the response by the target.
     pub fn start(script: impl Fn(&str) -> Script + Send + Sync + 'static) -> Self {
         let scripted = Self::holding(script);
         scripted.open();
         scripted
     }
 
-    /// Holds the first request of each target until it is opened.
+    /// Starts an origin that holds the first request of each target until it is opened.
     pub fn holding(script: impl Fn(&str) -> Script + Send + Sync + 'static) -> Self {
         let held = Hold::default();
         let of_origin = held.clone();
@@ -80,19 +81,19 @@ impl Scripted {
         Self { origin, held }
     }
 
-    /// Lets all answers go.
+    /// Releases all held responses.
     pub fn open(&self) {
         self.held.open();
     }
 
-    /// How many requests for this target have come.
+    /// Returns the number of requests for this target.
     pub fn asked(&self, target: &str) -> usize {
         let arrivals = self.origin.arrivals();
         arrivals.iter().filter(|it| it.target == target).count()
     }
 }
 
-/// Sends the nth answer, with this body or its head alone.
+/// Sends the nth response, with this body or its head alone.
 fn respond(exchange: &mut Exchange, script: Script, nth: usize, body: &str) -> io::Result<()> {
     let Script { status, fields } = script;
     let mut head = format!("HTTP/1.1 {status} Said\r\nX-Nth: {nth}\r\n");
@@ -109,7 +110,7 @@ fn respond(exchange: &mut Exchange, script: Script, nth: usize, body: &str) -> i
     exchange.send(format!("{head}\r\n{body}").as_bytes())
 }
 
-/// Writes the date for each number of seconds in braces.
+/// Replaces each number of seconds in braces by a date.
 fn dated(line: &str) -> String {
     let Some((before, rest)) = line.split_once('{') else {
         return line.to_owned();
@@ -119,7 +120,7 @@ fn dated(line: &str) -> String {
     format!("{before}{}{}", date(seconds), dated(after))
 }
 
-/// The date of so many seconds from now.
+/// Returns the date `seconds` from now.
 fn date(seconds: i64) -> String {
     let at = Timestamp::now() + seconds.seconds();
     at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()

@@ -1,4 +1,4 @@
-//! Certificates, and clients that inspect them.
+//! TLS certificates, and clients that inspect them.
 
 use std::fs;
 use std::io;
@@ -27,7 +27,7 @@ use tokio_rustls::rustls::{
 
 use crate::support::{Answer, Gateway, Site, http2};
 
-/// Writes `NAME.pem` and `NAME.key` for `names` into `folder`, and returns the certificate.
+/// Writes `NAME.pem` and `NAME.key` for `names` into `folder`. Returns the certificate.
 pub fn write_pair(folder: &Path, name: &str, names: &[&str]) -> CertificateDer<'static> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let CertifiedKey { cert, signing_key } =
@@ -41,7 +41,7 @@ pub fn write_pair(folder: &Path, name: &str, names: &[&str]) -> CertificateDer<'
     cert.der().clone()
 }
 
-/// TLS of a server that shows this certificate.
+/// Returns TLS settings of a server with this certificate.
 pub fn server_config(certificate: CertificateDer<'static>, key: &KeyPair) -> Arc<ServerConfig> {
     let key = PrivatePkcs8KeyDer::from(key.serialize_der());
     let config = ServerConfig::builder_with_provider(ring::default_provider().into())
@@ -52,7 +52,9 @@ pub fn server_config(certificate: CertificateDer<'static>, key: &KeyPair) -> Arc
     Arc::new(config.expect("a pair"))
 }
 
-/// Starts the program with a certificate for `a.test`; `server` is more of `[server]`, `rest` what comes after it.
+/// Starts the program with a certificate for `a.test`.
+///
+/// `server`: further fields of `[server]`. `rest`: the text after them.
 pub fn gateway(server: &str, rest: &str) -> Gateway {
     let site = Site::new();
     write_pair(site.folder(), "a", &["a.test"]);
@@ -68,7 +70,7 @@ pub fn started(site: Site) -> Gateway {
     gateway
 }
 
-/// Accepts any certificate, and remembers it.
+/// Accepts any certificate, and records it.
 #[derive(Debug)]
 struct Witness {
     provider: CryptoProvider,
@@ -122,7 +124,7 @@ impl ServerCertVerifier for Witness {
     }
 }
 
-/// A connection for `name` that offers `protocols`, and the certificate that was shown.
+/// Connects for `name`, offering `protocols`. Also returns the certificate of the server.
 pub async fn connect(
     gateway: &Gateway,
     name: &str,
@@ -132,11 +134,11 @@ pub async fn connect(
     connected.expect("a handshake")
 }
 
-/// The certificate for `name` that a client gets which verifies signatures of `scheme` alone.
+/// Returns the certificate for `name` that a client gets if it accepts only `scheme`.
 ///
 /// # Errors
 ///
-/// If the handshake fails.
+/// Returns an error if the handshake fails.
 pub fn certificate_for(
     gateway: &Gateway,
     name: &str,
@@ -148,7 +150,7 @@ pub fn certificate_for(
     })
 }
 
-/// The same at any address, as a client with a certificate if there is one.
+/// Connects to any address, with a client certificate if one is given.
 pub async fn connect_as(
     identity: Option<&Identity>,
     to: SocketAddr,
@@ -196,7 +198,7 @@ async fn connect_with(
     Ok((tls, seen.expect("a certificate")))
 }
 
-/// The certificate of a client, and its key.
+/// A client's certificate and its key.
 pub struct Identity {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
@@ -214,11 +216,11 @@ impl Identity {
     }
 }
 
-/// The response to a GET of `/` at an address, without a server name. `protocol`: `h2` or `http/1.1`.
+/// Sends a GET of `/` to an address, without a server name. `protocol`: `h2` or `http/1.1`.
 ///
 /// # Errors
 ///
-/// If there is no connection, or no response.
+/// Returns an error if there is no connection or no response.
 pub fn fetch(to: SocketAddr, protocol: &str, identity: Option<&Identity>) -> io::Result<Answer> {
     http2::block_on(async {
         let name = to.ip().to_string();

@@ -1,11 +1,12 @@
-//! How long runnable threads waited for a core, as the kernel reports it.
+//! Time in which runnable threads waited for a core, as the kernel reports it.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a gateway's threads, and the calling one, have waited for a core so far. Zero if the kernel does not report
-/// it.
+/// Time for which a gateway's threads and the calling thread have waited for a core so far.
+///
+/// Zero if the kernel does not report it.
 #[derive(Clone, Copy, Debug)]
 pub struct Starved {
     gateway: u32,
@@ -25,7 +26,7 @@ impl Starved {
 }
 
 fn waited(thread: &Path) -> Duration {
-    // It may end meanwhile.
+    // The thread may have ended.
     let stat = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
     let nanos = stat.split_whitespace().nth(1);
     Duration::from_nanos(nanos.and_then(|nanos| nanos.parse().ok()).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! An origin over HTTP/2 that sends as many bytes as the windows allow, in frames of a given size.
+//! An origin over HTTP/2 that sends as many bytes as the windows allow, in frames of one size.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,15 @@ use http::{HeaderMap, Request, Response};
 
 use super::{close, eventually, listen};
 
-/// What the origin may send of one response ahead.
+/// Number of bytes of a response that the origin may send ahead.
 pub const STREAM_WINDOW: usize = 256 * 1024;
 
-/// `/SIZE/COUNT` is answered by `COUNT` frames of `SIZE` bytes, [`content`] in all, and trailers;
-/// `/hint/SIZE/COUNT` by two interim responses before. Everything else is answered by `ok`.
+/// An origin over HTTP/2 whose target sets the size of the response.
+///
+/// `/SIZE/COUNT` is answered by `COUNT` frames of `SIZE` bytes, [`content`] in all, and trailers.
+/// `/hint/SIZE/COUNT` is answered by the same after two interim responses. Everything else is
+/// answered
+/// by `ok`.
 pub struct StreamOrigin {
     pub address: SocketAddr,
     counts: Arc<Counts>,
@@ -31,12 +35,12 @@ struct Counts {
     sent: AtomicUsize,
 }
 
-/// The first bytes of every large answer.
+/// Returns the first bytes of every large response.
 pub fn content(length: usize) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
-/// The content repeats itself after so many bytes.
+/// Number of bytes after which the content repeats.
 const PERIOD: usize = 251;
 
 fn byte(at: usize) -> u8 {
@@ -48,7 +52,7 @@ impl StreamOrigin {
         Self::accepting(usize::MAX)
     }
 
-    /// Waits until it has sent all that it may, at least so many bytes.
+    /// Waits until the origin has sent all that the windows allow, at least `least` bytes.
     pub fn wait_until_stuck(&self, least: usize) {
         let mut before = 0;
         eventually("the origin has used its windows up", || {
@@ -58,7 +62,7 @@ impl StreamOrigin {
         });
     }
 
-    /// Accepts so many connections, and refuses further ones.
+    /// Starts an origin that accepts `most` connections and refuses further ones.
     pub fn accepting(most: usize) -> Self {
         let listener = listen("127.0.0.1:0");
         let address = listener.local_addr().expect("an address");
@@ -76,12 +80,12 @@ impl StreamOrigin {
         self.counts.connections.load(Ordering::SeqCst)
     }
 
-    /// Errors that ended connections.
+    /// Returns the errors that ended connections.
     pub fn errors(&self) -> Vec<String> {
         self.counts.errors.lock().expect("no panic").clone()
     }
 
-    /// Bytes of large answers so far.
+    /// Returns the number of bytes of large responses sent so far.
     pub fn sent(&self) -> usize {
         self.counts.sent.load(Ordering::SeqCst)
     }
@@ -98,7 +102,7 @@ async fn serve(listener: TcpListener, most: usize, counts: Arc<Counts>) {
             tcp.set_nodelay(true).expect("no delay");
             let mut builder = Builder::new();
             let handshake = builder.max_concurrent_streams(250).handshake(tcp).await;
-            // The program that asks whether the port is open says nothing.
+            // A probe whether the port is open sends nothing.
             let Ok(mut connection) = handshake else {
                 return;
             };
@@ -125,7 +129,7 @@ async fn answer<B>(request: Request<B>, mut respond: SendResponse<Bytes>, counts
     let asked = hinted.unwrap_or(path).split_once('/');
     let number = |text: &str| text.parse::<usize>().ok();
     let asked = asked.and_then(|(size, count)| Some((number(size)?, number(count)?)));
-    // The other side may reset the stream at any time.
+    // The peer may reset the stream at any time.
     let Some((size, count)) = asked else {
         if let Ok(mut stream) = respond.send_response(Response::new(()), false) {
             let _gone = stream.send_data(Bytes::from_static(b"ok"), true);
@@ -142,7 +146,7 @@ async fn answer<B>(request: Request<B>, mut respond: SendResponse<Bytes>, counts
     }
 }
 
-/// Returns `None` if the stream is reset.
+/// Sends the pieces of a response. Returns `None` if the stream is reset.
 async fn pieces(
     mut stream: SendStream<Bytes>,
     size: usize,

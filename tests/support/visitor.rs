@@ -1,4 +1,4 @@
-//! Programs that visit a waiting room, and the file of a shop that has one.
+//! Visitors of a waiting room, and the file of a shop that has one.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -9,14 +9,16 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
 use crate::support::{Answer, Gateway, eventually, fetch_with, now};
 
-/// Any client draws any number of numbers.
+/// Field of a room without a draw: a client may take any number of positions.
 pub const NO_DRAW: &str = "draw = \"none\"\n";
 
 pub const SECRET: &str = "secret = \"sixteen bytes and more\"\n";
 
-/// A file with the origin `shop`, these fields of its room, and a route `/` to it. Fields of the route may follow.
+/// Returns a file with the origin `shop`, these fields of its room, and a route `/` to it.
 ///
-/// All visitors have one address, so `draw` is `"none"` unless `room` sets it.
+/// Fields of the route may follow. All visitors have one address, so `draw` is `"none"` unless
+/// `room`
+/// sets it.
 pub fn shop(origin: SocketAddr, room: &str) -> String {
     let draw = if room.contains("draw") { "" } else { NO_DRAW };
     let room = format!("{room}\n{draw}");
@@ -26,12 +28,12 @@ pub fn shop(origin: SocketAddr, room: &str) -> String {
     )
 }
 
-/// The same with a secret and one place, which its visitor keeps for as long as the test runs.
+/// Returns the same file with a secret and a single session, which lasts for the whole test.
 pub fn full_shop(origin: SocketAddr, room: &str) -> String {
     shop(origin, &format!("{SECRET}sessions = 1\n{room}"))
 }
 
-/// A program that keeps what it gets.
+/// A visitor that keeps its cookies.
 #[derive(Clone, Debug, Default)]
 pub struct Visitor {
     pub ticket: Option<String>,
@@ -39,7 +41,7 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Sends a request with what it has.
+    /// Sends a request with the visitor's cookies.
     pub fn ask(&mut self, to: SocketAddr, target: &str, more: &str) -> Answer {
         let fields = [
             ("Drip-Ticket", &self.ticket),
@@ -64,14 +66,14 @@ impl Visitor {
         }
     }
 
-    /// Comes for the first time.
+    /// Sends the first request of a new visitor.
     pub fn come(to: SocketAddr) -> (Self, Answer) {
         let mut visitor = Self::default();
         let answer = visitor.ask(to, "/", "");
         (visitor, answer)
     }
 
-    /// Comes, and must find a place.
+    /// Sends the first request of a visitor that must be admitted.
     pub fn walk_in(to: SocketAddr) -> Self {
         let (visitor, answer) = Self::come(to);
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -79,20 +81,20 @@ impl Visitor {
         visitor
     }
 
-    /// Comes, and must find no place.
+    /// Sends the first request of a visitor that must wait.
     pub fn draw(to: SocketAddr) -> Self {
         let (visitor, answer) = Self::come(to);
         assert!(visitor.ticket.is_some(), "{answer:?}");
         visitor
     }
 
-    /// Its number.
+    /// Returns the visitor's number.
     pub fn number(&self) -> u64 {
         let text = self.ticket.as_ref().or(self.session.as_ref());
         number(text.expect("a ticket or a session"))
     }
 
-    /// Asks again as it is told to, until it is let in.
+    /// Polls as the room says, until the visitor is admitted.
     pub fn wait(&mut self, to: SocketAddr) -> Answer {
         let deadline = now() + Duration::from_secs(60);
         loop {
@@ -105,7 +107,7 @@ impl Visitor {
         }
     }
 
-    /// Whether it is inside: the response is the origin's, and begins no session.
+    /// Returns whether the visitor is inside: the origin answers, and no session begins.
     pub fn is_inside(&mut self, to: SocketAddr) -> bool {
         let had = self.session.clone();
         let answer = self.ask(to, "/", "");
@@ -113,20 +115,20 @@ impl Visitor {
     }
 }
 
-/// The number in a ticket or a session: its first eight bytes.
+/// Returns the number in a ticket or a session: its first eight bytes.
 pub fn number(text: &str) -> u64 {
     let bytes = BASE64.decode(text).expect("base64url");
     u64::from_be_bytes(*bytes.first_chunk().expect("a number"))
 }
 
-/// All cookies that an answer sets.
+/// Returns all cookies that a response sets.
 pub fn cookies(answer: &Answer) -> Vec<&str> {
     let fields = answer.head.fields.iter();
     let cookies = fields.filter(|(name, _)| name == "set-cookie");
     cookies.map(|(_, value)| value.as_str()).collect()
 }
 
-/// The place in line that an answer in JSON tells.
+/// Returns the position in line that a JSON response reports.
 pub fn position(answer: &Answer) -> Option<u64> {
     let told: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
     assert!(told.get("position").is_some(), "{told}");
@@ -135,13 +137,13 @@ pub fn position(answer: &Answer) -> Option<u64> {
 
 pub const JSON: &str = "Accept: application/json\r\n";
 
-/// How many requests were of this kind, over all rooms.
+/// Returns the number of requests of this kind, over all rooms.
 pub fn counted(gateway: &Gateway, request: &str) -> i64 {
     let labels = [("request", request)];
     gateway.metrics().count("drip_room_requests_total", &labels)
 }
 
-/// How many visitors are `waiting`, `called` or `inside`, over all rooms.
+/// Returns the number of visitors `waiting`, `called` or `inside`, over all rooms.
 pub fn visitors(gateway: &Gateway, place: &str) -> i64 {
     let labels = [("where", place)];
     gateway.metrics().count("drip_room_visitors", &labels)
@@ -151,7 +153,7 @@ pub fn wait_until_called(gateway: &Gateway) {
     eventually("one is called", || visitors(gateway, "called") == 1);
 }
 
-/// Puts another file into force.
+/// Replaces the file and waits until it is in force.
 pub fn reload(gateway: &Gateway, rest: &str) {
     let count = || {
         gateway

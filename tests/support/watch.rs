@@ -1,3 +1,5 @@
+//! Detects pauses of a busy machine, so that close measurements can be repeated.
+
 use std::collections::VecDeque;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +12,12 @@ use super::{MS, now};
 /// An unexpected pause of this length means that the machine is busy with something else.
 pub const BUSY: Duration = Duration::from_millis(3);
 
-/// How long to wait for a busy machine.
+/// Maximum wait for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Repeats a close measurement until it is right. It fails after three wrong ones; those that something else on the
-/// machine may have disturbed do not count, for some time.
+/// Repeats a close measurement until it passes. Fails after three failed measurements.
+///
+/// For some time, measurements that another program may have disturbed do not count.
 pub fn best_of_three(measure: impl Fn(usize) -> Result<(), String>) {
     let began = now();
     let (mut failures, mut counted) = (Vec::new(), 0);
@@ -36,7 +39,7 @@ pub fn best_of_three(measure: impl Fn(usize) -> Result<(), String>) {
     ));
 }
 
-/// Says that work is done, also if it fails: what goes on meanwhile must not run forever.
+/// Sets a flag when work is done or has failed, so that tasks beside it end.
 pub struct Done<'a>(pub &'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -45,7 +48,7 @@ impl Drop for Done<'_> {
     }
 }
 
-/// The longest pause of a thread that wants to run every millisecond, while `work` is done.
+/// Returns the longest pause of a thread that runs every millisecond during `work`.
 pub fn watching<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -63,19 +66,19 @@ pub fn watching<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     })
 }
 
-/// How much longer than it wanted a thread had to sleep.
+/// Returns the time by which a thread slept longer than requested.
 fn pause() -> Duration {
     let before = now();
     thread::sleep(MS);
     before.elapsed().saturating_sub(MS)
 }
 
-/// When a pause of a thread that wants to run every millisecond ended, and how long it was.
+/// Pauses of a thread that runs every millisecond: instant of the end, and duration.
 static PAUSES: Mutex<VecDeque<(Instant, Duration)>> = Mutex::new(VecDeque::new());
-/// How many pauses are remembered.
+/// Number of recorded pauses.
 const REMEMBERED: usize = 10_000;
 
-/// From now on the pauses of this process are recorded.
+/// Starts to record the pauses of this process.
 pub fn note_pauses() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -94,12 +97,12 @@ pub fn note_pauses() {
     });
 }
 
-/// The longest [recorded](note_pauses) pause between two times.
+/// Returns the longest [recorded](note_pauses) pause between two instants.
 pub fn longest_pause(from: Instant, to: Instant) -> Duration {
     pauses(from, to).into_iter().max().unwrap_or_default()
 }
 
-/// All [recorded](note_pauses) pauses between two times together.
+/// Returns the sum of all [recorded](note_pauses) pauses between two instants.
 pub fn all_pauses(from: Instant, to: Instant) -> Duration {
     pauses(from, to).into_iter().sum()
 }

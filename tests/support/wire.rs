@@ -1,3 +1,5 @@
+//! Reads HTTP/1.1 messages.
+
 use std::io::{self, BufRead, Read};
 
 /// The head of a request or a response.
@@ -7,7 +9,7 @@ pub struct Head {
     pub fields: Vec<(String, String)>,
 }
 
-/// A response with its whole body.
+/// A response with its complete body.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -16,7 +18,7 @@ pub struct Answer {
 }
 
 impl Head {
-    /// `None` if the peer closed instead of sending one.
+    /// Reads a head; `None` if the peer closed the connection instead.
     pub fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut lines = Vec::new();
         loop {
@@ -46,7 +48,7 @@ impl Head {
         }))
     }
 
-    /// The value of a field, whose name is given in lower case.
+    /// Returns the value of a field. The name is given in lower case.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields
             .iter()
@@ -63,14 +65,14 @@ impl Head {
         self.field("content-length")?.parse().ok()
     }
 
-    /// The body that follows this head: framed, or none.
+    /// Reads the body that follows this head: framed, or none.
     pub fn read_body(&self, from: &mut impl BufRead) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
         self.pass_body(from, |piece| body.extend_from_slice(piece))?;
         Ok(body)
     }
 
-    /// The body piece by piece. It is an error if it does not end as its framing says.
+    /// Reads the body piece by piece. Fails if it does not end as its framing says.
     pub fn pass_body(
         &self,
         from: &mut impl BufRead,
@@ -110,14 +112,14 @@ impl Answer {
         self.head.field(name)
     }
 
-    /// The values of all fields of a name, which is given in lower case.
+    /// Returns the values of all fields of a name. The name is given in lower case.
     pub fn fields(&self, name: &str) -> Vec<&str> {
         let fields = self.head.fields.iter();
         let named = fields.filter(|(found, _)| found == name);
         named.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The number that a field holds.
+    /// Returns the number that a field holds.
     pub fn number(&self, name: &str) -> u64 {
         let value = self.field(name).and_then(|value| value.parse().ok());
         value.unwrap_or_else(|| panic!("no number {name} in {:?}", self.head))

@@ -1,4 +1,4 @@
-//! An origin of four workers behind a gate whose costs are learned from the time at the origin.
+//! An origin of four workers behind a gate that learns costs from the time at the origin.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::{Client, Exchange, Gateway, Origin, now};
 
-/// The work of a light and of a heavy request.
+/// Duration of the work of a light and of a heavy request.
 const LIGHT: Duration = Duration::from_millis(20);
 const HEAVY: Duration = Duration::from_secs(2);
 
-/// When a worker was busy with what.
+/// Busy periods of the workers: key, begin and end.
 type Busy = Mutex<Vec<(String, Instant, Instant)>>;
 
-/// Four workers, each with one request at a time.
+/// Four workers that each process one request at a time.
 pub struct Workers {
     idle: Mutex<u32>,
     free: Condvar,
@@ -72,7 +72,7 @@ impl Workers {
         })
     }
 
-    /// Seconds that the workers were busy in each second of a span.
+    /// Returns the seconds that the workers were busy in each second of a span.
     pub fn by_second(&self, from: Instant, seconds: u64) -> Vec<f64> {
         let busy = self.busy.lock().expect("no panic");
         let of = |nth| {
@@ -88,7 +88,9 @@ impl Workers {
         (0..seconds).map(of).collect()
     }
 
-    /// Seconds of the workers for each of these keys, in a span. What runs at its end counts in part.
+    /// Returns the workers' seconds for each of these keys in a span.
+    ///
+    /// Work that runs at the end of the span counts in part.
     pub fn by_key(&self, keys: &[String], from: Instant, to: Instant) -> Vec<f64> {
         let busy = self.busy.lock().expect("no panic");
         let of = |key: &String| {
@@ -101,7 +103,7 @@ impl Workers {
     }
 }
 
-/// A file whose origin has a gate of this rate, shared by key, and these routes.
+/// Returns a file whose origin has a gate of this rate, shared by key, and these routes.
 pub fn file(origin: &Origin, rate: &str, routes: &str) -> String {
     format!(
         r#"workers = 2
@@ -125,17 +127,17 @@ access = "access.log"
     )
 }
 
-/// A route of this path with a line for its cost.
+/// Returns a route of this path with a line for its cost.
 pub fn route(path: &str, cost: &str) -> String {
     format!(
         "\n[[routes]]\npath = \"{path}\"\norigin = \"app\"\nmethods = [\"GET\", \"POST\"]\n{cost}\n"
     )
 }
 
-/// Costs are learned, in units of 10 ms.
+/// Setting that learns costs, in units of 10 ms.
 pub const LEARNED: &str = "cost = { learn = \"time\", unit = \"10ms\", max = 200 }";
 
-/// The status of the answer to a request with these fields.
+/// Returns the status of the response to a request with these fields.
 pub fn ask(gateway: &Gateway, target: &str, fields: &str) -> u16 {
     let mut client = Client::connect(gateway.address());
     client.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n").as_bytes());

@@ -1,11 +1,13 @@
+//! drip's configuration for the comparison.
+
 use std::fmt::Write;
 use std::net::SocketAddr;
 
 use super::{CERTIFICATE, GATED, KEY, KEYS, OPEN_GATE, PASS, Plan, Route, Written};
 
-/// Uses defaults wherever the other peers have them too.
+/// Writes drip's file, with defaults wherever the other peers use theirs.
 ///
-/// So it sends the `X-RateLimit` fields, which no other peer does.
+/// So drip sends the `X-RateLimit` fields, which no other peer does.
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,
@@ -39,8 +41,9 @@ servers = ["http://{origin}"]
         } else {
             ""
         };
-        // nginx may forget a drained key when another key comes. drip would forget it a minute
-        // later with 1r/m.
+        // nginx may forget a drained key when another key arrives. drip would forget it a minute
+        // later with
+        // 1r/m.
         let rate = if *path == KEYS { "1r/h" } else { rate };
         // Writing to a string does not fail.
         let _taken = write!(

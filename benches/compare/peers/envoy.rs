@@ -1,6 +1,8 @@
+//! envoy's configuration for the comparison.
+
 use super::{Plan, Written};
 
-/// The rate limit filter of a single envoy, with one bucket for all requests of a route.
+/// Writes the local rate limit filter, with one bucket for all requests of a route.
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,

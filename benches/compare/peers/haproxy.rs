@@ -1,6 +1,8 @@
+//! haproxy's configuration for the comparison.
+
 use super::{Plan, Written};
 
-/// A stick table counts each key's requests. haproxy cannot let a request wait for its turn.
+/// Writes a stick table that counts each key's requests. haproxy cannot delay a request.
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,

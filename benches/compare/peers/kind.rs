@@ -1,4 +1,4 @@
-//! The programs that are measured: their places, and their features.
+//! The measured programs: their locations and their features.
 
 use std::env;
 use std::fmt;
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// The environment variable that names its program, if there is one.
+    /// Returns the environment variable that names its program, if there is one.
     fn variable(self) -> Option<&'static str> {
         match self {
             Self::Before => Some("DRIP"),
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// The problem with the variable that names its program.
+    /// Returns the problem with the variable that names its program.
     pub fn misnamed(self) -> Option<String> {
         let variable = self.variable()?;
         let value = env::var_os(variable)?;
@@ -63,7 +63,7 @@ impl Kind {
         (!found).then(|| format!("{variable}={}: no such file", value.display()))
     }
 
-    /// What to do if it is not installed.
+    /// Returns advice for a program that is not installed.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Drip => "cargo builds it",
@@ -75,37 +75,39 @@ impl Kind {
         }
     }
 
-    /// Whether it is measured only on request.
+    /// Returns whether it is measured only on request.
     pub fn is_extra(self) -> bool {
         matches!(self, Self::Before | Self::Lean)
     }
 
-    /// Whether it is drip, of this build or another.
+    /// Returns whether it is drip, of this build or another.
     pub fn is_drip(self) -> bool {
         matches!(self, Self::Drip | Self::Before)
     }
 
-    /// Whether it has a bucket for each key. envoy's `local_ratelimit` has one for all, lean an actor for each key.
+    /// Returns whether it has a bucket for each key.
+    ///
+    /// envoy's `local_ratelimit` has one for all keys; lean has an actor for each key.
     pub fn counts_by_key(self) -> bool {
         self != Self::Envoy
     }
 
-    /// Whether it lets requests wait for their turn.
+    /// Returns whether it can delay requests.
     pub fn lets_wait(self) -> bool {
         self.is_drip() || self == Self::Nginx
     }
 
-    /// Whether it is measured with TLS.
+    /// Returns whether it is measured with TLS.
     pub fn speaks_tls(self) -> bool {
         self.is_drip() || self == Self::Nginx
     }
 
-    /// Whether the memory of its waiting requests can be measured. lean keeps all of them for ever.
+    /// Returns whether the memory of its waiters can be measured. lean keeps all of them for ever.
     pub fn holds_requests(self) -> bool {
         self.lets_wait() || self == Self::Lean
     }
 
-    /// The version that it reports.
+    /// Returns the version that the program reports.
     pub fn version(self) -> Option<String> {
         let asked = match self {
             Self::Drip | Self::Before | Self::Envoy => "--version",
@@ -136,9 +138,9 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The absolute path of the file that an environment variable names.
+/// Returns the absolute path of the file that an environment variable names.
 ///
-/// It must be absolute because a peer runs in a folder of its own.
+/// The path must be absolute because a peer runs in its own folder.
 fn named(variable: &str) -> Option<PathBuf> {
     let file = PathBuf::from(env::var_os(variable)?);
     file.is_file().then(|| file.canonicalize().ok()).flatten()

@@ -1,8 +1,10 @@
+//! Arguments of lean, a minimal proxy that shows the lowest possible cost.
+
 use super::{Plan, Written};
 
-/// Reads no file: `lean PORT ORIGIN THREADS LIMIT`.
+/// Returns the arguments `lean PORT ORIGIN THREADS LIMIT`. lean reads no file.
 ///
-/// It asks an actor for each request, as drip does, or makes all requests wait.
+/// For each request it asks an actor, as drip does, or it makes all requests wait.
 pub fn plan(plan: &Plan) -> Written {
     let limit = if plan.setup.all_wait {
         "wait"

@@ -1,3 +1,5 @@
+//! nginx's configuration for the comparison.
+
 use std::fmt::Write;
 
 use super::{CERTIFICATE, KEY, Plan, Route, Written};
@@ -15,9 +17,9 @@ pub fn plan(plan: &Plan) -> Written {
             path, rate, burst, ..
         } = route;
         let name = route.name();
-        // 128 bytes for each key, with some reserve.
+        // A key takes 128 bytes. Adds some reserve.
         let size = route.keys / 5000 + 1;
-        // nginx does not accept a burst of 0, which is the default.
+        // nginx rejects a burst of 0, which is the default.
         let burst = match burst {
             0 => String::new(),
             burst => format!(" burst={burst}"),
@@ -39,7 +41,7 @@ pub fn plan(plan: &Plan) -> Written {
     } else {
         ("", String::new())
     };
-    // nginx allocates connections at its start. With one route, use the usual number.
+    // nginx allocates connections when it starts. With one route, use the usual number.
     let connections = if setup.routes.len() == 1 {
         1024
     } else {

@@ -1,3 +1,5 @@
+//! A picture with a title and panels, as an SVG file.
+
 use std::path::Path;
 use std::{fs, io};
 
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(svg, chart().render());
         let tags = tags(&svg);
         let count = |name| tags.iter().filter(|tag| *tag == name).count();
-        // A bar of 0 has no place on a logarithmic axis.
+        // A bar of 0 cannot be drawn on a logarithmic axis.
         assert_eq!(
             count("rect"),
             1 + 3 + 4,

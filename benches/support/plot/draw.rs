@@ -14,7 +14,7 @@ const LETTER: f64 = 6.6;
 const ROW: f64 = 18.0;
 const COLOURS: usize = 8;
 
-/// The place of a panel, and what it shares with others.
+/// Position of a panel, and the parts that it shares with others.
 pub(super) struct Frame<'a> {
     pub(super) left: f64,
     pub(super) right: f64,

@@ -1,3 +1,5 @@
+//! A panel of a chart: axes and data.
+
 use super::scale::{Range, count};
 use super::thin::thinned;
 
@@ -187,7 +189,7 @@ impl Panel {
         !self.log_y || y > 0.0
     }
 
-    /// The width of one place of bars: the smallest distance between two points, in values.
+    /// Returns the width of a group of bars: the smallest distance between two points, in values.
     pub(super) fn bar_width(&self) -> f64 {
         let bars = self
             .series

@@ -90,7 +90,7 @@ impl Scale {
         }
     }
 
-    /// The position of `value`; `None` if it is outside the axis.
+    /// Returns the position of `value`; `None` if it is outside the axis.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let value = if self.log { value.log10() } else { value };
         let share = (value - self.low) / (self.high - self.low);

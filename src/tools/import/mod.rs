@@ -51,7 +51,7 @@ pub struct Import {
     pub notes: Vec<String>,
     /// Number of lost limits and the paths that are unlimited as a result; `None` if none is lost.
     pub loss: Option<String>,
-    /// What a translatable input contains, for error messages.
+    /// Contents that a translatable input must have, for error messages.
     pub subject: &'static str,
 }
 

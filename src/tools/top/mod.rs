@@ -1,6 +1,6 @@
 //! `drip top`: shows the state of a gateway as tables, once or every second.
 //!
-//! [`tables`] formats the responses of the admin port, and [`screen`] controls the terminal.
+//! `tables` formats the responses of the admin port, and `screen` controls the terminal.
 
 mod screen;
 mod tables;
