@@ -10,8 +10,7 @@ use crate::support::plot::{Chart, Panel};
 pub struct Story<'a> {
     /// The machine and version that the scene was played on.
     pub about: &'a str,
-    /// Start of the crowd. `gone` is the time when the crowd has left, `end` that of the scene's
-    /// end.
+    /// Time when the crowd arrives.
     pub crowd: f64,
     pub gone: f64,
     pub end: f64,

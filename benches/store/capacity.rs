@@ -1,4 +1,6 @@
-//! Measures what the capacity of a Redis is computed from: a key's memory, a decision's network, a connection.
+//! Measures the figures from which the capacity of a Redis is computed.
+//!
+//! These are a key's memory, a decision's network traffic, and a connection's memory.
 
 use std::cell::Cell;
 use std::io;
@@ -13,18 +15,18 @@ use crate::redis_server::RedisServer;
 use crate::support::figures::float;
 use crate::support::page;
 
-/// As many askers as in the table of decisions, or as many as there are connections.
+/// Number of askers; fewer if there are fewer connections.
 const ASKERS: usize = 3;
 const BATCH: usize = 64;
-/// Requests of the key whose memory is measured again after them.
+/// Number of further requests of a key, after which its memory is measured again.
 const MORE: usize = 99;
-/// Connections that ask at once among those that are open.
+/// Number of connections that send requests at the same time.
 const BUSY: usize = 100;
 
-/// After this time Redis has given the buffers of a connection back that it does not use.
+/// Time after which Redis has freed the unused buffers of a connection.
 const IDLE: Duration = Duration::from_secs(6);
 
-/// What a measurement of decisions counted.
+/// Counts of a measurement of decisions.
 struct Counted {
     decisions: f64,
     seconds: f64,
@@ -34,7 +36,7 @@ struct Counted {
     bytes: [f64; 2],
 }
 
-/// Asks for decisions of one algorithm on many keys with realistic names.
+/// Sends decisions of one algorithm on many keys with realistic names.
 struct Asker {
     store: Store,
     algorithm: Algorithm,
@@ -45,7 +47,8 @@ struct Asker {
 impl Asker {
     fn new(server: &RedisServer, algorithm: Algorithm) -> io::Result<Self> {
         let url = server.url().parse().map_err(io::Error::other)?;
-        // So slow that no key expires while it is measured, and each key's first hundred requests pass.
+        // The rate is so low that no key expires meanwhile. The first hundred requests of each key
+        // pass.
         let rate = "100r/h".parse().map_err(io::Error::other)?;
         let limit = Limit {
             burst: 99,
@@ -63,7 +66,7 @@ impl Asker {
         })
     }
 
-    /// The name of a key as a zone has it whose key is `$remote_addr`.
+    /// Returns the name of a key, as in a zone whose key is `$remote_addr`.
     fn name(&self, nth: usize) -> String {
         let [_, a, b, c] = u32::try_from(nth).unwrap_or_default().to_be_bytes();
         format!(
@@ -90,7 +93,7 @@ impl Asker {
     }
 }
 
-/// Has `askers` decide on random keys of `keys` for `span`, `batch` at once.
+/// Makes `askers` decide on random keys of `keys` for `span`, `batch` at once.
 async fn decisions(
     server: &RedisServer,
     askers: &[Asker],
@@ -109,7 +112,7 @@ async fn decisions(
     let asked = askers.iter().enumerate().map(|(nth, asker)| {
         let count = &count;
         async move {
-            // Xorshift: each run asks for the same keys.
+            // Xorshift: each run requests the same keys.
             let mut random = 0x9E37_79B9_7F4A_7C15_u64 + nth as u64;
             let mut next = move || {
                 random ^= random << 13;
@@ -149,7 +152,7 @@ impl Counted {
     }
 }
 
-/// For each algorithm: the memory of a key, and what decisions on `keys` of them cost.
+/// Measures for each algorithm the memory of a key, and the cost of decisions on `keys` keys.
 pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Result<String> {
     let cluster = RedisServer::start_cluster()?;
     let followed = RedisServer::start()?;
@@ -172,9 +175,9 @@ pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Resu
             futures_util::future::try_join_all(filled).await.map(drop)
         })?;
         let full = server.info("memory", "used_memory")?;
-        // Rust's askers have connections of their own; they are a few kilobytes of it all.
+        // The askers have connections of their own, which take a few kilobytes in all.
         let each = float(full.saturating_sub(empty)) / float(keys as u64);
-        // A key that random decisions do not ask for.
+        // The random decisions do not use this key.
         let name = format!("drip:{}", askers[0].name(keys));
         let mut of_key = [0; 2];
         for (memory, requests) in of_key.iter_mut().zip([1, MORE]) {
@@ -233,7 +236,7 @@ pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Resu
     Ok(page::table(&head, &rows))
 }
 
-/// What connections cost Redis, and whether many of them slow down decisions.
+/// Measures the memory of connections, and whether many of them slow decisions down.
 pub fn connections_table(
     server: &RedisServer,
     counts: &[usize],

@@ -16,15 +16,15 @@ use crate::redis_server::RedisServer;
 use crate::support::figures::float;
 use crate::support::page;
 
-/// Joins in one batch when throughput is measured.
+/// Number of joins in a batch when throughput is measured.
 const BATCH: usize = 64;
-/// Connections that ask at once when throughput is measured.
+/// Number of connections that send at once when throughput is measured.
 const ASKERS: usize = 3;
-/// Reads and writes as much as a decision does, and decides nothing.
+/// A script that reads and writes as much as a decision does, without deciding anything.
 const NOTHING: &str = "local state = redis.call('GET', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return state and 1 or 0";
-/// As long as the state of a key is.
+/// As many bytes as the state of a key.
 const STATE: [u8; 96] = [b'x'; 96];
 
 /// The command sent to Redis, one at a time or in batches.
@@ -33,17 +33,17 @@ enum Asked {
     Ping,
     /// A plain limiter: counts a window's requests, and lets the count expire.
     Increment,
-    /// A script that decides nothing, by its hash.
+    /// A script that decides nothing, given by its hash.
     Nothing(String),
     Drip(Algorithm),
 }
 
-/// Which keys are asked for.
+/// The keys that are requested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keys {
-    /// So many of each asker, in turn: no key comes twice in a batch.
+    /// This many keys of each asker, in turn: no key appears twice in a batch.
     Distinct(usize),
-    /// So many that all askers share, at random.
+    /// This many keys that all askers share, at random.
     Hot(usize),
 }
 
@@ -74,7 +74,7 @@ impl Asker {
             _ => Algorithm::default(),
         };
         let url = server.url().parse().map_err(io::Error::other)?;
-        // Nothing is rejected: a request that is let through costs most, because it is written.
+        // Nothing is rejected: an admitted request costs most, because it is written.
         let (rate, burst) = match keys {
             Keys::Distinct(_) => ("10r/s", 9),
             Keys::Hot(_) => ("20000r/s", 19_999),
@@ -106,7 +106,7 @@ impl Asker {
                 format!("{what}:{}:{}", self.nth, self.asked % count).into_bytes()
             }
             Keys::Hot(count) => {
-                // Xorshift: each run asks for the same keys.
+                // Xorshift: each run requests the same keys.
                 self.random ^= self.random << 13;
                 self.random ^= self.random >> 7;
                 self.random ^= self.random << 17;
@@ -175,14 +175,14 @@ impl Asker {
     }
 }
 
-/// What many askers got in batches.
+/// Throughput of many askers that send batches.
 struct Throughput {
     a_second: f64,
-    /// Processor time of Redis for each, in microseconds.
+    /// Processor time of Redis for each decision, in microseconds.
     each: f64,
 }
 
-/// The table of all measurements.
+/// Returns the table of all measurements.
 pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
     let nothing = server.load(NOTHING)?;
     let mut all = vec![
@@ -221,7 +221,7 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
     Ok(page::table(&head, &rows))
 }
 
-/// How long each of many took, one after the other, in microseconds, sorted.
+/// Returns the durations of many calls made one after the other, in microseconds, sorted.
 fn one_at_a_time(server: &RedisServer, what: &Asked, span: Duration) -> io::Result<Vec<f64>> {
     let mut took = run(async {
         let what = Rc::new(what.clone());

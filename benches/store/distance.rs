@@ -1,4 +1,4 @@
-//! A relay that makes a server seem far away.
+//! A relay that adds latency, so that a server seems far away.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,9 +9,9 @@ use std::time::Duration;
 use gateway::time::clock;
 use limit::Moment;
 
-/// The address of a relay to `server`, on which what the server answers takes `latency`.
+/// Returns the address of a relay to `server` that delays the server's responses by `latency`.
 ///
-/// It runs as long as the program.
+/// The relay runs as long as the program.
 pub fn relay(server: SocketAddr, latency: Duration) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;

@@ -1,4 +1,4 @@
-//! Measures what the store adds to a request through gateways.
+//! Measures the cost that the store adds to a request through gateways.
 
 use std::fs;
 use std::io;
@@ -21,11 +21,11 @@ use crate::support::usage;
 
 /// Clients of each gateway, each with a key of its own.
 const FEW: usize = 32;
-/// So many that a gateway is busy although each of their requests takes five milliseconds more.
+/// Number of clients that keep a gateway busy even if each request takes 5 ms more.
 const MANY: usize = 512;
-/// How far a distant Redis is: this long takes each answer more.
+/// Latency of a distant Redis: added to each response.
 const LATENCY: Duration = Duration::from_millis(5);
-/// Each row is measured so often, in turn with the others.
+/// Number of measurements of each row, in turn with the others.
 const ROUNDS: usize = 3;
 
 pub struct Gateway {
@@ -35,7 +35,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// `zone` has the fields of the zone but its key, `limit` those of the limit but its zone.
+    /// Starts a gateway. `zone`: fields of the zone except its key; `limit`: fields except its
+    /// zone.
     pub fn start(origin: &Origin, redis: SocketAddr, zone: &str, limit: &str) -> io::Result<Self> {
         let (folder, address) = (TempDir::new()?, free_address());
         let text = format!(
@@ -79,12 +80,12 @@ struct Row {
     gateways: Vec<Gateway>,
     clients: usize,
     is_shared: bool,
-    /// The row with the same gateways and clients and zones in memory.
+    /// Index of the row with the same gateways and clients, and zones in memory.
     beside: usize,
     rounds: Rounds,
 }
 
-/// What was measured, a figure for each round.
+/// Results of a row, one for each round.
 #[derive(Default)]
 struct Rounds {
     a_second: Vec<f64>,
@@ -177,7 +178,7 @@ impl Row {
         let (reads, used) = (server.reads()?, self.processor_time());
         let mut took = load(&self.gateways, self.clients, span)?;
         let used = self.processor_time().saturating_sub(used);
-        // The query of the count is one read itself.
+        // The query of the count is itself one read.
         let reads = server.reads()?.saturating_sub(reads + 1);
         took.sort_by(f64::total_cmp);
         let requests = float(took.len() as u64);
@@ -214,7 +215,7 @@ impl Row {
     }
 }
 
-/// The duration of each request, in microseconds.
+/// Returns the duration of each request, in microseconds.
 fn load(gateways: &[Gateway], clients: usize, span: Duration) -> io::Result<Vec<f64>> {
     run(async {
         let until = clock::now() + span;

@@ -1,4 +1,4 @@
-//! Measures what a lease saves where one key is hot at three gateways.
+//! Measures the effect of a lease on one busy key at three gateways.
 
 use std::io;
 use std::time::Duration;
@@ -83,7 +83,7 @@ fn row(
     ])
 }
 
-/// The status and the duration of each request, in microseconds.
+/// Returns the status and the duration in microseconds of each request.
 fn load(gateways: &[Gateway], span: Duration) -> io::Result<Vec<(u16, f64)>> {
     run(async {
         let until = clock::now() + span;

@@ -1,10 +1,4 @@
-//! The cost of a shared decision.
-//!
-//! It is compared with a Redis round trip, a plain INCR/EXPIRE limiter and a script that decides
-//! nothing, and measured through gateways too.
-//!
-//! `cargo bench --bench store` starts its own redis-server, runs for five minutes, and writes the
-//! tables of benches/README.md. `-- --quick` is shorter and writes nothing.
+//! Measures the cost of a decision that gateways share.
 
 mod capacity;
 mod decisions;

@@ -1,3 +1,5 @@
+//! Starts a Redis server for a measurement, and reads its counters.
+
 use std::io;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -24,7 +26,7 @@ impl RedisServer {
         Self::with(&[])
     }
 
-    /// A cluster of one node: each key is a call of its own, as in a larger one.
+    /// Starts a cluster of one node, where each key is a separate call, as in a larger cluster.
     pub fn start_cluster() -> io::Result<Self> {
         let bus = free_address().port().to_string();
         let arguments = ["--cluster-enabled", "yes", "--cluster-port", &bus];
@@ -49,7 +51,7 @@ impl RedisServer {
         }
     }
 
-    /// A replica that follows this server.
+    /// Starts a replica that follows this server.
     pub fn start_replica(&self) -> io::Result<Self> {
         let port = self.address.port().to_string();
         let replica = Self::with(&["--replicaof", "127.0.0.1", &port])?;
@@ -92,7 +94,7 @@ impl RedisServer {
         Client::open(self.url()).map_err(io::Error::other)
     }
 
-    /// Makes a script known to it, and returns its hash.
+    /// Loads a script into the server. Returns the script's hash.
     pub fn load(&self, script: &str) -> io::Result<String> {
         let mut connection = self.connection()?;
         let mut load = redis::cmd("SCRIPT");
@@ -100,24 +102,24 @@ impl RedisServer {
         load.query(&mut connection).map_err(io::Error::other)
     }
 
-    /// Forgets all keys, so that those of one measurement do not expire during the next.
+    /// Deletes all keys, so that keys of one measurement do not expire during the next.
     pub fn forget_all(&self) -> io::Result<()> {
         let mut connection = self.connection()?;
         let forget = redis::cmd("FLUSHALL").exec(&mut connection);
         forget.map_err(io::Error::other)
     }
 
-    /// The processor time that it has used so far.
+    /// Returns the processor time used so far.
     pub fn processor_time(&self) -> Duration {
         usage::processor_time(&self.running.processes())
     }
 
-    /// How often it has read from connections. Each batch that came alone is one read.
+    /// Returns the number of reads from connections. A batch that arrives alone is one read.
     pub fn reads(&self) -> io::Result<u64> {
         self.info("stats", "total_reads_processed")
     }
 
-    /// How many scripts it was asked to run.
+    /// Returns the number of scripts run so far.
     pub fn calls(&self) -> io::Result<u64> {
         let stats = self.told("commandstats")?;
         let calls = stats
@@ -127,7 +129,7 @@ impl RedisServer {
         Ok(calls.and_then(|count| count.parse().ok()).unwrap_or(0))
     }
 
-    /// A number that it tells of itself.
+    /// Returns a number that the server reports in `INFO`.
     pub fn info(&self, section: &str, field: &str) -> io::Result<u64> {
         let told = self.told(section)?;
         let named = |line: &str| {
@@ -146,7 +148,7 @@ impl RedisServer {
         info.map_err(io::Error::other)
     }
 
-    /// The memory of a key as Redis tells it, in bytes, with its name and its part of the tables.
+    /// Returns the memory of a key in bytes, with its name and its share of the tables.
     pub fn memory_of(&self, key: &str) -> io::Result<u64> {
         let mut usage = redis::cmd("MEMORY");
         let usage = usage.arg("USAGE").arg(key).arg("SAMPLES").arg(0);
@@ -155,7 +157,7 @@ impl RedisServer {
             .map_err(io::Error::other)
     }
 
-    /// The memory of its process, in bytes.
+    /// Returns the memory of the process, in bytes.
     pub fn memory(&self) -> u64 {
         usage::memory(&self.running.processes())
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counts that the clients' thread writes and other threads read.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Clients that are connected and begin to ask.
+    /// Clients that are connected and begin to send requests.
     here: AtomicU64,
     passed: AtomicU64,
     refused: AtomicU64,
@@ -15,7 +15,7 @@ pub struct Counts {
     last: AtomicU64,
 }
 
-/// How a request ended.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     /// Answered with this status.
@@ -58,7 +58,7 @@ impl Counts {
     }
 }
 
-/// The counts at one moment.
+/// The counts at one instant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answers {
     /// Requests answered with 2xx.

@@ -1,4 +1,4 @@
-//! The clients of a crowd. Each sends a request, reads the answer, and repeats.
+//! The clients of a crowd. Each sends a request, reads the response, and repeats.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -17,16 +17,15 @@ use super::http2;
 
 /// Pause after a failed connect, so that the client does not retry in a busy loop.
 const RETRY: Duration = Duration::from_millis(10);
-/// How many clients that ask only once do so at the same time.
+/// Number of clients of a single request each that send it at the same time.
 const AT_ONCE: usize = 16;
 
 /// The state shared by all clients of a crowd.
 pub struct Mind {
     crowd: Crowd,
-    /// Permits for clients that ask only once.
+    /// Permits for clients that send only one request.
     ///
-    /// The memory that the proxy holds must not depend on how many of them are answered at the same
-    /// time.
+    /// The memory of the proxy must not depend on how many of them are answered at the same time.
     begun: Semaphore,
     next: Cell<u64>,
     counts: Arc<Counts>,

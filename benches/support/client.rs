@@ -1,7 +1,7 @@
-//! A client's connection: one request after the other. It parses of a response only what is needed.
+//! A client's connection, which sends one request after the other.
 //!
-//! It is written by hand and does not use hyper, so that a client costs little compared with the
-//! proxy.
+//! It is written by hand instead of with hyper, so that a client costs little compared with the
+//! proxy. It parses only the parts of a response that the measurements need.
 
 use std::fmt::Debug;
 use std::io;
@@ -87,7 +87,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// The value of a field of the last response, if it has one.
+    /// Returns the value of a field of the last response, if the response has the field.
     pub fn field(&self, name: &str) -> Option<&str> {
         let head = std::str::from_utf8(&self.read)
             .ok()?
@@ -136,7 +136,7 @@ fn number(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// A TCP connection without Nagle's algorithm: writes are sent at once.
+/// Opens a TCP connection without Nagle's algorithm: writes are sent at once.
 pub async fn connect_plain(to: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(to).await?;
     stream.set_nodelay(true)?;

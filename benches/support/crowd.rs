@@ -1,4 +1,4 @@
-//! Clients that ask again as soon as they are answered.
+//! Clients that send the next request as soon as the last one is answered.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -36,9 +36,9 @@ pub enum Keys {
 pub enum Protocol {
     /// HTTP/1.1, with one connection for each client.
     Http1(Transport),
-    /// HTTP/2 over TLS, with this many clients on one connection, each on a stream of its own.
+    /// HTTP/2 over TLS, with this many clients on one connection, each on its own stream.
     ///
-    /// These clients have no timeout and ask more than once.
+    /// These clients have no timeout and send more than one request.
     Http2 { streams: usize },
 }
 
@@ -50,20 +50,20 @@ pub struct Crowd {
     pub keys: Keys,
     pub clients: usize,
     pub protocol: Protocol,
-    /// Each client asks once, a few of them at the same time.
+    /// Whether each client sends only one request, a few clients at the same time.
     ///
-    /// It keeps its connection until the crowd leaves.
+    /// A client keeps its connection until the crowd stops.
     pub once: bool,
-    /// The time over which the clients begin, evenly spread.
+    /// Time over which the clients begin, evenly spread.
     pub coming: Duration,
-    /// The timeout after which a client gives up and asks again on another connection.
+    /// Timeout after which a client gives up and sends its request on another connection.
     pub patience: Option<Duration>,
-    /// Lets all other processes on its processor run first.
+    /// Whether all other processes on its processor run first.
     pub meek: bool,
 }
 
 impl Crowd {
-    /// `clients` that begin at once and have no timeout.
+    /// Returns `clients` that begin at once and have no timeout.
     pub fn new(to: SocketAddr, path: &'static str, keys: Keys, clients: usize) -> Self {
         Self {
             to,
@@ -99,7 +99,7 @@ impl Crowd {
                     };
                     for client in (0..self.clients).step_by(own) {
                         spawn_local(client_of(Rc::clone(&mind), client));
-                        // Lets the other connections be served meanwhile.
+                        // The yield lets other connections be served meanwhile.
                         yield_now().await;
                     }
                     let _told = left.await;
@@ -124,7 +124,7 @@ pub struct Coming {
 }
 
 impl Coming {
-    /// Waits at most `limit` until each client has begun. Returns whether they have.
+    /// Waits at most `limit` until each client has begun. Returns whether all have begun.
     pub fn wait_for_all(&self, limit: Duration) -> bool {
         let all = self.clients as u64;
         within(limit, || self.counts.clients() >= all)

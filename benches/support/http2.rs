@@ -1,8 +1,10 @@
 //! A client's HTTP/2 connection, with a few streams that each repeat their request.
 //!
-//! A stream asks again as soon as it is answered. It is written by hand and does not use h2, so
-//! that a client costs little compared with the proxy. RFC 9113 defines the frames, RFC 7541 the
-//! fields.
+//! A stream sends its next request as soon as the last one is answered. The client is written by
+//! hand
+//! instead of with h2, so that it costs little compared with the proxy. RFC 9113 defines the
+//! frames,
+//! RFC 7541 the fields.
 
 use std::io;
 use std::net::SocketAddr;
@@ -34,7 +36,7 @@ const PADDED: u8 = 8;
 const PRIORITY: u8 = 32;
 
 const INITIAL_WINDOW_SIZE: u16 = 4;
-/// More than a connection reads in a run, so no window is ever widened again.
+/// Window larger than all that a connection reads in a run, so no window is ever widened.
 const MOST: u32 = (1 << 31) - 1;
 const DEFAULT_WINDOW: u32 = (1 << 16) - 1;
 
@@ -47,9 +49,9 @@ pub struct Connection<S = TlsStream<TcpStream>> {
     write: Vec<u8>,
     read: Vec<u8>,
     next_stream: u32,
-    /// The key of the first request. It is in the server's dynamic table.
+    /// Key of the first request. It is in the server's dynamic table.
     first_key: Option<u64>,
-    /// Streams that were not answered with 200.
+    /// Streams with a status other than 200.
     odd: Vec<u32>,
 }
 
@@ -60,7 +62,7 @@ impl Connection {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// Over a connected socket. The first call of `outcomes` sends the preface.
+    /// Uses a connected socket. The first call of `outcomes` sends the preface.
     pub fn over(socket: S, path: &'static str) -> Self {
         let mut write = PREFACE.to_vec();
         let mut settings = INITIAL_WINDOW_SIZE.to_be_bytes().to_vec();
@@ -121,7 +123,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Sends the requests, and returns the outcomes of the streams that the next read bytes end.
+    /// Sends the requests. Returns the outcomes of the streams that the next bytes end.
     pub async fn outcomes(&mut self) -> io::Result<Vec<Outcome>> {
         if !self.write.is_empty() {
             self.socket.write_all(&self.write).await?;

@@ -1,22 +1,22 @@
-//! Measures parts in CPU time of this thread: wall time includes other processes.
+//! Measures parts in CPU time of this thread: wall time would include other processes.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How often a part is measured.
+/// Number of measurements of each part.
 const SAMPLES: usize = 40;
-/// A measurement repeats its part until it takes this long.
+/// Minimum duration of a measurement, reached by repeating the part.
 const LONG_ENOUGH: Duration = Duration::from_millis(10);
-/// How many inputs there are at a time, where each is used once.
+/// Number of inputs prepared at a time, if each can be used only once.
 const INPUTS: usize = 64;
 
 /// Measures the parts whose names contain the argument of the command.
 pub struct Bench(String);
 
 impl Bench {
-    /// As in `cargo bench --bench queue -- retune`.
+    /// Reads the arguments, as in `cargo bench --bench queue -- retune`.
     pub fn from_arguments() -> Self {
         let mut arguments = std::env::args().skip(1);
         Self(
@@ -26,7 +26,7 @@ impl Bench {
         )
     }
 
-    /// Measures what `once` takes.
+    /// Measures `once`.
     pub fn time<T>(&self, name: &str, mut once: impl FnMut() -> T) {
         self.custom(name, |times| {
             let began = now();
@@ -37,7 +37,7 @@ impl Bench {
         });
     }
 
-    /// Measures what `once` takes, with an input of its own each time.
+    /// Measures `once`, with a new input each time.
     pub fn with_inputs<I, T>(
         &self,
         name: &str,
@@ -58,7 +58,7 @@ impl Bench {
         print(name, samples.collect());
     }
 
-    /// Measures what is repeated by `run`, which returns how long that took.
+    /// Measures `run`, which repeats something and returns the duration.
     pub fn custom(&self, name: &str, mut run: impl FnMut(u64) -> Duration) {
         if !name.contains(&self.0) {
             return;
@@ -72,7 +72,7 @@ impl Bench {
     }
 }
 
-/// The processor time of this thread so far.
+/// Returns the processor time of this thread so far.
 pub fn now() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(

@@ -1,4 +1,4 @@
-//! An origin that answers at once or after a time, and records the time of each request.
+//! An origin that answers at once or after a delay, and records the time of each request.
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// It answers at once.
+    /// Starts an origin that answers at once.
     pub fn start() -> io::Result<Self> {
         Self::answering_after(Duration::ZERO)
     }

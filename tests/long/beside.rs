@@ -1,4 +1,4 @@
-//! The latency of a client that reads, beside clients that attack the worker that serves it.
+//! Tests of a client's latency while other clients attack the same worker.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
@@ -10,13 +10,14 @@ use crate::support::frames::{DATA, Frames, frame, head, window_update};
 use crate::support::stream_origin::{STREAM_WINDOW, StreamOrigin, content};
 use crate::support::{Client, Done, Gateway, MS, Origin, Raw, alone, best_of_three, now};
 
-/// Requests of the client at each gateway; the p99 is the third longest.
+/// Number of requests of the client at each gateway. The p99 is the third longest.
 const REQUESTS: usize = 300;
-/// The client reads 64 KB, more than a window that others used up would let through.
+/// The client reads 64 KB: more than fits if other clients used up a shared window.
 const PATH: &str = "/16384/4";
 
-/// One worker, an origin over HTTP/2, one over HTTP/1, and a limit at `/slow` before which nearly
-/// all wait.
+/// Starts one worker with an origin over HTTP/2, one over HTTP/1, and a limit at `/slow`.
+///
+/// Nearly all requests for `/slow` wait.
 fn drip(origin: &StreamOrigin, reader: &Origin) -> Gateway {
     Gateway::start(&format!(
         "workers = 1\n[origins.app]\nservers = [\"h2c://{}\"]\n\
@@ -35,11 +36,11 @@ fn p99(mut times: Vec<Duration>) -> Duration {
     times[times.len() * 99 / 100 - 1]
 }
 
-/// Fails unless a good client's p99 is at most twice that at a gateway that nobody attacks.
+/// Fails unless the client's p99 is at most twice that at a gateway without an attack.
 ///
-/// `least`: bytes that the origin sends to those who attack, until they have no window left.
-///
-/// Both are measured in turns, so that whatever else the machine does slows both down.
+/// `least`: bytes that the origin sends to the attackers, until they have no window left. Both p99
+/// are
+/// measured alternately, so that other load of the machine slows both down.
 fn check(least: usize, attack: impl Fn(&Gateway, &AtomicBool) + Sync) {
     let _alone = alone();
     best_of_three(|_| {
@@ -83,7 +84,7 @@ fn check(least: usize, attack: impl Fn(&Gateway, &AtomicBool) + Sync) {
     });
 }
 
-/// Does this every few milliseconds until it is over.
+/// Calls `what` every few milliseconds until `is_over` is set.
 fn until(is_over: &AtomicBool, mut what: impl FnMut()) {
     while !is_over.load(SeqCst) {
         what();
@@ -135,7 +136,7 @@ fn post(stream: u32, path: &str) -> Vec<u8> {
     head(stream, 0, &fields)
 }
 
-/// A connection with so many uploads that wait, each with as much of its body as it may send.
+/// Opens a connection with `count` waiting uploads, each with as much body as it may send.
 fn waiting(gateway: &Gateway, count: u32) -> Frames {
     let mut client = Frames::connect(gateway.address());
     for nth in 0..count {

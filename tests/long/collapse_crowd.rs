@@ -1,4 +1,4 @@
-//! Crowds that want the same few pages of a slow origin.
+//! Tests of crowds that request the same few pages of a slow origin.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::support::{Gateway, MS, Origin, all_pauses, alone, eventually, now};
 
 const CLIENTS: usize = 2000;
 const PAGES: usize = 20;
-/// How long the clients go on asking.
+/// Time for which the clients send requests.
 const SPAN: Duration = Duration::from_secs(6);
 
-/// How many requests were answered as `leader` or as `follower`.
+/// Returns how many requests were answered as `leader` or as `follower`.
 fn shared(gateway: &Gateway, outcome: &str) -> i64 {
     let labels = [("outcome", outcome)];
     gateway
@@ -25,7 +25,7 @@ fn shared(gateway: &Gateway, outcome: &str) -> i64 {
         .count("drip_shared_requests_total", &labels)
 }
 
-/// What became of the requests of a crowd.
+/// Outcomes of the requests of a crowd.
 #[derive(Default)]
 struct Crowd {
     answered: usize,
@@ -33,7 +33,7 @@ struct Crowd {
     longest: Duration,
 }
 
-/// An origin that takes 50 ms for a page and answers with its name.
+/// Starts an origin that takes 50 ms for a page and answers with its name.
 fn origin() -> Origin {
     Origin::answering(|exchange| {
         thread::sleep(50 * MS);
@@ -58,7 +58,7 @@ origin = "app"
     )
 }
 
-/// Lets all clients ask for one page after the other. `patience`: how long one waits for an answer.
+/// Lets all clients request one page after the other. `patience`: maximum wait for a response.
 fn come(to: SocketAddr, patience: Duration) -> Crowd {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -98,7 +98,7 @@ async fn read_pages(to: SocketAddr, nth: usize, until: Instant, patience: Durati
     seen
 }
 
-/// Asks for a page on a connection of its own. `None`: it was refused.
+/// Requests a page on a new connection. `None`: the request was refused.
 async fn ask(to: SocketAddr, page: usize) -> Option<String> {
     let mut stream = TcpStream::connect(to).await.ok()?;
     let request = format!("GET /page/{page} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
@@ -109,7 +109,7 @@ async fn ask(to: SocketAddr, page: usize) -> Option<String> {
     head.starts_with("HTTP/1.1 200 ").then(|| body.to_owned())
 }
 
-/// The most requests that came within a second.
+/// Returns the maximum number of requests within a second.
 fn most_in_a_second(origin: &Origin) -> usize {
     let moments = origin.moments("/page");
     let within = |(nth, first): (usize, &Instant)| {
@@ -139,7 +139,7 @@ fn twenty_departures_a_second_serve_a_crowd_of_two_thousand() {
     assert_eq!(refused, 0);
     assert!(answered > 2 * CLIENTS, "{answered}");
     assert!(longest <= 1200 * MS + paused, "{longest:?}, {paused:?}");
-    // One more than the rate fits into a second that begins with a departure.
+    // A second that begins with a departure has one more than the rate.
     assert!(most <= 21, "{most}");
     drop(gateway);
 
@@ -205,7 +205,7 @@ fn ten_thousand_who_follow_one_answer_of_a_megabyte_cost_less_than_sixty_megabyt
         }
         let waiting = gateway.peak_memory() - before;
         released.store(1, Ordering::SeqCst);
-        // Each has the head, and as much of the body as the kernel takes.
+        // Each client has received the head, and as much of the body as the kernel buffers.
         for client in &mut clients {
             let mut head = [0; 12];
             client.read_exact(&mut head).await.expect("the head");
@@ -214,7 +214,7 @@ fn ten_thousand_who_follow_one_answer_of_a_megabyte_cost_less_than_sixty_megabyt
         let reading = gateway.peak_memory() - before;
         println!("{waiting} bytes while they wait, {reading} while they read");
         assert!(reading < 60_000_000, "{reading}");
-        // All of it reaches those who read on.
+        // Clients that read on receive the complete body.
         for client in clients.iter_mut().step_by(5000) {
             let mut rest = vec![0; SIZE];
             client.read_exact(&mut rest).await.expect("the answer");
@@ -227,7 +227,7 @@ fn ten_thousand_who_follow_one_answer_of_a_megabyte_cost_less_than_sixty_megabyt
     );
 }
 
-/// Asks for the page on a connection that takes little before it is read.
+/// Requests the page on a connection with a small buffer, without reading the response.
 async fn slow_reader(to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(32_768).expect("a small buffer");

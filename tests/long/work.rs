@@ -1,4 +1,4 @@
-//! Whether an origin is evenly busy, and its keys get equal work, when costs are learned.
+//! Tests that an origin is evenly busy and keys get equal work if costs are learned.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::support::workers::{LEARNED, Workers, ask, file, route};
 use crate::support::{Client, Gateway, Origin, best_of_three, half_alone, now};
 
-/// What was measured of a run.
+/// Results of a run.
 struct Run {
     mean: f64,
     variance: f64,
@@ -15,15 +15,15 @@ struct Run {
     jain: f64,
 }
 
-/// A gateway and its origin, which know what pages and reports cost.
+/// A gateway and its origin. The origin sets the cost of pages and reports.
 struct Scene {
     workers: Arc<Workers>,
     gateway: Gateway,
     _origin: Origin,
     keys: Vec<String>,
-    /// How long pages took.
+    /// Durations of pages.
     took: Mutex<Vec<Duration>>,
-    /// When the measuring begins and ends.
+    /// Begin and end of the measurement.
     span: (Instant, Instant),
 }
 
@@ -60,7 +60,7 @@ impl Scene {
         now() >= self.span.1
     }
 
-    /// Asks once on this connection.
+    /// Sends one request on this connection.
     fn ask(&self, client: &mut Client, path: &str, key: &str) {
         let asked = now();
         client.get(&format!("{path}?key={key}"));
@@ -96,7 +96,7 @@ impl Scene {
     }
 }
 
-/// Runs with cost 1 and with learned costs, both at once: all of it mostly waits.
+/// Runs with cost 1 and with learned costs at the same time: the runs mostly wait.
 fn both(one: (&str, fn(&str, &str) -> Run), learned: &str) -> (Run, Run) {
     let (rate, run) = one;
     thread::scope(|scope| {
@@ -109,7 +109,7 @@ fn both(one: (&str, fn(&str, &str) -> Run), learned: &str) -> (Run, Run) {
     })
 }
 
-/// Repeats both runs, which last for seconds and so meet chance, as other close measurements.
+/// Repeats both runs. They last for seconds, so chance affects them like other measurements.
 fn best_of_three_runs(run: impl Fn() -> Vec<(&'static str, bool)>) {
     best_of_three(|_| {
         let missed = run();
@@ -121,8 +121,9 @@ fn best_of_three_runs(run: impl Fn() -> Vec<(&'static str, bool)>) {
     });
 }
 
-/// Twelve keys ask for pages and then four for reports, each again as soon as it has an answer. With
-/// cost 1 the order in which they came stays that of the round, and the reports are sent together.
+/// Twelve keys request pages and then four request reports, each again after its response.
+///
+/// With cost 1 the order of the first round stays, and the reports are sent together.
 fn keys_that_always_ask(rate: &str, cost: &str) -> Run {
     let scene = Scene::start(rate, cost, "/report/short", 16, 30);
     thread::scope(|scope| {
@@ -141,8 +142,11 @@ fn keys_that_always_ask(rate: &str, cost: &str) -> Run {
     scene.measure(rate)
 }
 
-/// With cost 1, four reports of 1 s in sixteen requests make 0.265 s each: 12 a second are 3.2 seconds
-/// of work, as 320 units of 10 ms are.
+/// Learned costs give keys equal work, and keep the origin evenly busy.
+///
+/// With cost 1, four reports of 1 s in sixteen requests make 0.265 s each. 12 requests per second
+/// are
+/// 3.2 seconds of work, as 320 units of 10 ms are.
 #[test]
 fn keys_get_equal_work_of_an_origin_that_is_evenly_busy() {
     let _half = half_alone();
@@ -156,7 +160,7 @@ fn keys_get_equal_work_of_an_origin_that_is_evenly_busy() {
     });
 }
 
-/// 40 pages a second of 20 keys, and every five seconds four reports of one.
+/// 20 keys request 40 pages per second, and one key requests four reports every five seconds.
 fn bursts_of_reports(rate: &str, cost: &str) -> Run {
     let scene = Scene::start(rate, cost, "/report", 20, 30);
     let mut at = now();
@@ -183,7 +187,10 @@ fn bursts_of_reports(rate: &str, cost: &str) -> Run {
     scene.measure(rate)
 }
 
-/// Four seconds of work a second are 68 requests a second of this mix on average, or 400 units of
+/// Pages do not wait for a burst of reports if costs are learned.
+///
+/// Four seconds of work per second are 68 requests per second of this mix on average, or 400 units
+/// of
 /// 10 ms. With cost 1 the rate is above that, so that a queue of pages ends before the next burst.
 #[test]
 fn pages_do_not_wait_for_a_burst_of_reports() {

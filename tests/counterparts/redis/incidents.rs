@@ -1,4 +1,4 @@
-//! Redis is gone: whether the operator is told, by the rule of `tests/incidents`.
+//! Checks that the operator is informed of a Redis outage, by the rule of `tests/incidents`.
 
 #[allow(dead_code, unused_imports, reason = "the other binary uses the rest")]
 #[path = "../../incidents/driver/mod.rs"]
@@ -42,7 +42,7 @@ fn redis_that_is_gone_is_reported_with_what_happens_meanwhile() {
     let stop = AtomicBool::new(false);
     let ask = || {
         while !stop.load(Ordering::SeqCst) {
-            // The store decides what becomes of it.
+            // The state of the store determines the response.
             let _answer = Client::try_fetch(gateway.address(), "/?team=blue");
             thread::sleep(Duration::from_millis(40));
         }
@@ -53,7 +53,7 @@ fn redis_that_is_gone_is_reported_with_what_happens_meanwhile() {
         let mut incident = Incident::begin(&gateway, &STORE_OUT, || redis.kill());
         let headline = incident.reported();
         let title = headline["title"].as_str().expect("a title");
-        // Its seconds change.
+        // The seconds in the title change.
         let title = title.trim_end_matches(|c: char| c.is_ascii_digit() || " .ms".contains(c));
         let mut top = drip();
         top.arg("top").arg(gateway.site.admin.to_string());

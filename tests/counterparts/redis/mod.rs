@@ -1,4 +1,4 @@
-//! Limits, gates, rooms and permits in a real Redis.
+//! Tests of limits, gates, rooms and permits in a real Redis.
 
 mod goldens;
 mod incidents;

@@ -1,4 +1,4 @@
-//! A restart with `state` of a gateway whose zone is in Redis.
+//! Tests of a restart with `state` of a gateway whose zone is in Redis.
 
 #[allow(dead_code, reason = "the tests without Redis use the rest")]
 #[path = "../../gateway/state/chain.rs"]
@@ -16,7 +16,7 @@ use crate::support::best_of_three;
 
 #[test]
 fn who_comes_to_the_old_gate_from_a_zone_has_a_slot_that_the_new_gate_keeps() {
-    // A process that gets no time is late with a departure, and the other one cannot know.
+    // A process without processor time departs late, and the other gateway cannot know.
     best_of_three(|_| {
         let measured = catch_unwind(|| {
             side_by_side(&[true], |is_held, keeps| {

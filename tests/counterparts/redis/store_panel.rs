@@ -1,4 +1,4 @@
-//! What the operator sees while the store is out.
+//! Tests of the operator's page while the store is out.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ fn a_store_that_stops_is_told_in_api_sample_and_top() {
     let redis_table = format!("\n[redis]\nurl = \"{url}\"\ntimeout = \"2s\"\n");
     let gateway = Gateway::start(&format!("{file}{redis_table}"));
     let store = || json(&gateway, "/api/store")["store"].clone();
-    // What it answers before the first sample is not in the latencies of the last seconds.
+    // Replies before the first sample are not in the latencies of the last seconds.
     eventually("it has answered", || {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
         let store = store();
@@ -45,7 +45,7 @@ fn a_store_that_stops_is_told_in_api_sample_and_top() {
         fetch(gateway.address(), "/?key=a");
         store()["up"] == false
     });
-    // The newest reason is told: the connection broke first, and then nothing listened.
+    // The newest reason is shown: first the connection broke, then nothing listened.
     eventually("it refuses connections", || {
         let reason = store()["reason"].clone();
         reason.as_str().is_some_and(|it| it.contains("refused"))

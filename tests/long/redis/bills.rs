@@ -1,4 +1,4 @@
-//! Bills of two busy gateways, at length.
+//! Long tests of bills of two busy gateways.
 
 use std::thread;
 use std::time::Duration;
@@ -8,15 +8,16 @@ use crate::redis::shared::bills::{billing, two};
 use crate::redis::shared::{count_within, under_load};
 use crate::support::{best_of_three, now, quarter_alone};
 
-/// However the bills of two busy gateways mix, the origin gets no more than the rate in any window, and no more than the
-/// costs allow for long.
+/// Two busy gateways with bills never exceed the rate in any window.
+///
+/// In the long run they also never exceed what the costs allow.
 #[test]
 fn two_busy_gateways_never_let_out_more_than_the_rate() {
     const RATE: u32 = 100;
     const WINDOW: Duration = Duration::from_millis(300);
     let _machine = quarter_alone();
     let redis = Redis::start();
-    // What a request is charged before and after, and the least and the most that leave a second.
+    // Charge before and after the bill, and minimum and maximum of departures per second.
     for (estimate, says, least, most) in [(1, 2, 46, 52), (3, 1, 33, 102), (2, 3, 25, 36)] {
         best_of_three(|attempt| {
             let origin = billing();
@@ -43,7 +44,7 @@ fn two_busy_gateways_never_let_out_more_than_the_rate() {
                 .iter()
                 .map(|it| count_within(&moments, *it, *it + WINDOW));
             let fullest = fullest.max().unwrap_or_default();
-            // One more, and what a busy machine lets arrive late.
+            // One more, plus late arrivals on a busy machine.
             if fullest > 30 + 1 + 4 {
                 return Err(format!("{estimate} for {says}: {fullest} in {WINDOW:?}"));
             }

@@ -1,4 +1,4 @@
-//! A cluster whose nodes and gateways are split from each other, under load.
+//! Tests of a cluster whose nodes and gateways are split from each other, under load.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::redis::shared::cluster_under_load::load::{
 use crate::redis::shared::cluster_under_load::nodes::{Cluster, GATEWAYS, Node};
 use crate::support::{Gateway, best_of_three, fetch, half_alone, now};
 
-/// Gateways no longer reach a master that the other nodes reach, so no replica takes over.
+/// Gateways that cannot reach a master continue alone. Other nodes reach it: no replica takes over.
 #[test]
 fn gateways_that_are_split_from_a_master_go_on_alone() {
     let _machine = half_alone();
@@ -34,7 +34,7 @@ fn gateways_that_are_split_from_a_master_go_on_alone() {
     });
 }
 
-/// A master is alone on its side of the network, with the gateways: they still reach it, and it is of no use any more.
+/// Gateways leave a master that is split from the other nodes, although they still reach it.
 #[test]
 fn a_master_that_is_split_from_the_other_nodes_is_left_for_its_replica() {
     check_takeover(
@@ -44,18 +44,18 @@ fn a_master_that_is_split_from_the_other_nodes_is_left_for_its_replica() {
     );
 }
 
-/// A silent replica is in the way of nobody: not of a gateway that knows all nodes, nor of one that starts.
+/// A silent replica disturbs neither a gateway that knows all nodes nor one that starts.
 #[test]
 fn a_gateway_that_is_split_from_a_replica_starts_and_shares_its_keys() {
     let scene = Scene::new();
-    // Nodes tell of a replica once it has got something.
+    // Nodes report a replica only after it has received data.
     let _seen = scene.under_load(|| {
         let tell = |cluster: &Cluster| cluster.nodes.iter().all(Node::tells_of_replicas);
         scene.cluster.wait_until("nodes tell of replicas", tell);
     });
     scene.cluster.split_from_clients(3, GATEWAYS);
     let third = scene.another_gateway();
-    // It counts as up until it has tried, which takes as long as it waits for a silent node.
+    // The replica counts as up until the gateway's first attempt has timed out.
     thread::sleep(Duration::from_millis(2500));
     scene
         .cluster

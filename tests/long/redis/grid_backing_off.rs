@@ -1,4 +1,4 @@
-//! Gateways that back off together, until all have grown back.
+//! Tests of gateways that back off together, until the full rate is back.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -69,7 +69,7 @@ fn an_origin_that_is_slow_to_one_has_fewer_at_once_from_all() {
     });
 }
 
-/// An origin that works on one request at a time, and counts what is there.
+/// Starts an origin that processes one request at a time and counts its requests.
 fn crowded(each: Duration) -> (Arc<[AtomicU32; 2]>, Origin) {
     let counts = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
     let at_once = Arc::clone(&counts);
@@ -87,7 +87,9 @@ fn crowded(each: Duration) -> (Arc<[AtomicU32; 2]>, Origin) {
     (counts, origin)
 }
 
-/// Five are answered in time. What back-off leaves is what all gateways together have at the origin, not each.
+/// The permits left by back-off are those of all gateways together, not of each.
+///
+/// Five requests are answered in time.
 #[test]
 fn places_that_are_cut_are_those_of_all_gateways_together() {
     let _machine = half_alone();
@@ -102,7 +104,7 @@ fn places_that_are_cut_are_those_of_all_gateways_together() {
         eventually("all have been cut to what is in time", || {
             all.iter().all(|it| places(it) <= 9.0)
         });
-        // What ran before has ended, and the pool knows.
+        // Earlier requests have ended, and the pool has learned the new limit.
         pass(millis(2000));
         for _ in 0..5 {
             let before = all.iter().map(|it| places(it)).fold(0.0, f64::max);
@@ -111,7 +113,7 @@ fn places_that_are_cut_are_those_of_all_gateways_together() {
             let after = all.iter().map(|it| places(it)).fold(0.0, f64::max);
             let most = at_origin[1].load(Ordering::SeqCst);
             println!("{before} and {after} by back-off, {most} at the origin at once");
-            // A request whose answer was on its way to the gateway is none of the origin's any more.
+            // A request whose response is on its way to the gateway is not at the origin any more.
             let bound = before.max(after) + 1.0;
             assert!(f64::from(most) <= bound, "{most} at once");
         }
@@ -163,7 +165,7 @@ fn a_shadow_cuts_nobody_and_follows_nobody() {
         pass(millis(1500));
         assert!(others.iter().all(|it| rate_now(it) > 199.0));
     });
-    // Now the other way round.
+    // The other way round.
     busy(&[&others[0], &shadow, &others[1]], 6, || {
         eventually("one is cut", || rate_now(&others[0]) < 60.0);
         eventually("the other one, too", || rate_now(&others[1]) < 60.0);

@@ -1,4 +1,4 @@
-//! A shared rate whose node of a cluster is lost, at length.
+//! Long tests of a shared rate whose cluster node is lost.
 
 use crate::redis::shared::grid::cluster::{GRID, Scene};
 use crate::redis::shared::grid::{busy, check_rate, check_windows, millis, pass, rate_of, within};
@@ -34,7 +34,7 @@ fn without_the_master_of_its_grid_each_goes_on_with_its_part_until_the_replica_h
             return Err(format!("one had {of_other:.1}r/s alone"));
         }
         check_rate(&within(&scene.origin, "key=", after), after, RATE)?;
-        // Alone, both may send in the same moment; a span of old slots may meet the new ones.
+        // Alone, both gateways may send at the same moment. Old slots may overlap with new ones.
         check_windows(&within(&scene.origin, "key=", all), RATE, millis(80))
     });
 }

@@ -1,4 +1,4 @@
-//! Parts of keys and of requests in a rate that gateways share, second for second.
+//! Tests of shares of keys and gateways in a shared rate, in each second.
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::grid::fairness::check_parts;
@@ -39,7 +39,7 @@ fn weights_of_keys_count_over_all_gateways() {
     });
 }
 
-/// Without fair keys all are one queue: who has more that wait gets more.
+/// Without fair keys there is one queue: a gateway with more waiting requests gets more.
 #[test]
 fn without_keys_gateways_share_by_what_waits_at_each() {
     let _machine = half_alone();

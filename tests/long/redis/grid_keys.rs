@@ -1,4 +1,4 @@
-//! Keys that come by ten gateways have what those have that come by one, whatever fails.
+//! Tests that keys at ten gateways have the same shares as keys at one, whatever fails.
 
 use rustix::process::Signal;
 
@@ -9,7 +9,7 @@ use crate::redis::shared::grid::{
 };
 use crate::support::{Gateway, Origin, best_of_three, eventually, half_alone};
 
-/// Jain's index: 1 if all have the same.
+/// Returns Jain's fairness index: 1 if all counts are equal.
 #[allow(clippy::cast_precision_loss)]
 fn jain(counts: &[f64]) -> f64 {
     let (sum, squares) = counts.iter().fold((0.0, 0.0), |(sum, squares), count| {
@@ -71,8 +71,9 @@ fn a_lone_key_that_comes_by_ten_gateways_has_the_whole_rate() {
     });
 }
 
-/// A gateway is killed, Redis forgets all, and Redis is out for a while: a second later, keys count
-/// right again.
+/// Shares of keys are correct again one second after a failure.
+///
+/// A gateway is killed, Redis loses its data, or Redis is out for a while.
 #[test]
 fn keys_count_right_again_a_second_after_whatever_failed() {
     let _machine = half_alone();

@@ -1,4 +1,4 @@
-//! How even the stream is where Redis is away: measured, with bounds that a busy machine keeps.
+//! Measures the evenness of the stream if Redis is far away, with bounds for a busy machine.
 
 use std::time::Duration;
 
@@ -10,7 +10,9 @@ use crate::redis::shared::grid::{
     Crowd, busy, check_rate, check_windows, file, pass, shared, unevenness, within,
 };
 
-/// Two gateways, each so far from Redis (one way, in microseconds). `most`: the unevenness allowed.
+/// Measures two gateways at these one-way latencies to Redis, in microseconds.
+///
+/// `most`: the allowed unevenness.
 fn measure(away: [u64; 2], most: f64) {
     let _machine = half_alone();
     let redis = Redis::start();

@@ -1,4 +1,4 @@
-//! A gateway that comes to another one and leaves it.
+//! Tests of a gateway that joins another one and leaves it.
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::grid::{
@@ -6,7 +6,7 @@ use crate::redis::shared::grid::{
 };
 use crate::support::{Gateway, Origin, best_of_three, eventually, half_alone, now};
 
-/// Who has nothing waiting leaves all to the other, and gets its part when it comes.
+/// An idle gateway leaves the whole rate to the other one, and gets its share on return.
 #[test]
 fn one_alone_gets_everything_and_one_who_comes_gets_its_part_at_once() {
     let _machine = half_alone();
@@ -34,7 +34,8 @@ fn one_alone_gets_everything_and_one_who_comes_gets_its_part_at_once() {
             if of_b.abs_diff(150) > 8 {
                 return Err(format!("{of_b} of 300 are of b"));
             }
-            // Within two spans it has all again; its last requests may wait that long.
+            // Within two spans the gateway has the whole rate again. Its last requests may wait
+            // that long.
             pass(millis(250));
             let again = pass(millis(1000));
             check_rate(&within(&origin, "key=a", again), again, 200.0)

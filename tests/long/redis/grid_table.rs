@@ -1,4 +1,4 @@
-//! The table of the gateways that share a gate, which has a size.
+//! Tests of the table of the gateways that share a gate, which is bounded.
 
 use limit::Algorithm;
 

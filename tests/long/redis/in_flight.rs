@@ -1,4 +1,4 @@
-//! Permits of a key at several gateways, whatever happens to a gateway, to Redis or to a cluster.
+//! Tests of permits of a key at several gateways, while a gateway, Redis or a cluster fails.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use crate::redis::shared::in_flight::{running, text};
 use crate::redis::shared::places::{Counting, busy, pass};
 use crate::support::{Client, Gateway, best_of_three, eventually, half_alone, now};
 
-/// One place and four gateways with two clients each: each gets its part, and none waits long.
+/// Four gateways with two clients each share one permit fairly, and no request waits long.
 #[test]
 fn gateways_have_their_turns_at_one_place() {
     let _machine = half_alone();
@@ -58,7 +58,7 @@ fn gateways_have_their_turns_at_one_place() {
     });
 }
 
-/// Places of the first key that others have, and those of them that are withheld, as `/api` says.
+/// Returns the permits of the first key at other gateways, and the withheld ones, from `/api`.
 fn told_of_key(gateway: &Gateway) -> (Option<u64>, Option<u64>) {
     let answer = gateway.admin("/api/zones/z/keys").expect("an admin port");
     let keys: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
@@ -69,14 +69,14 @@ fn told_of_key(gateway: &Gateway) -> (Option<u64>, Option<u64>) {
     )
 }
 
-/// What a gateway had that is killed is withheld for 3 s and `orphan`, and then free.
+/// Permits of a killed gateway are withheld for 3 s and `orphan`, and then free.
 #[test]
 fn what_a_killed_gateway_had_is_withheld_and_then_free() {
     let _machine = half_alone();
     let (app, redis) = (Counting::start(), Redis::start());
     let text = text(&app, &redis.url(), "orphan = \"3s\"", LIMIT);
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
-    // They are at the origin for longer than the gateway renews its places.
+    // The requests are at the origin for longer than the gateway's renewal.
     let _gone = [0; 3].map(|_| Client::ask(other.address(), "/5500?key=a"));
     eventually("three run", || app.here() == 3);
     pass(1500);
@@ -97,13 +97,13 @@ fn what_a_killed_gateway_had_is_withheld_and_then_free() {
             told_of_key(&one) == (Some(0), Some(0))
         });
         println!("free after {took:?}");
-        // It may have renewed a second before.
+        // The gateway may have renewed its permits a second before.
         assert!(took > Duration::from_millis(4900), "{took:?}");
     });
     assert!(app.most() <= 4, "{} at once", app.most());
 }
 
-/// A gateway that is stopped for 10 s and goes on starts nothing on its old places, and takes its own again.
+/// A gateway that was stopped for 10 s starts nothing on old permits, and gets new ones.
 #[test]
 fn a_gateway_that_stood_still_starts_nothing_on_old_places() {
     let _machine = half_alone();
@@ -115,7 +115,7 @@ fn a_gateway_that_stood_still_starts_nothing_on_old_places() {
         pass(1000);
         other.signal(Signal::STOP);
         pass(8000);
-        // Its own are free by now, and others use them.
+        // Its permits are free by now, and other gateways use them.
         eventually("the other one uses all", || running(&one) == 4);
         pass(2000);
         other.signal(Signal::CONT);
@@ -125,8 +125,9 @@ fn a_gateway_that_stood_still_starts_nothing_on_old_places() {
     assert!(app.most() <= 4, "{} at once", app.most());
 }
 
-/// A gateway that is stopped while Redis answers it reads the answers when it goes on: Redis was never out, so nothing
-/// follows `on_store_failure`.
+/// A gateway that was stopped while Redis answered does not take Redis for out.
+///
+/// It reads the replies when it continues, so `on_store_failure` does not apply.
 #[test]
 fn a_gateway_that_stood_still_does_not_take_redis_for_out() {
     let _machine = half_alone();
@@ -134,7 +135,7 @@ fn a_gateway_that_stood_still_does_not_take_redis_for_out() {
     let text = text(&app, &redis.url(), "", LIMIT);
     let gateways = [0; 2].map(|_| Gateway::start(&text));
     let [_, other] = &gateways;
-    // So busy that it is often stopped in the middle of a call.
+    // The gateway is so busy that it is often stopped in the middle of a call.
     busy(&gateways.each_ref().map(|it| (it, 12)), "/2?key=a", || {
         eventually("all are used", || app.here() == 4);
         for after in [300, 310, 320, 330] {
@@ -151,7 +152,9 @@ fn a_gateway_that_stood_still_does_not_take_redis_for_out() {
     assert!(app.most() <= 4, "{} at once", app.most());
 }
 
-/// Redis is killed while all are busy, then comes back empty: closed gateways start nothing meanwhile.
+/// Without Redis, closed gateways start nothing once their permits are not renewed.
+///
+/// Redis is killed while all gateways are busy, then returns empty.
 #[test]
 fn without_redis_closed_gateways_start_nothing_once_their_places_are_not_renewed() {
     let _machine = half_alone();
@@ -172,7 +175,9 @@ fn without_redis_closed_gateways_start_nothing_once_their_places_are_not_renewed
     assert!(app.most() <= 4, "{} at once", app.most());
 }
 
-/// A Redis that stands still for 3 s and goes on does what it was asked long ago: nothing is counted for good.
+/// Calls that a stopped Redis executes late occupy no permit for good.
+///
+/// Redis is stopped for 3 s.
 #[test]
 fn what_a_redis_that_stood_still_does_late_leaves_no_place_taken() {
     let _machine = half_alone();
@@ -194,18 +199,18 @@ fn what_a_redis_that_stood_still_does_late_leaves_no_place_taken() {
         let used = app.mean(Duration::from_secs(1));
         assert!(used > 1.2, "{used:.2} of 2 are used");
     });
-    // All is free at once, so nothing is left over.
+    // All permits are free at once, so nothing is left over.
     let mut clients = [0; 2].map(|_| Client::ask(gateways[0].address(), "/500?key=a"));
     eventually("both run", || app.here() == 2);
     assert!(clients.iter_mut().all(|it| it.answer().status == 200));
 }
 
-/// Each key's places are at the node that has its slot, and stay while the slot moves.
+/// The permits of each key are at the node that has its slot, also while the slot moves.
 #[test]
 fn the_places_of_keys_are_spread_over_a_cluster_and_move_with_their_slots() {
     let _machine = half_alone();
     let (app, cluster) = (Counting::start(), Cluster::start());
-    // A call that meets a slot on its way may be refused: then nothing starts, and nobody counts alone.
+    // A call for a moving slot may be refused. Then no request starts, and no gateway counts alone.
     let more = "on_store_failure = \"closed\"";
     let text = text(&app, &cluster.url(), more, ", burst = 50, in_flight = 3");
     let gateways = [0; 2].map(|_| Gateway::start(&text));
@@ -229,7 +234,7 @@ fn the_places_of_keys_are_spread_over_a_cluster_and_move_with_their_slots() {
         eventually("all are used", || app.here() == 3);
         cluster.move_slot(slot, from, (from + 1) % 3, || pass(500));
         eventually("all are used again", || app.here() == 3);
-        // A place that was lost on the way would be lost for good.
+        // A permit that was lost in the move would be lost for good.
         eventually("three quarters are in use for a second", || {
             app.mean(Duration::from_secs(1)) > 2.2
         });

@@ -1,4 +1,4 @@
-//! Busy gateways that take shares of a key ahead.
+//! Tests of busy gateways that take leases of a key.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -11,7 +11,7 @@ use crate::redis::shared::leases::{
 use crate::redis::shared::relay::Relay;
 use crate::support::{Client, Gateway, MS, Origin, best_of_three, half_alone, now};
 
-/// How many calls of scripts the Redis has had.
+/// Returns the number of script calls so far.
 fn calls(redis: &Redis) -> usize {
     let client = redis::Client::open(redis.url()).expect("a client");
     let mut connection = client.get_connection().expect("a connection");
@@ -26,7 +26,7 @@ fn calls(redis: &Redis) -> usize {
     info.lines().find_map(of).unwrap_or(0)
 }
 
-/// What a run of three busy gateways gives: how many calls of Redis each request took.
+/// Runs three busy gateways. Returns the number of Redis calls per request.
 fn calls_a_request(lease: &str) -> Result<f64, String> {
     let (origin, redis) = (Origin::start(), Redis::start());
     let text = text(&origin, &redis, lease, "");
@@ -62,8 +62,9 @@ fn calls_a_request(lease: &str) -> Result<f64, String> {
     Ok((calls - calls_before) as f64 / (sent - sent_before) as f64)
 }
 
-/// Three gateways under one key: each span has its rate and the burst at most, the rate is reached, each gateway has its
-/// part of each second, and Redis has little to do.
+/// Three busy gateways with leases keep the limit, reach the rate, and seldom call Redis.
+///
+/// Each span has at most its rate and the burst, and each gateway has its share of each second.
 #[test]
 fn three_busy_gateways_keep_the_limit_and_ask_redis_seldom() {
     let _machine = half_alone();
@@ -77,7 +78,9 @@ fn three_busy_gateways_keep_the_limit_and_ask_redis_seldom() {
     });
 }
 
-/// The load of one gateway stops, and another one is killed: the third has all after the length of a lease.
+/// The third gateway gets the whole rate within the duration of a lease.
+///
+/// The load of one gateway stops, and another gateway is killed.
 #[test]
 fn what_others_leave_a_gateway_has_soon() {
     let _machine = half_alone();
@@ -110,14 +113,15 @@ fn what_others_leave_a_gateway_has_soon() {
     });
 }
 
-/// Requests that wait in a queue leave in their order, although most of them never asked Redis, and others come while an
-/// ask is under way.
+/// Requests in a queue depart in order, although a lease decides most of them.
+///
+/// Other requests arrive while a call to Redis is under way.
 #[test]
 fn who_came_first_to_a_gateway_leaves_first() {
     let _machine = half_alone();
     best_of_three(|_| {
         let (origin, redis) = (Origin::start(), Redis::start());
-        // Ten requests come while Redis is asked.
+        // Ten requests arrive while Redis is called.
         let relay = Relay::to(redis.address);
         relay.slow_down(20 * MS);
         let url = format!("redis://{}/0", relay.address);
@@ -144,7 +148,8 @@ fn who_came_first_to_a_gateway_leaves_first() {
             let arrivals = origin.arrivals().into_iter();
             let of_it = arrivals.filter(|it| number(&it.target, "gateway") == nth);
             let order: Vec<_> = of_it.map(|it| number(&it.target, "number")).collect();
-            // Neighbours may change their places between a gateway and the origin: each is at most some places late.
+            // Neighbours may swap between a gateway and the origin: each is late by only a few
+            // positions.
             let mut last = 0;
             let is_late = |number: &&usize| {
                 last = last.max(**number);

@@ -1,9 +1,10 @@
-//! Shared limits, gates and permits in a real Redis, under every failure and at length.
+//! Long tests of limits, gates and permits in a real Redis, under every failure.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | `shared`, `store`, `incidents` | the everyday tests, with more cases and longer measurements (`support::night`) |
-//! | all others | tests that run here alone |
+//! | `shared`, `store`, `incidents` | the everyday tests, with more cases and longer measurements
+//! (`support::night`) |
+//! | all others | tests that run only here |
 
 mod bills;
 mod cluster_split;

@@ -1,4 +1,4 @@
-//! Requests that were let in alone, once Redis is back.
+//! Tests of requests that gateways admitted without Redis, once Redis is back.
 
 use std::thread;
 use std::time::Duration;
@@ -7,7 +7,9 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::{count_within, file, under_load};
 use crate::support::{Gateway, Origin, best_of_three, eventually, now, quarter_alone};
 
-/// Sixty wait at each of two gateways when Redis is back, for three seconds at their own pace: they share the schedule again.
+/// Requests admitted without Redis share the pace again once Redis is back.
+///
+/// Sixty requests wait at each of two gateways, for three seconds at each gateway's own pace.
 #[test]
 fn those_who_were_let_in_alone_share_the_pace_once_redis_is_back() {
     let _machine = quarter_alone();
@@ -20,7 +22,7 @@ fn those_who_were_let_in_alone_share_the_pace_once_redis_is_back() {
         under_load(&all, 60, "/?key=a", Duration::ZERO, || {
             thread::sleep(Duration::from_secs(1));
             redis.kill();
-            // Requests with times of the schedule have left by then.
+            // Requests with slots of the shared schedule have left by then.
             thread::sleep(Duration::from_secs(7));
             redis.restart();
             eventually("both know it", || {

@@ -1,4 +1,4 @@
-//! Permits of an origin that go round between gateways, whatever fails.
+//! Tests of permits of an origin that move between gateways, whatever fails.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,9 +10,11 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::places::{Counting, busy, pass, told};
 use crate::support::{Client, Done, Gateway, best_of_three, eventually, half_alone, now};
 
-/// More gateways than places, each with one client: places go round. `takes`: milliseconds that a request takes.
+/// Checks that permits move between gateways that outnumber them. `takes`: ms of a request.
 ///
-/// Nobody waits for longer than twice what is fair, and nearly all of the places are used.
+/// Each gateway has one client. No request waits for longer than twice the fair time, and nearly
+/// all
+/// permits are used.
 fn go_round(gateways: u32, most: u32, takes: u64) {
     best_of_three(|_| {
         let (app, redis) = (Counting::start(), Redis::start());
@@ -27,7 +29,7 @@ fn go_round(gateways: u32, most: u32, takes: u64) {
                     let sent = now();
                     client.get(&target);
                     assert_eq!(client.answer().status, 200);
-                    // At first it is found out who holds what.
+                    // At first Redis must learn the holders.
                     if began.elapsed() > Duration::from_secs(4) {
                         longest = longest.max(sent.elapsed());
                     }
@@ -49,7 +51,7 @@ fn go_round(gateways: u32, most: u32, takes: u64) {
         let request = Duration::from_millis(takes);
         let fair = request * (gateways - most) / most;
         println!("{gateways} gateways, {most} places, {takes} ms: {longest:?}, {used:.3} used");
-        // It is served after the wait.
+        // A request is served after its wait.
         if longest > fair * 2 + request || used < 0.95 {
             return Err(format!("{longest:?}, fair is {fair:?}; {used:.3} used"));
         }
@@ -70,7 +72,7 @@ fn one_place_goes_round_between_four_gateways() {
     go_round(4, 1, 50);
 }
 
-/// What a gateway had that is killed is withheld for `orphan`: its requests are at the origin still.
+/// Permits of a killed gateway are withheld for `orphan`: its requests are still at the origin.
 #[test]
 fn what_a_killed_gateway_had_is_withheld_and_then_free() {
     let _machine = half_alone();
@@ -79,7 +81,7 @@ fn what_a_killed_gateway_had_is_withheld_and_then_free() {
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
     eventually("both share", || told(&one, "gateways") == Some(2));
     busy(&[(&one, 8)], "/100", || {
-        // They are at the origin for almost all of `orphan`.
+        // The requests are at the origin for almost all of `orphan`.
         busy(&[(&other, 4)], "/5000", || {
             eventually("the other one has some", || {
                 told(&other, "held").is_some_and(|own| own >= 3)
@@ -100,7 +102,7 @@ fn what_a_killed_gateway_had_is_withheld_and_then_free() {
     assert!(app.most() <= 8, "{} at once", app.most());
 }
 
-/// A gateway that is stopped for 10 s and goes on starts nothing on its old lease, and takes its own again.
+/// A gateway that was stopped for 10 s starts nothing on its old lease, and gets a new one.
 #[test]
 fn a_gateway_that_stood_still_starts_nothing_on_an_old_lease() {
     let _machine = half_alone();
@@ -125,7 +127,9 @@ fn a_gateway_that_stood_still_starts_nothing_on_an_old_lease() {
     assert!(!other.log().contains("goes on alone"), "it asks first");
 }
 
-/// Redis is killed for longer than a lease, then comes back empty, while all are busy. Closed gateways start nothing.
+/// Without Redis, closed gateways start nothing once their leases have expired.
+///
+/// Redis is killed for longer than a lease, then returns empty, while all gateways are busy.
 #[test]
 fn without_redis_closed_gateways_start_nothing_once_their_leases_have_ended() {
     let _machine = half_alone();
@@ -150,7 +154,7 @@ fn without_redis_closed_gateways_start_nothing_once_their_leases_have_ended() {
     assert!(app.most() <= 6, "{} at once", app.most());
 }
 
-/// What is flushed, and a Redis that starts anew at once, is told again by those who hold it.
+/// Gateways report their permits again after Redis was flushed or restarted.
 #[test]
 fn a_redis_that_forgets_everything_is_told_again() {
     let _machine = half_alone();

@@ -1,10 +1,10 @@
-//! Permits that gateways share together with a rate: a gateway has to have both for the same moment.
+//! Tests of shared permits together with a shared rate: a request needs both at once.
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::places::{Counting, busy, pass};
 use crate::support::{Gateway, best_of_three, eventually, half_alone, now};
 
-/// How many a second leave once requests wait at these gateways.
+/// Returns the departures per second while requests wait at these gateways.
 fn left_a_second(app: &Counting, crowds: &[(&Gateway, usize)], takes: u32) -> f64 {
     busy(crowds, &format!("/{takes}"), || {
         eventually("a request leaves", || app.all() > 0);
@@ -17,8 +17,9 @@ fn left_a_second(app: &Counting, crowds: &[(&Gateway, usize)], takes: u32) -> f6
     })
 }
 
-/// So many places and gateways, each with three clients: at this rate, requests that take so many milliseconds use at
-/// most two thirds of the places, so the whole rate leaves.
+/// Checks that the whole rate departs if requests use at most two thirds of the permits.
+///
+/// Each gateway has three clients. `takes`: duration of a request in milliseconds.
 fn the_rate_leaves(places: u32, gateways: u32, rate: u32, takes: u32) {
     best_of_three(|_| {
         let (app, redis) = (Counting::start(), Redis::start());
@@ -63,14 +64,14 @@ fn two_places_for_six_gateways_let_the_whole_rate_leave() {
     the_rate_leaves(2, 6, 50, 10);
 }
 
-/// Here a slot comes more often than a place can change hands: who has one uses it for a turn.
+/// Slots come more often than a permit can change the gateway, so a holder uses it repeatedly.
 #[test]
 fn a_fast_pace_with_one_place_is_not_lost_on_the_way() {
     let _half = half_alone();
     the_rate_leaves(1, 2, 100, 2);
 }
 
-/// Who is idle keeps no place from those who wait.
+/// An idle gateway keeps no permit from gateways with waiting requests.
 #[test]
 fn idle_gateways_cost_the_others_nothing_of_the_rate() {
     let _half = half_alone();

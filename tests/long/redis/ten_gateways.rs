@@ -1,4 +1,4 @@
-//! Ten gateways on one Redis: one stream, the same for each key, also while gateways die.
+//! Tests of ten gateways on one Redis: one even stream, fair to each key, while gateways die.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -13,13 +13,13 @@ use crate::support::{
 };
 
 const GATEWAYS: usize = 10;
-/// Requests a second of the one key.
+/// Requests per second of the only key.
 const RATE: f64 = 500.0;
-/// Keys that come in by several gateways, and requests a second of each.
+/// Number of keys that use several gateways, and requests per second of each.
 const KEYS: usize = 20;
 const RATE_OF_KEY: f64 = 25.0;
 
-/// How the gateways of a test share `rate` requests a second.
+/// One way in which the gateways of a test share `rate` requests per second.
 struct Case {
     name: &'static str,
     /// Further fields of the zone.
@@ -27,9 +27,9 @@ struct Case {
     /// Further fields of the origin.
     origin: fn(rate: f64) -> String,
     limits: &'static str,
-    /// Whether each gateway must have decided on requests by places that it took ahead.
+    /// Whether each gateway must have decided requests by leases.
     leases: bool,
-    /// For how long a gateway may hold what others wait for.
+    /// Time for which a gateway may hold what others wait for.
     holds: Duration,
 }
 
@@ -42,7 +42,7 @@ const EACH_JOIN_ASKS: Case = Case {
     holds: Duration::ZERO,
 };
 
-/// A gateway gets a tenth of the rate: ten requests while a lease lasts.
+/// A gateway gets a tenth of the rate: ten requests during a lease.
 const LEASES: Case = Case {
     name: "leases",
     zone: |rate| format!("rate = \"{rate}r/s\"\nstore = \"redis\"\nlease = \"200ms\""),
@@ -62,10 +62,10 @@ const GATE: Case = Case {
     holds: Duration::from_millis(200),
 };
 
-/// Tests of one key run with all of them: another way to share is another entry.
+/// All cases. Tests of one key run with each of them.
 const CASES: [&Case; 3] = [&EACH_JOIN_ASKS, &LEASES, &GATE];
 
-/// Ten gateways, each with one worker; some may be replaced by others.
+/// Ten gateways with one worker each. Some may be replaced.
 struct Scene {
     origin: Origin,
     text: String,
@@ -73,11 +73,11 @@ struct Scene {
     _redis: Redis,
 }
 
-/// What a client saw of one request.
+/// Result of one request.
 struct Asked {
     key: usize,
     took: Duration,
-    /// `None`: the gateway died.
+    /// Status of the response; `None` if the gateway died.
     status: Option<u16>,
     gateway: usize,
 }
@@ -125,8 +125,10 @@ origin = "app"
         }
     }
 
-    /// Clients, each a gateway and a key, that ask for one request after another while `meanwhile` runs. One whose gateway
-    /// dies goes on with the one in its place. A gateway that takes no connection loses requests too.
+    /// Lets clients send one request after another while `meanwhile` runs.
+    ///
+    /// A client is given by a gateway and a key. A client whose gateway dies continues with the
+    /// replacement. A gateway that accepts no connection loses requests too.
     fn under_load(&self, clients: &[(usize, usize)], meanwhile: impl FnOnce()) -> Vec<Asked> {
         let (stop, all) = (AtomicBool::default(), Mutex::new(Vec::new()));
         let gateways = &self.gateways;
@@ -168,15 +170,15 @@ origin = "app"
         all.into_inner().expect("no panic")
     }
 
-    /// Ends a gateway like a crash, once another one is ready to take its place.
+    /// Kills a gateway once its replacement is ready.
     fn replace(&self, nth: usize) {
         let new = Gateway::start(&self.text);
         let old = std::mem::replace(&mut self.gateways.lock().expect("no panic")[nth], new);
-        // Killed, not stopped.
+        // Dropping kills the process without stopping it first.
         drop(old);
     }
 
-    /// How many requests each gateway has decided on by places that it took ahead.
+    /// Returns how many requests each gateway has decided by leases.
     fn leased(&self) -> Vec<i64> {
         let labels = [("zone", "z"), ("result", "leased")];
         let leased = |it: &Gateway| it.metrics().count("drip_store_operations_total", &labels);
@@ -200,7 +202,7 @@ fn within(moments: &[Instant], (from, until): (Instant, Instant)) -> Vec<Instant
     within.copied().collect()
 }
 
-/// The median of the coefficients of variation of each half second, so that a pause of the machine counts once.
+/// Returns the median of the variation of each half second, so that a pause counts once.
 fn evenness(moments: &[Instant], (from, until): (Instant, Instant)) -> f64 {
     const PART: Duration = Duration::from_millis(500);
     let mut parts = Vec::new();
@@ -216,8 +218,9 @@ fn evenness(moments: &[Instant], (from, until): (Instant, Instant)) -> f64 {
     parts[parts.len() / 2]
 }
 
-/// From the first to the third quarter of the gaps, in mean gaps: pauses of the machine are a few
-/// long gaps, which hardly change it.
+/// Returns the distance of the first and third quartile of the gaps, in mean gaps.
+///
+/// Pauses of the machine are a few long gaps, which hardly change it.
 fn spread(moments: &[Instant]) -> f64 {
     let mut gaps = gaps(moments);
     gaps.sort_unstable();
@@ -228,7 +231,7 @@ fn spread(moments: &[Instant]) -> f64 {
     middle.div_duration_f64(mean)
 }
 
-/// The standard deviation of the gaps beside their mean.
+/// Returns the standard deviation of the gaps divided by their mean.
 fn coefficient_of_variation(moments: &[Instant]) -> f64 {
     let gaps: Vec<f64> = gaps(moments).iter().map(Duration::as_secs_f64).collect();
     let count = f64::from(u32::try_from(gaps.len()).expect("few"));
@@ -283,7 +286,7 @@ fn one_key_is_one_stream_within_a_percent_and_each_gateway_has_its_part() {
             if case.leases && leased.iter().any(|count| *count < 10) {
                 return Err(format!("leases decided on {leased:?}"));
             }
-            // Streams that know nothing of each other have 1.1.
+            // Independent streams have 1.1.
             if spread > 0.7 {
                 return Err(format!("a spread of {spread:.2}"));
             }
@@ -331,8 +334,9 @@ fn each_of_twenty_keys_has_its_rate_whichever_gateways_it_comes_in_by() {
     });
 }
 
-/// Clients of twenty keys, each a gateway and a key: the first keys come in by one gateway, others by two to five, with four
-/// clients at each.
+/// Returns the clients of twenty keys, each given by a gateway and a key.
+///
+/// The first keys use one gateway, others two to five, with four clients at each.
 fn clients_of_keys() -> Vec<(usize, usize)> {
     (0..KEYS)
         .flat_map(|key| gateways_of(key).map(move |gateway| (gateway, key)))
@@ -344,7 +348,7 @@ fn gateways_of(key: usize) -> impl Iterator<Item = usize> {
     (0..=key % 5).map(move |nth| (key + 3 * nth) % GATEWAYS)
 }
 
-/// A key counts once, at however many gateways it waits.
+/// A key has the share of one key, at however many gateways it waits.
 #[test]
 fn at_a_gate_each_key_has_its_part_however_many_gateways_it_comes_in_by() {
     let _machine = alone();
@@ -377,8 +381,11 @@ fn at_a_gate_each_key_has_its_part_however_many_gateways_it_comes_in_by() {
     });
 }
 
-/// Gateways die one after the other, and new ones take their places. The times of those who waited at a dead one lapse; all
-/// others have theirs.
+/// Killing a gateway loses only its own waiting requests.
+///
+/// Gateways are killed one after the other and replaced. Slots of the killed gateway's requests
+/// expire;
+/// all other requests keep theirs.
 #[test]
 fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_else() {
     const CLIENTS: usize = 10;
@@ -417,11 +424,11 @@ fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_el
             if let Some(odd) = all.iter().find(odd) {
                 return Err(format!("key {} got {:?}", odd.key, odd.status));
             }
-            // Only the clients of those that were killed lost a request, each one.
+            // Only clients of killed gateways lost a request, each one.
             if lost > KILLED * CLIENTS {
                 return Err(format!("{lost} requests got no answer"));
             }
-            // 100 requests wait for 200 ms. What a dead gateway waited for is among them.
+            // 100 requests wait for 200 ms. They include slots that a dead gateway had requested.
             if longest > Duration::from_millis(300) + case.holds + pause {
                 return Err(format!("one waited {longest:?}"));
             }
@@ -429,12 +436,12 @@ fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_el
             let at_each = if case.leases { 2 * CLIENTS } else { CLIENTS };
             let unused = as_f64(KILLED * at_each);
             let least = RATE - unused / seconds;
-            // A pause of the machine is over within the span, but for its ends.
+            // A pause of the machine ends within the span, except at its edges.
             let slack = RATE * (0.01 + pause.as_secs_f64() / seconds);
             if rate > RATE + slack || rate < least - slack {
                 return Err(format!("{rate:.1}r/s, not {least:.1} to {RATE}"));
             }
-            // What is late comes together.
+            // Late requests arrive together.
             if above > 1.0 + RATE * (0.02 + pause.as_secs_f64()) {
                 return Err(format!("{above:.1} above the rate"));
             }

@@ -1,8 +1,8 @@
-//! Masks what varies from run to run: times, measured durations, addresses, the version.
+//! Masks values that vary between runs: times, measured durations, addresses, the version.
 
 use std::collections::BTreeMap;
 
-/// Fields of JSON and metrics whose numbers are settings or counts, although they have fractions.
+/// Fields with fractions that are not masked, because they are settings or counts.
 const EXACT: [&str; 5] = [
     "\"rate\":",
     "\"share\":",
@@ -11,10 +11,10 @@ const EXACT: [&str; 5] = [
     "drip_zone_rate{",
 ];
 
-/// Begins of lines whose value differs from machine to machine, or with the moment.
+/// Beginnings of lines whose values depend on the machine or the moment.
 const VARYING: [&str; 3] = ["\"seq\":", "process_", "drip_buffers{"];
 
-/// Masks each line, after each of `names` has replaced its text.
+/// Masks each line, after replacing the text of each of `names`.
 pub fn text(text: &str, names: &[(String, &str)]) -> String {
     let version = (env!("CARGO_PKG_VERSION").to_owned(), "VERSION");
     let mut text = text.to_owned();
@@ -74,7 +74,7 @@ fn numbers(line: &str) -> String {
     masked + rest
 }
 
-/// JSON with a field a line, in the order in which it was sent.
+/// Returns JSON with one field per line, in the order in which it was sent.
 pub fn json(text: &str) -> String {
     let (mut pretty, mut depth, mut in_text, mut escaped) = (String::new(), 0, false, false);
     let mut chars = text.trim_end().chars().peekable();
@@ -114,7 +114,9 @@ pub fn json(text: &str) -> String {
     pretty + "\n"
 }
 
-/// Metrics in order, because the recorder has none. The buckets of a histogram are one line: which fill is measured.
+/// Sorts metrics, because the recorder does not. The buckets of a histogram become one line.
+///
+/// Which of its buckets count a request depends on measured durations.
 pub fn metrics(text: &str) -> String {
     let mut families = BTreeMap::<&str, Vec<String>>::new();
     let mut edges = BTreeMap::<String, Vec<&str>>::new();
@@ -149,7 +151,7 @@ pub fn metrics(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Columns, whose width depends on what is masked, are two blanks apart.
+/// Separates columns by two blanks, because their widths depend on masked values.
 pub fn columns(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let columns = line.split("  ").map(str::trim);

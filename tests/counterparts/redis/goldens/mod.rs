@@ -1,6 +1,6 @@
-//! One scripted run of a gateway: its metrics, its API, its samples, and `drip top`. The files are in `tests/goldens`.
+//! Compares a gateway's metrics, API, samples and `drip top` with the files in `tests/goldens`.
 //!
-//! What varies is masked: see `mask`.
+//! A script of requests makes the values. Values that vary are masked: see `mask`.
 
 #[path = "../../../goldens/golden.rs"]
 mod golden;
@@ -16,7 +16,7 @@ use crate::support::live::{Event, Listener};
 use crate::support::operator::{ask, json};
 use crate::support::{Client, Gateway, HoldingOrigin, alone, drip, eventually};
 
-/// How often the script is played: all of it has to fall between two samples.
+/// Maximum number of runs of the script, which must fall between two samples.
 const TRIES: usize = 20;
 
 fn file(origin: SocketAddr, redis: &Redis) -> String {
@@ -91,7 +91,7 @@ limits = [{{ zone = "s", burst = 1, nodelay = true }}]
     )
 }
 
-/// What is shown by GET, beside metrics, samples and `drip top`.
+/// Paths that are compared, besides metrics, samples and `drip top`.
 const PATHS: [&str; 13] = [
     "/healthz",
     "/readyz",
@@ -116,7 +116,7 @@ fn a_run_is_shown_the_same() {
         let origin = HoldingOrigin::of("held");
         let gateway = Gateway::start(&file(origin.origin.address, &redis));
         let mut live = Listener::connect(&gateway, "", "");
-        // The history, and a whole sample.
+        // First the history arrives, then a sample.
         live.next();
         live.next();
         let held = traffic(&gateway, &origin);
@@ -141,7 +141,9 @@ fn a_run_is_shown_the_same() {
     panic!("the machine is too busy to play the script within a second");
 }
 
-/// Whether the script fell into this second: all responses, and the ends of their connections.
+/// Returns whether the sample's second contains the complete script.
+///
+/// All responses, and the ends of their connections, must fall into that second.
 fn is_whole(event: &Event) -> bool {
     let codes = event.data["codes"].as_object().expect("an object");
     let responses: u64 = codes.values().filter_map(Value::as_u64).sum();
@@ -149,13 +151,13 @@ fn is_whole(event: &Event) -> bool {
     responses == 13 && is_over && event.data["connections"]["open"] == 3
 }
 
-/// Accepted, delayed and rejected requests, and an override. Returns the clients that still wait.
+/// Makes accepted, delayed and rejected requests, and an override. Returns the waiting clients.
 fn traffic(gateway: &Gateway, origin: &HoldingOrigin) -> Vec<Client> {
     let send = |target: &str| Client::ask(gateway.address(), target);
     let status = |target: &str| send(target).answer().status;
     let depth = || json(gateway, "/api/zones/z")["depth"].clone();
 
-    // The override lets the second one go.
+    // The override lets the second request pass.
     assert_eq!(status("/?key=a"), 200);
     let mut delayed = send("/?key=a");
     eventually("one waits", || depth() == 1);
@@ -169,13 +171,13 @@ fn traffic(gateway: &Gateway, origin: &HoldingOrigin) -> Vec<Client> {
     assert_eq!(client.answer().status, 200);
     assert_eq!(delayed.answer().status, 200);
 
-    // One of these still waits at the end, in the zone.
+    // One of these requests still waits in the zone at the end.
     assert_eq!(status("/?key=b"), 200);
     let mut held = vec![send("/?key=b")];
     eventually("one waits", || depth() == 1);
     assert_eq!(status("/?key=b"), 429);
 
-    // One at the origin, one at its gate.
+    // One request is at the origin, and one waits at its gate.
     held.push(send("/gated?key=gold&held"));
     origin.origin.wait_for(4);
     held.push(send("/gated?key=gold"));
@@ -190,7 +192,7 @@ fn traffic(gateway: &Gateway, origin: &HoldingOrigin) -> Vec<Client> {
     held
 }
 
-/// Compares all that is shown.
+/// Compares all outputs.
 fn shown(gateway: &Gateway, names: &[(String, &str)], samples: [&Event; 2]) {
     let get = |path: &str| ask(gateway, "GET", path, "").text();
     let mut api = String::new();

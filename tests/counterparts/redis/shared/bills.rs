@@ -1,4 +1,4 @@
-//! Answers that tell what their requests cost, in zones that gateways share.
+//! Tests of responses that report the cost of their requests, in zones that gateways share.
 
 use std::thread;
 
@@ -6,7 +6,7 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::file;
 use crate::support::{Exchange, Gateway, MS, Origin, fetch};
 
-/// Answers after 50 ms, and says that the request has cost what its target says in `says=`.
+/// Starts an origin that answers after 50 ms and bills the cost given by `says=` in the target.
 pub fn billing() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let target = exchange.target().to_owned();
@@ -17,7 +17,7 @@ pub fn billing() -> Origin {
     })
 }
 
-/// Two gateways that share a zone whose requests cost what their answers say.
+/// Starts two gateways that share a zone whose requests are billed by responses.
 pub fn two(
     origin: &Origin,
     redis: &Redis,
@@ -42,7 +42,9 @@ const LIMITS: [(&str, &str, &str); 5] = [
     ("sliding_window_counter", "10r/24h", ""),
 ];
 
-/// Two gateways with a zone for each of [`LIMITS`], and a route for each zone and estimate: `/leaky_bucket/5`.
+/// Starts two gateways with a zone for each of [`LIMITS`] and a route for each estimate.
+///
+/// Example of a route: `/leaky_bucket/5`.
 fn with_all_limits(origin: &Origin, redis: &Redis, estimates: [u32; 2]) -> [Gateway; 2] {
     let mut text = file(origin, &redis.url(), "1r/h", "", "");
     for (zone, rate, limit) in LIMITS {
@@ -65,7 +67,7 @@ fn with_all_limits(origin: &Origin, redis: &Redis, estimates: [u32; 2]) -> [Gate
 #[test]
 fn two_gateways_bill_one_limit_by_all_five_algorithms() {
     let (origin, redis) = (billing(), Redis::start());
-    // Each is let through if its estimate fits: after three costs of 3, and after five of 1.
+    // A request is admitted if its estimate fits: after three costs of 3, or after five of 1.
     let cases = [(1, 3, 4), (5, 1, 6)];
     let gateways = &with_all_limits(&origin, &redis, cases.map(|(estimate, ..)| estimate));
     thread::scope(|scope| {

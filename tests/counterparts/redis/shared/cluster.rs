@@ -1,3 +1,5 @@
+//! Tests of zones in a Redis cluster.
+
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ fn passed(gateway: &Gateway, key: &str) -> usize {
 
 #[test]
 fn the_keys_of_a_zone_are_spread_over_a_cluster() {
-    // By default nodes talk to each other on ports that the kernel gives to clients.
+    // By default, nodes connect to each other on ports that the kernel may give to clients.
     let nodes = [(); 3].map(|()| {
         let port = free_address().port().to_string();
         Redis::with(&["--cluster-enabled", "yes", "--cluster-port", &port])
@@ -38,7 +40,7 @@ fn the_keys_of_a_zone_are_spread_over_a_cluster() {
     });
 
     let origin = Origin::start();
-    // The URL names two of the three.
+    // The URL names two of the three nodes.
     let url = format!("redis+cluster://{},{}", nodes[0].address, nodes[1].address);
     let text = file(&origin, &url, "3r/h", "", ", burst = 2, nodelay = true");
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));

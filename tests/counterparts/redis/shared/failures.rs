@@ -1,4 +1,4 @@
-//! What happens to every request while the store fails: the table in docs/many-gateways.md.
+//! Tests of requests while the store fails: the table in docs/many-gateways.md.
 
 use std::io::Write;
 use std::thread;
@@ -13,7 +13,7 @@ use crate::support::{Gateway, Origin, best_of_three, eventually, fetch, now, qua
 const RATE: usize = 100;
 const UP: &str = "drip_store_up";
 
-/// A Redis behind a relay, a replica of it, two gateways that share a zone of `RATE`, and an origin.
+/// A Redis behind a relay, its replica, two gateways that share a zone of `RATE`, and an origin.
 struct Scene {
     origin: Origin,
     redis: Redis,
@@ -22,10 +22,10 @@ struct Scene {
     gateways: [Gateway; 2],
 }
 
-/// What a test saw of it.
+/// Results of a load.
 struct Seen {
     fates: Fates,
-    /// Requests a second at the origin before, during and after the failure.
+    /// Requests per second at the origin before, during and after the failure.
     rates: [f64; 3],
 }
 
@@ -76,7 +76,8 @@ impl Scene {
             happen(redis, follower, relay);
             span(length);
             end(redis, follower, relay);
-            // The shared pace is back within 2 s. By day that is measured as soon as both have the store again.
+            // The shared pace must be back within 2 s. By day it is measured once both gateways
+            // have the store.
             let within = now() + Duration::from_secs(2);
             if day_or_night(true, false) {
                 let has_store = |it: &&Gateway| it.metrics().count(UP, &[]) == 1;
@@ -126,7 +127,10 @@ impl Seen {
         );
     }
 
-    /// All get one of these statuses, and none waits longer than its queue and the store's timeout, on a busy machine.
+    /// Checks that all responses have one of these statuses and none took too long.
+    ///
+    /// The longest allowed duration is that of the queue plus the store's timeout, on a busy
+    /// machine.
     fn check(&self, allowed: &[u16]) -> Result<(), String> {
         let Fates { statuses, longest } = &self.fates;
         if statuses.keys().any(|status| !allowed.contains(status)) {
@@ -138,7 +142,7 @@ impl Seen {
         Ok(())
     }
 
-    /// The rates before, during and after, in requests a second, give or take 5 %.
+    /// Checks the rates before, during and after, in requests per second, within 5 %.
     fn check_rates(&self, wanted: [std::ops::RangeInclusive<usize>; 3]) -> Result<(), String> {
         for (rate, wanted) in self.rates.iter().zip(wanted) {
             #[allow(clippy::cast_precision_loss)]
@@ -165,7 +169,9 @@ fn killed_each_gateway_paces_alone_and_no_request_is_lost() {
         );
         seen.tell("killed and restarted", "local");
         seen.check(&[200, 429])?;
-        // Two gateways, each at the rate; no surge, because each continues from the level it last got.
+        // Each gateway alone may use the full rate. Each continues from its last known level, so
+        // there is no
+        // surge.
         seen.check_rates([SHARED, RATE..=2 * RATE, SHARED])?;
         for gateway in &scene.gateways {
             let log = gateway.log();
@@ -198,7 +204,7 @@ fn flushed_it_goes_on_at_the_same_rate() {
         let seen = scene.watch(Duration::ZERO, flush, |_, _, _| {});
         seen.tell("flushed", "local");
         seen.check(&[200, 429])?;
-        // The bucket is forgotten, so its burst is available once more: 20 besides the waiting requests.
+        // The bucket is lost, so its burst is available again: 20 besides the waiting requests.
         seen.check_rates([SHARED, RATE..=RATE + 20, SHARED])
     });
 }
@@ -276,7 +282,7 @@ fn killed_with_open_all_pass() {
         );
         seen.tell("killed and restarted", "open");
         seen.check(&[200, 429])?;
-        // 30 clients with a pause of 50 ms: far more than the rate.
+        // 30 clients with a pause of 50 ms send far more than the rate.
         seen.check_rates([SHARED, RATE * 2..=RATE * 10, SHARED])
     });
 }
@@ -299,7 +305,7 @@ fn killed_with_closed_none_pass() {
         if seen.fates.of(503) == 0 || metrics.count("drip_zone_rejections_total", &labels) == 0 {
             return Err("nobody was rejected for the store".to_owned());
         }
-        // The waiting requests keep their turns.
+        // The waiting requests keep their slots.
         seen.check_rates([SHARED, 0..=RATE / 4, SHARED])
     });
 }
@@ -327,7 +333,7 @@ fn a_gateway_starts_without_the_store_and_says_so() {
     eventually("the store is back", || {
         gateway.metrics().count(UP, &[]) == 1
     });
-    // It does not know the earlier ones.
+    // The new server does not know the earlier requests.
     assert_eq!(pass(5), 2);
     let ready = gateway.admin("/readyz").expect("an admin port");
     assert!(!ready.text().contains("store"), "{}", ready.text());

@@ -1,4 +1,4 @@
-//! What answers at `redis.url` is no Redis, or one that sends far too much.
+//! Tests of a server at `redis.url` that is no Redis, or that sends far too much.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::{Gateway, MS, Origin, eventually, fetch, now};
 
-/// A server that answers each command, by its name, with what `answer` writes.
+/// A server that answers each command, by its name, with the output of `answer`.
 struct Fake {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
@@ -25,7 +25,7 @@ impl Fake {
         let address = listener.local_addr().expect("an address");
         let connections = Arc::<AtomicUsize>::default();
         let (counted, answer) = (Arc::clone(&connections), Arc::new(answer));
-        // It ends with the process.
+        // The thread ends with the process.
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 counted.fetch_add(1, SeqCst);
@@ -74,7 +74,7 @@ fn file(origin: &Origin, url: &str) -> String {
     super::file(origin, url, "100r/s", "on_store_failure = \"open\"", "")
 }
 
-/// The lines of the log that tell of an outage's begin or end.
+/// Returns the lines of the log about the begin or end of an outage.
 fn outages(gateway: &Gateway) -> Vec<String> {
     let log = gateway.log();
     let tells = |line: &&str| line.contains("the store is out") || line.contains("is back");
@@ -99,13 +99,14 @@ fn an_http_server_is_named_once_and_asked_less_and_less_often() {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
         began.elapsed().as_secs() >= day_or_night(3, 5)
     });
-    // Two workers, of which each tries at 0.25 s, 0.75 s, 1.75 s, 3.75 s and 7.75 s: four times a second would
-    // be forty in 5 s.
+    // Each of the two workers retries at 0.25 s, 0.75 s, 1.75 s, 3.75 s and 7.75 s. Four retries
+    // per
+    // second would be forty in 5 s.
     let (tries, second) = (fake.connections.load(SeqCst), began.elapsed().as_secs());
     let most = day_or_night(13, 16);
     assert!(second > 20 || tries <= most, "{tries} tries in {second} s");
     assert_eq!(outages(&gateway).len(), 1, "{:?}", outages(&gateway));
-    // Once the file names a Redis, that is used at once.
+    // Once the file names a real Redis, the gateway uses it at once.
     let redis = Redis::start();
     gateway.site.write(&file(&origin, &redis.url()));
     let keys = || redis.ask("DBSIZE") != ":0";
@@ -128,7 +129,7 @@ fn what_takes_writes_and_runs_no_scripts_stays_out_and_is_named_once() {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
         began.elapsed() >= MS * day_or_night(1500, 3000)
     });
-    // The second worker may find out later.
+    // The second worker may notice the outage later.
     assert_eq!(outages(&gateway).len(), 1, "{:?}", outages(&gateway));
 }
 

@@ -1,5 +1,8 @@
-//! Limits with `in_flight` in a zone that gateways share: never more requests of a key at once than it says, whatever
-//! happens to Redis or a gateway.
+//! Tests of limits with `in_flight` in a zone that gateways share.
+//!
+//! There must never be more requests of a key at once than the limit says, whatever happens to
+//! Redis
+//! or to a gateway.
 
 pub mod failures;
 mod kinds;
@@ -16,18 +19,20 @@ use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::{Client, Gateway, MS, best_of_three, eventually, fetch, now, quarter_alone};
 
-/// So many requests of a key run at once, and many wait for places alone.
+/// Returns a file whose limit has `in_flight`.
 pub fn text(app: &Counting, url: &str, more: &str, limit: &str) -> String {
     let limit = format!(", nodelay = true{limit}");
     file(&app.origin, url, "100000r/s", more, &limit)
 }
 
-/// The gateways' own count of what runs.
+/// Returns the gateway's own count of running requests.
 pub fn running(gateway: &Gateway) -> i64 {
     gateway.zone("drip_zone_in_flight")
 }
 
-/// Three gateways with different loads: never more than may, nearly always as many, and none is left out.
+/// Three gateways with different loads use all permits of a key and never more.
+///
+/// Each of the gateways gets permits.
 #[test]
 fn three_gateways_run_as_many_of_a_key_as_may_and_never_more() {
     let _machine = quarter_alone();
@@ -47,20 +52,21 @@ fn three_gateways_run_as_many_of_a_key_as_may_and_never_more() {
         if used < 0.85 * 6.0 {
             return Err(format!("only {used:.2} of 6 places were used"));
         }
-        // Another key has places of its own.
+        // Another key has its own permits.
         assert_eq!(fetch(one.address(), "/0?key=b").status, 200);
         Ok(())
     });
 }
 
-/// Without a burst nothing waits: 429 with `Retry-After: 1`, whichever gateway the others came by.
+/// Without a burst no request waits: each gateway answers 429 with `Retry-After: 1`.
 #[test]
 fn without_a_burst_what_lacks_a_place_is_rejected_at_each_gateway() {
     let (app, redis) = (Counting::start(), Redis::start());
     let text = text(&app, &redis.url(), "orphan = \"1s\"", ", in_flight = 2");
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
-    // They run for longer than a lease lasts that nobody renews, and than their places are withheld.
-    // By day, that is proven by the simulation.
+    // The requests run for longer than an unrenewed lease, and longer than its permits are
+    // withheld. By
+    // day, the simulation proves this.
     let target = day_or_night("/1500?key=a", "/6000?key=a");
     let mut first = Client::ask(one.address(), target);
     let mut second = Client::ask(other.address(), target);
@@ -83,7 +89,7 @@ fn without_a_burst_what_lacks_a_place_is_rejected_at_each_gateway() {
     assert!(rejected(&one) > Some(5.0), "{:?}", rejected(&one));
     assert_eq!(first.answer().status, 200);
     assert_eq!(second.answer().status, 200);
-    // What has ended is free at both at once.
+    // Permits of ended requests are free at both gateways at once.
     for gateway in [&other, &one] {
         eventually("a place is free", || {
             fetch(gateway.address(), "/0?key=a").status == 200
@@ -92,7 +98,9 @@ fn without_a_burst_what_lacks_a_place_is_rejected_at_each_gateway() {
     assert_eq!(app.most(), 2);
 }
 
-/// A client that leaves frees its place at the other gateway at once, and those who wait go on in their order.
+/// A disconnected client frees its permit at the other gateway at once.
+///
+/// Requests that wait there continue in their order.
 #[test]
 fn a_client_that_leaves_frees_its_place_for_those_who_wait_elsewhere() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -117,7 +125,7 @@ fn a_client_that_leaves_frees_its_place_for_those_who_wait_elsewhere() {
     });
 }
 
-/// The place comes with the decision of the zone: one way to Redis and back for a request.
+/// The permit comes with the zone's decision: one round trip to Redis for a request.
 #[test]
 fn a_request_waits_for_one_answer_of_redis_and_no_more() {
     let _machine = quarter_alone();
@@ -139,7 +147,7 @@ fn a_request_waits_for_one_answer_of_redis_and_no_more() {
         }
         took.sort_unstable();
         println!("{took:?}");
-        // It takes 40 ms to Redis and back.
+        // The round trip to Redis takes 40 ms.
         if took[took.len() / 2] > 75 * MS {
             return Err(format!("{took:?}"));
         }
@@ -147,7 +155,7 @@ fn a_request_waits_for_one_answer_of_redis_and_no_more() {
     });
 }
 
-/// A gateway that stops gives its places back, and the one that takes its place has them at once.
+/// A gateway that stops returns its permits, and its replacement can use them at once.
 #[test]
 fn a_restart_under_load_withholds_nothing() {
     let _machine = quarter_alone();
@@ -173,7 +181,7 @@ fn a_restart_under_load_withholds_nothing() {
     assert!(app.most() <= 4, "{} at once", app.most());
 }
 
-/// A lower number in the files is in force for those who come next.
+/// A lower number in the files applies to requests that arrive later.
 #[test]
 fn a_new_number_counts_for_those_who_wait() {
     let (app, redis) = (Counting::start(), Redis::start());

@@ -1,4 +1,4 @@
-//! What is left of a limit while a gateway holds places of it ahead: nothing is lost, and nothing is given out twice.
+//! Tests that leases of a limit lose no request and admit none twice.
 
 use std::thread;
 use std::time::Duration;
@@ -10,15 +10,17 @@ use crate::redis::shared::file;
 use crate::support::night::day_or_night;
 use crate::support::{Client, Gateway, MS, Origin, best_of_three, half_alone, now};
 
-/// The longest lease. Whatever is back sooner was given back for another reason.
+/// The longest lease. Anything returned sooner was returned for another reason.
 const LEASE: Duration = Duration::from_secs(1);
-/// How many requests pass: none is added for an hour. So few that they pass within a part of a lease, also while other tests
+/// Number of requests that pass. The limit adds none for an hour.
+///
+/// The number is so small that the requests pass within a part of a lease, also while other tests
 /// run.
 fn all() -> usize {
     day_or_night(80, 150)
 }
 
-/// A limit of [`all`] requests by three algorithms: the rate, and the limit of the route.
+/// Returns a limit of [`all`] requests by three algorithms: the rate, and the route's limit.
 fn limits() -> [(&'static str, &'static str, &'static str); 3] {
     let (burst, window) = day_or_night(
         (", burst = 79, nodelay = true", "80r/24h"),
@@ -31,7 +33,7 @@ fn limits() -> [(&'static str, &'static str, &'static str); 3] {
     ]
 }
 
-/// One gateway takes places ahead, and the other one asks Redis each time.
+/// One gateway with leases, and one that asks Redis for each request.
 struct Pair {
     _origin: Origin,
     _redis: Redis,
@@ -64,8 +66,9 @@ fn leased(gateway: &Gateway) -> i64 {
         .count("drip_store_operations_total", &labels)
 }
 
-/// Uses a key for more than two leases, until some requests have used places that were taken ahead, and the gateway has just
-/// taken others. Returns how many requests that took.
+/// Uses a key for more than two leases. Returns the number of requests sent.
+///
+/// It ends when some requests have used a lease and the gateway has just taken another one.
 fn use_until_places_are_held(gateway: &Gateway, target: &str, lease: Duration) -> usize {
     let mut client = Client::connect(gateway.address());
     let (began, mut count) = (now(), 0);
@@ -79,7 +82,7 @@ fn use_until_places_are_held(gateway: &Gateway, target: &str, lease: Duration) -
             "{count} passed"
         );
         count += 1;
-        // This one was decided in Redis, and so brought places for others.
+        // Redis decided this request, and so granted a lease for others.
         if is_long && before > at_first + 10 && leased(gateway) == before {
             return count;
         }
@@ -87,7 +90,7 @@ fn use_until_places_are_held(gateway: &Gateway, target: &str, lease: Duration) -
     }
 }
 
-/// How many requests pass until one is refused.
+/// Returns the number of requests that pass until one is rejected.
 fn drain(gateway: &Gateway, target: &str) -> usize {
     let mut client = Client::connect(gateway.address());
     let mut count = 0;
@@ -103,8 +106,11 @@ fn drain(gateway: &Gateway, target: &str) -> usize {
     }
 }
 
-/// How many requests pass at both gateways if the lease of the first one ends by `end`, and the other one has the rest
-/// before the lease would have been over.
+/// Returns the number of requests that pass at both gateways.
+///
+/// The first gateway's lease ends by `end`. The other gateway must get the rest before the lease
+/// would
+/// have expired.
 fn passed_at_both(
     limit: (&str, &str, &str),
     end: impl FnOnce(&mut Gateway),
@@ -120,7 +126,9 @@ fn passed_at_both(
     Ok(used + left)
 }
 
-/// Those that are tried at once: each has less than a lease for what it does, so by day it is one.
+/// Returns the limits that are tested at once.
+///
+/// Each test must do its work within a lease, so by day only one limit is tested.
 fn limits_at_once() -> Vec<(&'static str, &'static str, &'static str)> {
     let few = day_or_night(1, 3);
     limits().into_iter().take(few).collect()
@@ -150,7 +158,7 @@ fn a_gateway_that_stops_gives_its_places_back() {
                     return Err(format!("{algorithm}: {passed} of {all}"));
                 }
             }
-            // There are places to give back: those of one that is killed are lost with the window.
+            // The lease must not be empty: what a killed gateway holds is lost with the window.
             let passed = killed.join().expect("no panic")?;
             let (most, least) = day_or_night((30, 1), (60, 11));
             if !(all - most..=all - least).contains(&passed) {
@@ -179,7 +187,7 @@ fn a_zone_that_leaves_the_file_gives_its_places_back() {
                         let text = format!("{before}[[routes]]{routes}");
                         std::fs::write(gateway.site.file(), text).expect("a file");
                         gateway.wait_for_line("the changed file is in force");
-                        // The refunds travel together, within a millisecond or so.
+                        // The refunds are sent together, within about a millisecond.
                         thread::sleep(50 * MS);
                     })
                 })

@@ -1,4 +1,4 @@
-//! Leases: places of a busy key that gateways take ahead.
+//! Tests of leases: shares of a busy key's limit that gateways take ahead.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -17,17 +17,17 @@ const BURST: usize = 200;
 /// Clients of each gateway.
 const CLIENTS: usize = 4;
 
-/// What clients sent, and when.
+/// Requests that clients sent, with their times.
 #[derive(Default)]
 pub struct Sent {
-    /// By the number that is in the target.
+    /// Instants by the number in the target.
     when: Mutex<HashMap<usize, Instant>>,
     pub next: AtomicUsize,
-    /// Answers that were neither 200 nor 429.
+    /// Number of responses that were neither 200 nor 429.
     pub others: AtomicUsize,
 }
 
-/// Keeps gateways busy while `meanwhile` runs. It gets, for each gateway, what ends its load.
+/// Keeps gateways busy while `meanwhile` runs. Passes it a switch that ends each gateway's load.
 pub fn under_load(gateways: &[&Gateway], sent: &Sent, meanwhile: impl FnOnce(&[AtomicBool])) {
     let ends: Vec<AtomicBool> = gateways.iter().map(|_| AtomicBool::default()).collect();
     thread::scope(|scope| {
@@ -45,7 +45,7 @@ pub fn under_load(gateways: &[&Gateway], sent: &Sent, meanwhile: impl FnOnce(&[A
                         let written = writer.write_all(line.as_bytes());
                         match written.and_then(|()| client.try_answer()) {
                             Ok(answer) if answer.status == 200 => {}
-                            // It is refused by day as well, but less often.
+                            // By day requests are rejected too, but less often.
                             Ok(answer) if answer.status == 429 => {
                                 thread::sleep(day_or_night(3 * MS, Duration::ZERO));
                             }
@@ -65,14 +65,14 @@ pub fn under_load(gateways: &[&Gateway], sent: &Sent, meanwhile: impl FnOnce(&[A
     });
 }
 
-/// The number after `name=` in a target.
+/// Returns the number after `name=` in a target.
 pub fn number(target: &str, name: &str) -> usize {
     let (_, rest) = target.split_once(&format!("{name}=")).expect("a number");
     let rest = rest.split('&').next().unwrap_or_default();
     rest.parse().expect("a number")
 }
 
-/// Checks all spans: a request that was sent and arrived within one was let through in it.
+/// Checks all spans: a request that was sent and arrived within one was admitted in it.
 pub fn check_all_spans(origin: &Origin, sent: &Sent) {
     let when = sent.when.lock().expect("no panic");
     let arrivals = origin.arrivals().into_iter();
@@ -108,7 +108,7 @@ pub fn arrived(origin: &Origin, gateway: usize, from: Instant, until: Instant) -
         .count()
 }
 
-/// How many joins a lease decided.
+/// Returns the number of joins that a lease decided.
 pub fn leased(gateway: &Gateway) -> i64 {
     let labels = [("zone", "z"), ("result", "leased")];
     gateway
@@ -144,7 +144,7 @@ fn a_lease_changes_while_requests_come_and_ends_with_redis() {
             gateway.metrics().count("drip_store_up", &[]) == 0
         });
         thread::sleep(200 * MS);
-        // All are refused with 503: nothing is left of the lease.
+        // All requests are refused with 503: nothing is left of the lease.
         let began = now();
         thread::sleep(300 * MS);
         assert_eq!(arrived(&origin, 0, began, now()), 0);

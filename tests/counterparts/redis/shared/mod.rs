@@ -1,4 +1,4 @@
-//! Zones that gateways share, on real Redis servers: several programs, one origin, and a store that fails in every way.
+//! Tests of zones that gateways share, with real Redis servers that fail in every way.
 
 pub mod bills;
 mod cluster;
@@ -33,8 +33,11 @@ use std::time::{Duration, Instant};
 use crate::support::night::day_or_night;
 use crate::support::{Client, Done, Gateway, Origin, now};
 
-/// A file whose zone `z` is kept in the Redis at `url`, keyed by the argument `key`; `more` may have further fields of the
-/// zone, and `limit` is that of its route. Route `/open` has none. Redis has a long timeout, for a busy machine.
+/// Returns a file whose zone `z` is kept in the Redis at `url`, keyed by the argument `key`.
+///
+/// `more`: further fields of the zone. `limit`: that of its route. Route `/open` has no limit.
+/// Redis
+/// has a long timeout, for a busy machine.
 pub fn file(origin: &Origin, url: &str, rate: &str, more: &str, limit: &str) -> String {
     let timeout = "2s";
     format!(
@@ -67,7 +70,7 @@ origin = "app"
     )
 }
 
-/// The results of requests: how many got which status, and the longest duration.
+/// Results of requests: number of responses by status, and the longest duration.
 #[derive(Debug, Default)]
 pub struct Fates {
     pub statuses: BTreeMap<u16, usize>,
@@ -84,8 +87,10 @@ impl Fates {
     }
 }
 
-/// Keeps `clients` busy at each of `gateways`, one request after another on connections that stay, while `meanwhile` runs.
-/// Every request that is sent must be answered.
+/// Keeps `clients` busy at each of `gateways` while `meanwhile` runs.
+///
+/// Each client sends one request after another on its connection. Fails unless every request is
+/// answered.
 pub fn under_load(
     gateways: &[&Gateway],
     clients: usize,
@@ -123,7 +128,7 @@ pub fn under_load(
     fates.into_inner().expect("no panic")
 }
 
-/// How many times fall in a span.
+/// Returns how many of the moments are within a span.
 pub fn count_within(moments: &[Instant], from: Instant, until: Instant) -> usize {
     moments
         .iter()
@@ -131,8 +136,9 @@ pub fn count_within(moments: &[Instant], from: Instant, until: Instant) -> usize
         .count()
 }
 
-/// How far the count of arrivals is above `rate` a second at most, counted from any of them on: 1 for an even stream at the
-/// rate, and one more for each request of a burst.
+/// Returns the maximum excess of arrivals over `rate`, counted from any arrival.
+///
+/// The excess is 1 for an even stream at the rate, and one more for each request of a burst.
 pub fn most_above(moments: &[Instant], rate: f64) -> f64 {
     let (mut level, mut most, mut last) = (0.0, 0.0, None::<Instant>);
     for at in moments {
@@ -144,7 +150,7 @@ pub fn most_above(moments: &[Instant], rate: f64) -> f64 {
     most
 }
 
-/// Checks cases on threads of their own, so that they wait at the same time.
+/// Runs cases on their own threads, so that they wait at the same time.
 fn all_at_once<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
     let check = &check;
     thread::scope(|scope| {
@@ -154,10 +160,11 @@ fn all_at_once<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + 
     });
 }
 
-/// Requests a second, of a stream that should have `wanted`.
+/// Returns the requests per second of a stream that should have `wanted`.
 ///
-/// A busy machine makes requests late, and never early. So it is measured between the two that are least late, one of the
-/// first quarter and one of the last.
+/// A busy machine delays requests and never advances them. So the rate is measured between the
+/// least
+/// delayed request of the first quarter and that of the last quarter.
 pub fn steady_rate(moments: &[Instant], wanted: f64) -> f64 {
     let quarter = moments.len() / 4;
     let least_late = |range: Range<usize>| {

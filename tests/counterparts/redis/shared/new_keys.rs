@@ -1,4 +1,4 @@
-//! The bound on unknown keys in a zone that gateways share.
+//! Tests of the bound on unknown keys in a zone that gateways share.
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;

@@ -1,4 +1,4 @@
-//! Waiting requests while their key is forgotten, Redis changes or the rate changes.
+//! Tests of waiting requests while their key is forgotten, Redis changes or the rate changes.
 
 use std::thread;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::support::{Client, Gateway, MS, Origin, eventually, fetch, gaps};
 
 const UP: &str = "drip_store_up";
 
-/// Five wait at one gateway, none has passed before: there is nothing to forget, and new requests queue after them.
+/// Forgetting a key with five waiting requests changes nothing: new requests queue behind them.
 #[test]
 fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
     let (rate, narrowest) = day_or_night(("5r/s", 140 * MS), ("2r/s", 350 * MS));
@@ -31,7 +31,7 @@ fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
     assert!(narrow.count() <= 1, "{rate}: {gaps:?}");
 }
 
-/// If no request waits, everything is forgotten.
+/// Forgetting a key without waiting requests removes all its state.
 #[test]
 fn a_key_that_is_forgotten_is_so_in_redis() {
     let (origin, redis) = (Origin::start(), Redis::start());
@@ -48,7 +48,7 @@ fn a_key_that_is_forgotten_is_so_in_redis() {
     assert_eq!(statuses(), [200, 200, 429]);
 }
 
-/// The timeout is changed while Redis is down: Redis does not count as back.
+/// Changing the timeout while Redis is down does not make Redis count as back.
 #[test]
 fn a_store_with_other_settings_is_not_back_for_that() {
     let (origin, mut redis) = (Origin::start(), Redis::start());
@@ -91,11 +91,11 @@ fn what_redis_refuses_is_told_once_and_is_no_outage() {
     assert_eq!(gateway.metrics().count(UP, &[]), 1);
 }
 
-/// Gateways of two versions with one Redis: neither reads what the other has written.
+/// Gateways of two versions use one Redis, and neither reads the state of the other.
 #[test]
 fn states_of_the_version_before_are_left_alone() {
     let (origin, redis) = (Origin::start(), Redis::start());
-    // A bucket that is full for an hour, as version 1 of the form had it.
+    // State of a full bucket in the form of version 1, valid for an hour.
     let old = "9|0|4102444800000000|4102444800000009|-|3600000000000;1000;3600000000;1;1r/h|0|0";
     assert_eq!(
         redis.ask(&format!("SET drip:z:leaky_bucket:a {old}")),
@@ -113,7 +113,7 @@ fn states_of_the_version_before_are_left_alone() {
     assert!(!gateway.log().contains("refused"), "{}", gateway.log());
 }
 
-/// Many keys are in use without waiting requests: a new rate costs no round trip for each of them.
+/// A new rate costs no round trip for keys without waiting requests.
 #[test]
 fn a_retune_of_thousands_of_keys_does_not_flood_redis() {
     let (origin, redis) = (Origin::start(), Redis::start());

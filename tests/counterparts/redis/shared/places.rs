@@ -1,4 +1,7 @@
-//! Origins whose places gateways share: never more requests at once than `max_in_flight`, whatever happens to Redis or a
+//! Tests of origins whose permits gateways share.
+//!
+//! There must never be more requests at once than `max_in_flight`, whatever happens to Redis or to
+//! a
 //! gateway.
 
 mod failures;
@@ -17,7 +20,7 @@ use crate::support::{
     Client, Done, Gateway, Origin, best_of_three, eventually, fetch, now, quarter_alone,
 };
 
-/// A file whose origin has these places in Redis.
+/// Returns a file whose origin has these permits in Redis.
 pub fn file(origin: SocketAddr, url: &str, gate: &str) -> String {
     format!(
         r#"
@@ -40,7 +43,7 @@ origin = "app"
     )
 }
 
-/// An origin that counts what is there at once. A request for `/60` takes 60 ms.
+/// An origin that counts the requests it has at once. A request for `/60` takes 60 ms.
 pub struct Counting {
     pub origin: Origin,
     pub counts: Arc<Counts>,
@@ -66,7 +69,8 @@ impl Counting {
                 .trim_matches(|c: char| !c.is_ascii_digit());
             let millis = millis.parse().expect("how many milliseconds it takes");
             thread::sleep(Duration::from_millis(millis));
-            // Before the answer, or its place would be taken again in between.
+            // The count falls before the response is sent, because the permit may be reused at
+            // once.
             its.here.fetch_sub(1, Ordering::SeqCst);
             exchange.reply(b"done")
         });
@@ -77,7 +81,7 @@ impl Counting {
         file(self.origin.address, &redis.url(), gate)
     }
 
-    /// The most at once so far.
+    /// Returns the maximum of simultaneous requests so far.
     pub fn most(&self) -> usize {
         self.counts.most.load(Ordering::SeqCst)
     }
@@ -90,7 +94,7 @@ impl Counting {
         self.counts.all.load(Ordering::SeqCst)
     }
 
-    /// The mean of what is here over a span, while it is looked at each millisecond.
+    /// Returns the mean number of simultaneous requests over a span, sampled every millisecond.
     #[allow(clippy::cast_precision_loss)]
     pub fn mean(&self, span: Duration) -> f64 {
         let (began, mut sum, mut looks) = (now(), 0, 0_u32);
@@ -103,8 +107,9 @@ impl Counting {
     }
 }
 
-/// Keeps so many clients busy at each gateway while `meanwhile` runs. Clients of a gateway that dies end, and `refused`
-/// statuses are no error.
+/// Keeps this many clients busy at each gateway while `meanwhile` runs.
+///
+/// Clients of a gateway that dies end. A status of `refused` is no error.
 pub fn busy<T>(crowds: &[(&Gateway, usize)], target: &str, meanwhile: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::default();
     let ask = |address: SocketAddr| {
@@ -131,7 +136,7 @@ pub fn busy<T>(crowds: &[(&Gateway, usize)], target: &str, meanwhile: impl FnOnc
     })
 }
 
-/// A count of `places` in `/api/origins`; `None` if there is none.
+/// Returns a count of `places` in `/api/origins`; `None` if there is none.
 pub fn told(gateway: &Gateway, count: &str) -> Option<u64> {
     let answer = gateway.admin("/api/origins")?;
     let origins: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
@@ -142,7 +147,7 @@ pub fn pass(millis: u64) {
     thread::sleep(Duration::from_millis(millis));
 }
 
-/// Three gateways with different loads: never more than there are, and nearly all of them used.
+/// Three gateways with different loads use nearly all permits of the origin and never more.
 #[test]
 fn three_gateways_have_no_more_at_the_origin_than_its_places_and_use_them_all() {
     let _machine = quarter_alone();
@@ -182,7 +187,7 @@ fn three_gateways_have_no_more_at_the_origin_than_its_places_and_use_them_all() 
     });
 }
 
-/// An idle gateway has places at hand, and a busy one does not ask for each request.
+/// An idle gateway has permits in reserve, and a busy one does not ask for each request.
 #[test]
 fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
     let _machine = quarter_alone();
@@ -202,7 +207,7 @@ fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
     }
     let (more, took) = (calls() - before.0, before.1.elapsed());
     println!("{asked} lone requests, {more} calls in {took:?}");
-    // It looks 5 times a second whether others want what it does not use.
+    // The gateway checks 5 times per second whether others need its unused permits.
     assert!(
         more <= took.as_secs_f64() * 5.0 + 3.0,
         "{more} calls in {took:?}"
@@ -215,7 +220,9 @@ fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
     assert!(requests > day_or_night(150, 1000), "{requests} requests");
 }
 
-/// The file that was saved last decides for all; less places than are used start nothing until enough have ended.
+/// The maximum of the file saved last is in force at all gateways.
+///
+/// If it is below the number of running requests, none starts until enough have ended.
 #[test]
 fn a_new_maximum_in_one_file_is_in_force_at_all() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -235,7 +242,7 @@ fn a_new_maximum_in_one_file_is_in_force_at_all() {
     });
 }
 
-/// A gateway that stops gives all back, and the one that takes its place has them at once.
+/// A gateway that stops returns all permits, and its replacement can use them at once.
 #[test]
 fn a_restart_under_load_withholds_nothing() {
     let (app, redis) = (Counting::start(), Redis::start());

@@ -1,4 +1,4 @@
-//! Plans of zones that gateways share.
+//! Tests of plans of zones that gateways share.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::file;
 use crate::support::{Client, Gateway, MS, Origin, check_pace, eventually, fetch, now};
 
-/// How many of twelve requests pass, sent to gateways in turn, and what the last one was told to wait.
+/// Sends twelve requests to the gateways in turn. Returns how many pass, and the last retry time.
 fn passed(gateways: &[Gateway; 2], key: &str) -> (u32, Option<u64>) {
     let answers: Vec<_> = (0..12)
         .map(|nth| fetch(gateways[nth % 2].address(), &format!("/?key={key}")))
@@ -64,7 +64,7 @@ fn two_gateways_have_one_limit_for_a_key_of_a_plan_by_all_five_algorithms() {
     }
 }
 
-/// The fields of a plan whose keys are in this file.
+/// Returns the fields of a plan whose keys are in this file.
 fn listed(list: &Path) -> String {
     format!(
         "[zones.z.plans.gold]\nfile = \"{}\"\nrate = \"10r/s\"",
@@ -103,7 +103,7 @@ fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
     let began = now();
     fs::write(&lists[0], "alice\n").expect("a file");
     one.wait_for_line("the changed file is in force");
-    // The other gateway learns of it with its next join.
+    // The other gateway learns of the plan with its next join.
     thread::sleep(100 * MS);
     clients.push(Client::ask(other.address(), "/?key=alice"));
     for client in &mut clients {
@@ -118,11 +118,11 @@ fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
         line.contains("in_force=10r/s") && line.contains("own=1r/10s"),
         "{line}"
     );
-    // Nobody else is any faster.
+    // No other key is faster.
     let most = 2 + took.as_secs() / 10;
     assert!(origin.moments("eve").len() as u64 <= most);
 
-    // The other gateway gives it the plan as well, and takes it back: the list that was saved last decides.
+    // The other gateway also adds and removes the key: the list saved last applies.
     fs::write(&lists[1], "alice\n").expect("a file");
     other.wait_for_line("the changed file is in force");
     assert_eq!(fetch(other.address(), "/?key=alice").status, 200);

@@ -1,4 +1,4 @@
-//! A Redis that answers, and refuses what gateways ask for: what they do, and what they say.
+//! Tests of a Redis that refuses commands: reaction and messages of the gateway.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::support::{Gateway, Origin, eventually, fetch};
 const ALLOW: &str = "allow EVAL, EVALSHA and the commands of the scripts in Redis";
 const DELETE: &str = "delete it in Redis, or set another redis.prefix";
 
-/// What makes a Redis refuse scripts, what it says then, what helps, and what undoes it.
+/// One way to make a Redis refuse scripts: the error, the remedy, and how to undo it.
 struct Refusal {
     arguments: &'static [&'static str],
     by: &'static str,
@@ -52,7 +52,7 @@ const REFUSALS: [Refusal; 4] = [
         remedy: ALLOW,
         undo: Some("ACL SETUSER default +@all"),
     },
-    // The write by which a gateway tries whether Redis is back is refused, too.
+    // The write with which a gateway probes whether Redis is back is refused too.
     Refusal {
         arguments: &[],
         by: "ACL SETUSER default -set -hset",
@@ -74,7 +74,7 @@ fn file(origin: &Origin, redis: &Redis, gate: &str, zone: &str) -> String {
 }
 
 fn headline(gateway: &Gateway) -> Value {
-    // It is asked for again and again.
+    // The gateway retries again and again.
     thread::sleep(Duration::from_millis(20));
     json(gateway, "/api/headline")["headline"].clone()
 }
@@ -83,11 +83,11 @@ fn check_said(headline: &Value, refusal: &Refusal) {
     let (evidence, remedy) = (&headline["evidence"], &headline["remedy"]);
     let said = |text: &Value, part: &str| text.as_str().is_some_and(|it| it.contains(part));
     assert!(said(evidence, refusal.says), "{headline}");
-    // It begins with a capital.
+    // The remedy begins with a capital letter.
     assert!(said(remedy, &refusal.remedy[1..]), "{headline}");
 }
 
-/// That nothing in the log takes the refusal for an outage, also after some tries.
+/// Checks that the log does not report the refusal as an outage, also after some retries.
 fn check_no_outage(gateway: &Gateway) {
     thread::sleep(Duration::from_millis(1200));
     let log = gateway.log();
@@ -142,7 +142,9 @@ fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
     super::all_at_once(REFUSALS.iter().chain([&taken]), check);
 }
 
-/// Something else has the key, as the rest of what the origin shares works.
+/// A gate reports that Redis refuses its permits or its back-off.
+///
+/// Another value has the key. The rest of what the origin shares works.
 #[test]
 fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
     const SHARED: &str = "max_in_flight = 6\nstore = \"redis\"";
@@ -162,7 +164,7 @@ fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
             "\n[origins.app.backoff]\nslow = \"1s\"",
             "The gate of app backs off alone: Redis refused to tell what other gateways have learned",
         ),
-        // What starts nothing is worse than a part of the rate.
+        // A gate that starts no request is reported before one that has part of the rate.
         (
             &["drip:places:app.1", "drip:gate:app.2"],
             "\non_store_failure = \"closed\"\nrate = \"50r/s\"",
@@ -230,6 +232,8 @@ fn a_zone_whose_operations_redis_refuses_says_why_and_what_helps() {
     super::all_at_once(&REFUSALS, check);
 }
 
+/// An error of Redis never shows a part of a masked key.
+///
 /// Redis names the arguments of a command that it does not know.
 #[test]
 fn of_a_masked_key_no_part_of_an_error_of_redis_is_shown() {
@@ -251,7 +255,7 @@ fn of_a_masked_key_no_part_of_an_error_of_redis_is_shown() {
     super::all_at_once([("", true), ("\nmask_keys = true", false)], check);
 }
 
-/// One outage has one line, and lasts from its first moment.
+/// A Redis that refuses writes is reported as one outage, from its first moment.
 #[test]
 fn a_redis_that_takes_no_writes_is_out_once_and_not_said_to_be_silent() {
     let (origin, redis) = (Origin::start(), Redis::start());
@@ -280,7 +284,7 @@ fn a_redis_that_takes_no_writes_is_out_once_and_not_said_to_be_silent() {
     assert_eq!(gateway.log().matches("the store is back").count(), 1);
 }
 
-/// What the documentation says that a gateway must be allowed is enough for all that it does.
+/// The documented permissions of a gateway are enough for all its commands.
 #[test]
 fn the_commands_that_are_documented_are_enough() {
     let docs = include_str!("../../../../docs/many-gateways.md");

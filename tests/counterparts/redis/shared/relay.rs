@@ -1,3 +1,5 @@
+//! A relay to a server, for tests of a slow or split network.
+
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -16,15 +18,15 @@ pub struct Relay {
 
 struct State {
     to: Mutex<SocketAddr>,
-    /// How long each byte takes towards the server, and back, in microseconds.
+    /// Latency of each byte to the server and back, in microseconds.
     latency: AtomicU64,
     latency_back: AtomicU64,
     open: Mutex<Vec<TcpStream>>,
-    /// The clients that are split from the server.
+    /// Clients that are split from the server.
     split: Mutex<BTreeSet<IpAddr>>,
 }
 
-/// How often held bytes look whether the split is over.
+/// Interval at which held bytes check whether the split is over.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 impl Relay {
@@ -39,11 +41,11 @@ impl Relay {
             split: Mutex::default(),
         });
         let accepting = Arc::clone(&state);
-        // It ends with the test.
+        // The thread ends with the test.
         thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
                 let to = *accepting.to.lock().expect("no panic");
-                // If nothing listens, the connection ends; the server's would not have begun.
+                // If nothing listens, the connection ends, as a connection to the server would.
                 let Ok(far) = TcpStream::connect(to) else {
                     continue;
                 };
@@ -58,14 +60,14 @@ impl Relay {
         self.state.latency.store(micros, Ordering::SeqCst);
     }
 
-    /// Like a network: each byte takes that long, each way.
+    /// Delays each byte by `latency` in each direction, like a network.
     pub fn move_away(&self, latency: Duration) {
         self.slow_down(latency);
         let micros = u64::try_from(latency.as_micros()).expect("short");
         self.state.latency_back.store(micros, Ordering::SeqCst);
     }
 
-    /// From now on connections go there; those that are open end.
+    /// Sends new connections to another server. Open ones end.
     pub fn lead_to(&self, server: SocketAddr) {
         *self.state.to.lock().expect("no panic") = server;
         for stream in self.state.open.lock().expect("no panic").drain(..) {
@@ -73,7 +75,7 @@ impl Relay {
         }
     }
 
-    /// From now on nothing arrives from `client` at the server, nor the other way. It arrives after [`Relay::heal`].
+    /// Holds all bytes between `client` and the server until [`Relay::heal`].
     pub fn split_from(&self, client: IpAddr) {
         let mut split = self.state.split.lock().expect("no panic");
         split.insert(client);
@@ -97,7 +99,7 @@ impl State {
             let handle = stream.try_clone().expect("a second handle");
             self.open.lock().expect("no panic").push(handle);
         }
-        // A client that has left already is split from nothing.
+        // A client that has disconnected is not split from the server.
         let client = near
             .peer_addr()
             .map_or(IpAddr::from([0; 4]), |peer| peer.ip());

@@ -1,4 +1,6 @@
-//! A gateway whose `[redis]` changes with a reload goes on as the same one: nothing that it has is withheld.
+//! Tests that a gateway keeps its identity when a reload changes `[redis]`.
+//!
+//! None of its permits are withheld.
 
 use super::in_flight::text;
 use super::places::{Counting, busy, pass, told};
@@ -6,9 +8,9 @@ use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::{Gateway, MS, eventually, now};
 
-/// Files with another timeout, and with another user of the same Redis.
+/// Returns files with another timeout, and with another user of the same Redis.
 ///
-/// By day only the last one, which has both.
+/// By day returns only the last file, which has both.
 fn changed(text: &str, redis: &Redis) -> Vec<String> {
     redis.ask("ACL SETUSER app on >secret ~* &* +@all");
     let url = redis.url();
@@ -44,12 +46,12 @@ fn a_reload_with_another_redis_table_withholds_no_places_of_an_origin() {
                 assert_eq!(told(&other, "gateways"), Some(2));
                 pass(20);
             }
-            // Twice as many in 4 s, if all places are used.
+            // Twice as many requests fit into 4 s if all permits are used.
             assert!(app.all() - all > few, "{} requests", app.all() - all);
         }
     });
     assert!(app.most() <= 6, "{} at once", app.most());
-    // Idle, it keeps what it has, and gives all back when the file says that it does not share.
+    // An idle gateway keeps its permits, and returns all when the file no longer shares them.
     reload(&one, &text);
     pass(day_or_night(500, 3000));
     assert_eq!(told(&other, "withheld"), Some(0));
@@ -69,11 +71,11 @@ fn a_reload_with_another_redis_table_withholds_no_places_of_a_key() {
         eventually("all are used", || app.here() == 4);
         for text in changed(&text, &redis) {
             reload(&one, &text);
-            // What a gateway that vanished had is withheld after 3 s, and counts before.
+            // Permits of a vanished gateway would be withheld after 3 s, and count before.
             let all = app.all();
             pass(4000);
             let all = app.all() - all;
-            // Of twice as many, if all places are used.
+            // Twice as many requests fit if all permits are used.
             assert!(all > few, "{all} requests");
             let keys = other.admin("/api/zones/z/keys").expect("an admin port");
             let keys: serde_json::Value = serde_json::from_slice(&keys.body).expect("JSON");

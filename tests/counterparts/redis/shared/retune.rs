@@ -1,3 +1,5 @@
+//! Tests of a new rate for waiting requests at several gateways.
+
 use std::thread;
 use std::time::Duration;
 
@@ -5,7 +7,10 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::file;
 use crate::support::{Client, Gateway, Origin, fetch, now};
 
-/// Three wait at each of two gateways, one every ten seconds; one file is saved with ten times the rate.
+/// A new rate in one file also applies to waiting requests of the other gateway.
+///
+/// Three requests wait at each of two gateways, one every ten seconds. The new rate is ten times as
+/// high.
 #[test]
 fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
     let (origin, redis) = (Origin::start(), Redis::start());
@@ -26,7 +31,7 @@ fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
     let began = now();
     one.site.write(&text("5r/s"));
     one.wait_for_line("the changed file is in force");
-    // The other gateway learns of it with its next join.
+    // The other gateway learns of the rate with its next join.
     thread::sleep(Duration::from_millis(100));
     clients.push(Client::ask(other.address(), "/?key=a&who=other"));
     for client in &mut clients {
@@ -53,7 +58,7 @@ fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
         other.metrics().value("drip_zone_rate", &[("zone", "z")]),
         Some(5.0)
     );
-    // Saved as well, its file agrees.
+    // After saving, the files agree.
     other.site.write(&text("5r/s"));
     other.wait_for_line("the changed file is in force");
     fetch(other.address(), "/?key=a");

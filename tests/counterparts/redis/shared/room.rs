@@ -1,4 +1,6 @@
-//! A waiting room that gateways share: one order, one number of places, and a store that fails.
+//! Tests of a waiting room that gateways share: one order, one number of sessions.
+//!
+//! The store may fail.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -15,7 +17,7 @@ use crate::support::{Gateway, Origin, eventually, fetch_with, now, quarter_alone
 
 const PLACES: i64 = 5;
 
-/// A room of five places, from which visitors are gone this long after their last request.
+/// Returns a file with a room of five sessions, which end this long after their last request.
 fn file(origin: &Origin, redis: &Redis, idle: &str) -> String {
     format!(
         r#"
@@ -43,18 +45,18 @@ origin = "shop"
     )
 }
 
-/// A visitor, who keeps what the gateways give it.
+/// A visitor that keeps its cookies.
 #[derive(Default)]
 struct Visitor {
     ticket: Option<String>,
     session: Option<String>,
     again: Option<Instant>,
     asked: u32,
-    /// It asks again after this time, if that is sooner than `Retry-After` says.
+    /// Time after which it polls again, if `Retry-After` is longer.
     patience: Option<Duration>,
 }
 
-/// Visitors that ask again each second by day, whatever `Retry-After` says.
+/// Returns visitors. By day they poll every second, whatever `Retry-After` says.
 fn visitors(count: usize) -> Vec<Visitor> {
     let patience = day_or_night(Some(Duration::from_secs(1)), None);
     let visitor = |_| Visitor {
@@ -64,14 +66,14 @@ fn visitors(count: usize) -> Vec<Visitor> {
     (0..count).map(visitor).collect()
 }
 
-/// The number in a ticket or a session.
+/// Returns the number in a ticket or a session.
 fn number(text: &str) -> u64 {
     let bytes = URL_SAFE_NO_PAD.decode(text).expect("base64");
     u64::from_be_bytes(bytes[..8].try_into().expect("a number"))
 }
 
 impl Visitor {
-    /// Asks a gateway as soon as it may. Returns whether it is inside.
+    /// Polls a gateway as soon as allowed. Returns whether the visitor is inside.
     fn ask(&mut self, gateway: &Gateway) -> bool {
         if self.again.is_some_and(|again| now() < again) {
             return false;
@@ -111,7 +113,7 @@ impl Visitor {
     }
 }
 
-/// Who is inside and who is called, as a gateway was told by one reply of Redis.
+/// Returns the number of visitors inside or called, from one reply of Redis.
 fn taken(gateway: &Gateway) -> i64 {
     let metrics = gateway.metrics();
     let count = |place| {
@@ -146,10 +148,10 @@ fn visitors_of_two_gateways_have_one_order_and_share_the_places() {
     while entered < count {
         assert!(now() < deadline, "only {entered} of {count} are in");
         for visitor in visitors.iter_mut().filter(|it| it.session.is_none()) {
-            // They change the gateway as they like.
+            // Visitors may change the gateway at any time.
             if visitor.ask(&gateways[usize::from(rng.percent(50))]) {
                 entered += 1;
-                // Its session is good at both.
+                // A session is valid at both gateways.
                 let others = gateways.iter().map(|gateway| visitor.ask(gateway));
                 assert!(others.collect::<Vec<_>>().iter().all(|inside| *inside));
             }
@@ -193,7 +195,7 @@ fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
         }
         thread::sleep(Duration::from_millis(200));
     }
-    // It comes back without what it knew: the gateways know how far the numbers were.
+    // Redis returns without its data. The gateways know the last numbers.
     redis.restart();
     let mut order = Vec::new();
     let deadline = now() + Duration::from_secs(90);

@@ -1,3 +1,5 @@
+//! Tests that gateways with a shared zone give the origin one even stream.
+
 use std::thread;
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use crate::support::{Gateway, Origin, best_of_three, gaps, now, quarter_alone};
 
 const RATE: f64 = 200.0;
 
-/// One saturated key at three gateways: the origin sees one stream at the rate, as even as a single gateway's.
+/// Three gateways with one saturated key give the origin a stream as even as a single one does.
 #[test]
 fn three_gateways_give_the_origin_one_even_stream() {
     let _machine = quarter_alone();
@@ -40,7 +42,8 @@ fn three_gateways_give_the_origin_one_even_stream() {
         if (rate / RATE - 1.0).abs() > 0.01 {
             return Err(format!("{rate:.2}r/s, not {RATE}r/s within 1 %"));
         }
-        // Two separate buckets would give pairs at the same time; a busy machine makes some late.
+        // Two separate buckets would send pairs at the same time. A busy machine delays some
+        // requests.
         let gaps = gaps(&steady);
         let even =
             |gap: &&Duration| gap.abs_diff(Duration::from_millis(5)) < Duration::from_millis(2);
@@ -78,7 +81,8 @@ fn one_who_leaves_gives_its_time_to_the_next_and_the_last_one_back() {
     drop(leaver);
     one.wait_for_depth(1);
     thread::sleep(Duration::from_millis(50));
-    // The request behind gets the time of the one that left, at 500 ms, and the place after it is free again.
+    // The next request gets the slot of the disconnected one at 500 ms, which frees the slot behind
+    // it.
     let _last = ask(&other, "last");
     origin.wait_for(3);
     let after = |who: &str| origin.moments(who)[0] - began;

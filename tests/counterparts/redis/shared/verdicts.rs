@@ -1,3 +1,5 @@
+//! Tests that gateways with a shared zone give the same verdicts as a single gateway.
+
 use std::time::Duration;
 
 use crate::programs::redis::Redis;
@@ -11,7 +13,7 @@ const WINDOWS: [&str; 3] = [
     "sliding_window_counter",
 ];
 
-/// Sends requests to gateways in turn; returns how many passed.
+/// Sends requests to gateways in turn. Returns how many passed.
 fn passed(gateways: &[&Gateway], key: &str, count: usize) -> usize {
     let answers = (0..count).map(|nth| {
         let gateway = gateways[nth % gateways.len()];
@@ -73,7 +75,7 @@ fn the_bucket_outlives_the_gateways_and_can_be_forgotten() {
     assert_eq!(admin.answer().status, 200);
     eventually("the store has forgotten it", || redis.ask("DBSIZE") == ":0");
     assert_eq!(passed(&[&again], "a", 6), 4);
-    // It expires by itself, later than it drains.
+    // The key expires by itself, after its bucket has drained.
     let expires = redis.ask("PTTL drip:z:leaky_bucket.2:a");
     let expires: u64 = expires.trim_start_matches(':').parse().expect("a time");
     assert!((3_500_000..=3_700_000).contains(&expires), "{expires}");
@@ -89,7 +91,7 @@ fn a_turn_that_another_zone_refuses_is_given_back_to_the_store() {
     );
     let text = text.replace("limits = [{", "limits = [{ zone = \"shut\", burst = 0 }, {");
     let gateway = Gateway::start(&text);
-    // The one pass of `shut`, and then rejects.
+    // The route `shut` admits one request and rejects all others.
     for _ in 0..10 {
         fetch(gateway.address(), "/?key=a&shut=x");
     }

@@ -1,4 +1,4 @@
-//! What is said of places that a gateway took with it when it was killed: that nothing is to be raised.
+//! Tests of the headline about permits of a killed gateway: it must not advise a higher limit.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn json(gateway: &Gateway, path: &str) -> Value {
     serde_json::from_slice(&answer.body).expect("JSON")
 }
 
-/// Evidence and remedy of the present headline.
+/// Returns evidence and remedy of the current headline.
 fn headline(gateway: &Gateway) -> String {
     let headline = &json(gateway, "/api/headline")["headline"];
     format!("{} {}", headline["evidence"], headline["remedy"])
@@ -30,10 +30,10 @@ fn check(text: &str, zone_or_origin: &str) {
     );
 }
 
-/// The other one of two gateways, of which one is killed while it has all requests that may run at the origin.
+/// Kills one of two gateways while it has all permits of the origin. Returns the other one.
 fn killed(text: &str, app: &Counting, target: &str, count: usize) -> Gateway {
     let (one, other) = (Gateway::start(text), Gateway::start(text));
-    // One after the other, as without a burst none may wait for the zone's rate.
+    // Requests are sent one after the other: without a burst none may wait for the zone's rate.
     let ask = |_| {
         pass(20);
         Client::ask(other.address(), target)

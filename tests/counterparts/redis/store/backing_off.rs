@@ -1,4 +1,4 @@
-//! The grid of an origin for gateways that back off: they take a part of their turns.
+//! Tests of the grid of an origin for gateways that back off: they take part of their slots.
 
 use gateway::store::Claim;
 use limit::Algorithm;
@@ -30,7 +30,7 @@ fn a_part_that_has_changed_counts_from_the_last_turn_on() {
         assert_eq!(ask(1, 0.5, 1, 0).await, [0, 20, 40]);
         assert_eq!(ask(2, 1.0, 99, 0).await, [10, 30, 50]);
         assert_eq!(ask(1, 0.5, 1, 60).await, []);
-        // Where nothing waits at the other one any more, every second.
+        // Once no request waits at the other gateway, the gateway gets every second slot.
         assert_eq!(ask(2, 1.0, 0, 200).await, []);
         assert_eq!(ask(1, 0.5, 1, 200).await, [200, 210, 220, 240]);
     });
@@ -52,7 +52,7 @@ fn who_backs_off_alone_goes_on_also_where_its_turns_are_further_apart_than_slots
             };
             slots.extend(store.claim(&claim).await.unwrap().slots);
         }
-        // Five a second.
+        // About five slots per second.
         assert!((48..=53).contains(&slots.len()), "{slots:?}");
     });
 }

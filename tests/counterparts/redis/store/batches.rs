@@ -1,4 +1,4 @@
-//! What is put together into one call is decided as if each request had a call of its own.
+//! Tests that requests in one call are decided as if each had its own call.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{ask, at, nodelay, pace, waiting};
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 
-/// One of a few limits, as of routes that share a zone.
+/// Generates one of a few limits, as of routes that share a zone.
 fn limit() -> impl Strategy<Value = Limit> {
     let delay = prop_oneof![
         Just(Delay::Never),
@@ -35,14 +35,14 @@ fn limit() -> impl Strategy<Value = Limit> {
     })
 }
 
-/// One of three keys and one of three limits, and so many equal ones in a row.
+/// One of three keys, one of three limits, and the number of equal joins in a row.
 type Joins = (usize, usize, usize);
 
-/// Batches, a while apart; some of what a batch was charged is given back after it.
+/// A batch, and the time before it. Some of its charges are refunded afterwards.
 #[derive(Clone, Debug)]
 struct Batch {
     gap: Duration,
-    /// Which of the two rates the gateway's file has.
+    /// Whether the gateway's file has the newer of the two rates.
     newer: bool,
     joins: Vec<Joins>,
     refunds: Vec<usize>,
@@ -65,7 +65,7 @@ fn batch() -> impl Strategy<Value = Batch> {
     })
 }
 
-/// The keys of one of the two ways to ask, and what they are still charged.
+/// Keys of one of the two ways to call the store, with their remaining charges.
 struct Keys {
     names: Vec<Vec<u8>>,
     algorithm: Algorithm,
@@ -136,7 +136,7 @@ impl Keys {
     }
 }
 
-/// Whole answers are equal: verdicts, charges, rates in force and states.
+/// Complete replies are equal: verdicts, charges, effective rates and states.
 fn one_call_is_as_many(algorithm: Algorithm) {
     let server = Server::start();
     let mut runner = TestRunner::new(Config {
@@ -153,7 +153,7 @@ fn one_call_is_as_many(algorithm: Algorithm) {
         prop::collection::vec(batch(), 1..8),
     );
     let outcome = runner.run(&traces, |(first, second, limits, batches)| {
-        // Only a leaky bucket has places for requests that are held back.
+        // Only a leaky bucket can delay requests.
         let limits = limits.map(|it| {
             if algorithm.queues() {
                 it
@@ -211,7 +211,7 @@ fn a_held_request_has_its_place_by_the_rate_of_its_own_gateway() {
     run(async {
         let store = server.store();
         let algorithm = Algorithm::LeakyBucket;
-        // Within a minute, the slow rate has room for one request, the fast one for all.
+        // Within a minute, the slow rate admits one request, and the fast rate admits all.
         for (own, newer, most) in [("1r/m", "1000r/s", 3), ("1000r/s", "1r/m", 12)] {
             let (own, newer) = (pace(own, algorithm, 1), pace(newer, algorithm, 2));
             let key = server.key();
@@ -238,7 +238,7 @@ fn a_held_request_has_its_place_by_the_rate_of_its_own_gateway() {
     });
 }
 
-/// How often Redis did each command since `CONFIG RESETSTAT`.
+/// Returns how often Redis ran each command since `CONFIG RESETSTAT`.
 fn commands(server: &Server) -> BTreeMap<String, u64> {
     let info: String = server.ask("INFO commandstats", &[]);
     let count = |line: &str| {
@@ -263,7 +263,7 @@ fn a_batch_reads_and_writes_each_key_once() {
             limit: waiting(burst),
             at: None,
         };
-        // The scripts are known then.
+        // This call loads the scripts.
         ask(&store, join(&keys[0], 9)).await.expect("an answer");
         let () = server.ask("CONFIG RESETSTAT", &[]);
         // Two routes with different limits, and each key four times.
@@ -280,7 +280,7 @@ fn a_batch_reads_and_writes_each_key_once() {
         );
         let counted = commands(&server);
         let count = |name: &str| counted.get(name).copied().unwrap_or_default();
-        // At most 64 keys are in a call.
+        // A call has at most 64 keys.
         let wanted = [("evalsha", 3), ("mget", 3), ("set", 130), ("time", 3)];
         assert_eq!(wanted.map(|(name, _)| (name, count(name))), wanted);
         assert!(
@@ -320,7 +320,7 @@ fn of_a_long_log_a_batch_reads_and_writes_only_parts() {
         let parts: u64 = server.ask("HLEN", &[&name]);
         assert!((80..120).contains(&parts), "{parts}");
 
-        // While as many expire as come.
+        // As many keys expire as are added.
         let () = server.ask("CONFIG RESETSTAT", &[]);
         for second in 2 * SECONDS..3 * SECONDS {
             let answer = ask(&store, join(1000 * second)).await.expect("an answer");
@@ -340,7 +340,7 @@ fn of_a_long_log_a_batch_reads_and_writes_only_parts() {
             assert!(count(name) <= most, "{name}: {counted:?}");
         }
 
-        // What has expired is not there any more, and a few are one string again.
+        // Expired entries are gone, and the few that remain are one string again.
         let answer = ask(&store, join(1_000_000 * SECONDS)).await;
         assert!(answer.expect("an answer").charge.is_some());
         let state: Vec<u8> = server.ask("GET", &[&name]);
@@ -353,7 +353,7 @@ fn a_key_of_others_is_refused_alone_and_left_as_it_is() {
     let server = Server::start();
     run(async {
         let store = server.store();
-        // What the version before wrote is not taken for a state either.
+        // State written by the previous version must be ignored.
         let old = b"3|0|1800000000000000|1800000000000003|-|1000000000;10000;1000000;10;10r/s|0|0";
         let () = server.ask("SET drip:text", &[b"by others"]);
         let () = server.ask("SET drip:old", &[old]);
@@ -383,7 +383,7 @@ fn a_key_of_others_is_refused_alone_and_left_as_it_is() {
                     .iter()
                     .map(|it| it.as_ref().map(|it| it.charge.is_some()))
                     .collect();
-                // One is let through at each key, and only once.
+                // Each key admits one request, and only once.
                 let first = [Ok(round == 0), Ok(false)];
                 assert_eq!([told[0], told[1]], first, "{algorithm}");
                 assert_eq!([told[10], told[11]], first, "{algorithm}");
@@ -420,7 +420,7 @@ fn a_node_of_a_cluster_that_is_asked_alone_decides_on_all_keys_it_has() {
             at: None,
         };
         let joins: Vec<_> = keys.iter().map(|key| join(key)).collect();
-        // All are under way before the first one is refused.
+        // All batches are sent before the first is refused.
         let batches = [(); 3].map(|()| store.decide(&joins));
         let answers = futures_util::future::join_all(batches).await.concat();
         let charged = answers

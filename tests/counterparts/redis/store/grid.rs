@@ -1,4 +1,4 @@
-//! The grid of an origin: gateways take turns by weight, and nothing is lost.
+//! Tests of the grid of an origin: gateways take slots by weight, and no slot is lost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::{at, pace};
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
 
-/// A gateway that waits with so many keys in class 1, and claims slots every 10 ms.
+/// A gateway with this many waiting keys in class 1, which claims slots every 10 ms.
 struct Waiting {
     gateway: u64,
     keys: u64,
@@ -52,7 +52,7 @@ pub fn claim<'a>(
     }
 }
 
-/// The slots that each gets until `end`, in microseconds from the beginning, with its gateway.
+/// Returns the slots granted until `end`, in microseconds from the start, with their gateways.
 fn simulate(rate: &str, all: &[Waiting], end: u64) -> BTreeMap<u128, u64> {
     let server = Server::start();
     let grid = server.key();
@@ -61,7 +61,7 @@ fn simulate(rate: &str, all: &[Waiting], end: u64) -> BTreeMap<u128, u64> {
         let mut slots = BTreeMap::new();
         for millis in 0..end {
             for one in all {
-                // They do not all claim in the same millisecond.
+                // The gateways do not all claim in the same millisecond.
                 if !(millis + 3 * one.gateway).is_multiple_of(10) {
                     continue;
                 }
@@ -86,7 +86,7 @@ fn count(slots: &BTreeMap<u128, u64>, gateway: u64, from: u64, until: u64) -> us
     within.filter(|(_, of)| **of == gateway).count()
 }
 
-/// Each slot is one interval behind the one before.
+/// Checks that each slot is one interval after the previous one.
 fn assert_even(slots: &BTreeMap<u128, u64>, interval: u128) {
     let times: Vec<u128> = slots.keys().copied().collect();
     for pair in times.windows(2) {
@@ -112,7 +112,7 @@ fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
         assert_even(&slots, interval);
         let weights: u64 = keys.iter().sum();
         for one in &all {
-            // In each second, after the first span.
+            // Each second after the first span.
             for from in [100, 1000, 1900] {
                 let wanted = 1_000_000.0 / interval as f64 * one.keys as f64 / weights as f64;
                 let got = count(&slots, one.gateway, from, from + 1000) as f64;
@@ -132,7 +132,7 @@ fn classes_have_their_parts_first_and_keys_within_them() {
     let grid = server.key();
     run(async {
         let (store, pace) = (server.store(), pace("100r/s", LEAKY, 0));
-        // 8 : 1; of the first class, one gateway has 3 keys of 4; of the second all.
+        // Classes 8 : 1. In the first class one gateway has 3 keys of 4; in the second it has all.
         let one = [class(1, 8, 3), class(2, 1, 5)];
         let other = [class(1, 8, 1)];
         let ask = async |gateway, classes: &[ClassDemand], millis| {
@@ -149,7 +149,7 @@ fn classes_have_their_parts_first_and_keys_within_them() {
             (part - 8.0 / 9.0 * 3.0 / 4.0 - 1.0 / 9.0).abs() < 1e-9,
             "{part}"
         );
-        // The first class waits nowhere.
+        // No request of the first class waits anywhere.
         let part = ask(2, &[], 3).await;
         assert_eq!(part.gateways.get(), 2);
         let part = ask(1, &[class(2, 1, 5)], 4).await.part;
@@ -171,8 +171,8 @@ fn the_rate_of_the_newest_file_is_in_force() {
         };
         let first = ask(&old, 0).await;
         assert_eq!((first.rate, first.slots.len()), (old.rate(), 1));
-        // One new interval behind the last slot, or now: the slot that was a tenth of a second
-        // away is not waited for.
+        // The slot is one new interval after the last one, or now. The old slot, 0.1 s away, does
+        // not apply.
         let second = ask(&new, 20).await;
         assert_eq!(second.rate, new.rate());
         assert_eq!(second.slots[0], at(20));
@@ -206,7 +206,7 @@ fn a_clock_that_is_set_back_stops_nobody() {
             store.claim(&claim).await.unwrap().slots.len()
         };
         assert_eq!(ask(3_600_000).await, 5);
-        // What was granted ahead is not granted again: a clock that is a little back catches up.
+        // Slots granted ahead are not granted again. A clock that is slightly behind catches up.
         assert_eq!(ask(3_599_500).await, 0, "half a second back");
         assert!(ask(3_598_500).await > 0, "one second and a half back");
         assert!(ask(0).await > 0, "an hour back");

@@ -1,4 +1,6 @@
-//! Keys that wait at several gateways count once, whatever is told, lost and forgotten.
+//! Tests that a key that waits at several gateways counts once.
+//!
+//! Reports may be sent, lost and forgotten in any order.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +16,19 @@ use crate::support::rng::Rng;
 const GATEWAYS: u64 = 5;
 const KEYS: u64 = 12;
 
-/// A key's class and weight.
+/// Class and weight of keys.
 type Weights = BTreeMap<u64, (u32, u32)>;
 
-/// What one gateway knows and has.
+/// State of one gateway.
 #[derive(Default)]
 struct Gateway {
     generation: u64,
     claim: u64,
     answered: u64,
     waiting: Weights,
-    /// What the store may know otherwise.
+    /// Keys of which the store may have old data.
     changed: Vec<u64>,
-    /// At how many gateways each key waits, as told.
+    /// Number of gateways at which each key waits, as last reported by the store.
     news: BTreeMap<u64, u16>,
     heard: u64,
 }
@@ -63,7 +65,7 @@ fn class_of(key: u64) -> u32 {
     u32::from(key.is_multiple_of(3))
 }
 
-/// What waits at a gateway, by class.
+/// Returns the waiting demand of a gateway, by class.
 fn demand(waiting: &Weights) -> Vec<ClassDemand> {
     let classes = (0..2).map(|class| ClassDemand {
         class,
@@ -86,7 +88,7 @@ async fn ask(store: &Store, grid: &[u8], pace: &Pace, (id, it): (u64, &Gateway),
     store.claim(&claim).await.expect("it answers")
 }
 
-/// The part of a gateway where all gateways have told all their keys.
+/// Returns the share of a gateway if all gateways have reported all their keys.
 fn part(gateways: &[Gateway], own: usize, now: u64) -> f64 {
     let lives = |it: &&Gateway| now - it.heard < 200;
     let many = |key: &u64| {
@@ -123,7 +125,7 @@ fn part(gateways: &[Gateway], own: usize, now: u64) -> f64 {
     if part > 0.0 { part } else { 1.0 }
 }
 
-/// Lets gateways tell what they do, with losses; then each claims twice, and all must be right.
+/// Lets gateways report with losses. Then each claims twice, and all results must be correct.
 async fn history(store: &Store, grid: &[u8], pace: &Pace, rng: &mut Rng, server: &Server) {
     let mut gateways: Vec<Gateway> = (0..GATEWAYS).map(|_| Gateway::default()).collect();
     let mut now = 0;
@@ -154,9 +156,9 @@ async fn history(store: &Store, grid: &[u8], pace: &Pace, rng: &mut Rng, server:
                     let name = [b"drip:", grid].concat();
                     server.ask::<()>("UNLINK", &[&name]);
                 }
-                // All others are silent.
+                // All other gateways are silent.
                 1 => now += 300,
-                // One starts again under the same name.
+                // One gateway restarts under the same name.
                 2 => {
                     let waiting = std::mem::take(&mut it.waiting);
                     *it = Gateway {
@@ -169,7 +171,7 @@ async fn history(store: &Store, grid: &[u8], pace: &Pace, rng: &mut Rng, server:
                 _ => {}
             }
         }
-        // The second round tells all again that was forgotten in the first, and so does the third.
+        // The second and third rounds report again what was forgotten in the first.
         let mut last = Vec::new();
         for _ in 0..4 {
             last.clear();
@@ -224,7 +226,7 @@ fn what_is_not_told_by_name_counts_whole() {
             last.clear();
             for (id, it) in gateways.iter_mut().enumerate() {
                 it.claim += 1;
-                // The first names three of its nine keys, and the other one all.
+                // The first gateway names three of its nine keys, and the other one all.
                 it.changed.truncate(if id == 0 { 3 } else { 9 });
                 let grant = ask(&store, &grid, &pace, (id as u64, it), round).await;
                 it.hear(&grant);

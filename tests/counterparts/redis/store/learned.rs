@@ -1,4 +1,4 @@
-//! What gateways have learned of an origin is stored as one who reads the script's description would do it.
+//! Tests that learned values of an origin are stored as the script's description says.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn token(number: u64) -> Token {
     token
 }
 
-/// The naive model: what is there, when it was stored, and all answers with their times.
+/// A simple model of the stored value, with the time of storing and all replies with their times.
 #[derive(Default)]
 struct Model {
     there: Option<(Token, Learned, u64)>,
@@ -83,7 +83,7 @@ fn the_script_stores_what_is_told_by_whoever_knows_what_is_there() {
         for seed in 0..60 {
             let (key, mut random) = (server.key(), Rng::of(seed, 1));
             let (mut model, mut millis) = (Model::default(), 0);
-            // What each of three gateways knows.
+            // Values known to each of three gateways.
             let mut known = [Token::default(); 3];
             for number in 1..60_u64 {
                 millis += random.within(0, 700);
@@ -109,7 +109,7 @@ fn the_script_stores_what_is_told_by_whoever_knows_what_is_there() {
                     "{told:?} {expected:?}"
                 );
                 if expected.token == Token::default() {
-                    // When nothing was stored does not matter.
+                    // The time of storing does not matter if nothing was stored.
                     assert_eq!((told.token, &told.learned), (expected.token, &None));
                 } else {
                     let answers = expected.answers;

@@ -1,4 +1,4 @@
-//! The store with Redis's own clock, over real connections.
+//! Tests of the store with Redis's own clock, over real connections.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ fn idle_keys_vanish_by_themselves() {
             ask(&store, join).await.unwrap();
             let name = [b"drip:".as_slice(), &key].concat();
             let left: i64 = server.ask("PTTL", &[&name]);
-            // One interval, a window, or this one and the next.
+            // One interval, one window, or the current window and the next.
             let longest = match algorithm {
                 Algorithm::LeakyBucket | Algorithm::TokenBucket => 202,
                 Algorithm::SlidingWindowCounter => 2002,
@@ -98,7 +98,9 @@ fn scripts_that_redis_forgot_are_loaded_again() {
     });
 }
 
-/// A batch whose script Redis does not know yet is sent again. One that comes behind it could be decided before it.
+/// A gateway never calls a script before it has sent it.
+///
+/// A batch whose script Redis does not know is sent again, so a later batch could be decided first.
 #[test]
 fn a_gateway_never_calls_a_script_before_it_has_sent_it() {
     let server = Server::start();
@@ -115,14 +117,15 @@ fn a_gateway_never_calls_a_script_before_it_has_sent_it() {
                     limit: nodelay(1),
                     at: None,
                 };
-                // They share the connection, so the second one is on its way before the first is answered.
+                // The calls share the connection, so the second one is sent before the first is
+                // answered.
                 let (one, other) = (&[join; 1], &[join; 2]);
                 let (one, other) = tokio::join!(store.decide(one), store.decide(other));
                 let passed = one.into_iter().chain(other);
                 let passed: Vec<_> = passed.map(|it| passes(it.unwrap().verdict)).collect();
                 assert_eq!(passed, [true, true, false], "{algorithm}");
             }
-            // Also when the server is new to the gateway, but not the gateway to the server.
+            // Also if the server has lost the scripts that the gateway has sent.
             let () = server.ask("SCRIPT FLUSH", &[]);
         }
         let errors: String = server.ask("INFO", &[b"errorstats"]);
@@ -146,12 +149,12 @@ fn a_thousand_joins_are_one_round_trip() {
             limit: waiting(9),
             at: None,
         };
-        // The first connects and loads the scripts.
+        // The first call connects and loads the scripts.
         ask(&store, join(&keys[0])).await.unwrap();
         let joins: Vec<_> = keys.iter().map(|key| join(key)).collect();
         let (answers, took) = timed(store.decide(&joins)).await;
         assert!(answers.iter().all(Result::is_ok));
-        // What a thousand decisions take without the way, on a machine as busy as this one.
+        // Duration of a thousand decisions without the latency, on a machine as busy as this one.
         let near = Store::new(
             server.url().parse().unwrap(),
             "drip:",
@@ -196,12 +199,12 @@ fn failures_are_told_in_time_and_end_with_their_cause() {
         tokio::time::sleep(Duration::from_millis(700)).await;
         assert!(ask(&store, join).await.is_ok());
 
-        // After its connections are cut, it reconnects; at most one batch fails.
+        // The store reconnects after its connections are cut. At most one batch fails.
         let _: u64 = server.ask("CLIENT KILL TYPE normal", &[]);
         let _ = ask(&store, join).await;
         assert!(ask(&store, join).await.is_ok());
 
-        // A key that something else uses: only that join fails.
+        // A key with foreign data: only that join fails.
         let () = server.ask("SET drip:taken", &[b"by others"]);
         let taken = Join {
             key: b"taken",
@@ -223,7 +226,7 @@ fn a_redis_that_is_too_small_drops_keys_and_goes_on_deciding() {
         .lines()
         .find_map(|line| line.strip_prefix("used_memory:"));
     let used: usize = used.expect("a line").trim().parse().expect("a number");
-    // Room for a third of the keys.
+    // Memory for a third of the keys.
     let most = used + MANY * 240 / 3;
     server.ask::<()>(&format!("CONFIG SET maxmemory {most}"), &[]);
     server.ask::<()>("CONFIG SET maxmemory-policy volatile-ttl", &[]);
@@ -238,7 +241,7 @@ fn a_redis_that_is_too_small_drops_keys_and_goes_on_deciding() {
             limit,
             at: None,
         };
-        // This one takes an hour to drain, and the others half a minute.
+        // This key takes an hour to drain, and the others half a minute.
         let busy = server.key();
         let passed = store.decide(&vec![join(&busy); 200]).await;
         let passed = passed.iter().flatten().filter(|it| passes(it.verdict));
@@ -256,7 +259,7 @@ fn a_redis_that_is_too_small_drops_keys_and_goes_on_deciding() {
         let again = store.decide(&[join(&busy)]).await;
         assert!(!passes(again[0].as_ref().expect("a decision").verdict));
 
-        // Where nothing may be dropped, a full Redis is out.
+        // If no key may be evicted, a full Redis counts as out.
         server.ask::<()>("CONFIG SET maxmemory-policy noeviction", &[]);
         server.ask::<()>("CONFIG SET maxmemory 1000000", &[]);
         let refused = store.decide(&[join(b"one more")]).await;

@@ -1,4 +1,4 @@
-//! The store against a real Redis: the same verdicts as in memory, for many gateways at once.
+//! Tests of the store with a real Redis: verdicts equal those in memory, for many gateways.
 
 mod backing_off;
 mod batches;
@@ -18,7 +18,7 @@ mod traces;
 use gateway::store::{Error, Join, Pace, Store, StoreAnswer};
 use limit::{Algorithm, Cost, Delay, Limit, Moment};
 
-/// The rate of a gateway whose file has had it since `since`, in seconds.
+/// Returns the rate of a gateway whose file has had it since `since`, in seconds.
 pub fn pace(rate: &str, algorithm: Algorithm, since: u64) -> Pace {
     let since = Moment::from_nanos(since * 1_000_000_000);
     Pace::new(rate.parse().expect("a rate"), algorithm, since).expect("a rate for Redis")
@@ -42,12 +42,12 @@ fn waiting(burst: u32) -> Limit {
     }
 }
 
-/// A time in 2027, plus this many milliseconds.
+/// Returns an instant in 2027, plus this many milliseconds.
 fn at(millis: u64) -> Moment {
     Moment::from_nanos(1_800_000_000_000_000_000 + millis * 1_000_000)
 }
 
-/// A single join; now, unless a time is given.
+/// Sends a single join, now unless a time is given.
 async fn ask(store: &Store, join: Join<'_>) -> Result<StoreAnswer, Error> {
     store.decide(&[join]).await.remove(0)
 }

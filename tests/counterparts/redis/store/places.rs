@@ -1,4 +1,4 @@
-//! The script of a pool of places beside a naive model, by random histories.
+//! Tests of the script of a pool of permits against a simple model, with random histories.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 
 const STEPS: u64 = 150;
-/// How long a lease lasts, and nothing is lent at first.
+/// Duration of a lease in milliseconds. At first nothing is granted for this long.
 const LEASE: u64 = 2400;
-/// How long places of a gateway that vanished stay withheld.
+/// Time for which permits of a vanished gateway are withheld, in milliseconds.
 const ORPHAN: u64 = 5000;
 
-/// What the pool has to know of a gateway. Times are in milliseconds.
+/// State that the pool must have of a gateway. Times are in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     lent: usize,
@@ -45,7 +45,7 @@ struct Gateway {
     members: KnownMembers,
 }
 
-/// A pool at Redis and a model of what it must count.
+/// A pool in Redis, and a model of what it must count.
 struct Pool<'s> {
     store: &'s Store,
     name: &'s [u8],
@@ -54,11 +54,11 @@ struct Pool<'s> {
     known: BTreeMap<u64, Known>,
     gateways: BTreeMap<u64, Gateway>,
     rng: Rng,
-    /// How many places were lent.
+    /// Number of permits granted so far.
     lent: usize,
 }
 
-/// Calls a pool, with its maximum and since when it is that, as this gateway.
+/// Calls the pool as this gateway, with the maximum and the time since it applies.
 async fn ask(
     (store, pool, most): (&Store, &[u8], (usize, u64)),
     gateway: u64,
@@ -87,12 +87,12 @@ impl Pool<'_> {
         ask(pool, gateway, call, self.now).await
     }
 
-    /// A gateway that uses some of its places, and gives some back, calls.
+    /// Calls the pool as a gateway that uses some permits and returns some.
     async fn call(&mut self, id: u64, leaves: bool) {
         let now = self.now;
         let mut it = self.gateways.get(&id).copied().unwrap_or_default();
         if now >= it.lease_end + ORPHAN {
-            // What it had may be at others, and what it started has ended.
+            // Its permits may be at other gateways, and its requests have ended.
             (it.held, it.in_use) = (0, 0);
         }
         if now < it.lease_end {
@@ -119,7 +119,7 @@ impl Pool<'_> {
         let reply = self.ask(id, call).await.expect("it answers");
         self.check(id, &call, &reply);
         if !leaves && self.rng.percent(10) {
-            // The same call comes once more, or late: nothing changes.
+            // The same call repeated or late changes nothing.
             let again = self.ask(id, PoolCall { held: 9, ..call }).await;
             assert!(matches!(again, Err(Error::Refused(_))), "{again:?}");
         }
@@ -130,7 +130,7 @@ impl Pool<'_> {
         self.gateways.insert(id, it);
     }
 
-    /// Holds a reply to the model.
+    /// Compares a reply with the model.
     fn check(&mut self, id: u64, call: &PoolCall, reply: &PoolReply) {
         let (now, most) = (self.now, self.most.0);
         let before = self.known.remove(&id);
@@ -176,7 +176,7 @@ impl Pool<'_> {
     }
 }
 
-/// Some gateways borrow, give back, vanish and come back.
+/// Runs gateways that take, return, vanish and come back. Returns the number of permits granted.
 async fn history(store: &Store, name: &[u8], seed: u64) -> usize {
     let mut pool = Pool {
         store,
@@ -210,7 +210,7 @@ async fn history(store: &Store, name: &[u8], seed: u64) -> usize {
         let (id, leaves) = (pool.rng.within(0, 5), pool.rng.percent(5));
         pool.call(id, leaves).await;
     }
-    // All but one leave, with what they use still there: the rest is lent to the one that stays.
+    // All gateways but one leave, with requests still running. The rest is granted to the last one.
     pool.now += LEASE + ORPHAN;
     let all = PoolCall {
         number: 1,
@@ -239,7 +239,7 @@ fn random_histories_are_counted_as_by_a_naive_pool() {
     });
 }
 
-/// A gateway that is silent for longer than its lease and `orphan` has nothing any more.
+/// A gateway that is silent for longer than its lease and `orphan` has no permits.
 #[test]
 fn a_lease_ends_when_it_says() {
     let server = Server::start();
@@ -279,7 +279,10 @@ fn a_lease_ends_when_it_says() {
     });
 }
 
-/// Three gateways have four places each of twelve. Back-off leaves five, of which one gateway knows, and then each.
+/// The limit of back-off applies to all gateways together.
+///
+/// Three gateways have four permits each of twelve. Back-off leaves five. One gateway knows this at
+/// first, and then each.
 #[test]
 fn what_back_off_has_left_counts_for_all_together() {
     let server = Server::start();
@@ -309,7 +312,7 @@ fn what_back_off_has_left_counts_for_all_together() {
                         ..PoolCall::default()
                     };
                     last = ask(nth as u64, call, now).await;
-                    // What it may not keep ends before its next call.
+                    // Permits above the limit are returned before the next call.
                     held[nth] = last.lent.min(last.keeps);
                 }
             }
@@ -323,10 +326,10 @@ fn what_back_off_has_left_counts_for_all_together() {
         assert_eq!((counts.of, counts.held + counts.free), (5, 5), "{counts:?}");
         let (held, _) = round([Some(5); 3], [12; 3], 20).await;
         assert!((4..=5).contains(&held.iter().sum::<usize>()), "{held:?}");
-        // One that has nothing to do does not know what the others have learned since.
+        // An idle gateway does not know what the others have learned.
         let (held, counts) = round([Some(2), None, None], [0, 12, 12], 10).await;
         assert_eq!((held, counts.of), ([0, 6, 6], 12));
-        // The second one vanishes, and may use six. Beside them, five are lent.
+        // The second gateway vanishes, and may use six. Besides those, five are granted.
         now += LEASE + 1;
         let own = PoolCall {
             number: now,

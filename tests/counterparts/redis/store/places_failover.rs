@@ -1,4 +1,4 @@
-//! A pool of places whose Redis loses its last writes, as when a replica takes over.
+//! Tests of a pool of permits whose Redis loses its last writes, as after a failover.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use limit::{KnownMembers, Moment, PoolCall, PoolReply};
 use super::at;
 use super::server::{Server, run};
 
-/// How long a lease lasts, and nothing is lent after a loss.
+/// Duration of a lease in milliseconds. After a loss nothing is granted for this long.
 const LEASE: u64 = 2400;
-/// How long places of a gateway that vanished stay withheld.
+/// Time for which permits of a vanished gateway are withheld, in milliseconds.
 const ORPHAN: u64 = 5000;
-/// The places of the pool.
+/// Number of permits of the pool.
 const PLACES: usize = 4;
 
-/// A gateway that uses all that it holds.
+/// A gateway that uses all permits that it holds.
 struct Gateway {
     id: u64,
     number: u64,
@@ -31,7 +31,7 @@ impl Gateway {
         }
     }
 
-    /// It gives back what is above `held`, and could use `usable`.
+    /// Returns permits above `held`, and requests up to `usable`.
     async fn call(
         &mut self,
         pool: (&Store, &[u8]),
@@ -65,8 +65,12 @@ impl Gateway {
     }
 }
 
-/// One gateway has given three places to the other one when a replica takes over that does not know it. Until it is known who
-/// holds what, nothing is lent; what the other one has stays withheld if it does not come.
+/// A replica that takes over grants no permit that may be in use.
+///
+/// One gateway has passed three permits to another one, and the replica does not know it. Nothing
+/// is
+/// granted until the holders are known. The other gateway's permits stay withheld if it does not
+/// call.
 #[test]
 fn a_replica_that_takes_over_lends_nothing_that_may_be_in_use() {
     let (master, replica) = (Server::start(), Server::start());

@@ -5,7 +5,7 @@ use limit::{self, Account, Algorithm, Bucket, Cost, Delay, Limit, Moment, Queue,
 
 use super::server::{Server, run};
 
-/// A join, and perhaps a change of an earlier charge just before it.
+/// A join, optionally with a change of an earlier charge just before it.
 pub struct Step<'a> {
     pub now: Moment,
     pub pace: &'a Pace,
@@ -13,24 +13,24 @@ pub struct Step<'a> {
     pub change: Option<Change>,
 }
 
-/// What a request that was let through turns out to cost.
+/// Change of the cost of an admitted request.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    /// Which one: an index into those that are not changed yet, modulo their number.
+    /// Index of the request among those not changed yet, modulo their number.
     pub which: usize,
-    /// `None`: nothing at all.
+    /// New cost; `None` refunds the request.
     pub cost: Option<Cost>,
 }
 
 pub trait Replays {
-    /// The verdicts on the joins.
+    /// Returns the verdicts on the joins.
     fn replay(&self, algorithm: Algorithm, steps: &[Step]) -> Vec<Verdict>;
 }
 
-/// The charges that can still be changed.
+/// Charges that can still be changed.
 struct Held<C> {
     charges: Vec<C>,
-    /// Whether nothing was charged or given back since the last of them.
+    /// Whether the last charge is also the last operation.
     ends_with_last: bool,
 }
 
@@ -49,9 +49,10 @@ impl<C> Held<C> {
         self.ends_with_last = true;
     }
 
-    /// Takes the charge that is to change.
+    /// Removes the charge that is to be changed.
     ///
-    /// A queue moves up all that comes behind a charge that is given back. Redis does so only if nothing does.
+    /// A queue moves up all requests behind a refunded charge. Redis does so only if there are
+    /// none.
     fn take(
         &mut self,
         algorithm: Algorithm,
@@ -71,7 +72,7 @@ impl<C> Held<C> {
     }
 }
 
-/// The functions of `limit`.
+/// Replays with the functions of `limit`.
 #[derive(Default)]
 pub struct Memory;
 
@@ -127,7 +128,7 @@ impl Replays for Memory {
             if let Some(change) = step.change
                 && let Some(charge) = held.take(algorithm, change, limit::Charge::cost)
             {
-                // What costs more is charged as a join is, which puts the rate into force.
+                // A higher cost is charged as a join, which puts the rate in force.
                 if change.cost > Some(charge.cost()) {
                     kept.retune(&mut rate, step.pace.rate(), step.now);
                 }
@@ -144,7 +145,7 @@ impl Replays for Memory {
     }
 }
 
-/// The scripts.
+/// Replays with the scripts.
 pub struct Redis(Server);
 
 impl Default for Redis {

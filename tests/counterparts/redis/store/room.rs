@@ -1,4 +1,4 @@
-//! The script of a waiting room decides as `limit::WaitingRoom` does.
+//! Tests that the script of a waiting room decides as `limit::WaitingRoom` does.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn limits(sessions: u32, admit: Rate) -> RoomLimits {
     }
 }
 
-/// A room at Redis, as one gateway asks for it.
+/// A room in Redis, as one gateway uses it.
 struct Shared<'s> {
     store: &'s Store,
     name: &'s str,
@@ -53,12 +53,12 @@ impl Shared<'_> {
     }
 }
 
-/// The same room in memory and at Redis.
+/// The same room in memory and in Redis.
 struct Both<'s> {
     room: WaitingRoom,
     shared: Shared<'s>,
     rng: Rng,
-    /// How many came in time.
+    /// Number of visitors who entered in time.
     entered: u32,
 }
 
@@ -98,7 +98,7 @@ impl Both<'_> {
         match self.room.poll(number, KEYS, now) {
             Polled::Inside(call) => {
                 self.entered += 1;
-                // The script counts from the moment at which the turn is lost.
+                // The script counts from the instant at which the call expires.
                 let called = call.until.before(self.room.limits().claim);
                 self.agree(come, RoomDone::Came(Some(called)), now).await;
             }
@@ -111,7 +111,7 @@ impl Both<'_> {
         }
     }
 
-    /// Both call first whose turn it is by the limits before.
+    /// Both first call visitors who are due by the old limits.
     async fn retune(&mut self, now: Moment) {
         self.compare(now).await;
         let mut limits = *self.room.limits();
@@ -126,7 +126,7 @@ impl Both<'_> {
         match self.rng.within(0, 100) {
             0..35 => self.draw(now).await,
             35..70 => {
-                // Mostly one that is called, or will be soon.
+                // Mostly a visitor that is called, or soon will be.
                 let called = self.room.drawn() - self.room.state().waiting;
                 let near = (called + 3).saturating_sub(self.rng.within(0, 8));
                 let number = if self.rng.percent(80) { near } else { number };
@@ -182,7 +182,7 @@ impl Both<'_> {
     }
 }
 
-/// Random visitors, operators and limits.
+/// Random visitors, operators and limits have the same results in Redis and in memory.
 #[test]
 fn it_decides_as_in_memory() {
     let server = Server::start();
@@ -219,7 +219,7 @@ fn it_decides_as_in_memory() {
     assert!(u64::from(entered) * 12 > 200 * seeds, "{entered}");
 }
 
-/// What a failover of Redis loses is not given again.
+/// Numbers that a failover of Redis loses are not given again.
 #[test]
 fn a_store_that_lost_its_last_writes_gives_no_number_twice() {
     let server = Server::start();
@@ -247,7 +247,7 @@ fn a_store_that_lost_its_last_writes_gives_no_number_twice() {
         );
         let reply = shared.ask(&[], at(3)).await;
         assert_eq!((reply.snapshot.drawn, reply.snapshot.called), (1008, 3));
-        // A session that its gateway is sure of is there again.
+        // A session that its gateway confirms is restored.
         for (number, is_sure, found) in [(3, false, 0), (3, true, 1), (2000, true, 0)] {
             let op = RoomOp::Touch {
                 number,
@@ -263,8 +263,9 @@ fn a_store_that_lost_its_last_writes_gives_no_number_twice() {
     });
 }
 
-/// Numbers that were drawn in an outage are behind all that were drawn before the store was back,
-/// and are told once however often it is asked.
+/// Numbers drawn in an outage come after all numbers drawn before the store was back.
+///
+/// The store reports them once, however often it is asked.
 #[test]
 fn numbers_of_an_outage_come_behind_the_others() {
     let server = Server::start();
@@ -304,7 +305,7 @@ fn numbers_of_an_outage_come_behind_the_others() {
     });
 }
 
-/// The order of a lottery is made by the gateways, which all know its secret.
+/// The gateways compute the order of a lottery, because all know its secret.
 #[test]
 fn an_opening_is_a_lottery_of_all_who_came_before() {
     let server = Server::start();
@@ -328,7 +329,7 @@ fn an_opening_is_a_lottery_of_all_who_came_before() {
         }
         let reply = shared.ask(&[], at(4999)).await;
         assert!(!reply.snapshot.is_open && reply.snapshot.lotteries.is_empty());
-        // A gateway that does not know of it is told, and nothing is done.
+        // A gateway that does not know the lottery is informed, and its operation has no effect.
         let reply = shared.ask(&[RoomOp::Draw], at(5000)).await;
         assert_eq!(
             (

@@ -1,4 +1,4 @@
-//! One schedule of departures for all gateways.
+//! Tests of one schedule of departures for all gateways.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn join<'a>(key: &'a [u8], pace: &'a Pace, burst: u32, at: Option<Moment>) -> Jo
     }
 }
 
-/// When it is due.
+/// Returns the instant at which the request is due.
 fn due(answer: &StoreAnswer) -> Moment {
     match answer.verdict {
         Verdict::Pass { .. } => answer.now,
@@ -54,7 +54,7 @@ fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
         };
         assert_eq!(charged(6), None);
 
-        // A time in the middle is free for the next; it cannot be given back twice.
+        // A freed slot in the middle is reused by the next request. It cannot be refunded twice.
         let given = store.refund(&[refund(2), refund(2)]).await;
         assert_eq!(given, [Ok(true), Ok(false)]);
         let next = ask(&store, join(&key, &pace, 5, now)).await.unwrap();
@@ -67,7 +67,7 @@ fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
                 .is_none()
         );
 
-        // The last two, in any order: the schedule ends before them.
+        // Refunds of the last two slots, in any order, shorten the schedule.
         let given = store.refund(&[refund(4), refund(5)]).await;
         assert_eq!(given, [Ok(true), Ok(true)]);
         let again = store.decide(&vec![join(&key, &pace, 5, now); 3]).await;
@@ -75,7 +75,7 @@ fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
         assert_eq!([millis(&again[0]), millis(&again[1])], [400, 500]);
         assert!(again[2].charge.is_none());
 
-        // A time that has passed is spent, and a free time that passes is no longer free.
+        // A slot in the past is spent, and a free slot that passes is lost.
         let later = Some(at(150));
         let spent = Refund {
             at: later,
@@ -107,7 +107,7 @@ fn a_retune_of_one_file_reaches_all_and_the_others_are_told() {
                 .all(|it| !it.in_force.differs && it.in_force.since.is_none())
         );
 
-        // Half a second of two has passed; the rest goes ten times as fast.
+        // Half a second of two has passed. The rest passes ten times as fast.
         let retuned = ask(&store, join(&key, &new, 9, Some(at(500))))
             .await
             .unwrap();
@@ -115,7 +115,8 @@ fn a_retune_of_one_file_reaches_all_and_the_others_are_told() {
         assert_eq!(retuned.in_force.since, Some(at(500)));
         assert!(!retuned.in_force.differs);
 
-        // The other gateway's file is older: it does not bring its rate back, and learns which rate holds.
+        // The other gateway's file is older: it does not restore its rate, and learns the effective
+        // rate.
         let other = ask(&store, join(&key, &old, 9, Some(at(500))))
             .await
             .unwrap();
@@ -124,7 +125,8 @@ fn a_retune_of_one_file_reaches_all_and_the_others_are_told() {
         assert_eq!(other.in_force.since, Some(at(500)));
         assert!(other.in_force.differs);
 
-        // From the reply it re-paces its waiting requests: they have the times before the new ones, in step.
+        // The reply lets the gateway re-pace its waiting requests: their slots are before the new
+        // ones.
         let left = due(&first[2]).since(at(500)) / 10;
         assert_eq!(at(500) + left, at(650));
     });
@@ -155,7 +157,7 @@ fn windows_go_by_the_count_of_the_rate_in_force() {
                 third.charge.is_none() && third.in_force.differs,
                 "{algorithm}"
             );
-            // A bill is charged in full, also by the one whose rate is not in force.
+            // A bill is charged in full, also by the gateway whose rate is not in force.
             let nine = Cost::new(9).expect("small");
             let bill = Join {
                 algorithm,
@@ -173,14 +175,16 @@ fn windows_go_by_the_count_of_the_rate_in_force() {
     });
 }
 
-/// Joins and gives back in any order: times are an interval apart, and a join is rejected only if others have all that
-/// the limit allows.
+/// No slot is given twice, whichever request refunds its slot.
+///
+/// Joins and refunds come in any order. Slots are an interval apart. A join is rejected only if the
+/// others use all that the limit allows.
 #[test]
 fn no_time_is_handed_out_twice_whoever_gives_back() {
     const BURST: u32 = 6;
     let server = Server::start();
     let pace = pace("10r/s", LEAKY, 0);
-    // After this many milliseconds a join, or one of the times held is given back.
+    // After this many milliseconds: a join, or a refund of one of the slots.
     let step = (
         prop_oneof![Just(0), 0..150u64],
         prop::option::of(0..20usize),

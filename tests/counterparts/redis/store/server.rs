@@ -1,3 +1,5 @@
+//! A real Redis server for tests of the store.
+
 use std::cell::Cell;
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::mpsc;
 
-/// A real Redis without persistence, on a socket of its own.
+/// A real Redis without persistence, on its own socket.
 pub struct Server {
     folder: TempDir,
     process: Child,
@@ -60,13 +62,13 @@ impl Server {
         )
     }
 
-    /// A key that no test has used.
+    /// Returns a key that no test has used.
     pub fn key(&self) -> Vec<u8> {
         self.names.set(self.names.get() + 1);
         format!("zone:{}", self.names.get()).into_bytes()
     }
 
-    /// Sends a command to Redis directly.
+    /// Sends a command directly to Redis.
     pub fn ask<T: FromRedisValue>(&self, command: &str, args: &[&[u8]]) -> T {
         let client = redis::Client::open(self.url()).expect("a client");
         let mut connection = client.get_connection().expect("a connection");
@@ -81,7 +83,7 @@ impl Server {
         asked.query(&mut connection).expect("an answer")
     }
 
-    /// A relay to it on which each byte takes `latency`, each way.
+    /// Starts a relay to the server that delays each byte by `latency` in each direction.
     pub async fn far_away(&self, latency: Duration) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -129,7 +131,7 @@ impl Drop for Server {
     }
 }
 
-/// How long something took.
+/// Returns the result of `work`, and its duration.
 #[allow(clippy::disallowed_methods)]
 pub async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! What answers bill moves those who wait at a gateway as it does in memory.
+//! Tests that bills move waiting requests of a gateway in Redis as they do in memory.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::support::night::day_or_night;
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
 
-/// Their intervals are whole microseconds, so all times are exact.
+/// Rates whose intervals are whole microseconds, so that all times are exact.
 const RATES: [&str; 4] = ["10r/s", "1000r/s", "5r/7s", "1r/m"];
 
-/// Requests by number, in the order in which they left, and when they were due.
+/// Departed requests in order: number, and the instant at which each was due.
 type Left = Vec<(u64, Moment)>;
 
 /// A key in memory.
@@ -47,7 +47,7 @@ impl InMemory {
     }
 }
 
-/// The same at a gateway that keeps the key in Redis.
+/// The same key at a gateway that keeps it in Redis.
 struct InRedis<'a> {
     store: &'a Store,
     key: &'a [u8],
@@ -118,7 +118,7 @@ fn a_bill_moves_those_who_wait_back_as_in_memory() {
         failure_persistence: None,
         ..Config::default()
     });
-    // After so many quarters of an interval a join, or one of those who left is billed.
+    // After this many quarters of an interval: a join, or the bill of a departed request.
     let bill = (any::<usize>(), 2..12u32);
     let step = (0..12u32, prop::option::weighted(0.3, bill));
     let traces = (

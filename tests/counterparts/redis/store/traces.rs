@@ -1,6 +1,7 @@
-//! Any trace has the same verdicts in Redis as in memory, to the nanosecond: of joins, and of what answers change.
+//! Tests that any trace has the same verdicts in Redis as in memory, to the nanosecond.
 //!
-//! A verdict tells the level, so equal verdicts are of equal states.
+//! The traces have joins and later changes of cost. A verdict contains the level, so equal verdicts
+//! prove equal states.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ const FINE: [&str; 9] = [
     "1000000r/s",
 ];
 
-/// Rates that take fewer ticks: a retune to them rounds.
+/// Rates with fewer ticks: a retune to them rounds.
 const COARSE: [&str; 3] = ["1r/366d", "13r/366d", "4.123456r/m"];
 
 fn limit() -> impl Strategy<Value = Limit> {
@@ -43,14 +44,14 @@ fn limit() -> impl Strategy<Value = Limit> {
         burst,
         delay,
         max_wait,
-        // No file has a cost that does not fit.
+        // No file has a cost that exceeds the burst.
         cost: Cost::new(cost.min(burst + 1)).expect("small"),
         in_flight: None,
         above_burst,
     })
 }
 
-/// What an earlier request turns out to cost, before one join in four.
+/// Generates the new cost of an earlier request, before one join in four.
 fn change() -> impl Strategy<Value = Option<Change>> {
     let cost = prop_oneof![
         1 => Just(None),
@@ -61,7 +62,7 @@ fn change() -> impl Strategy<Value = Option<Change>> {
     prop_oneof![3 => Just(None), 1 => change.prop_map(Some)]
 }
 
-/// Gaps in microseconds, which of the two limits each join has, and what changes just before it.
+/// Generates gaps in microseconds, the limit of each join, and the change just before it.
 fn joins() -> impl Strategy<Value = Vec<(u64, bool, Option<Change>)>> {
     let gap = prop_oneof![
         3 => Just(0),
@@ -73,7 +74,7 @@ fn joins() -> impl Strategy<Value = Vec<(u64, bool, Option<Change>)>> {
     prop::collection::vec((gap, any::<bool>(), change()), 1..60)
 }
 
-/// Two rates; the second is in force from some join on.
+/// Generates two rates. The second is in force from some join on.
 fn rates() -> impl Strategy<Value = (&'static str, &'static str, usize)> {
     let fine = || prop::sample::select(FINE.to_vec());
     let coarse = prop::sample::select(COARSE.to_vec());
@@ -83,7 +84,7 @@ fn rates() -> impl Strategy<Value = (&'static str, &'static str, usize)> {
     ]
 }
 
-/// The same verdicts for as many traces as `cases`.
+/// Checks that the verdicts agree, for as many traces as `cases`.
 fn agree(algorithm: Algorithm) {
     let redis = Redis::default();
     let mut runner = TestRunner::new(Config {
@@ -93,7 +94,8 @@ fn agree(algorithm: Algorithm) {
     });
     let traces = (rates(), limit(), limit(), joins());
     let outcome = runner.run(&traces, |((first, second, from), one, other, joins)| {
-        // A log has forgotten requests that a longer period would count again; in memory some are still known.
+        // A log in Redis has dropped requests that a longer period would count again. Memory keeps
+        // some.
         let second = if algorithm == Algorithm::SlidingWindowLog {
             first
         } else {
@@ -106,7 +108,7 @@ fn agree(algorithm: Algorithm) {
             micros += gap;
             let now = at(0) + Duration::from_micros(micros);
             let limit = if which { one } else { other };
-            // Only a leaky bucket has places for requests that are held back.
+            // Only a leaky bucket can delay requests.
             let limit = if algorithm.queues() {
                 limit
             } else {
@@ -130,8 +132,9 @@ fn agree(algorithm: Algorithm) {
     outcome.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
 }
 
-/// Long logs, of which Redis reads and writes only parts: where requests in the middle are given back, and where a
-/// lower count asks for a moment in the middle.
+/// Checks long logs, of which Redis reads and writes only parts.
+///
+/// Requests in the middle are refunded, and a lower count needs a moment in the middle.
 fn agree_on_long_logs() {
     let redis = Redis::default();
     let mut runner = TestRunner::new(Config {
@@ -146,7 +149,7 @@ fn agree_on_long_logs() {
         20 => 0..6_000u64,
         1 => (0..10u64).prop_map(|tenths| tenths * 10_000),
     ];
-    // Most have the count of the rate; the others a third of it, or cost more.
+    // Most requests have the count of the rate. The others have a third of it, or cost more.
     let limit = prop_oneof![
         20 => Just((599, 1)),
         1 => Just((199, 1)),

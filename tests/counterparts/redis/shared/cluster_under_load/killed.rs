@@ -1,6 +1,8 @@
+//! Tests of a cluster whose master is killed under load.
+
 use crate::redis::shared::cluster_under_load::load::check_takeover;
 
-/// A master dies under load, and its replica takes over. The old one comes back as a replica.
+/// A master is killed under load, its replica takes over, and the old master returns as a replica.
 #[test]
 fn a_master_is_killed_and_its_replica_goes_on_with_its_keys() {
     check_takeover(

@@ -1,3 +1,5 @@
+//! Load of two gateways on a Redis cluster, and checks of the result.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Mutex;
@@ -10,19 +12,19 @@ use crate::redis::shared::most_above;
 use crate::support::night::day_or_night;
 use crate::support::{Client, Done, Gateway, Origin, alone, best_of_three, now};
 
-/// Requests a second of each key.
+/// Requests per second of each key.
 pub const RATE: f64 = 10.0;
-/// Keys of each route.
+/// Number of keys of each route.
 const KEYS: usize = 8;
-/// Of the keys that do not wait.
+/// Burst of the keys that do not wait.
 pub const BURST: f64 = 10.0;
-/// A busy machine delays a departure by up to so many intervals.
+/// Delay of a departure that a busy machine may cause, in intervals.
 const JITTER: f64 = 1.0;
 
-/// How long after the end of an outage the shared pace is back.
+/// Time after the end of an outage within which the shared pace is back.
 pub const BACK_WITHIN: Duration = Duration::from_secs(2);
 
-/// What becomes of keys: they wait for their turns, they use bursts, or they get 503 while the store is out.
+/// Routes: requests wait for their slots, use bursts, or get 503 while the store is out.
 pub const WAIT: &str = "/wait";
 pub const BURSTS: &str = "/bursts";
 pub const CLOSED: &str = "/closed";
@@ -34,12 +36,12 @@ pub struct Scene {
     origin: Origin,
 }
 
-/// What a test saw of it.
+/// Results of a load.
 pub struct Seen {
-    /// How many requests got which status, by route.
+    /// Number of responses by route and status.
     pub statuses: BTreeMap<&'static str, BTreeMap<u16, usize>>,
     pub longest: Duration,
-    /// When the requests of each key arrived at the origin.
+    /// Arrivals at the origin by route and key.
     arrivals: BTreeMap<(&'static str, String), Vec<Instant>>,
 }
 
@@ -98,12 +100,12 @@ limits = [{{ zone = "closed", burst = 4 }}]
         )
     }
 
-    /// A gateway on the same file as the others.
+    /// Starts another gateway on the same file.
     pub fn another_gateway(&self) -> Gateway {
         Gateway::start(&Self::text(&self.cluster, &self.origin))
     }
 
-    /// All keys, each with its route and its name in Redis.
+    /// Returns all keys, each with its route and its name in Redis.
     pub fn keys() -> impl Iterator<Item = (&'static str, String, String)> {
         let of_route = |route: &'static str, zone: &'static str| {
             (0..KEYS).map(move |nth| {
@@ -117,8 +119,9 @@ limits = [{{ zone = "closed", burst = 4 }}]
             .chain(of_route(CLOSED, "closed"))
     }
 
-    /// Asks for each key at both gateways, one request after another, while `meanwhile` runs. Every request that is sent
-    /// must be answered.
+    /// Sends requests for each key to both gateways, one after another, while `meanwhile` runs.
+    ///
+    /// Fails unless every request is answered.
     pub fn under_load(&self, meanwhile: impl FnOnce()) -> Seen {
         let stop = AtomicBool::default();
         let seen = Mutex::new((BTreeMap::<_, BTreeMap<u16, usize>>::new(), Duration::ZERO));
@@ -145,7 +148,7 @@ limits = [{{ zone = "closed", burst = 4 }}]
                     scope.spawn(move || ask(gateway, route, &key));
                 }
             }
-            // Also if it fails: the clients must not ask forever.
+            // Clients must also stop if `meanwhile` fails.
             let _done = Done(&stop);
             meanwhile();
         });
@@ -164,7 +167,7 @@ limits = [{{ zone = "closed", burst = 4 }}]
         }
     }
 
-    /// The limit and the pace before an outage, during it and [`BACK_WITHIN`] after it, and then.
+    /// Checks limit and pace before an outage, during it, and more than [`BACK_WITHIN`] after it.
     pub fn check_outage(
         &self,
         seen: &Seen,
@@ -186,15 +189,19 @@ limits = [{{ zone = "closed", burst = 4 }}]
         }
         seen.check_limit(before, 1.0, 1.0)?;
         seen.check_pace(before, 0.05)?;
-        // Each gateway alone at the rate, and what the store forgot once more.
+        // Each gateway alone may use the full rate, and keys that the store lost get their burst
+        // again.
         seen.check_limit(during, 2.0, 2.0)?;
         seen.check_limit(after, 1.0, 1.0)?;
         seen.check_pace(after, 0.05)?;
         if !self.are_up() {
             return Err("a gateway is still without the store".to_owned());
         }
-        // It does not come and go while one node is out: each time requests would wait for its answer. Another node may
-        // hear of the new master later, and that is once more.
+        // The store must not alternate between up and out while one node is out, because requests
+        // would
+        // wait for it each time. Another node may learn of the new master later, so one more outage
+        // is
+        // allowed.
         for gateway in &self.gateways {
             let outages = gateway.log_lines().into_iter();
             let outages =
@@ -207,7 +214,7 @@ limits = [{{ zone = "closed", burst = 4 }}]
         Ok(())
     }
 
-    /// How many operations of the gateways on the store had another result than `ok`.
+    /// Returns the number of store operations of the gateways with a result other than `ok`.
     pub fn failed_operations(&self) -> i64 {
         let mut failed = 0;
         for gateway in &self.gateways {
@@ -239,7 +246,9 @@ impl Seen {
         );
     }
 
-    /// All get a status of the contract, and none waits longer than its queue and the store's timeout.
+    /// Checks that all responses have a documented status and none took too long.
+    ///
+    /// The longest allowed duration is that of the queue plus the store's timeout.
     pub fn check_answers(&self, may_close: bool) -> Result<(), String> {
         for (route, statuses) in &self.statuses {
             let allowed: BTreeSet<u16> = if may_close && *route == CLOSED {
@@ -251,14 +260,15 @@ impl Seen {
                 return Err(format!("{route} answered with {statuses:?}"));
             }
         }
-        // Two clients ask for a key: 200 ms in the queue, 150 ms for the store, and what a busy machine takes.
+        // Two clients use a key: 200 ms in the queue, 150 ms for the store, and slack for a busy
+        // machine.
         if self.longest > Duration::from_millis(1200) {
             return Err(format!("one waited {:?}", self.longest));
         }
         Ok(())
     }
 
-    /// In a span, no key of any route gets more at the origin than `gateways` times the rate and `bursts` times the burst.
+    /// Checks that no key gets more than `gateways` times the rate and `bursts` times the burst.
     pub fn check_limit(
         &self,
         (from, until): (Instant, Instant),
@@ -280,7 +290,7 @@ impl Seen {
         Ok(())
     }
 
-    /// The mean rate of the keys for which `is_one` is true, beside the rate: 1 if all have their full rate.
+    /// Returns the mean rate of the selected keys as a share of the rate: 1 is the full rate.
     pub fn share_of_rate(
         &self,
         (from, until): (Instant, Instant),
@@ -300,7 +310,7 @@ impl Seen {
         f64::from(u32::try_from(count).expect("few")) / (seconds * RATE * f64::from(keys))
     }
 
-    /// Each route's keys together have their rate in a span, give or take `slack`.
+    /// Checks that the keys of each route together have their rate in a span, within `slack`.
     pub fn check_pace(&self, span: (Instant, Instant), slack: f64) -> Result<(), String> {
         for wanted in [WAIT, BURSTS, CLOSED] {
             let share = self.share_of_rate(span, |route, _| route == wanted);
@@ -312,14 +322,16 @@ impl Seen {
     }
 }
 
-/// Lets some time pass; returns when it began and ended.
+/// Waits, and returns the begin and the end of the wait.
 pub fn span(length: Duration) -> (Instant, Instant) {
     let began = now();
     thread::sleep(length);
     (began, now())
 }
 
-/// Breaks the first master under load. Once its replica has taken over, mends it: it comes back as a replica.
+/// Breaks the first master under load, and repairs it when its replica has taken over.
+///
+/// The repaired node must return as a replica.
 pub fn check_takeover(broken: &str, break_it: impl Fn(&Cluster), mend: impl Fn(&Cluster)) {
     best_of_three(|_| {
         let scene = Scene::new();
@@ -351,7 +363,7 @@ pub fn check_takeover(broken: &str, break_it: impl Fn(&Cluster), mend: impl Fn(&
         ));
         seen.check_answers(true)?;
         scene.check_outage(&seen, spans[..3].try_into().expect("three spans"))?;
-        // By day it ends before the old master comes back.
+        // By day the load ends before the old master returns.
         let Some(mended) = spans.get(3) else {
             return Ok(());
         };

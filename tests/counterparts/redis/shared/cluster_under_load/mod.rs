@@ -1,4 +1,6 @@
-//! A cluster of real Redis servers under the load of two gateways: slots move, a master is killed, the network splits.
+//! Tests of a cluster of real Redis servers under the load of two gateways.
+//!
+//! Slots move, a master is killed, or the network splits.
 
 mod killed;
 pub mod load;

@@ -1,3 +1,5 @@
+//! Tests of a cluster whose slots move under load.
+
 use std::thread;
 use std::time::Duration;
 
@@ -5,8 +7,11 @@ use crate::redis::shared::cluster_under_load::load::{Scene, span};
 use crate::support::night::day_or_night;
 use crate::support::{best_of_three, half_alone, now};
 
-/// While slots move, a node sends requests for their keys to another one (`ASK`, then `MOVED`), which does not know the
-/// scripts at first. Nobody notices: no request is late or refused, and no key loses or gains anything.
+/// Moving slots under load delays or refuses no request, and loses or adds no charge.
+///
+/// While a slot moves, its node redirects requests to another node (`ASK`, then `MOVED`), which
+/// does
+/// not know the scripts at first.
 #[test]
 fn slots_that_move_under_load_change_nothing() {
     best_of_three(|_| {
@@ -22,7 +27,7 @@ fn slots_that_move_under_load_change_nothing() {
                 let (slot, from) = cluster.slot_of(&name);
                 let to = (from + 1) % 3;
                 cluster.nodes[to].ask::<()>("SCRIPT FLUSH");
-                // Two or three requests for the key meanwhile.
+                // Two or three requests for the key arrive meanwhile.
                 cluster.move_slot(slot, from, to, || {
                     thread::sleep(Duration::from_millis(120));
                 });
@@ -36,7 +41,7 @@ fn slots_that_move_under_load_change_nothing() {
         let measured = measured.expect("it ran");
         seen.check_limit(measured, 1.0, 1.0)?;
         seen.check_pace(measured, 0.05)?;
-        // It was as hard as it should be.
+        // Checks that the load caused all of the redirections.
         for code in ["ASK", "MOVED", "NOSCRIPT"] {
             let count: usize = cluster.nodes.iter().map(|node| node.errors(code)).sum();
             if count < moved / 2 {

@@ -1,3 +1,5 @@
+//! A cluster of real Redis servers whose connections go through relays.
+
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -9,22 +11,22 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::relay::Relay;
 use crate::support::{eventually, free_address, now};
 
-/// The address that all clients come from that are not nodes.
+/// Address of all clients that are not nodes.
 pub const GATEWAYS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// How long a node may be silent before the others take it for dead.
+/// Silence of a node after which the other nodes consider it dead.
 const NODE_TIMEOUT: Duration = Duration::from_millis(1500);
-/// Longest time for a replica to notice that its master is gone, to be elected, and for all to hear of it.
+/// Maximum time until a replica has replaced a dead master and all nodes know it.
 const TAKEN_OVER: Duration = Duration::from_secs(15);
 const SLOTS: usize = 16_384;
 const MASTERS: usize = 3;
 
-/// Three masters, each with a replica. All that they hear, from gateways and from each other, comes through relays.
+/// Three masters, each with a replica. All their incoming traffic goes through relays.
 pub struct Cluster {
     pub nodes: Vec<Node>,
 }
 
-/// A real Redis of a cluster. What it sends comes from an address of its own, so that relays know it.
+/// A real Redis of a cluster. It has its own address, so that relays can identify it.
 pub struct Node {
     pub redis: RefCell<Redis>,
     address: SocketAddr,
@@ -43,7 +45,7 @@ impl Node {
         let arguments = [
             ("cluster-enabled", "yes"),
             ("cluster-node-timeout", &timeout),
-            // A replica follows its master however long ago it heard from it: that is only in tests so.
+            // The replica may follow its master after any silence. Only tests need this.
             ("cluster-replica-validity-factor", "0"),
             ("repl-diskless-sync-delay", "0"),
             ("cluster-port", &bus_address.port().to_string()),
@@ -70,7 +72,7 @@ impl Node {
         node
     }
 
-    /// Sends it a command directly, past the relays.
+    /// Sends a command directly to the node, past the relays.
     pub fn ask<T: FromRedisValue>(&self, command: &str) -> T {
         self.try_ask(command)
             .unwrap_or_else(|error| panic!("{command}: {error}"))
@@ -87,7 +89,7 @@ impl Node {
         asked.query(&mut connection)
     }
 
-    /// How often it has answered with this error.
+    /// Returns how often the node has answered with this error.
     pub fn errors(&self, code: &str) -> usize {
         let told: String = self.ask("INFO errorstats");
         let line = told
@@ -101,10 +103,10 @@ impl Node {
         told.is_ok_and(|told| told.contains("role:master"))
     }
 
-    /// Whether it tells clients of a replica of each master.
+    /// Returns whether the node lists a replica for each master.
     pub fn tells_of_replicas(&self) -> bool {
         let slots: Vec<Vec<redis::Value>> = self.ask("CLUSTER SLOTS");
-        // The first and the last slot, the master and a replica.
+        // A range has its first and last slot, the master and a replica.
         slots.iter().all(|range| range.len() == 4)
     }
 
@@ -115,7 +117,9 @@ impl Node {
 }
 
 impl Cluster {
-    /// Nodes 0 to 2 are the masters, each with a third of the slots; node `n + 3` is the replica of node `n`.
+    /// Starts the nodes: 0 to 2 are masters with a third of the slots each.
+    ///
+    /// Node `n + 3` is the replica of node `n`.
     pub fn start() -> Self {
         let nodes: Vec<Node> = (0..6).map(Node::start).collect();
         for (nth, node) in nodes.iter().enumerate() {
@@ -144,7 +148,7 @@ impl Cluster {
         cluster
     }
 
-    /// Its URL with all nodes.
+    /// Returns the URL with all nodes.
     pub fn url(&self) -> String {
         let nodes: Vec<String> = self
             .nodes
@@ -154,7 +158,7 @@ impl Cluster {
         format!("redis+cluster://{}", nodes.join(","))
     }
 
-    /// Whether all nodes know each other, and each replica has what its master has.
+    /// Returns whether all nodes know each other, and each replica is up to date.
     pub fn is_whole(&self) -> bool {
         self.nodes.iter().all(|node| {
             let table: RedisResult<String> = node.try_ask("CLUSTER NODES");
@@ -176,7 +180,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until the replica of a master has taken its place, and the others have heard of it.
+    /// Waits until the replica of a master has replaced it, and the other nodes know.
     pub fn wait_for_takeover(&self, master: usize) {
         let others = |nth: &usize| *nth != master;
         self.wait_until("the replica has taken over", |cluster| {
@@ -185,8 +189,9 @@ impl Cluster {
         });
     }
 
-    /// Moves a slot with its keys as `redis-cli --cluster reshard` does. `half_way` is called when the keys have moved and
-    /// the nodes still call them there one by one.
+    /// Moves a slot with its keys as `redis-cli --cluster reshard` does.
+    ///
+    /// Calls `half_way` when the keys have moved but the nodes still redirect them one by one.
     pub fn move_slot(&self, slot: usize, from: usize, to: usize, half_way: impl FnOnce()) {
         let (source, target) = (&self.nodes[from], &self.nodes[to]);
         target.ask::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", source.id));
@@ -206,9 +211,9 @@ impl Cluster {
         }
     }
 
-    /// The slot of a key, and the master that had it at first.
+    /// Returns the slot of a key, and the master that had it at first.
     pub fn slot_of(&self, key: &str) -> (usize, usize) {
-        // Each node knows it, and the first one may be dead.
+        // Any node knows the slot. The first node may be dead.
         let slot: usize = self.nodes[MASTERS].ask(&format!("CLUSTER KEYSLOT {key}"));
         (slot, (slot * MASTERS + MASTERS - 1) / SLOTS)
     }
@@ -218,7 +223,7 @@ impl Cluster {
         self.nodes[node].clients.split_from(clients);
     }
 
-    /// Splits a node from all other nodes, in both directions; gateways still reach all of them.
+    /// Splits a node from all other nodes, in both directions. Gateways still reach all nodes.
     pub fn split_from_nodes(&self, node: usize) {
         let alone = &self.nodes[node];
         for other in self.nodes.iter().filter(|other| other.id != alone.id) {

@@ -1,4 +1,4 @@
-//! What one gateway's back-off learns counts at all that share the origin.
+//! Tests that the back-off of one gateway applies to all gateways that share the origin.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use super::{file, millis, pass, rate_of, within};
 
 pub const SHED: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
-/// An origin that is unwell for requests with `key=a` while the switch is on.
+/// Starts an origin that fails requests with `key=a` while the switch is on.
 pub fn unwell(answer: Option<&'static str>) -> (Arc<AtomicBool>, Origin) {
     let switch = Arc::new(AtomicBool::new(false));
     let is_on = Arc::clone(&switch);
@@ -39,7 +39,9 @@ pub fn gate(backoff: &str) -> String {
     )
 }
 
-/// Keeps so many clients busy at each gateway, with a key of its own, whatever they are answered.
+/// Keeps this many clients busy at each gateway, whatever responses they get.
+///
+/// All clients of a gateway use the same key.
 pub fn busy<T>(gateways: &[&Gateway], clients: usize, meanwhile: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::default();
     let ask = |gateway: &Gateway, target: &str| {
@@ -76,7 +78,7 @@ pub fn counted(gateway: &Gateway, name: &str, reason: &str) -> i64 {
     gateway.metrics().count(name, &labels)
 }
 
-/// Waits until it is so, and returns for how long. Looks often.
+/// Waits until the condition is true. Returns the duration of the wait. Checks often.
 pub fn within_span(what: &str, most: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
     let began = now();
     while !is_so() {
@@ -123,7 +125,7 @@ fn a_cut_at_one_gateway_is_in_force_at_all_within_a_second_and_they_grow_as_one(
             all[1..].iter().all(|it| rate_now(it) < 50.5)
         });
         println!("the others are at the floor {took:?} later");
-        // What was granted before lapses or leaves.
+        // Slots granted before expire or are used.
         pass(millis(300));
         best_of_three(|_| {
             let span = pass(millis(day_or_night(1000, 2000)));
@@ -157,9 +159,9 @@ fn a_cut_at_one_gateway_is_in_force_at_all_within_a_second_and_they_grow_as_one(
             all.iter().all(|it| rate_now(it) > 199.0)
         });
         println!("back after {back:?}, at most {fastest:.2} a second faster each second");
-        // 5 % of 200 each second, at most.
+        // The rate grows by at most 5 % of 200 per second.
         assert!(fastest <= 10.3, "{fastest}");
-        // From a quarter: 15 s, and up to 30 s steady.
+        // Growing back from a quarter takes 15 s, and up to 30 s of steady rate before.
         assert!((15..48).contains(&back.as_secs()), "{back:?}");
     });
 }

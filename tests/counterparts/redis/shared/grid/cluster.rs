@@ -1,4 +1,6 @@
-//! The grid in a cluster: it is one key, which moves with its slot and is lost for a moment with its master.
+//! Tests of a gate's grid in a cluster: one key, which moves with its slot.
+//!
+//! The key is lost for a moment if its master is lost.
 
 use crate::redis::shared::cluster_under_load::nodes::Cluster;
 use crate::support::{Gateway, Origin, best_of_three, eventually, half_alone};
@@ -8,7 +10,7 @@ use super::{
     within,
 };
 
-/// The grid's name in Redis.
+/// Name of the grid in Redis.
 pub const GRID: &str = "drip:gate:app.2";
 
 /// A cluster, two gateways that share a gate in it, and an origin.
@@ -69,7 +71,7 @@ fn a_grid_moves_to_another_node_and_nobody_notices() {
         let moments = within(&scene.origin, "key=", span);
         check_rate(&moments, span, usual_rate().1)?;
         check_windows(&moments, usual_rate().1, slack())?;
-        // It was as hard as it should be.
+        // Checks that the load caused all of the redirections.
         for code in ["ASK", "MOVED", "NOSCRIPT"] {
             if cluster.nodes.iter().all(|node| node.errors(code) == 0) {
                 return Err(format!("no node said {code}"));

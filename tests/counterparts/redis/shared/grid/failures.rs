@@ -1,3 +1,5 @@
+//! Tests of a shared gate while Redis or a gateway fails.
+
 use rustix::process::Signal;
 
 use crate::programs::redis::Redis;
@@ -27,7 +29,7 @@ fn a_gateway_that_is_killed_holds_up_nobody() {
             pass(millis(300));
             let before = pass(millis(day_or_night(600, 1000)));
             other.signal(Signal::KILL);
-            // What it was granted ahead lapses.
+            // Slots granted ahead expire.
             pass(millis(250));
             (before, pass(millis(day_or_night(1000, 1500))))
         });
@@ -38,7 +40,7 @@ fn a_gateway_that_is_killed_holds_up_nobody() {
     });
 }
 
-/// Redis dies and comes back empty: alone each has its part, and no surge follows.
+/// Without Redis each gateway has its share, and no surge follows when Redis returns empty.
 #[test]
 fn without_redis_each_goes_on_with_its_part_and_then_they_share_again() {
     let (text_rate, rate) = usual_rate();
@@ -92,7 +94,7 @@ fn without_redis_each_goes_on_with_its_part_and_then_they_share_again() {
         }
         let moments = within(&origin, "key=", after);
         check_rate(&moments, after, rate)?;
-        // Alone, both may send in the same moment; a span of old slots may meet the new ones.
+        // Alone, both gateways may send at the same moment. Old slots may overlap with new ones.
         check_windows(&within(&origin, "key=", all), rate, millis(80))
     });
 }
@@ -151,7 +153,9 @@ fn what_redis_forgets_costs_at_most_a_span() {
     });
 }
 
-/// The key is a list, or has other bytes than a grid: the gate says so in its own words.
+/// A gate whose key in Redis has foreign data reports it and continues alone.
+///
+/// The key is a list, or has bytes that are not a grid.
 #[test]
 fn a_gate_whose_key_something_else_has_is_named_and_goes_on_alone() {
     let check = |taken: &str| {
@@ -172,7 +176,7 @@ fn a_gate_whose_key_something_else_has_is_named_and_goes_on_alone() {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
         assert_eq!(gauge(&gateway, "drip_origin_shared"), Some(0.0));
         assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
-        // It is tried four times a second, and told once.
+        // The gateway retries four times per second, and logs the failure once.
         pass(millis(1000));
         let log = gateway.log();
         for wrong in ["on_store_failure", "does not answer", "is out"] {

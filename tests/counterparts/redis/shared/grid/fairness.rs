@@ -1,3 +1,5 @@
+//! Tests that keys have fair shares of a rate that gateways share.
+
 use std::time::Duration;
 
 use crate::programs::redis::Redis;
@@ -6,7 +8,7 @@ use crate::support::{Gateway, Origin, best_of_three, quarter_alone};
 
 use super::{Crowd, busy, check_rate, file, millis, pass, shared, within};
 
-/// Counts the requests of each key in each of three seconds, by day of one; each must have its part of the rate.
+/// Checks that each key has its share of the rate in each of three seconds (by day one second).
 pub fn check_parts(
     origin: &Origin,
     crowds: &[Crowd],
@@ -64,7 +66,7 @@ fn classes_have_their_parts_whichever_gateway_they_come_by() {
             Crowd::of(&other, "/b/?key=c", 10),
             Crowd::of(&other, "/b/?key=d", 10),
         ];
-        // Of the batch's fifth, each of its keys has a third.
+        // Each key of the batch has a third of the batch's fifth.
         let third = 0.2 / 3.0;
         let parts = [
             ("key=a", 0.8),

@@ -1,4 +1,4 @@
-//! A key that comes by several gateways has the turns of one.
+//! Tests that a key at several gateways has the share of one key.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use super::{
 
 type Span = (Instant, Instant);
 
-/// Each key must have an equal part of what leaves in a span, within `most` of it.
+/// Checks that each key has an equal share of the departures in a span, within `most`.
 #[allow(clippy::cast_precision_loss)]
 pub fn check_equal(
     origin: &Origin,
@@ -25,7 +25,7 @@ pub fn check_equal(
     let counts: Vec<f64> = keys.iter().map(count).collect();
     let mean = counts.iter().sum::<f64>() / counts.len() as f64;
     for (key, count) in keys.iter().zip(&counts) {
-        // Whoever counts departures in a span may count one more or less.
+        // Counting departures in a span may be off by one.
         if (count - mean).abs() > most * mean + 1.0 {
             return Err(format!("{key} has {count}, not {mean:.1}: {counts:?}"));
         }
@@ -49,7 +49,7 @@ pub fn wait_for_all(gateways: &[Gateway]) {
     });
 }
 
-/// Two gateways, a key that comes by both, and three that come by one.
+/// Starts clients of a key that uses two gateways, and of three keys that use one each.
 pub fn four_crowds(one: &Gateway, other: &Gateway) -> [Crowd; 5] {
     [
         Crowd::of(one, &target("key=both"), 8),

@@ -1,4 +1,6 @@
-//! Origins whose rate gateways share: one even stream, shared fairly, whatever happens to Redis or a gateway.
+//! Tests of origins whose rate gateways share: one even stream, shared fairly.
+//!
+//! This must hold whatever happens to Redis or to a gateway.
 
 pub mod backing_off;
 pub mod cluster;
@@ -17,7 +19,7 @@ use crate::redis::shared::steady_rate;
 use crate::support::night::day_or_night;
 use crate::support::{Client, Done, Gateway, Origin, gaps, now};
 
-/// A file whose origin has this gate, which the keys of `$arg_key` share.
+/// Returns a file whose origin has this gate, shared by the keys of `$arg_key`.
 pub fn file(origin: &Origin, url: &str, gate: &str) -> String {
     format!(
         r#"
@@ -53,12 +55,12 @@ pub fn shared(rate: &str) -> String {
     format!("rate = \"{rate}\"\nstore = \"redis\"")
 }
 
-/// So many clients that ask for a target at a gateway, again and again.
+/// Clients that each request a target at a gateway, again and again.
 pub struct Crowd {
     at: SocketAddr,
     target: String,
     clients: usize,
-    /// What every answer must be.
+    /// Expected status of every response.
     status: u16,
 }
 
@@ -80,7 +82,7 @@ impl Crowd {
         let mut client = Client::connect(self.at);
         while !stop.load(Ordering::SeqCst) {
             client.get(&self.target);
-            // A gateway that is killed answers nobody.
+            // A gateway that is killed answers no request.
             match client.try_answer() {
                 Ok(answer) => assert_eq!(answer.status, self.status, "{}", self.target),
                 Err(_) => return,
@@ -89,7 +91,7 @@ impl Crowd {
     }
 }
 
-/// Keeps all of them busy while `meanwhile` runs.
+/// Keeps all clients busy while `meanwhile` runs.
 pub fn busy<T>(crowds: &[Crowd], meanwhile: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::default();
     thread::scope(|scope| {
@@ -103,14 +105,14 @@ pub fn busy<T>(crowds: &[Crowd], meanwhile: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Lets so much time pass. Returns when that was.
+/// Waits. Returns the begin and the end of the wait.
 pub fn pass(span: Duration) -> (Instant, Instant) {
     let from = now();
     thread::sleep(span);
     (from, now())
 }
 
-/// The moments in a span at which requests reached the origin whose targets have this part.
+/// Returns the arrivals in a span whose targets contain `part`.
 pub fn within(origin: &Origin, part: &str, (from, until): (Instant, Instant)) -> Vec<Instant> {
     let moments = origin.moments(part).into_iter();
     moments.filter(|at| (from..until).contains(at)).collect()
@@ -125,10 +127,10 @@ pub fn rate_of(moments: &[Instant], (from, until): (Instant, Instant)) -> f64 {
     moments.len() as f64 / (until - from).as_secs_f64()
 }
 
-/// Returns an error if in any window more arrived than one and the rate for it and for `slack`.
+/// Checks that no window has more arrivals than one plus the rate for the window and `slack`.
 #[allow(clippy::cast_precision_loss)]
 pub fn check_windows(moments: &[Instant], rate: f64, slack: Duration) -> Result<(), String> {
-    // Arrivals less what the rate allows: it may never rise by more than that above its least.
+    // The excess of arrivals over the rate may never rise by more than that above its minimum.
     let Some(first) = moments.first() else {
         return Err("nothing arrived".to_owned());
     };
@@ -148,7 +150,7 @@ pub fn check_windows(moments: &[Instant], rate: f64, slack: Duration) -> Result<
     Ok(())
 }
 
-/// Returns an error unless the stream in a span has the rate, and the span is filled with it.
+/// Checks that the stream in a span has the rate and fills the span.
 pub fn check_rate(
     moments: &[Instant],
     (from, until): (Instant, Instant),
@@ -173,7 +175,7 @@ pub fn gauge(gateway: &Gateway, name: &str) -> Option<f64> {
     gateway.metrics().value(name, &[("origin", "app")])
 }
 
-/// The coefficient of variation of the gaps.
+/// Returns the coefficient of variation of the gaps.
 #[allow(clippy::cast_precision_loss)]
 pub fn unevenness(moments: &[Instant]) -> f64 {
     let gaps: Vec<f64> = gaps(moments).iter().map(Duration::as_secs_f64).collect();
@@ -183,12 +185,12 @@ pub fn unevenness(moments: &[Instant]) -> f64 {
     variance.sqrt() / mean
 }
 
-/// How late a request may be: by day, a busy machine is not measured.
+/// Returns the delay allowed for a request. By day it is large, because the machine is busy.
 pub fn slack() -> Duration {
     millis(day_or_night(50, 15))
 }
 
-/// The rate of most gates, as a file has it and in requests a second.
+/// Returns the rate of most gates, as in a file and in requests per second.
 pub fn usual_rate() -> (&'static str, f64) {
     day_or_night(("100r/s", 100.0), ("200r/s", 200.0))
 }

@@ -1,3 +1,5 @@
+//! Tests of changes to the settings of a shared gate.
+
 use std::time::Duration;
 
 use crate::programs::redis::Redis;
@@ -7,7 +9,7 @@ use crate::support::{Client, Gateway, Origin, best_of_three, eventually, quarter
 
 use super::{Crowd, busy, file, gauge, millis, pass, rate_of, shared, within};
 
-/// The file that was saved last decides for all, with requests waiting.
+/// The rate of the file saved last is in force at both gateways, also for waiting requests.
 #[test]
 fn a_new_rate_in_one_file_is_in_force_at_both() {
     let _machine = quarter_alone();
@@ -63,11 +65,11 @@ fn each_worker_has_one_connection_to_redis() {
         assert_eq!(answer.status, 200);
     }
     let count = "EVAL return(tonumber(string.match(redis.call([[INFO]],[[clients]]),[[connected_clients:(%d+)]]))) 0";
-    // Those of two workers, and that of who asks.
+    // Two connections of workers, and one of this test.
     eventually("there is one for each worker", || redis.ask(count) == ":3");
 }
 
-/// `store` changes in the file while requests wait: none is lost, and the pace is kept.
+/// Changing `store` in the file while requests wait loses none of them and keeps the pace.
 #[test]
 fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {
     let _machine = quarter_alone();
@@ -96,7 +98,7 @@ fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {
         let moments = origin.moments("key=a");
         assert_eq!(moments.len(), 30);
         let took = moments[29] - moments[0];
-        // 29 gaps of 50 ms. Each move takes at most a gap more, and never one less.
+        // 29 gaps of 50 ms. Each move takes at most one gap more, and never one less.
         if !(millis(1430)..millis(2000)).contains(&took) {
             return Err(format!("{took:?}"));
         }
@@ -109,7 +111,7 @@ fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {
     });
 }
 
-/// A gate that is shared keeps its queues for itself, and shares its places.
+/// A shared gate has separate queues at each gateway, and shared permits.
 #[test]
 fn queues_are_each_gateways_own_and_places_are_not() {
     let origin = Origin::answering(|exchange| {
@@ -125,13 +127,15 @@ fn queues_are_each_gateways_own_and_places_are_not() {
         Crowd::of(&other, "/?key=b", 8),
     ];
     let span = busy(&crowds, || {
-        // At first it is found out who holds which places.
+        // At first Redis must learn which gateway holds which permits.
         pass(millis(3000));
         pass(millis(2000))
     });
     let found = ["key=a", "key=b"].map(|key| rate_of(&within(&origin, key, span), span));
     let all = found[0] + found[1];
-    // Four at a time, each for a tenth of a second, and by day for four of them; a slot takes a round trip to Redis.
+    // Four requests at a time, each for 0.1 s, for 1 s (by day four requests each). A slot takes a
+    // round
+    // trip to Redis.
     let (most, least, of_each) = day_or_night((12.0, 7.0, 3.0), (41.0, 28.0, 12.0));
     assert!(all <= most && all > least, "{found:?}r/s");
     assert!(found.into_iter().all(|it| it > of_each), "{found:?}r/s");

@@ -1,3 +1,5 @@
+//! Tests that gateways with a shared gate give the origin one even stream.
+
 use std::time::Duration;
 
 use crate::programs::redis::Redis;
@@ -9,7 +11,7 @@ use super::{
     usual_rate, within,
 };
 
-/// Three gateways with loads of different kinds: the origin sees one stream at the rate.
+/// Three gateways with different loads give the origin one stream at the rate.
 #[test]
 fn three_gateways_with_different_loads_give_the_origin_one_even_stream() {
     let (text_rate, rate) = usual_rate();
@@ -17,7 +19,7 @@ fn three_gateways_with_different_loads_give_the_origin_one_even_stream() {
     let redis = Redis::start();
     best_of_three(|attempt| {
         let origin = Origin::start();
-        // Each attempt has a grid of its own.
+        // Each attempt has its own grid.
         let text = file(&origin, &redis.url(), &shared(text_rate)).replace(
             "timeout = \"200ms\"",
             &format!("timeout = \"200ms\"\nprefix = \"{attempt}:\""),
@@ -64,7 +66,7 @@ fn an_idle_origin_answers_a_single_request_at_once() {
     let text = file(&origin, &redis.url(), &shared("2r/s"));
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
     best_of_three(|_| {
-        // The last slot is long ago.
+        // The last slot was long ago.
         pass(millis(700));
         let began = now();
         assert_eq!(fetch(one.address(), "/?key=a").status, 200);
@@ -72,7 +74,7 @@ fn an_idle_origin_answers_a_single_request_at_once() {
         if took > millis(50) {
             return Err(format!("{took:?}"));
         }
-        // The next slot is for whoever asks, at any of them.
+        // Any gateway may take the next slot.
         assert_eq!(fetch(other.address(), "/?key=a").status, 200);
         let took = began.elapsed();
         if took.abs_diff(millis(500)) > millis(60) {

@@ -1,9 +1,11 @@
+//! Tests of shared `in_flight` while Redis fails.
+
 use super::*;
 use crate::support::night::day_or_night;
 
 pub const LIMIT: &str = ", burst = 50, in_flight = 4";
 
-/// `"local"`: each gateway runs as many as the file says, and they share again when Redis is back.
+/// With `"local"` each gateway uses the file's number alone, and shares when Redis is back.
 #[test]
 fn without_redis_local_gateways_count_each_for_itself() {
     let (app, mut redis) = (Counting::start(), Redis::start());
@@ -15,7 +17,7 @@ fn without_redis_local_gateways_count_each_for_itself() {
         redis.kill();
         eventually("each has as many", || app.here() == 8);
         redis.restart();
-        // They share again within two seconds.
+        // The gateways share again within two seconds.
         pass(2500);
         app.counts.most.store(0, Ordering::SeqCst);
         pass(1500);
@@ -23,7 +25,7 @@ fn without_redis_local_gateways_count_each_for_itself() {
     });
 }
 
-/// What Redis forgets is told again within a second by all who have it.
+/// All gateways report their permits again within a second after Redis has lost its data.
 #[test]
 fn a_redis_that_forgets_everything_is_told_again() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -31,7 +33,7 @@ fn a_redis_that_forgets_everything_is_told_again() {
         let text = text(&app, &redis.url(), "", ", in_flight = 2");
         (Gateway::start(&text), Gateway::start(&text))
     };
-    // One after the other: without a burst, the rate lets no two through at the same moment.
+    // One after the other: without a burst, the rate admits no two requests at the same moment.
     let mut clients = [1, 2].map(|nth| {
         let client = Client::ask(one.address(), day_or_night("/2500?key=a", "/5000?key=a"));
         eventually("it runs", || app.here() == nth);

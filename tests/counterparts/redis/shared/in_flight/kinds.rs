@@ -7,7 +7,7 @@ use super::*;
 use crate::support::night::day_or_night;
 use crate::support::{Exchange, Origin};
 
-/// How many requests a zone would have rejected in a dry run.
+/// Returns how many requests a zone would have rejected in a dry run.
 fn rejected_in_dry_run(gateway: &Gateway) -> u64 {
     let answer = gateway.admin("/api/zones").expect("an admin port");
     let zones: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
@@ -15,12 +15,14 @@ fn rejected_in_dry_run(gateway: &Gateway) -> u64 {
     totals["rejected_dry_run"].as_u64().expect("a count")
 }
 
-/// Another route of the file, with this limit.
+/// Returns another route of the file, with this limit.
 fn route(path: &str, more: &str, limits: &str) -> String {
     format!("\n[[routes]]\npath = \"{path}\"\norigin = \"app\"\n{more}\nlimits = [{limits}]\n")
 }
 
-/// A dry run lets all pass and says what it would have rejected. What has a place there counts at the other gateway.
+/// A dry run admits all requests and counts those that it would have rejected.
+///
+/// A request with a permit there counts at the other gateway.
 #[test]
 fn a_dry_run_lets_all_pass_and_counts_what_runs_at_the_others() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -55,7 +57,7 @@ fn a_dry_run_lets_all_pass_and_counts_what_runs_at_the_others() {
     }
 }
 
-/// Routes that share a zone compare what runs at all gateways with their own numbers.
+/// Routes that share a zone compare the running requests of all gateways with their own numbers.
 #[test]
 fn routes_with_other_numbers_share_the_places_of_a_zone() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -74,7 +76,7 @@ fn routes_with_other_numbers_share_the_places_of_a_zone() {
         eventually("it runs", || app.here() == here + 1);
         client
     });
-    // Three run: it waits at either gateway, and those of the other route go on.
+    // Three requests run: the narrow route waits at either gateway, and the other route continues.
     let mut narrow = Client::ask(other.address(), "/1000?key=a");
     other.wait_for_depth(1);
     pass(100);
@@ -91,7 +93,9 @@ fn routes_with_other_numbers_share_the_places_of_a_zone() {
     });
 }
 
-/// A request that needs places of two zones has both or none: nobody waits for ever, and both numbers hold.
+/// A request that needs permits of two zones gets both or none, and none waits forever.
+///
+/// Both numbers hold.
 #[test]
 fn a_route_with_two_limits_keeps_both_over_all_gateways() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -105,7 +109,7 @@ fn a_route_with_two_limits_keeps_both_over_all_gateways() {
     let text = text(&app, &redis.url(), "", "") + zone + &routes;
     let gateways = [0; 2].map(|_| Gateway::start(&text));
     let [one, two] = &gateways;
-    // The most at once, once so many have run and by night for 2 s.
+    // Returns the maximum of simultaneous requests, once `few` have run (by night after 2 s).
     let most = |targets: &[(&Gateway, &str)], wanted: usize, few: usize| {
         app.counts.most.store(0, Ordering::SeqCst);
         let before = app.all();
@@ -123,7 +127,8 @@ fn a_route_with_two_limits_keeps_both_over_all_gateways() {
         });
         app.most()
     };
-    // Two keys of a tenant: its number binds. One key alone: that of the key does.
+    // With two keys of a tenant, the tenant's number applies. With one key, the key's number
+    // applies.
     let two_keys = [
         (one, "/one/20?key=a&tenant=t"),
         (two, "/two/20?key=b&tenant=t"),
@@ -139,7 +144,7 @@ fn a_route_with_two_limits_keeps_both_over_all_gateways() {
     });
 }
 
-/// A WebSocket holds its place for longer than any lease, and the others have it as soon as it ends.
+/// A WebSocket keeps its permit for longer than any lease, and frees it as soon as it ends.
 #[test]
 fn a_websocket_holds_its_place_at_all_gateways_until_it_ends() {
     let origin = Origin::answering(|exchange: &mut Exchange| {

@@ -1,8 +1,10 @@
+//! Tests of shared permits while Redis fails.
+
 use std::time::Duration;
 
 use super::*;
 
-/// `"local"`: each takes its part, at least one.
+/// With `"local"` each gateway uses its share, at least one permit.
 #[test]
 fn without_redis_local_gateways_take_their_part() {
     let (app, mut redis) = (Counting::start(), Redis::start());
@@ -27,7 +29,9 @@ fn without_redis_local_gateways_take_their_part() {
     });
 }
 
-/// Nobody has vanished: Redis only does not know yet who has what, as in a new pool.
+/// Permits are not reported as withheld while Redis only lacks information about holders.
+///
+/// No gateway has vanished. This is the state of a new pool.
 #[test]
 fn places_of_which_redis_does_not_know_who_has_them_are_not_said_to_be_withheld() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -35,7 +39,7 @@ fn places_of_which_redis_does_not_know_who_has_them_are_not_said_to_be_withheld(
     eventually("the pool is known", || {
         told(&one, "held") == Some(2) && told(&one, "unknown") == Some(0)
     });
-    // A busy machine may look away for as long as Redis takes to find out.
+    // A busy machine may pause for as long as Redis needs to learn the holders.
     let mut forgot = None;
     eventually("what Redis has forgotten is unknown", || {
         if forgot.is_none_or(|at| now() - at > Duration::from_secs(4)) {
