@@ -146,8 +146,9 @@ impl Gateway {
         usage::descriptors(&self.running.processes())
     }
 
-    /// Ends the gateway. Returns the profiles of its threads except the first, which serves
-    /// nothing.
+    /// Ends the gateway. Returns the profiles of its threads.
+    ///
+    /// The first thread is left out because it serves no request.
     pub fn into_profiles(self) -> io::Result<Vec<String>> {
         self.running.stop(PATIENCE)?;
         let mut profiles = Vec::new();

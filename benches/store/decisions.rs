@@ -41,9 +41,9 @@ enum Asked {
 /// The keys that are requested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keys {
-    /// This many keys of each asker, in turn: no key appears twice in a batch.
+    /// A number of keys of each asker, in turn: no key appears twice in a batch.
     Distinct(usize),
-    /// This many keys that all askers share, at random.
+    /// A number of keys that all askers share, at random.
     Hot(usize),
 }
 

@@ -35,8 +35,9 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts a gateway. `zone`: fields of the zone except its key; `limit`: fields except its
-    /// zone.
+    /// Starts a gateway.
+    ///
+    /// `zone`: fields of the zone except its key. `limit`: fields of the limit except its zone.
     pub fn start(origin: &Origin, redis: SocketAddr, zone: &str, limit: &str) -> io::Result<Self> {
         let (folder, address) = (TempDir::new()?, free_address());
         let text = format!(

@@ -21,11 +21,11 @@ use super::within;
 pub enum Keys {
     /// All requests have this key.
     One(u64),
-    /// This many keys. The requests use them in turn, again and again.
+    /// A number of keys. The requests use them in turn, again and again.
     InTurn(u64),
-    /// This many keys, each used once. Then the crowd stops.
+    /// A number of keys, each used once. Then the crowd stops.
     Once(u64),
-    /// This many keys, in scattered order.
+    /// A number of keys, in scattered order.
     Scattered(u64),
     /// Each client has its own key.
     Own,

@@ -1,4 +1,4 @@
-//! What else has places over gateways: a cluster, a dry run, several numbers and several zones, a WebSocket.
+//! Tests of shared `in_flight` in a cluster, a dry run, several zones, and a WebSocket.
 
 use std::io::Read;
 use std::thread;
