@@ -57,7 +57,9 @@ impl ClientNetworks {
         decided.map_or(self.others, |(_, serves)| serves)
     }
 
-    /// Returns whether the most specific network with exactly this address is in `allow`.
+    /// Returns whether the most specific network around this address is in `allow`.
+    ///
+    /// Ignores the IPv4 address in a NAT64 address.
     pub(super) fn names(&self, address: IpAddr) -> bool {
         self.longest(address).is_some_and(|(_, serves)| serves)
     }
