@@ -232,7 +232,7 @@ impl Default for RouteAction {
 const MIN_FOLLOW: Duration = Duration::from_millis(10);
 
 impl Route {
-    /// Returns the shown fields, without those that have no effect.
+    /// Returns the shown fields. Omits fields that have no effect.
     pub(crate) fn rows(&self, settings: &Settings) -> Rows {
         let mut rows = self.shown(settings);
         if self.origin().is_none() {
