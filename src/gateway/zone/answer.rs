@@ -1,4 +1,4 @@
-//! What an actor answers: a turn or a rejection, and what the client may do next.
+//! Answers of a key's actor: admission or rejection, and what the client may do next.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use super::join::Join;
 use crate::observe::metrics::{LimitStatus, Rejected};
 use crate::store;
 
-/// How long a client is told to wait if no exact time is known.
+/// Wait that is reported to a client if no exact duration is known.
 pub(super) const RETRY_SOON: Duration = Duration::from_secs(1);
 
-/// What a turn was charged, and where.
+/// Charge of an admitted request, and who holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {
     /// Charged by this gateway, which keeps the zone.
     Own(limit::Charge),
     /// Charged by the store that keeps the zone.
     Store(store::Charge),
-    /// This cost was charged by this gateway while the store was unavailable.
+    /// Charged by this gateway alone, with this cost, while the store was unavailable.
     Alone(Cost),
     /// Nothing was charged.
     Nothing,
 }
 
 impl Charge {
-    /// What was charged.
+    /// Cost that was charged.
     pub(super) fn cost(&self) -> Cost {
         match self {
             Self::Own(charge) => charge.cost(),
@@ -35,7 +35,7 @@ impl Charge {
         }
     }
 
-    /// No more of it than a request of this cost was charged.
+    /// Reduces the charge to at most `cost`.
     pub(super) fn at_most(self, cost: Cost) -> Self {
         match self {
             Self::Store(charge) if charge.cost() > cost => Self::Store(charge.part(0, cost)),
@@ -44,7 +44,7 @@ impl Charge {
         }
     }
 
-    /// What was charged too much for a request that costs this; `None` if nothing was.
+    /// Part of the charge above `cost`, the real cost of the request; `None` if there is none.
     pub(super) fn too_much(&self, cost: Cost) -> Option<Self> {
         match self {
             Self::Store(charge) => charge.too_much(cost).map(Self::Store),
@@ -54,17 +54,17 @@ impl Charge {
     }
 }
 
-/// The answer to a [`Join`], and to a question whether it would be accepted.
+/// Answer to a [`Join`], and to a probe (whether a join would be accepted).
 #[derive(Debug)]
 pub enum Answer {
-    /// The request's turn has come.
+    /// The request is admitted.
     Turn(Grant),
     /// The request is rejected.
     Rejected(Rejection),
-    /// The key is unknown, and the zone takes no more new keys now: the request is to join the
-    /// bucket of [`NEW_KEYS`].
+    /// The key is unknown, and the zone accepts no more new keys now.
+    /// The request must join the bucket of [`NEW_KEYS`].
     OneTooMany(Join),
-    /// The answer to an [`AskPlace`](super::join::AskPlace) that does not wait: no place is free.
+    /// No permit is free. Only an [`AskPlace`](super::join::AskPlace) that does not wait gets this.
     NoPlace,
 }
 
@@ -74,24 +74,24 @@ impl From<Result<Grant, Rejection>> for Answer {
     }
 }
 
-/// A turn as the key's actor grants it, with the state known at that time.
+/// Admission by the key's actor, with the key's state at that time.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant {
-    /// What was charged. Needed to give back an unused turn.
+    /// Charge of the request. Needed to refund an unused admission.
     pub charge: Charge,
-    /// When it was due, if it had to wait (in a dry run: if it would have had to).
+    /// Departure time, if the request had to wait (in a dry run: if it would have had to).
     pub due: Option<Moment>,
-    /// When it was granted.
+    /// Time of the admission.
     pub at: Moment,
-    /// The level with this request, at the time it joined.
+    /// Level of the bucket at the join, this request included.
     pub excess: Excess,
-    /// What the client may do next.
+    /// Prediction for the client's next request.
     pub outlook: Outlook,
-    /// Set if the request has taken a place among the running ones of its key, or asks for one later.
+    /// Set if the request holds a permit of its key, or will ask for one later.
     pub place: Option<Ticket>,
 }
 
-/// What a client may do next at a key.
+/// Prediction for a client's next requests of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
     /// Number of requests that would be accepted now.
@@ -101,7 +101,7 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// The outlook for a key whose account is in this state at `now`.
+    /// Computes the prediction for a key whose account is in this state at `now`.
     pub(super) fn of(account: &Account, rate: Rate, limit: Limit, now: Moment) -> Self {
         let remaining = account.remaining(rate, limit, now);
         let one_more_in = account.accepts_at(rate, limit, remaining, now).since(now);
@@ -124,18 +124,18 @@ impl Outlook {
 /// Why a join was rejected, and when to retry.
 #[derive(Clone, Copy, Debug)]
 pub struct Rejection {
-    /// The limit or condition that caused the rejection.
+    /// Limit or condition that caused the rejection.
     pub reason: Rejected,
-    /// The level that the request would have made.
+    /// Level that the bucket would have with this request.
     pub excess: Excess,
-    /// Time until the same request would be accepted, if no other request comes.
+    /// Time until the same request would be accepted if no other request arrived.
     pub retry_after: Duration,
-    /// Whether the bucket of [`NEW_KEYS`](super::NEW_KEYS) rejected it, and not that of its own key.
+    /// Whether the bucket of [`NEW_KEYS`](super::NEW_KEYS) rejected it, not its own key's bucket.
     pub is_flood: bool,
 }
 
 impl Grant {
-    /// The grant of a request that passes at once, without a place.
+    /// Creates the admission of a request that passes at once, without a permit.
     pub(super) fn at_once(charge: Charge, excess: Excess, outlook: Outlook, at: Moment) -> Self {
         Self {
             charge,
@@ -147,7 +147,7 @@ impl Grant {
         }
     }
 
-    /// The grant of a zone that no longer limits.
+    /// Creates the admission by a zone that no longer limits.
     pub(super) fn unlimited() -> Self {
         let outlook = Outlook {
             remaining: 1,
@@ -157,7 +157,7 @@ impl Grant {
         Self::at_once(Charge::Nothing, excess, outlook, Moment::default())
     }
 
-    /// The status to count and log for this turn.
+    /// Returns the status to count and log for this admission.
     pub fn status(&self, dry_run: bool) -> LimitStatus {
         match (self.due, dry_run) {
             (None, _) => LimitStatus::Passed,
@@ -168,7 +168,7 @@ impl Grant {
 }
 
 impl Rejection {
-    /// What a bucket refused at `now`.
+    /// Creates the rejection for a refusal by a bucket at `now`.
     pub(super) fn of(refusal: Refusal, now: Moment) -> Self {
         Self {
             reason: refusal.reason.into(),
@@ -178,7 +178,7 @@ impl Rejection {
         }
     }
 
-    /// A rejection for which no exact time is known.
+    /// Creates a rejection for which no exact time of a retry is known.
     pub(super) fn soon(reason: Rejected) -> Self {
         Self {
             reason,
@@ -188,7 +188,7 @@ impl Rejection {
         }
     }
 
-    /// The rejection in a pause, if no more requests may wait for its end.
+    /// Creates the rejection of a paused key at which no more requests may wait.
     pub(super) fn in_pause() -> Self {
         Self {
             retry_after: Duration::ZERO,
@@ -196,9 +196,9 @@ impl Rejection {
         }
     }
 
-    /// The status to count and log for this rejection.
+    /// Returns the status to count and log for this rejection.
     ///
-    /// A stop rejects requests also in a dry run: no request is passed on any more.
+    /// A stop rejects requests in a dry run, too, because no request is forwarded any more.
     pub fn status(&self, dry_run: bool) -> LimitStatus {
         if dry_run && self.reason != Rejected::Stopping {
             LimitStatus::RejectedDryRun

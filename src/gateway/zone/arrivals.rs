@@ -1,4 +1,4 @@
-//! The arrivals of the last ten minutes at a zone, kept to be replayed with other numbers.
+//! Arrivals of the last ten minutes at a zone, kept for a replay with other settings.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use std::time::Duration;
 use config::short_key;
 use limit::{Cost, Limit, Moment};
 
-/// How long an arrival is kept.
+/// Duration for which an arrival is kept.
 const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
-/// Most arrivals that a zone keeps, over all workers. Beyond it the oldest go.
+/// Upper bound of the arrivals kept by a zone, over all workers. The oldest are dropped first.
 pub(super) const MAX_ARRIVALS: usize = 100_000;
-/// Arrivals in a full chunk. The oldest go a chunk at a time.
+/// Arrivals in a full chunk. Old arrivals are dropped by whole chunks.
 const CHUNK: usize = 512;
 
-/// A request as it came to a zone.
+/// Arrival of a request at a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival<'a> {
-    /// When it came.
+    /// Time of the arrival.
     pub time: Moment,
-    /// Its key; a long one in its short form.
+    /// Key of the request; a long key in its short form.
     pub key: &'a [u8],
-    /// The limit of its route, as its plan and its cost change it.
+    /// Limit of the route, adapted to the request's plan and cost.
     pub limit: Limit,
-    /// Whether its route only tries its limits.
+    /// Whether the route is in dry run.
     pub dry_run: bool,
 }
 
-/// The arrivals at a zone in order of time, and the span in which no arrival is missing.
+/// Arrivals at a zone, and the span of time for which they are complete.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
     since: Moment,
@@ -35,13 +35,13 @@ pub struct Arrivals {
     chunks: Vec<Arc<Chunk>>,
 }
 
-/// What a supervisor keeps of its arrivals.
+/// Arrivals that one supervisor keeps.
 ///
-/// A full chunk is shared with those who replay it, so that collecting it takes no time.
+/// A full chunk is shared with its readers, so that collecting it takes no time.
 pub(super) struct ArrivalLog {
     full: VecDeque<Arc<Chunk>>,
     last: Chunk,
-    /// No arrival from then on is missing.
+    /// Start of the span in which no arrival is missing.
     since: Moment,
     most_chunks: usize,
 }
@@ -50,36 +50,36 @@ pub(super) struct ArrivalLog {
 #[derive(Clone, Debug, Default)]
 struct Chunk {
     entries: Vec<Entry>,
-    /// The keys of all entries, one behind the other.
+    /// Keys of all entries, concatenated.
     keys: Vec<u8>,
-    /// The limits that the entries name, with cost 1.
+    /// Limits and dry-run flags that the entries refer to. The limits have cost 1.
     limits: Vec<(Limit, bool)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Moment,
-    /// Where its key ends in `keys`. It begins where the one before ends.
+    /// End of its key in `keys`. The key begins where the previous one ends.
     key_end: u32,
     limit: u16,
     cost: Cost,
 }
 
 impl ArrivalLog {
-    /// An empty log that keeps up to `most` arrivals, or a chunk of them if that is more.
+    /// Creates an empty log that keeps up to `most` arrivals, but at least one chunk.
     ///
-    /// What came before `since` is not known.
+    /// Arrivals before `since` are unknown.
     pub(super) fn new(most: usize, since: Moment) -> Self {
         Self {
             full: VecDeque::new(),
             last: Chunk::default(),
             since,
-            // The last one is not full.
+            // The last chunk is not full and counts extra.
             most_chunks: (most / CHUNK).saturating_sub(1),
         }
     }
 
-    /// Adds an arrival, which is the latest.
+    /// Adds the latest arrival.
     pub(super) fn record(&mut self, arrival: Arrival) {
         if self.last.entries.len() >= CHUNK {
             let mut full = std::mem::take(&mut self.last);
@@ -90,7 +90,7 @@ impl ArrivalLog {
         self.last.add(arrival);
     }
 
-    /// Forgets arrivals that are too old, and those that are too many.
+    /// Drops arrivals that are too old or exceed the maximum.
     pub(super) fn forget_old(&mut self, now: Moment) {
         let oldest = now.before(KEPT_FOR);
         while let Some(first) = self.full.front() {
@@ -107,7 +107,7 @@ impl ArrivalLog {
         }
     }
 
-    /// A copy of the log.
+    /// Returns a copy of the log.
     pub(super) fn arrivals(&self, now: Moment) -> Arrivals {
         let full = self.full.iter().map(Arc::clone);
         Arrivals {
@@ -119,17 +119,17 @@ impl ArrivalLog {
 }
 
 impl Arrivals {
-    /// No arrival from this moment on is missing. Earlier ones are left out.
+    /// Returns the start of the span in which no arrival is missing. Earlier ones are left out.
     pub fn since(&self) -> Moment {
         self.since
     }
 
-    /// When the arrivals were collected.
+    /// Returns when the arrivals were collected.
     pub fn until(&self) -> Moment {
         self.until
     }
 
-    /// No arrivals, since the start of a zone.
+    /// Creates an empty list that begins at the start of a zone.
     pub(super) fn none(since: Moment) -> Self {
         Self {
             since,
@@ -137,16 +137,16 @@ impl Arrivals {
         }
     }
 
-    /// Adds those of another worker.
+    /// Adds the arrivals of another worker.
     pub fn add(&mut self, other: Self) {
         self.since = self.since.max(other.since);
         self.until = self.until.max(other.until);
         self.chunks.extend(other.chunks);
     }
 
-    /// The arrivals in order of time. Those of one worker stay in their order.
+    /// Returns the arrivals in order of time. Arrivals of one worker keep their order.
     ///
-    /// Sorts them first: a few milliseconds for as many as a zone keeps.
+    /// Sorts them first, which takes a few milliseconds for a full zone.
     pub fn in_order(&self) -> impl ExactSizeIterator<Item = Arrival<'_>> {
         let chunks = self.chunks.iter();
         let all = chunks.flat_map(|chunk| (0..chunk.entries.len()).map(move |at| (&**chunk, at)));
@@ -160,7 +160,7 @@ impl Arrivals {
 impl Chunk {
     fn add(&mut self, arrival: Arrival) {
         let limit = (arrival.limit.for_one(), arrival.dry_run);
-        // A zone has few limits, and a request mostly has one of the last ones.
+        // A zone has few limits, and most requests have one of the recent ones.
         let mut recent = self.limits.iter().enumerate().rev().take(8);
         let known = recent.find(|(_, known)| **known == limit);
         let index = known.map_or(self.limits.len(), |(index, _)| index);
@@ -170,14 +170,14 @@ impl Chunk {
         self.keys.extend_from_slice(&short_key(arrival.key));
         self.entries.push(Entry {
             time: arrival.time,
-            // Short keys of few entries: neither number comes near its end.
+            // A chunk has few entries with short keys, so neither number overflows.
             key_end: u32::try_from(self.keys.len()).unwrap_or(u32::MAX),
             limit: u16::try_from(index).unwrap_or(u16::MAX),
             cost: arrival.limit.cost,
         });
     }
 
-    /// When the last one came.
+    /// Returns the time of the last arrival.
     fn end(&self) -> Moment {
         self.entries
             .last()
@@ -267,7 +267,7 @@ mod tests {
         let first = all - times.len() as u64;
         assert_eq!(times, (first..all).map(at).collect::<Vec<_>>());
 
-        // What one worker has lost is left out of what the other one has.
+        // Arrivals older than the first one kept by either worker are left out of both.
         let mut other = ArrivalLog::new(most, START);
         other.record(arrival(at(1), b"old", 1, 1));
         other.record(arrival(at(all), b"new", 1, 1));

@@ -1,4 +1,4 @@
-//! The keys of a zone with the most requests, rejections and waiting time.
+//! Keys of a zone with the most requests, rejections or waiting time.
 
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -11,41 +11,40 @@ use super::join::Key;
 use super::stats::KeyState;
 use crate::observe::key_names::KeyNames;
 
-/// Longest key that is kept whole, in bytes. Of a longer one the beginning is kept.
+/// Longest key in bytes that is kept whole. Only the beginning of a longer key is kept.
 const MAX_KEY_SIZE: usize = 128;
 
-/// A key among the heaviest of a zone, as it is kept: whole, or its beginning with its short form
-/// behind it.
+/// Name of a heavy key: the whole key, or its beginning followed by its short form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeavyName(Key);
 
-/// A key among the heaviest of a zone.
+/// One of the heaviest keys of a zone.
 #[derive(Clone, Debug)]
 pub struct HeavyKey {
-    /// Its key.
+    /// Name of the key.
     pub name: HeavyName,
-    /// Requests that came.
+    /// Number of requests.
     pub requests: u64,
-    /// Requests that were rejected. A dry run rejects none.
+    /// Number of rejected requests. A dry run rejects none.
     pub rejections: u64,
-    /// How long its requests waited together.
+    /// Waiting time of all its requests, added up.
     pub wait: Duration,
-    /// Its present state; `None` if the zone does not remember it, or only its beginning is kept.
+    /// Present state; `None` if the zone does not remember the key, or `name` is not whole.
     pub state: Option<KeyState>,
 }
 
-/// The heaviest keys of a zone.
+/// Heaviest keys of a zone.
 #[derive(Clone, Debug, Default)]
 pub struct HeavyKeys {
-    /// The heaviest first.
+    /// Keys, the heaviest first.
     pub keys: Vec<HeavyKey>,
-    /// The sum over all keys of what they are ordered by; of waits in nanoseconds.
+    /// Sum of the measure over all keys; for waits in nanoseconds.
     pub total: u64,
-    /// The most by which that may be too high for a key.
+    /// Upper bound of the error of a key's count, which may be too high but not too low.
     pub error: u64,
 }
 
-/// Counts what the keys of one supervisor ask for and get.
+/// Counts requests, rejections and waits by key, for one supervisor.
 #[derive(Debug, Default)]
 pub(super) struct HeavyCount {
     pub(super) hitters: HeavyHitters<HeavyName>,
@@ -53,17 +52,17 @@ pub(super) struct HeavyCount {
 }
 
 impl HeavyName {
-    /// The key, or its first 128 bytes.
+    /// Returns the key, or its first 128 bytes.
     pub fn begin(&self) -> &[u8] {
         &self.0[..self.0.len().min(MAX_KEY_SIZE)]
     }
 
-    /// The key, if it is kept whole.
+    /// Returns the key if it is kept whole.
     pub fn whole(&self) -> Option<&Key> {
         (self.0.len() <= MAX_KEY_SIZE).then_some(&self.0)
     }
 
-    /// As text: of a long key the beginning and an ellipsis, or its masked name.
+    /// Formats the name in full: a long key as its beginning and an ellipsis, or its masked name.
     pub fn full(&self, names: KeyNames) -> String {
         match self.whole() {
             Some(key) => names.full(key),
@@ -73,7 +72,7 @@ impl HeavyName {
         }
     }
 
-    /// As text of bounded length.
+    /// Formats the name with bounded length.
     pub fn short(&self, names: KeyNames) -> String {
         match self.whole() {
             Some(key) => names.short(key),
@@ -83,12 +82,12 @@ impl HeavyName {
         }
     }
 
-    /// The short form of a long key, which has the same masked name.
+    /// Returns the short form of a long key. It has the same masked name as the key.
     fn short_form(&self) -> &[u8] {
         self.0.get(MAX_KEY_SIZE..).unwrap_or_default()
     }
 
-    /// The name of its plan, if it has one and is kept whole.
+    /// Returns the name of the key's plan, if it has one and the key is kept whole.
     pub fn plan<'p>(&self, plans: &'p Plans) -> Option<&'p str> {
         plans.name_of(self.whole()?)
     }
@@ -110,7 +109,7 @@ impl HeavyCount {
 }
 
 impl HeavyKeys {
-    /// Adds those of another supervisor, which counts other keys, and keeps the first `limit`.
+    /// Adds the keys of another supervisor, which has other keys, and keeps the first `limit`.
     pub(super) fn merge(&mut self, other: Self, measure: Measure, limit: usize) {
         self.keys.extend(other.keys);
         self.keys.sort_by(|a, b| {

@@ -1,4 +1,4 @@
-//! What a request asks of a zone.
+//! Requests to a zone: joins, requests for a permit, and what is saved of them.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,44 +10,44 @@ use tokio::sync::oneshot;
 use super::answer::Answer;
 use super::arrivals::Arrival;
 
-/// A client's key: the bytes that the zone's key template makes of a request.
+/// Key of a client: the bytes that the zone's key template makes of a request.
 pub type Key = Arc<[u8]>;
 
-/// The key of the bucket that requests of unknown keys share while a zone takes no more new keys.
+/// Key of the bucket that requests of unknown keys share while the zone accepts no new keys.
 ///
-/// No client has it: a request whose own key is empty is not limited.
+/// No client has this key, because a request whose own key is empty is not limited.
 pub const NEW_KEYS: &[u8] = b"";
 
-/// A request that asks a zone for a turn.
+/// Join: a request that asks a zone for admission.
 #[derive(Clone, Debug)]
 pub struct Join {
-    /// The key whose turn is asked for.
+    /// Key of the request.
     pub key: Key,
-    /// The index of the plan of the key, if it has one.
+    /// Index of the key's plan, if it has one.
     pub plan: Option<usize>,
-    /// The route's limit.
+    /// Limit of the route.
     pub limit: Limit,
-    /// Decide, charge and answer as usual, but never wait.
+    /// Whether to decide, charge and answer as usual, but never wait.
     pub dry_run: bool,
-    /// What tells the request from others, in all zones that it joins.
+    /// Identifies the request, in all zones that it joins.
     pub ticket: Ticket,
-    /// Where the request goes on to, if what is to come matters there.
+    /// Gate that the request goes on to, if its future departures matter there.
     pub onward: Option<Onward>,
-    /// Whether it takes its places in all zones together, once it has its turns.
+    /// Whether it takes its permits of all zones together, after all zones have admitted it.
     pub places_later: bool,
 }
 
-/// What happens to the waiters of a key whose charges are forgotten.
+/// Treatment of the waiters of a key whose charges are forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiters {
-    /// They keep their order and pace.
+    /// Waiters keep their order and rate.
     Stay,
-    /// They are rejected, as in a stop.
+    /// Waiters are rejected, as in a stop.
     Rejected,
 }
 
 impl Join {
-    /// A new request that joins this zone alone.
+    /// Creates a request that joins this zone alone.
     pub fn new(key: Key, plan: Option<usize>, limit: Limit) -> Self {
         Self {
             key,
@@ -60,7 +60,7 @@ impl Join {
         }
     }
 
-    /// The same request at the bucket that unknown keys share.
+    /// Returns the same request for the bucket that unknown keys share.
     pub(super) fn of_new_keys(self) -> Self {
         Self {
             key: Key::from(NEW_KEYS),
@@ -68,7 +68,7 @@ impl Join {
         }
     }
 
-    /// The request as it is recorded.
+    /// Returns the request in the form in which it is recorded.
     pub(super) fn arrival(&self, time: Moment) -> Arrival<'_> {
         Arrival {
             time,
@@ -79,7 +79,7 @@ impl Join {
     }
 }
 
-/// Returns a ticket that is unique in this process: each thread counts up from its own start.
+/// Returns a ticket that is unique in this process. Each thread counts up from its own start.
 pub fn next_ticket() -> Ticket {
     static THREADS: AtomicU64 = AtomicU64::new(0);
     thread_local! {
@@ -88,52 +88,53 @@ pub fn next_ticket() -> Ticket {
     Ticket(NEXT.replace(NEXT.get() + 1))
 }
 
-/// A join on its way to an actor. It is answered exactly once, unless the caller has gone before.
+/// Join on its way to an actor. Answered exactly once, unless the caller is dropped before.
 pub(super) struct PendingJoin {
     pub(super) join: Join,
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
-/// Asks for a place for a request that has its turn. Answered exactly once, unless the caller has
-/// gone before.
+/// Asks for a permit for a request that a zone has admitted.
+///
+/// Answered exactly once, unless the caller is dropped before.
 pub(super) struct AskPlace {
-    /// The ticket of the join.
+    /// Ticket of the join.
     pub(super) ticket: Ticket,
-    /// The route's limit.
+    /// Limit of the route.
     pub(super) limit: Limit,
-    /// When it joined. Whoever joined first has the next place.
+    /// Time of the join. The waiter with the earliest join gets the next permit.
     pub(super) joined: Moment,
-    /// Whether it waits until a place is free.
+    /// Whether it waits until a permit is free.
     pub(super) waits: bool,
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
 impl Join {
-    /// Makes it pending. Its answer comes to the receiver.
+    /// Returns the pending join, and the receiver of its answer.
     pub(super) fn pending(self) -> (PendingJoin, oneshot::Receiver<Answer>) {
         let (reply, answer) = oneshot::channel();
         (PendingJoin { join: self, reply }, answer)
     }
 }
 
-/// What a zone keeps of a key when its process ends.
+/// Part of a key's state that is saved when its process ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedKey {
-    /// The key's bytes.
+    /// Bytes of the key.
     pub key: Key,
-    /// The rate under which it was charged.
+    /// Rate under which the key was charged.
     pub rate: Rate,
-    /// What it was charged; `None` if that has drained, and only that the key is known matters.
+    /// Charge of the key; `None` if it has drained and only the key itself matters.
     pub account: Option<SavedAccount>,
 }
 
-/// A request that waits for its turn when its process ends.
+/// Waiter at the time when its process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnToCome {
-    /// The same in each zone in which the request waits.
+    /// Ticket of the request, the same in each zone in which it waits.
     pub ticket: Ticket,
-    /// Where it goes on to.
+    /// Gate that the request goes on to.
     pub onward: Onward,
-    /// When its turn comes, and what it counts for.
+    /// Departure time and cost of the request.
     pub to_come: ToCome,
 }

@@ -1,4 +1,4 @@
-//! A request that has asked one zone for a turn.
+//! Request that has joined one zone, as the caller sees it: admitted, rejected or waiting.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,35 +13,35 @@ use super::shards::Shards;
 use super::turn::{Turn, bucket_key, give_back};
 use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 
-/// A request that has asked one zone for a turn.
+/// State of a request right after it has joined one zone.
 pub enum Joined<'z> {
-    /// It has its turn.
+    /// The request is admitted.
     Turn(Turn<'z>),
-    /// It is rejected. The key is the request's own.
+    /// The request is rejected. The key is the request's own.
     Rejected(Key, Rejection),
-    /// It waits.
+    /// The request waits.
     Waiting(Joining<'z>),
 }
 
-/// A request that waits for its turn in one zone.
+/// Request that waits for admission to one zone.
 ///
-/// If it is dropped before it is answered, it leaves the queue. If it is dropped while an answer
-/// is on its way, the turn is given back.
+/// If it is dropped before the answer, it leaves the queue. If it is dropped while the answer is
+/// in transit, the admission is refunded.
 #[derive(Debug)]
 pub struct Joining<'z> {
     shards: &'z Shards,
-    /// The request's own key; `None` once its turn has it.
+    /// Key of the request; `None` once its [`Turn`] has it.
     key: Option<Key>,
-    /// Those of the plan of the key, if it has one.
+    /// Metrics of the key's plan, if it has one.
     plan: Option<&'z PlanMetrics>,
     ticket: Ticket,
     dry_run: bool,
     /// Whether it waits at the bucket that unknown keys share.
     is_flood: bool,
-    /// What it counts as if its turn is not used.
+    /// Status to count if the request leaves before it is admitted.
     unused: LimitStatus,
     answer: oneshot::Receiver<Answer>,
-    /// Whether the answer is here.
+    /// Whether the answer has been received.
     is_answered: bool,
 }
 
@@ -65,13 +65,13 @@ impl<'z> Joined<'z> {
     }
 }
 
-/// Returns where an answer comes that may be here already.
+/// Returns a receiver of the answer, which may be there already.
 fn coming(answer: Result<Answer, oneshot::Receiver<Answer>>) -> oneshot::Receiver<Answer> {
     answer.map_or_else(
         |coming| coming,
         |answer| {
             let (reply, coming) = oneshot::channel();
-            // The receiver is here.
+            // The receiver exists, so this cannot fail.
             let _sent = reply.send(answer);
             coming
         },
@@ -102,17 +102,17 @@ impl<'z> Joining<'z> {
         }
     }
 
-    /// Returns the request's own key, until its turn has it.
+    /// Returns the request's own key, until its [`Turn`] has it.
     pub fn key(&self) -> Option<&Key> {
         self.key.as_ref()
     }
 
-    /// Takes the request's own key, once it is rejected. Its turn has the key otherwise.
+    /// Takes the request's own key after a rejection. After an admission the [`Turn`] has the key.
     pub fn take_key(&mut self) -> Key {
         self.key.take().unwrap_or_default()
     }
 
-    /// Whether its zone decides as usual, and lets it pass all the same.
+    /// Returns whether the zone decides as usual but lets the request pass in any case.
     pub fn is_dry_run(&self) -> bool {
         self.dry_run
     }
@@ -161,11 +161,11 @@ impl<'z> Future for Joining<'z> {
         let mut rejection = match answer {
             Ok(Answer::Turn(grant)) => return Poll::Ready(Ok(self.turn(grant))),
             Ok(Answer::Rejected(rejection)) => rejection,
-            // A request of an earlier file came so late that nothing is left of the zone.
+            // The request has settings of an earlier file, and the zone has ended since.
             Err(_) if self.shards.has_ended(&self.bucket_key()) => {
                 return Poll::Ready(Ok(self.turn(Grant::unlimited())));
             }
-            // The key's actor or the supervisor has panicked. In a stop everybody is answered.
+            // The key's actor or the supervisor has panicked. A stop answers every waiter.
             Ok(Answer::OneTooMany(_) | Answer::NoPlace) | Err(_) => {
                 Rejection::soon(Rejected::Restart)
             }
@@ -182,7 +182,7 @@ impl Drop for Joining<'_> {
         if self.is_answered {
             return;
         }
-        // Close first: the actor can then answer no more, so exactly one of these cases applies.
+        // Close first: then the actor cannot answer any more, and exactly one case applies.
         self.answer.close();
         match self.answer.try_recv() {
             Ok(Answer::Turn(grant)) => give_back(self.shards, &self.bucket_key(), &grant),

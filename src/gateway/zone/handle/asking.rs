@@ -1,4 +1,4 @@
-//! How requests ask a zone, and how those are counted that do not.
+//! Joins and probes of a zone, and the counting of requests that never joined.
 
 use tokio::sync::oneshot;
 
@@ -9,21 +9,22 @@ use crate::zone::join::{Join, Key};
 use crate::zone::joining::{Joined, Joining};
 
 impl Zone {
-    /// Asks for a turn. It may be decided at once.
+    /// Joins the zone. The result may be decided at once.
     pub fn ask(&self, join: Join) -> Joined<'_> {
         Joined::new(&self.shards, self.plan(join.plan), join)
     }
 
-    /// Asks for a turn, and waits for the answer.
+    /// Joins the zone, and waits for the answer.
     pub fn join(&self, join: Join) -> Joining<'_> {
         Joining::new(&self.shards, self.plan(join.plan), join)
     }
 
-    /// Returns why a join would be rejected now, if it would. Nothing is charged.
+    /// Returns why a join would be rejected now; `None` if it would be accepted. Charges nothing.
     ///
-    /// A request that needs several zones asks all of them this first. So a request that one zone
-    /// would reject is charged by none, not even until its turns are given back: meanwhile other
-    /// requests would be rejected.
+    /// A request that needs several zones first probes all of them. If one zone would reject it, no
+    /// zone is charged, not even until the charge is refunded: such a short-lived charge could
+    /// cause
+    /// the rejection of other requests.
     pub async fn probe(&self, mut join: Join) -> Option<Rejection> {
         let mut is_flood = false;
         loop {
@@ -42,13 +43,13 @@ impl Zone {
                         ..rejection
                     });
                 }
-                // If the supervisor has ended, the join finds out and counts it.
+                // If the supervisor has ended, the join finds out and counts the request.
                 Ok(_) | Err(_) => return None,
             }
         }
     }
 
-    /// Counts a request that never joined, because this zone would have rejected it.
+    /// Counts a request that did not join because this zone would have rejected it.
     pub fn count_rejection(&self, join: &Join, rejection: &Rejection) {
         if rejection.is_flood {
             self.metrics().flooded.add(1);

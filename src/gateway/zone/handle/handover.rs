@@ -1,4 +1,4 @@
-//! What a zone leaves to the next process, and takes from the one before.
+//! State that a zone hands over to the next process, or restores from the previous one.
 
 use std::time::Duration;
 
@@ -13,27 +13,26 @@ use crate::zone::join::{SavedKey, TurnToCome};
 use crate::zone::supervisor::ZoneSupervisor;
 
 impl Zone {
-    /// Whether a process keeps the zone's keys by itself, so that they end with it.
+    /// Returns whether the process itself keeps the zone's keys, so that they are lost with it.
     pub fn is_in_memory(&self) -> bool {
         self.settings.store == StoreKind::Memory
     }
 
-    /// Rejects all later requests. Those that wait leave at their pace.
+    /// Rejects all later requests. Current waiters still leave at their rate.
     ///
-    /// Once the result completes, no level rises any more.
+    /// When the returned future completes, no level rises any more.
     pub fn hand_over(&self) -> impl Future<Output = ()> + use<> {
-        // One that has ended takes no requests either.
+        // A supervisor that has ended accepts no requests either.
         let living = self.shards.living();
         all_done(living.map(|it| it.ask(ZoneSupervisor::hand_over)).collect())
     }
 
-    /// Gives back the places that were taken ahead from the store, and waits until it knows which
-    /// requests have ended.
+    /// Returns leased slots to the store, and reports to it which requests have ended.
     ///
-    /// Once the result completes, the store has them, or does not answer.
+    /// When the returned future completes, the store has confirmed this, or does not answer.
     pub fn give_back_leases(&self) -> impl Future<Output = ()> + use<> {
         let living = self.shards.living();
-        // One that has ended has given them back.
+        // A supervisor that has ended has already returned its leases.
         let told = living.filter(|_| self.sharing.is_some()).map(|it| {
             let (done, told) = oneshot::channel();
             it.post(|zone| zone.give_back_leases(done));
@@ -42,13 +41,13 @@ impl Zone {
         all_done(told.collect())
     }
 
-    /// Those that wait now and go on to a gate. In a zone in Redis, those that wait here.
+    /// Returns the waiters that go on to a gate; in a zone in Redis only those of this gateway.
     ///
-    /// After it, a paused key with waiting requests is [saved](Self::save) as it is now.
+    /// Afterwards, [`save`](Self::save) stores a paused key with waiters in its present state.
     ///
-    /// Requests that wait until fewer of their key run are not among them: nobody knows when.
+    /// Waiters for a permit are left out, because their departure time is unknown.
     pub async fn turns_to_come(&self) -> Vec<TurnToCome> {
-        // At most a part for each key that has waiters.
+        // At most one part for each key that has waiters.
         let (to, mut parts) = mpsc::unbounded_channel();
         for supervisor in self.shards.living() {
             let to = to.clone();
@@ -62,9 +61,9 @@ impl Zone {
         all
     }
 
-    /// Gives all keys that matter later to `take`, as they are at `at`, a part at a time.
+    /// Passes all keys that matter later to `take`, in their state at `at`, in parts.
     ///
-    /// Call it after [`Zone::hand_over`]. Some keys may come twice. Ends early if `take` returns
+    /// Call it after [`Zone::hand_over`]. A key may appear twice. Ends early if `take` returns
     /// `false`.
     pub async fn save(&self, at: Moment, mut take: impl AsyncFnMut(Vec<SavedKey>) -> bool) {
         let step = move |zone: &mut _, before| ZoneSupervisor::save(zone, before, at);
@@ -74,21 +73,21 @@ impl Zone {
         .await;
     }
 
-    /// How long from `at` until nothing of the zone's budget for new keys is used up.
+    /// Returns the time from `at` until the zone's budget for new keys is unused again.
     pub fn new_keys_used(&self, at: Moment) -> Duration {
         self.new_keys.used(at)
     }
 
-    /// Continues a budget for new keys of which nothing is used up from `whole` on.
+    /// Restores a budget for new keys that is unused again from `whole` on.
     pub fn restore_new_keys(&self, whole: Moment) {
         if let Some(rate) = self.settings.new_keys {
             self.new_keys.restore(rate, whole, clock::now());
         }
     }
 
-    /// Continues from keys that an earlier process saved at `at`.
+    /// Restores keys that an earlier process saved at `at`.
     ///
-    /// Call it before the first join: a key that is known already stays as it is.
+    /// Call it before the first join: a key that is already known keeps its state.
     pub fn restore(&self, keys: Vec<SavedKey>, at: Moment) {
         let parts = self.shards.split(keys, |saved| &saved.key);
         for (supervisor, keys) in self.shards.supervisors().iter().zip(parts) {

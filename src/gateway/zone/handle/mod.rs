@@ -1,4 +1,7 @@
-//! A handle to a zone, usable from any thread.
+//! Handle of a zone, usable from any thread.
+//!
+//! `asking` joins and probes, `queries` reads the state of all supervisors, `handover` saves and
+//! restores, `tuning` computes each supervisor's share of the settings.
 
 mod asking;
 mod handover;
@@ -29,15 +32,15 @@ use crate::store::StoreHealth;
 use crate::time::clock;
 use crate::time::pacer::Pacer;
 
-/// A handle to a zone's supervisors, usable from any thread.
+/// Handle of a zone's supervisors, usable from any thread.
 pub struct Zone {
     name: Arc<str>,
     settings: config::Zone,
     shards: Arc<Shards>,
-    /// One for each of its plans, in the order of the file.
+    /// Metrics of the plans, in the order of the file.
     plans: Box<[Arc<PlanMetrics>]>,
     sharing: Option<Sharing>,
-    /// One for all versions of the zone, like `steering`.
+    /// Budget for new keys. All versions of the zone share it, like `steering`.
     new_keys: Arc<NewKeyBudget>,
     steering: Arc<Steering>,
 }
@@ -45,9 +48,9 @@ pub struct Zone {
 impl Zone {
     /// Starts the zone's supervisors, one on each of `workers`.
     ///
-    /// `since` is when the file got its present rates; a file of keys may be newer. `store_health`
-    /// is that of the store, if the zone is kept in one. `metrics`: those of a zone of the same name that it
-    /// replaces, or new ones.
+    /// `since` is when the file got its present rates; a file of plans may be newer. `store_health`
+    /// belongs to the store, if the zone is kept in one. `metrics` are new, or those of the zone of
+    /// the same name that this one replaces.
     pub fn start(
         settings: config::Zone,
         workers: &[ArbiterHandle],
@@ -89,7 +92,7 @@ impl Zone {
         }
     }
 
-    /// A zone with one supervisor, on this thread.
+    /// Creates a zone with one supervisor, on this thread.
     #[cfg(test)]
     pub(super) fn on_this_thread(settings: config::Zone, supervisor: SupervisorAddress) -> Self {
         let metrics = Arc::<ZoneMetrics>::default();
@@ -109,7 +112,7 @@ impl Zone {
         }
     }
 
-    /// A zone with one supervisor, on this thread and on the clock of `pacer`.
+    /// Starts a zone with one supervisor, on this thread and on the clock of `pacer`.
     ///
     /// The other arguments are those of [`start`](Self::start).
     #[cfg(test)]
@@ -132,9 +135,9 @@ impl Zone {
         }
     }
 
-    /// The same zone under new settings. It keeps its keys and waiters.
+    /// Returns the same zone under new settings. It keeps its keys and waiters.
     ///
-    /// `in_flight` pairs what a limit in this zone had with what it has now, where it has changed.
+    /// `in_flight` has a pair (old, new) for each changed `in_flight` of a limit in this zone.
     pub fn retune(
         &self,
         settings: config::Zone,
@@ -144,7 +147,7 @@ impl Zone {
         self.retune_at(settings, in_flight, store_health, clock::now())
     }
 
-    /// [`retune`](Self::retune) with a file that was saved `now`.
+    /// Does the same as [`retune`](Self::retune), with a file that was saved at `now`.
     pub(crate) fn retune_at(
         &self,
         settings: config::Zone,
@@ -155,7 +158,7 @@ impl Zone {
         let is_retuned = !self.settings.has_rates_of(&settings);
         let since = match &self.sharing {
             Some(known) if !is_retuned => known.paces.since(),
-            // Gateways compare it.
+            // Wall-clock time, because gateways compare it.
             _ => clock::to_wall(now),
         };
         let known = self.sharing.as_ref().map(|known| &known.divergence);
@@ -170,13 +173,13 @@ impl Zone {
         if settings != self.settings || new != self.sharing || !in_flight.is_empty() {
             self.tell(&told, &in_flight.into());
         }
-        // Otherwise leave the shown rate: another gateway's may be in force.
+        // Otherwise keep the displayed rate: the rate of another gateway may be in force.
         if is_retuned {
             self.metrics().show_rate(told.rate());
         }
         drop(told);
         Self {
-            // It carries over only to a zone of this name.
+            // Keys carry over only to a zone of the same name.
             name: Arc::clone(&self.name),
             plans: metrics_of_plans(self.metrics(), &settings),
             settings,
@@ -187,7 +190,7 @@ impl Zone {
         }
     }
 
-    /// Tells all supervisors what is in force.
+    /// Sends the effective settings to all supervisors.
     fn tell(&self, told: &CurrentNumbers, in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>) {
         let supervisors = self.shards.supervisors();
         let shards = supervisors.len();
@@ -200,14 +203,14 @@ impl Zone {
         }
     }
 
-    /// What differs from the file now.
+    /// Returns the overrides in force.
     pub fn overrides(&self) -> Arc<Overrides> {
         self.steering.overrides()
     }
 
-    /// Changes what differs from the file. Returns what `change` returns.
+    /// Changes the overrides. Returns the result of `change`.
     ///
-    /// Waiting requests get new times at once.
+    /// Waiters get new departure times at once.
     pub fn change_overrides<T>(&self, change: impl FnOnce(&mut Overrides) -> T) -> T {
         let mut told = self.steering.told();
         let mut overrides = Overrides::clone(&told.overrides);
@@ -215,7 +218,7 @@ impl Zone {
         if overrides != *told.overrides {
             self.steering.set_overrides(&mut told, overrides);
             self.tell(&told, &[].into());
-            // In a shared zone no override changes the rate.
+            // In a shared zone an override never changes the rate.
             if told.sharing.is_none() {
                 self.metrics().show_rate(told.rate());
             }
@@ -223,12 +226,12 @@ impl Zone {
         result
     }
 
-    /// Whether a request of `key` only passes as in a dry run. `of_route`: what its route says.
+    /// Returns whether `key` is in dry run. `of_route` applies unless an override says otherwise.
     pub fn dry_run(&self, key: &[u8], of_route: bool) -> bool {
         self.steering.dry_run(key, of_route)
     }
 
-    /// Whether a zone with these settings would keep this zone's keys.
+    /// Returns whether a zone with these settings would keep this zone's keys.
     pub fn carries_over_to(&self, settings: &config::Zone) -> bool {
         let known = &self.settings;
         (&known.name, &known.key, known.algorithm, known.store)
@@ -240,26 +243,27 @@ impl Zone {
             )
     }
 
-    /// Ends the supervisors once nothing waits at them. Overrides end now: nobody could undo them.
+    /// Ends the supervisors once they have no waiters. Overrides end now: nobody could undo them.
     pub fn retire(&self) {
         self.change_overrides(|overrides| *overrides = Overrides::default());
         self.shards.retire();
     }
 
-    /// Whether all supervisors have ended.
+    /// Returns whether all supervisors have ended.
     pub fn has_ended(&self) -> bool {
         self.shards.living().next().is_none()
     }
 
-    /// Whether a part of the zone's keys cannot be served: their supervisor has panicked several
-    /// times and pauses before it starts again.
+    /// Returns whether a part of the zone's keys is not served.
+    ///
+    /// This happens when a supervisor has panicked several times and pauses before its restart.
     pub fn is_paused(&self) -> bool {
         self.shards.is_paused()
     }
 
-    /// Forgets what `key` was charged.
+    /// Forgets the charges of `key`.
     ///
-    /// Returns the number of rejected waiters, or `None` if the key is not known.
+    /// Returns the number of rejected waiters; `None` if the key is unknown.
     pub async fn forget(&self, key: Key, waiters: Waiters) -> Option<usize> {
         let (reply, answer) = oneshot::channel();
         self.shards
@@ -282,46 +286,46 @@ impl Zone {
         self.shards.send(key, move |zone, _| zone.crash(crash));
     }
 
-    /// Its name, the same text in all versions of the zone.
+    /// Returns the name, the same text in all versions of the zone.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// When the zone started with no keys.
+    /// Returns when the zone started without keys.
     pub fn started(&self) -> Moment {
         self.shards.started()
     }
 
-    /// The settings in force.
+    /// Returns the settings in force.
     pub fn settings(&self) -> &config::Zone {
         &self.settings
     }
 
-    /// Whether another gateway that shares the zone has another rate for it.
+    /// Returns whether another gateway that shares the zone has another rate for it.
     pub fn differs(&self) -> bool {
         let sharing = self.sharing.as_ref();
         sharing.is_some_and(|sharing| sharing.divergence.is_seen())
     }
 
-    /// The names of its plans, each with its metrics.
+    /// Returns the names of the plans with their metrics.
     pub fn plan_metrics(&self) -> impl Iterator<Item = (&str, &PlanMetrics)> {
         let names = self.settings.plans.iter().map(|plan| &*plan.name);
         names.zip(self.plans.iter().map(|metrics| &**metrics))
     }
 
-    /// The zone's metrics.
+    /// Returns the zone's metrics.
     pub fn metrics(&self) -> &Arc<ZoneMetrics> {
         self.shards.metrics()
     }
 }
 
-/// The metrics of a zone's plans, in the order of the file.
+/// Returns the metrics of a zone's plans, in the order of the file.
 fn metrics_of_plans(metrics: &ZoneMetrics, zone: &config::Zone) -> Box<[Arc<PlanMetrics>]> {
     let plans = zone.plans.iter();
     plans.map(|plan| metrics.plan(&plan.name)).collect()
 }
 
-/// How a zone is shared, if it is.
+/// Returns how a zone is shared; `None` if it is kept in memory.
 ///
 /// The check of the file guarantees that its rates can be kept in the store.
 fn sharing(

@@ -1,4 +1,4 @@
-//! What a zone's supervisors answer together.
+//! Queries that all supervisors of a zone answer together.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::zone::join::Key;
 use crate::zone::stats::{KeyState, Order, Top, ZoneStats};
 use crate::zone::supervisor::ZoneSupervisor;
 
-/// The index at which walks begin.
+/// Index at which walks begin; they run from the last key to the first.
 const FROM_THE_END: usize = usize::MAX;
-/// Least pause between two steps of a walk: an actor handles what it was sent meanwhile.
+/// Least pause between two steps of a walk. The actor handles other messages meanwhile.
 pub(super) const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 impl Zone {
-    /// The zone's state, with the `limit` deepest keys.
+    /// Returns the zone's state, with the `limit` deepest keys.
     ///
-    /// Only keys with waiters are visited.
+    /// Visits only keys with waiters.
     pub async fn stats(&self, limit: usize) -> ZoneStats {
         let mut stats = ZoneStats::default();
         let mut deepest = Top::new(Order::Depth, limit);
@@ -46,7 +46,7 @@ impl Zone {
         stats
     }
 
-    /// The first `limit` keys by `order`.
+    /// Returns the first `limit` keys by `order`.
     ///
     /// Visits all remembered keys.
     pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
@@ -62,10 +62,10 @@ impl Zone {
         top.into_sorted()
     }
 
-    /// The keys with this [masked name](config::Zone::masked), as far as they are remembered,
-    /// have an override, or are among the heaviest: one, unless two have the same name.
+    /// Returns the keys with this [masked name](config::Zone::masked): one, unless names collide.
     ///
-    /// Visits all remembered keys.
+    /// Finds keys that are remembered, have an override or are among the heaviest. Visits all
+    /// remembered keys.
     pub async fn masked_keys(&self, name: &str) -> BTreeSet<Key> {
         let zone = Arc::new(self.settings.clone());
         let has_name = |key: &&Key| zone.masked(key).as_deref() == Some(name);
@@ -91,12 +91,12 @@ impl Zone {
         found
     }
 
-    /// The first `limit` keys of a window by a measure, over all workers.
+    /// Returns the first `limit` keys of a window by a measure, over all workers.
     pub async fn heavy_keys(&self, measure: Measure, window: Window, limit: usize) -> HeavyKeys {
         let mut heavy = HeavyKeys::default();
         for supervisor in self.shards.living() {
             let its = supervisor.ask(move |zone| zone.heaviest(measure, window, limit));
-            // Without an answer it has ended.
+            // A supervisor without an answer has ended.
             if let Ok(its) = its.await {
                 heavy.merge(its, measure, limit);
             }
@@ -104,7 +104,7 @@ impl Zone {
         heavy
     }
 
-    /// The arrivals of the last ten minutes.
+    /// Returns the arrivals of the last ten minutes.
     pub async fn arrivals(&self) -> Arrivals {
         let mut all = Arrivals::none(self.shards.started());
         for supervisor in self.shards.living() {
@@ -117,10 +117,11 @@ impl Zone {
 
     /// Walks over the keys of all supervisors from the last one to the first, a few in a `step`.
     ///
-    /// A step begins just before the index that it is given, and returns what it found and the
-    /// index to continue from; 0 at the end. After each there is a pause as long as the step took, or
-    /// `pause` if that is longer, so that requests have at least half of the workers' time. Ends early
-    /// if `take` returns `false`. A supervisor that panics ends its part.
+    /// A step begins just before the index that it is given. It returns what it found and the index
+    /// to continue from, 0 at the end. After each step there is a pause as long as the step took,
+    /// and at least `pause`, so that requests have at least half of the workers' time. The walk
+    /// ends
+    /// early if `take` returns `false`. A supervisor that panics ends its part.
     pub(super) async fn walk<T: Send + 'static>(
         &self,
         pause: Duration,
@@ -140,7 +141,7 @@ impl Zone {
                 }
                 before = next;
                 if before > 0 {
-                    // A timer takes a millisecond or two.
+                    // A shorter sleep is not possible: a timer takes a millisecond or two.
                     if pause.max(took) >= MIN_PAUSE {
                         sleep(pause.max(took)).await;
                     }

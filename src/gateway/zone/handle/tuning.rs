@@ -1,3 +1,5 @@
+//! Share of a zone's settings for each of its supervisors.
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use crate::zone::overrides::Overrides;
 use crate::zone::store_link::Sharing;
 use crate::zone::supervisor::{NewKeys, Tuning};
 
-/// A supervisor's share of its zone's settings.
+/// Returns a supervisor's share of its zone's settings.
 ///
 /// `max_keys` is divided evenly, with at least one for each supervisor.
 pub(super) fn tuning(

@@ -1,4 +1,4 @@
-//! What a key's actor does when it is told to, at its present moment.
+//! Messages to a key's actor and their handlers.
 
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -15,9 +15,9 @@ use crate::zone::join::TurnToCome;
 use crate::zone::join::{Join, Waiters};
 use crate::zone::store_link::{Bill, Decision, NoReply};
 
-/// A message to a key's actor: what it does at its present moment.
+/// Message to a key's actor: a function that the actor calls at its present instant.
 ///
-/// Whoever sends it has counted it as [pending](crate::zone::snapshot::Snapshot::pending).
+/// The sender has counted it as [pending](crate::zone::snapshot::Snapshot::pending).
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(in crate::zone) struct KeyCall<F>(pub(in crate::zone) F);
@@ -35,7 +35,7 @@ where
     }
 }
 
-/// The supervisor has taken the actor's bucket back: it ends.
+/// Ends the actor, because the supervisor has taken back its bucket.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(in crate::zone) struct End;
@@ -61,7 +61,7 @@ impl KeyActor {
         self.shard.answer_probe(join, reply, refusal, now);
     }
 
-    /// Removes a request that leaves, wherever it waits, and gives its charge back.
+    /// Removes a request that left, wherever it waits, and refunds its charge.
     pub(in crate::zone) fn leave(&mut self, ticket: Ticket, now: Moment) {
         self.queue.leave(ticket);
         if let Some(charge) = self.pause.leave(ticket) {
@@ -72,12 +72,12 @@ impl KeyActor {
         }
     }
 
-    /// Gives back the charge of a turn.
+    /// Refunds a charge.
     pub(in crate::zone) fn refund(&mut self, charge: Charge, now: Moment) {
         self.queue.refund(charge, now);
     }
 
-    /// Changes what a used turn was charged to what its request turned out to cost.
+    /// Corrects the charge of an admitted request to its real cost.
     pub(in crate::zone) fn settle(
         &mut self,
         charge: Charge,
@@ -88,7 +88,8 @@ impl KeyActor {
         let queue = match (&mut self.queue, charge) {
             (KeyQueue::Own(queue), Charge::Own(charge)) => return queue.settle(charge, cost, now),
             (KeyQueue::Shared(queue), Charge::Store(_) | Charge::Alone(_)) => queue,
-            // Nothing was charged, or a zone that has moved to another store has other actors.
+            // Either nothing was charged, or the zone has moved to another store and has other
+            // actors.
             _ => return,
         };
         if let Some(less) = charge.too_much(cost) {
@@ -109,7 +110,7 @@ impl KeyActor {
         }
     }
 
-    /// The store has charged what a used turn cost more, or has not.
+    /// Handles the store's reply to a charge for a cost that was higher than expected.
     fn billed(&mut self, bill: Bill, decision: Result<Decision, NoReply>, now: Moment) {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
@@ -118,7 +119,7 @@ impl KeyActor {
             queue.learn(&decision, now);
             queue.move_back(bill, &decision, now);
         } else {
-            // Without the store this gateway's level alone counts, and nobody moves.
+            // Without the store only this gateway's level counts, and no waiter moves.
             queue.decide(bill.limit(), now);
         }
     }
@@ -131,7 +132,7 @@ impl KeyActor {
         }
     }
 
-    /// Waiters that wait until fewer run than the first number of a pair wait for the second one.
+    /// Replaces a waiter's `in_flight` by the second number of the pair that begins with it.
     pub(in crate::zone) fn change_in_flight(&mut self, changes: &[(NonZeroU32, NonZeroU32)]) {
         let change = |waiter: &mut Waiter| waiter.change_in_flight(changes);
         match &mut self.queue {
@@ -141,14 +142,14 @@ impl KeyActor {
         self.places.change(changes);
     }
 
-    /// The gateway stops: all waiters are rejected, and no request may wait any more.
+    /// Stops the key: rejects all waiters, and lets no request wait any more.
     pub(in crate::zone) fn stop(&mut self, now: Moment) {
         self.rejects_all = true;
         let waiters = self.take_waiters();
         self.reject_waiters(waiters, now);
     }
 
-    /// Forgets what was charged. `reply` is told the number of rejected waiters.
+    /// Forgets the charges. Sends the number of rejected waiters to `reply`.
     pub(in crate::zone) fn forget(
         &mut self,
         waiters: Waiters,
@@ -161,11 +162,11 @@ impl KeyActor {
         };
         self.queue.forget(now);
         let rejected = self.reject_waiters(waiters, now);
-        // The caller may have gone.
+        // The caller may have been dropped.
         let _gone = reply.send(Some(rejected));
     }
 
-    /// Sends those that wait and go on to where that matters, if there are any.
+    /// Sends the waiters that go on to a gate, if there are any.
     ///
     /// While the key is paused, they are due when the pause ends.
     pub(in crate::zone) fn list_turns_to_come(&self, to: &mpsc::UnboundedSender<Vec<TurnToCome>>) {
@@ -187,7 +188,7 @@ impl KeyActor {
             .filter_map(|(due, waiter)| turn(due, waiter))
             .collect();
         if !turns.is_empty() {
-            // The caller may have gone.
+            // The caller may have been dropped.
             let _gone = to.send(turns);
         }
     }

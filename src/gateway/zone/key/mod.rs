@@ -1,4 +1,7 @@
-//! The actor of one key.
+//! Actor of one key: its bucket, its queue, its permits and its pause.
+//!
+//! `handlers` are its messages. `queue` keeps the waiters, `shared_queue` those of a key in the
+//! store. `places` bounds the requests in flight, `shared_places` those at all gateways.
 
 mod handlers;
 mod pause;
@@ -29,12 +32,12 @@ use queue::{Waiter, WaitsFor};
 use shared_places::SharedPlaces;
 use shared_queue::SharedQueue;
 
-/// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
+/// Owns one key's bucket and queue, and releases each waiter when it is due.
 pub(super) struct KeyActor {
     queue: KeyQueue,
-    /// Those who run, and those whose time has come but who must wait until fewer run.
+    /// Permits in use, and waiters that are due but need a permit.
     places: Places<DueWaiter>,
-    /// Set while the store may count places of this key for this gateway.
+    /// Set while the store may count permits of this key for this gateway.
     shared_places: Option<Box<SharedPlaces>>,
     pause: Pause,
     shard: Rc<Shard>,
@@ -46,7 +49,7 @@ pub(super) struct KeyActor {
 }
 
 impl KeyActor {
-    /// `used`: when the key was used last. `paused_until`: until when the key is paused, if it is.
+    /// `used`: last use of the key. `paused_until`: end of the key's pause, if it is paused.
     pub(super) fn new(
         rate: Rate,
         used: Moment,
@@ -76,7 +79,7 @@ impl KeyActor {
         }
     }
 
-    /// Lets a request go on, wait or be rejected.
+    /// Admits a request, lets it wait or rejects it.
     pub(super) fn join(&mut self, mut pending: PendingJoin, now: Moment, ctx: &mut Context<Self>) {
         let (ticket, dry_run) = (pending.join.ticket, pending.join.dry_run);
         if let Some(rejection) = self.refuses_in_pause(pending.join.limit, dry_run) {
@@ -104,7 +107,7 @@ impl KeyActor {
             (Verdict::Reject(refusal), _) => {
                 return self.reject(pending.reply, Rejection::of(refusal, now), dry_run);
             }
-            // Every request that is not rejected is charged.
+            // Not reached: every request that is not rejected is charged.
             (_, None) => return,
         };
         let waiter = Waiter::new(pending, excess, since);
@@ -124,7 +127,7 @@ impl KeyActor {
         }
     }
 
-    /// Has an alarm from now on.
+    /// Creates the alarm unless it exists.
     fn ensure_alarm(&mut self, ctx: &mut Context<Self>) {
         if self.alarm.is_none() {
             let (alarm, bell) = self.shard.pacer.alarm();
@@ -133,7 +136,7 @@ impl KeyActor {
         }
     }
 
-    /// Releases all waiters that are due and have a place.
+    /// Releases all waiters that are due and get a permit.
     fn drain(&mut self, now: Moment) {
         while let Some(Departure {
             due,
@@ -148,8 +151,9 @@ impl KeyActor {
         self.drain_places(now);
     }
 
-    /// Grants a turn, and a place if the limit bounds the running requests. If the receiver has
-    /// gone, gives both back.
+    /// Admits a request, with a permit if the limit has `in_flight`.
+    ///
+    /// Refunds the charge and frees the permit if the receiver has been dropped.
     fn grant(&mut self, waiter: Waiter, charge: Charge, due: Option<Moment>, now: Moment) {
         let Waiter {
             limit,
@@ -181,17 +185,17 @@ impl KeyActor {
         }
     }
 
-    /// Handles an event at the present moment.
+    /// Handles an event at the present instant.
     ///
-    /// Waiters that are due leave first, so neither a late wake-up nor a flood of messages delays
-    /// them. Then `event` runs. Then it publishes the new state to the supervisor.
+    /// Waiters that are due leave first, so that neither a late wake-up nor many messages delay
+    /// them. Then `event` runs. Then the new state is published to the supervisor.
     fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
         let now = self.pause.clock.at(self.shard.pacer.now());
         self.drain(now);
         event(self, now);
         self.drain(now);
         let call_at = self.ask_for_places(now);
-        // The event may have stopped it, or let it go on.
+        // Read the clock again: the event may have stopped or started it.
         let clock = self.pause.clock;
         if let Some(alarm) = &self.alarm {
             let next = self.queue.due().into_iter().chain(self.places.expires());
@@ -201,13 +205,13 @@ impl KeyActor {
         self.publish(now);
     }
 
-    /// The present moment by the real clock, when the key's clock shows `now`.
+    /// Returns the real time at which the key's clock shows `now`.
     fn real(&self, now: Moment) -> Moment {
         let real = self.pause.clock.real(now);
         real.unwrap_or_else(|| self.shard.pacer.now())
     }
 
-    /// Rejects a request of this key. In a pause it may try again afterwards.
+    /// Rejects a request of this key. In a pause, `retry_after` includes the rest of the pause.
     fn reject(&self, reply: oneshot::Sender<Answer>, rejection: Rejection, dry_run: bool) {
         let real = self.shard.pacer.now();
         let rejection = Rejection {
@@ -218,7 +222,7 @@ impl KeyActor {
         self.shard.reject(key, reply, rejection, dry_run, real);
     }
 
-    /// Records how long a request waited for its turn.
+    /// Records the waiting time of a request.
     fn waited(&self, since: Moment) {
         let real = self.shard.pacer.now();
         let span = real.since(since);
@@ -239,7 +243,7 @@ impl KeyActor {
         self.shard.count(&self.snapshot, waiting, running);
     }
 
-    /// Number of requests that wait for their time or for a place.
+    /// Returns the number of requests that wait for their slot or for a permit.
     fn depth(&self) -> usize {
         let places = self.places.depth() + self.places.asleep();
         self.queue.depth() + places + self.pause.depth()
@@ -254,7 +258,7 @@ impl KeyActor {
         waiters
     }
 
-    /// Rejects these waiters. Returns how many of them were still there.
+    /// Rejects these waiters. Returns how many of them were still connected.
     fn reject_waiters(&self, waiters: Vec<Waiter>, now: Moment) -> usize {
         let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
         let rejected = waiters.into_iter().map(|waiter| {
@@ -265,7 +269,7 @@ impl KeyActor {
                 retry_after: retry_at.since(now),
                 is_flood: false,
             };
-            // Nothing waits in a dry run.
+            // In a dry run no request waits.
             let key = &self.snapshot.key;
             let real = self.shard.pacer.now();
             let is_there = self.shard.reject(key, waiter.reply, rejection, false, real);
@@ -282,7 +286,7 @@ impl Actor for KeyActor {
 impl Supervised for KeyActor {
     /// Continues from the last published bucket, as if all waiters had left.
     ///
-    /// They are answered when the old queue is dropped. Those who run go on.
+    /// Waiters are answered when the old queue is dropped. Requests in flight keep their permits.
     fn restarting(&mut self, ctx: &mut Self::Context) {
         let (rate, now) = (self.queue.rate_of_file(), self.shard.pacer.now());
         let paused_until = self.pause.until();

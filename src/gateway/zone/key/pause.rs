@@ -1,4 +1,4 @@
-//! A key that is paused: its clock stands.
+//! Pause of a key: its clock stands still, and its requests wait for the end of the pause.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use super::KeyActor;
 use super::places::DueWaiter;
 use super::queue::Waiter;
 
-/// Whether a key is paused, and who would go on at once if it were not.
+/// Pause of a key, and the requests that would be admitted at once without it.
 #[derive(Default)]
 pub(super) struct Pause {
     pub(super) clock: StoppableClock,
-    /// When it ends, by the real clock.
+    /// End of the pause, by the real clock.
     until: Moment,
-    /// Requests that have their turn, in their order.
+    /// Requests that are due and wait for the end of the pause, in their order.
     paused: Vec<(DueWaiter, Option<Moment>)>,
 }
 
 impl Pause {
-    /// Stops the clock, or lets it go on.
+    /// Starts a pause (stops the clock) or ends it (`until` is `None`).
     pub(super) fn set(&mut self, until: Option<Moment>, real: Moment) {
         match until {
             Some(until) => {
@@ -32,24 +32,24 @@ impl Pause {
         }
     }
 
-    /// Until when it lasts, by the real clock; `None` if the key is not paused.
+    /// Returns the end of the pause by the real clock; `None` if the key is not paused.
     pub(super) fn until(&self) -> Option<Moment> {
         self.clock.is_stopped().then_some(self.until)
     }
 
-    /// How much longer it takes.
+    /// Returns the time until the end of the pause.
     pub(super) fn rest(&self, real: Moment) -> Duration {
         self.until()
             .map_or(Duration::ZERO, |until| until.since(real))
     }
 
-    /// When the clock of the key will show `shown`, by the real clock, which shows `now`.
+    /// Returns the real time at which the key's clock will show `shown`. `now` is the real time.
     pub(super) fn real(&self, shown: Moment, now: Moment) -> Moment {
         let goes = self.clock.real(shown);
         goes.unwrap_or_else(|| self.until + shown.since(self.clock.at(now)))
     }
 
-    /// Those who are held, and a moment at which they would go on if the clock went.
+    /// Returns the requests that wait for the end of the pause; each is due at once after it.
     pub(super) fn paused(&self) -> impl Iterator<Item = (Moment, &Waiter)> {
         self.paused
             .iter()
@@ -60,19 +60,19 @@ impl Pause {
         self.paused.len()
     }
 
-    /// When the first of those who are held joined.
+    /// Returns when the first paused request joined.
     pub(super) fn oldest(&self) -> Option<Moment> {
         self.paused.first().map(|(paused, _)| paused.waiter.since)
     }
 
-    /// Removes and returns all who are held.
+    /// Removes and returns all paused requests.
     pub(super) fn reject_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
         std::mem::take(&mut self.paused)
             .into_iter()
             .map(|(paused, _)| paused.waiter)
     }
 
-    /// Removes a request that leaves. Returns what it was charged.
+    /// Removes a request that left. Returns its charge.
     pub(super) fn leave(&mut self, ticket: Ticket) -> Option<Charge> {
         let index = self
             .paused
@@ -83,7 +83,7 @@ impl Pause {
 }
 
 impl KeyActor {
-    /// Lets a request whose time has come go on, unless the key is paused.
+    /// Admits a request that is due, or keeps it until the end of a pause.
     pub(super) fn pass(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
         if self.pause.clock.is_stopped() {
             return self.pause.paused.push((request, due));
@@ -91,30 +91,30 @@ impl KeyActor {
         self.pass_or_wait(request, due, now);
     }
 
-    /// Lets those go on who were held. Those who had to wait before come first.
+    /// Releases the requests that waited for the end of the pause, in their order.
     pub(super) fn release_paused(&mut self, now: Moment) {
         if self.pause.depth() == 0 || self.pause.clock.is_stopped() {
             return;
         }
         for (request, due) in std::mem::take(&mut self.pause.paused) {
-            // It has waited for the end of the pause.
+            // Without a due time it has waited for the end of the pause only.
             self.pass_or_wait(request, due.or(Some(now)), now);
         }
     }
 
-    /// Returns why a request may not wait for the end of a pause, if it may not.
+    /// Returns why a request may not wait for the end of a pause; `None` if it may.
     ///
-    /// At most `burst` + 1 requests of a key wait for it, and those that are held back, however
-    /// high the rate is.
+    /// At any rate, at most `burst` + 1 requests of a key wait for it, plus the requests that
+    /// `above_burst` allows.
     pub(super) fn refuses_in_pause(&self, limit: Limit, dry_run: bool) -> Option<Rejection> {
         let most = usize::try_from(limit.ceiling(self.queue.rate())).unwrap_or(usize::MAX);
         let is_full = self.pause.clock.is_stopped() && !dry_run && self.depth() > most;
         is_full.then(Rejection::in_pause)
     }
 
-    /// Pauses the key until then, or lets it go on.
+    /// Pauses the key until `until`, or ends the pause if it is `None`.
     ///
-    /// Those who are due have left before the clock stops.
+    /// Waiters that are due leave before the clock stops.
     pub(in crate::zone) fn pause(
         &mut self,
         until: Option<Moment>,
@@ -122,7 +122,7 @@ impl KeyActor {
         ctx: &mut Context<Self>,
     ) {
         self.pause.set(until, self.shard.pacer.now());
-        // Those who were held may wait for places now.
+        // Released requests may wait for permits now.
         self.drain(now);
         self.ensure_alarm_for_places(ctx);
     }
