@@ -1,4 +1,4 @@
-//! The actors: which actor owns which bucket, and which messages it takes.
+//! Zones: the actors that own the buckets, and the messages between them.
 //!
 //! ```text
 //! Zone ──Join──▶ ZoneSupervisor (one a zone and worker) ──PendingJoin──▶ KeyActor (one a key)
@@ -6,18 +6,18 @@
 //!   └───────────────── Grant or Rejection, through a oneshot ──────────────────┘
 //! ```
 //!
-//! A message to an actor is a call of one of its methods, which its mailbox keeps in order
+//! A message to an actor is a call of one of its methods. The mailbox keeps the calls in order
 //! (`SupervisorAddress`, `KeyCall`).
 //!
-//! Requests of the supervisor's own thread call it instead, and get their answer at once unless
-//! they wait (`supervisor/here.rs`).
+//! Requests of the supervisor's own thread call it directly, without a message. They get their
+//! answer at once unless they wait (`supervisor/here.rs`).
 //!
-//! A request that finds an empty bucket passes at the supervisor: a key has an actor only once one
-//! of its requests finds a level.
+//! The supervisor itself admits a request that finds an empty bucket. So a key has an actor only
+//! after one of its requests has found a level.
 //!
-//! A key lives on one worker. Its supervisor there is the only holder of the key actor's address.
-//! So the joins of a key are handled in order, settings arrive in order, and no lookup races with
-//! parking or evicting.
+//! A key lives on one worker, and only its supervisor there has the address of its actor. So the
+//! joins of a key are handled in order, settings arrive in order, and no lookup races with parking
+//! or eviction.
 
 mod answer;
 mod arrivals;

@@ -1,4 +1,4 @@
-//! Starts an actor again after a panic, at its old address and with the messages that wait there.
+//! Restart of an actor after a panic, with its old address and the messages in its mailbox.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -18,26 +18,26 @@ use crate::observe::metrics::{ActorKind, count_restart};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Capacity of an actor's mailbox. It does not bound `do_send`, which is all that is used here.
+/// Capacity of an actor's mailbox. Does not bound `do_send`, the only way of sending used here.
 const MAILBOX: usize = 16;
-/// An actor that panics again within this time pauses before it starts again.
+/// An actor that panics twice within this time pauses before it restarts.
 const AGAIN: Duration = Duration::from_secs(10);
-/// How long it pauses.
+/// Duration of the pause before a restart.
 ///
-/// Each restart of a supervisor forgets what its keys were charged. Without a pause, one that
-/// panics at every request would let all of them through.
+/// A restarted supervisor has forgotten its keys' charges. Without a pause, a supervisor that
+/// panics at every request would admit them all.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// An actor that starts again after a panic.
+/// Actor that restarts after a panic.
 ///
-/// The message that it was handling is lost. Its `restarting` puts it into a state without waiters
-/// and its `started` runs again.
+/// The message that it was handling is lost. `restarting` removes all waiters from its state, and
+/// then `started` runs again.
 pub(super) trait Restart: Supervised + Actor<Context = Context<Self>> {
-    /// What the restarts are counted as.
+    /// Kind of the actor, for the count of restarts.
     const KIND: ActorKind;
 }
 
-/// Number of a zone's actors that pause before they start again.
+/// Number of a zone's actors that pause before their restart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Paused(Arc<AtomicUsize>);
 
@@ -47,7 +47,7 @@ impl Paused {
     }
 }
 
-/// Starts an actor on this thread. It starts again at once after a panic.
+/// Starts an actor on this thread. After a panic it restarts at once.
 pub(super) fn start<A: Restart>(actor: A) -> Addr<A> {
     let context = Context::new();
     let address = context.address();
@@ -60,7 +60,7 @@ pub(super) fn start<A: Restart>(actor: A) -> Addr<A> {
 
 /// Starts the actor that `make` creates on `worker`.
 ///
-/// After a panic it starts again at once, or after a pause if it panicked only just before.
+/// After a panic it restarts at once, or after a pause if the previous panic was very recent.
 pub(super) fn start_on<A: Restart>(
     worker: &ArbiterHandle,
     paused: Paused,
@@ -80,16 +80,16 @@ pub(super) fn start_on<A: Restart>(
     Addr::new(sender)
 }
 
-/// The task of an actor.
+/// Task of an actor.
 struct Restarting<A: Restart> {
     running: ContextFut<A, Context<A>>,
-    /// `None` if the actor never pauses.
+    /// Pauses of the actor; `None` if it never pauses.
     pauses: Option<Pauses>,
 }
 
 struct Pauses {
     paused: Paused,
-    /// When the actor panicked last.
+    /// Time of the last panic.
     last: Option<Moment>,
     pause: Option<Pin<Box<Sleep>>>,
 }
@@ -103,7 +103,8 @@ impl<A: Restart> Future for Restarting<A> {
             if let Some(pauses) = &mut self.pauses {
                 ready!(pauses.poll_over(cx));
             }
-            // The state that a panic may have left half changed is replaced before it is used.
+            // A panic may leave the state half changed, but the state is replaced before it is
+            // used.
             let polled = AssertUnwindSafe(|| Pin::new(&mut self.running).poll(cx));
             let panic = match catch_unwind(polled) {
                 Ok(polled) => return polled,
@@ -139,7 +140,7 @@ impl Pauses {
         }
     }
 
-    /// Ready unless the actor pauses.
+    /// Returns ready unless the actor pauses.
     fn poll_over(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         if let Some(pause) = &mut self.pause {
             ready!(pause.as_mut().poll(cx));

@@ -1,4 +1,4 @@
-//! A zone's supervisors, and which of them has a key.
+//! Supervisors of a zone, and the choice of the supervisor by key.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::restart::Paused;
 use super::supervisor::{SupervisorAddress, ZoneSupervisor};
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 
-/// A zone's supervisors, one on each worker, and the metrics that they share.
+/// Supervisors of a zone, one on each worker, and the metrics that they share.
 ///
 /// A key's hash selects its supervisor. All versions of a zone have the same shards.
 #[derive(Debug)]
@@ -23,9 +23,9 @@ pub(super) struct Shards {
     hasher: RandomState,
     metrics: Arc<ZoneMetrics>,
     paused: Paused,
-    /// When the zone was started.
+    /// Start of the zone.
     started: Moment,
-    /// Whether the zone has left the file.
+    /// Whether the zone was removed from the file.
     retired: AtomicBool,
 }
 
@@ -46,13 +46,13 @@ impl Shards {
         }
     }
 
-    /// The zone has left the file: the supervisors end once nothing waits or runs there.
+    /// Notes that the zone was removed from the file. Supervisors end once they are quiet.
     pub(super) fn retire(&self) {
         self.retired.store(true, Ordering::Relaxed);
         self.tell_all(ZoneSupervisor::retire);
     }
 
-    /// Whether the zone has left the file and the supervisor of `key` has ended.
+    /// Returns whether the zone was removed from the file and the supervisor of `key` has ended.
     pub(super) fn has_ended(&self, key: &[u8]) -> bool {
         self.retired.load(Ordering::Relaxed) && !self.supervisor(key).connected()
     }
@@ -79,14 +79,14 @@ impl Shards {
         self.metrics.rejections.add(rejection.reason, 1);
     }
 
-    /// Asks the supervisor of a request's key for a turn.
+    /// Joins at the supervisor of the request's key.
     ///
-    /// Returns the answer, or where it will come.
+    /// Returns the answer, or a receiver for it.
     pub(super) fn join(&self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
         self.supervisor(&join.key).join(join)
     }
 
-    /// Has the supervisor of `key` do something. What one thread sends is done in its order.
+    /// Calls `call` at the supervisor of `key`. Calls from one thread are executed in order.
     pub(super) fn send(
         &self,
         key: &Key,
@@ -105,7 +105,7 @@ impl Shards {
         usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default()
     }
 
-    /// Splits what belongs to keys by their supervisors, in the order of these.
+    /// Splits items by the supervisor of their key, in the order of the supervisors.
     pub(super) fn split<T>(&self, all: Vec<T>, key: impl Fn(&T) -> &[u8]) -> Vec<Vec<T>> {
         let mut parts: Vec<Vec<T>> = self.supervisors.iter().map(|_| Vec::new()).collect();
         for one in all {
@@ -119,13 +119,13 @@ impl Shards {
         &self.supervisors
     }
 
-    /// The supervisors that have not ended.
+    /// Returns the supervisors that have not ended.
     pub(super) fn living(&self) -> impl Iterator<Item = &SupervisorAddress> {
         let all = self.supervisors.iter();
         all.filter(|supervisor| supervisor.connected())
     }
 
-    /// Has all supervisors do something.
+    /// Calls `call` at all supervisors.
     pub(super) fn tell_all(&self, call: impl FnOnce(&mut ZoneSupervisor) + Copy + Send + 'static) {
         for supervisor in &self.supervisors {
             supervisor.post(call);

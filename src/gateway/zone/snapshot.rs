@@ -1,4 +1,4 @@
-//! What the actors of one supervisor share with it.
+//! State that the actors of one supervisor share with it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,33 +17,33 @@ use super::store_link::StoreLink;
 use crate::observe::metrics::{Level, LimitStatus, ZoneMetrics};
 use crate::time::pacer::Pacer;
 
-/// How long it is told what other gateways had of a key of which this one has nothing any more.
+/// Duration for which permits at other gateways are remembered of a key that has none here.
 const KEPT_ELSEWHERE: Duration = Duration::from_secs(2);
 
 /// State that the actors of one supervisor share with it.
 ///
-/// All run on one thread, so plain cells suffice.
+/// All of them run on one thread, so plain cells suffice.
 pub(super) struct Shard {
     pub(super) pacer: Rc<Pacer>,
     pub(super) metrics: Arc<ZoneMetrics>,
-    /// The keys that have waiters.
+    /// Keys that have waiters.
     ///
-    /// Each knows its index here, so adding and removing cost a few moves, and a search for the
-    /// deepest key walks only these.
+    /// Each key knows its index here. So adding and removing cost a few moves, and a search for the
+    /// deepest key visits only these keys.
     waiting: RefCell<Vec<Rc<Snapshot>>>,
-    /// Number of waiters of all keys together.
+    /// Number of waiters of all keys.
     pub(super) depth: Cell<usize>,
-    /// Number of running requests of all keys together, of those that a limit bounds.
+    /// Number of requests in flight of all keys, under limits with `in_flight`.
     pub(super) running: Cell<usize>,
-    /// Number of keys that have waiters or running requests.
+    /// Number of keys that have waiters or requests in flight.
     pub(super) busy: Cell<usize>,
-    /// Set for a zone that is kept in a store.
+    /// Link to the store, for a zone that is kept in one.
     sharing: RefCell<Option<Rc<StoreLink>>>,
-    /// The key that last had no place here while gateways that vanished had some, and when.
+    /// Last key without permits here while vanished gateways still held some, with the time.
     withheld: RefCell<Option<(Key, PlacesElsewhere, Moment)>>,
-    /// What the keys ask for and get, in the last minutes.
+    /// Requests, rejections and waits by key, over the last minutes.
     pub(super) heavy: RefCell<HeavyCount>,
-    /// The arrivals of the last minutes, to be replayed with other numbers.
+    /// Arrivals of the last minutes, for a replay with other settings.
     pub(super) arrivals: RefCell<ArrivalLog>,
 }
 
@@ -63,7 +63,7 @@ impl Shard {
         }
     }
 
-    /// How the zone is shared now, if it is.
+    /// Returns how the zone is shared now, if it is.
     pub(super) fn sharing(&self) -> Option<Rc<StoreLink>> {
         self.sharing.borrow().as_ref().map(Rc::clone)
     }
@@ -77,7 +77,7 @@ impl Shard {
         self.sharing.replace(zone);
     }
 
-    /// Notes what other gateways have of a key of which this one has nothing.
+    /// Notes the permits that other gateways hold of a key of which this one holds none.
     pub(super) fn note_elsewhere(&self, key: &Key, elsewhere: PlacesElsewhere, now: Moment) {
         if elsewhere.withheld > 0 {
             let noted = (Key::clone(key), elsewhere, now);
@@ -85,8 +85,9 @@ impl Shard {
         }
     }
 
-    /// What other gateways had of a key a moment ago, if this one has nothing of it and some is
-    /// withheld.
+    /// Returns the recent permits of other gateways for a key without permits here.
+    ///
+    /// Returns `None` unless some of them were withheld.
     pub(super) fn lately_elsewhere(&self, key: &[u8], now: Moment) -> Option<PlacesElsewhere> {
         let withheld = self.withheld.borrow();
         let (last, elsewhere, at) = withheld.as_ref()?;
@@ -100,7 +101,7 @@ impl Shard {
             .record(Measure::Requests, key, 1, now);
     }
 
-    /// Records how long a request of a key waited for its turn.
+    /// Records the waiting time of a request of a key.
     pub(super) fn waited(&self, key: &Key, span: Duration, now: Moment) {
         self.metrics.waits.record(span);
         let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
@@ -109,10 +110,11 @@ impl Shard {
             .record(Measure::Waits, key, nanos, now);
     }
 
-    /// Rejects a request of a key. Returns whether it was still there.
+    /// Rejects a request of a key. Returns whether the client was still connected.
     ///
-    /// One that has gone counts as cancelled, not as rejected. Nothing was charged, so there is
-    /// nothing to give back.
+    /// A disconnected client counts as cancelled, not as rejected. Nothing was charged, so nothing
+    /// is
+    /// refunded.
     pub(super) fn reject(
         &self,
         key: &Key,
@@ -128,7 +130,7 @@ impl Shard {
         is_there
     }
 
-    /// Counts a rejected request for its key. In a dry run it was not.
+    /// Counts a rejected request for its key. Does nothing in a dry run.
     pub(super) fn count_rejection(
         &self,
         key: &Key,
@@ -145,7 +147,7 @@ impl Shard {
 
     /// Answers whether a join would be accepted: `None` if it would.
     ///
-    /// A request that would be rejected does not join any more, so it is recorded and counted here.
+    /// A request that would be rejected does not join, so it is recorded and counted here.
     pub(super) fn answer_probe(
         &self,
         join: &Join,
@@ -153,7 +155,7 @@ impl Shard {
         refusal: Option<Refusal>,
         now: Moment,
     ) {
-        // The key's own clock may stand.
+        // The key's own clock may be stopped.
         let real = self.pacer.now();
         if refusal.is_some() {
             self.arrivals.borrow_mut().record(join.arrival(real));
@@ -166,10 +168,11 @@ impl Shard {
         }
     }
 
-    /// Shows up to `most` keys that have waiters, from just before index `end` towards the front.
+    /// Passes up to `most` keys with waiters to `show`, from just before index `end` to the front.
     ///
-    /// Returns the index to continue from; 0 at the end. Even in several steps this shows every
-    /// key that has waiters throughout, some keys twice.
+    /// Returns the index to continue from; 0 at the end. A walk in several steps shows every key
+    /// that
+    /// has waiters throughout, and some keys twice.
     pub(super) fn walk(&self, end: usize, most: usize, mut show: impl FnMut(&Snapshot)) -> usize {
         let waiting = self.waiting.borrow();
         let end = end.min(waiting.len());
@@ -178,7 +181,7 @@ impl Shard {
         start
     }
 
-    /// Records how many waiters and running requests one key has now.
+    /// Records the present number of waiters and requests in flight of one key.
     pub(super) fn count(&self, snapshot: &Rc<Snapshot>, waiting: usize, running: usize) {
         let was_busy = snapshot.is_busy();
         let before = snapshot.depth.replace(waiting);
@@ -213,39 +216,41 @@ impl Shard {
 }
 
 impl Drop for Shard {
-    /// What is left after a panic is not counted one by one: the waiters, which are answered, and
-    /// the running requests, which go on.
+    /// Takes the rest out of the totals at once.
+    ///
+    /// After a panic the waiters, which are answered, and the requests in flight, which go on, are
+    /// not counted one by one.
     fn drop(&mut self) {
         self.metrics.depth.change(self.depth.get(), 0);
         self.metrics.in_flight.change(self.running.get(), 0);
     }
 }
 
-/// Records that a part of a total, which is also shown, has changed.
+/// Updates a total and its metric after one part of it has changed.
 fn count_change(total: &Cell<usize>, shown: &Level, before: usize, after: usize) {
     total.set((total.get() + after).saturating_sub(before));
     shown.change(before, after);
 }
 
-/// What one actor publishes to its supervisor.
+/// State that one key's actor publishes to its supervisor.
 ///
-/// It is enough to park the actor, list it or skip it without asking it.
+/// The supervisor needs nothing else to park, list or skip the actor.
 pub(super) struct Snapshot {
     pub(super) key: Key,
-    /// Number of messages sent to the actor that it has not handled yet.
+    /// Number of messages sent to the actor and not handled yet.
     pub(super) pending: Cell<usize>,
-    /// Number of waiters at this key.
+    /// Number of waiters of this key.
     pub(super) depth: Cell<usize>,
-    /// Number of running requests of this key, of those that a limit bounds.
+    /// Number of requests in flight of this key, under limits with `in_flight`.
     pub(super) running: Cell<usize>,
-    /// Whether the store may count places of this key for this gateway.
+    /// Whether the store may count permits of this key for this gateway.
     pub(super) counts_in_store: Cell<bool>,
-    /// What other gateways have of it, if the store may count some for this one.
+    /// Permits that other gateways hold, if the store may count some for this one.
     pub(super) elsewhere: Cell<PlacesElsewhere>,
-    /// What the waiters were charged together.
+    /// Sum of the waiters' charges.
     pub(super) costs: Cell<u64>,
     pub(super) bucket: Cell<Bucket>,
-    /// When the waiter that has waited longest joined.
+    /// Time of the join of the waiter that has waited longest.
     pub(super) oldest: Cell<Option<Moment>>,
     /// Index among the keys that have waiters. Valid only while the key has waiters.
     index: Cell<usize>,
@@ -267,7 +272,7 @@ impl Snapshot {
         }
     }
 
-    /// The key's state for listings.
+    /// Returns the key's state for listings.
     pub(super) fn state(&self, rate: Rate, now: Moment) -> KeyState {
         KeyState {
             key: Key::clone(&self.key),
@@ -280,12 +285,14 @@ impl Snapshot {
         }
     }
 
-    /// Whether nothing waits or runs and no message is pending. The snapshot is then up to date.
+    /// Returns whether the key has no waiters, requests in flight or pending messages.
+    ///
+    /// The snapshot is then up to date.
     pub(super) fn is_quiet(&self) -> bool {
         self.pending.get() == 0 && !self.is_busy() && !self.counts_in_store.get()
     }
 
-    /// Whether anything waits or runs.
+    /// Returns whether the key has waiters or requests in flight.
     fn is_busy(&self) -> bool {
         self.depth.get() > 0 || self.running.get() > 0
     }

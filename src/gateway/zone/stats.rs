@@ -1,4 +1,4 @@
-//! Statistics of a zone's keys, collected in small steps so that no drain is delayed.
+//! Statistics of a zone's keys, collected in small steps so that no waiter leaves late.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -6,57 +6,57 @@ use std::time::Duration;
 
 use super::join::Key;
 
-/// The state of one key.
+/// State of one key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyState {
-    /// The key's bytes. They need not be UTF-8.
+    /// Bytes of the key. They need not be UTF-8.
     pub key: Key,
     /// Number of waiters.
     pub depth: usize,
-    /// Number of running requests, of those that a limit with `in_flight` bounds.
+    /// Number of requests in flight, under limits with `in_flight`.
     pub in_flight: usize,
-    /// Places that other gateways have; `None` if the store counts none for this one.
+    /// Permits that other gateways hold; `None` if the store counts none for this one.
     pub elsewhere: Option<PlacesElsewhere>,
-    /// The level, in requests.
+    /// Level, in requests.
     pub excess: f64,
-    /// How long the oldest waiter has waited.
+    /// Waiting time of the oldest waiter.
     pub oldest_wait: Duration,
     /// Whether the key has an actor. If not, only its bucket is kept.
     pub active: bool,
 }
 
-/// Places of a key that other gateways have, as the store told last.
+/// Permits of a key that other gateways hold, as of the store's last reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlacesElsewhere {
-    /// All of them.
+    /// Number of all these permits.
     pub places: u32,
-    /// Those of gateways that have vanished, which nobody gets yet.
+    /// Number of permits of vanished gateways, withheld until they expire.
     pub withheld: u32,
 }
 
-/// The order in which keys are listed, highest first.
+/// Order in which keys are listed, highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// By the number of waiters, then by the level.
     Depth,
     /// By the level.
     Excess,
-    /// By how long the oldest waiter has waited.
+    /// By the waiting time of the oldest waiter.
     OldestWait,
 }
 
-/// Collects the first `limit` keys by an order, from the keys that it is shown.
+/// Collects the first `limit` keys by an order.
 pub struct Top {
     order: Order,
     limit: usize,
-    /// By rank, the lowest first. Of keys of equal rank the last by their bytes comes first.
+    /// Keys by rank, the lowest first. Among keys of equal rank, the last by its bytes comes first.
     kept: BTreeMap<((u64, u64), Reverse<Key>), KeyState>,
-    /// The keys in `kept`. Needed because a key may be shown twice.
+    /// Keys in `kept`. Needed because a key may be shown twice.
     keys: HashSet<Key>,
 }
 
 impl Top {
-    /// An empty collection for the first `limit` keys.
+    /// Creates an empty collection for the first `limit` keys.
     pub fn new(order: Order, limit: usize) -> Self {
         Self {
             order,
@@ -83,13 +83,13 @@ impl Top {
         }
     }
 
-    /// The keys in order. Keys of equal rank are ordered by their bytes.
+    /// Returns the keys in order. Keys of equal rank are ordered by their bytes.
     pub fn into_sorted(self) -> Vec<KeyState> {
         self.kept.into_values().rev().collect()
     }
 
     fn rank(&self, state: &KeyState) -> (u64, u64) {
-        // For floats that are not negative, the order of the bits is the order of the numbers.
+        // For non-negative floats, the order of the bits is the order of the numbers.
         let excess = state.excess.max(0.0).to_bits();
         match self.order {
             Order::Depth => (state.depth as u64, excess),
@@ -102,22 +102,22 @@ impl Top {
     }
 }
 
-/// The state of a zone, summed over all workers.
+/// State of a zone, summed over all workers.
 #[derive(Debug, Default)]
 pub struct ZoneStats {
     /// Number of waiters.
     pub depth: usize,
     /// Number of waiters at the deepest key.
     pub depth_max: usize,
-    /// Number of running requests, of those that a limit with `in_flight` bounds.
+    /// Number of requests in flight, under limits with `in_flight`.
     pub in_flight: usize,
-    /// How long the oldest waiter has waited.
+    /// Waiting time of the oldest waiter.
     pub oldest_wait: Duration,
     /// Number of keys with an actor.
     pub active: usize,
     /// Number of keys without an actor: only the bucket is kept.
     pub parked: usize,
-    /// The deepest keys among those with waiters.
+    /// Deepest keys among the keys with waiters.
     pub deepest: Vec<KeyState>,
 }
 

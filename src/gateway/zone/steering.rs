@@ -1,3 +1,5 @@
+//! Settings and overrides last sent to a zone's supervisors.
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,13 +8,13 @@ use limit::Rate;
 use super::overrides::Overrides;
 use super::store_link::Sharing;
 
-/// What a zone's supervisors were last told. All versions of the zone share it.
+/// Parameters last sent to the zone's supervisors. All versions of the zone share them.
 ///
-/// Settings come with a reload, and overrides from the admin port. Each change of one holds the
-/// lock until the supervisors are told, so that they never go back to what was before.
+/// Settings come with a reload, overrides from the admin port. A change of either holds the lock
+/// until it is sent, so that the supervisors never return to older parameters.
 pub(super) struct Steering {
     told: Mutex<CurrentNumbers>,
-    /// Whether an override says something about the dry run. Every request reads this.
+    /// Whether an override sets the dry run. Every request reads this.
     has_dry_run: AtomicBool,
 }
 
@@ -23,7 +25,7 @@ pub(super) struct CurrentNumbers {
 }
 
 impl CurrentNumbers {
-    /// The rate in force for each key without a plan.
+    /// Returns the rate in force for keys without a plan.
     pub(super) fn rate(&self) -> Rate {
         self.overrides.zone_rate().unwrap_or(self.settings.rate)
     }
@@ -56,7 +58,7 @@ impl Steering {
         told.overrides = Arc::new(overrides);
     }
 
-    /// Whether a request of `key` only passes as in a dry run. `of_route`: what its route says.
+    /// Returns whether `key` is in dry run. `of_route` applies unless an override says otherwise.
     pub(super) fn dry_run(&self, key: &[u8], of_route: bool) -> bool {
         if !self.has_dry_run.load(Ordering::Relaxed) {
             return of_route;

@@ -1,4 +1,4 @@
-//! Bounds how many requests of a key run at the same time.
+//! Permits of a key: bounds how many of its requests run at the same time (`in_flight`).
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use super::queue::{Waiter, WaitsFor};
 use crate::zone::Rejection;
 use crate::zone::join::AskPlace;
 
-/// A request whose time has come, but that must wait until fewer of its key run.
+/// Request that is due, but must wait for a permit of its key.
 pub(super) struct DueWaiter {
     pub(super) waiter: Waiter,
     pub(super) charge: Charge,
 }
 
 impl KeyActor {
-    /// Lets a request whose time has come go on, or wait for a place.
+    /// Admits a request that is due, or lets it wait for a permit.
     pub(super) fn pass_or_wait(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
         let DueWaiter { waiter, charge } = &request;
         let (limit, since) = (waiter.limit, waiter.since);
@@ -43,7 +43,7 @@ impl KeyActor {
         self.grant(request.waiter, request.charge, due, now);
     }
 
-    /// Lets those go on who have a place now, and rejects those who have waited too long for one.
+    /// Admits waiters that get a permit, and rejects waiters whose `max_wait` has expired.
     pub(super) fn drain_places(&mut self, now: Moment) {
         while let Some(DueWaiter { waiter, charge }) = self.places.take_expired(now) {
             self.queue.refund(charge, now);
@@ -63,11 +63,11 @@ impl KeyActor {
         }
     }
 
-    /// Returns why a request may not wait for a place, if it would have to and may not.
+    /// Returns why a request may not wait for a permit; `None` if it may or need not.
     ///
-    /// At most `burst` requests of a key wait, for their time and for places together, and those
-    /// that are held back. In a dry run
-    /// nothing waits: those who run without a place count as waiting.
+    /// At most `burst` requests of a key wait, for their slot and for permits together, plus the
+    /// requests that `above_burst` allows. In a dry run nothing waits: requests in flight without a
+    /// permit count as waiters.
     pub(super) fn refuses_place(
         &self,
         limit: Limit,
@@ -82,7 +82,7 @@ impl KeyActor {
         let (waits, excess) = match bucket.decide(self.queue.rate(), limit, now) {
             Verdict::Pass { excess } => (!self.places.is_free(in_flight), excess),
             Verdict::Delay { excess, .. } => (true, excess),
-            // The queue says so itself.
+            // The queue itself rejects it.
             Verdict::Reject(_) => return None,
         };
         let waiting = if dry_run {
@@ -91,7 +91,7 @@ impl KeyActor {
             self.depth()
         };
         let is_refused = waits && waiting >= most(limit.ceiling(self.queue.rate()));
-        // When a request will end is not known.
+        // The time at which a request will end is unknown.
         is_refused.then(|| Refusal {
             reason: Reason::InFlight,
             excess,
@@ -99,22 +99,24 @@ impl KeyActor {
         })
     }
 
-    /// Whether a request would have to wait for a place.
+    /// Returns whether a request would have to wait for a permit.
     pub(super) fn lacks_place(&self, limit: Limit) -> bool {
         let in_flight = limit.in_flight;
         in_flight.is_some_and(|in_flight| !self.has_place(in_flight))
     }
 
-    /// Has an alarm from now on if anything waits for a place: it may wait only so long.
+    /// Creates the alarm if a request waits for a permit, because such a wait can expire.
     pub(super) fn ensure_alarm_for_places(&mut self, ctx: &mut Context<Self>) {
         if self.places.expires().is_some() {
             self.ensure_alarm(ctx);
         }
     }
 
-    /// Gives a place to a request that is asleep here. Without one it waits, or sleeps on.
+    /// Gives a permit to an admitted request that asks for it now. Without one it waits or sleeps
+    /// on.
     ///
-    /// At most `burst` requests of a key wait, whether they are asleep or not.
+    /// A request sleeps between its admission and the moment when it asks for its permit. At most
+    /// `burst` requests of a key wait, asleep or not.
     pub(in crate::zone) fn offer_place(
         &mut self,
         ask: AskPlace,
@@ -156,14 +158,14 @@ impl KeyActor {
         self.ensure_alarm_for_places(ctx);
     }
 
-    /// Tells a request that no place is free. It sleeps on.
+    /// Reports to a request that no permit is free. It sleeps on.
     pub(super) fn has_no_place(&mut self, waiter: Waiter) {
         self.places.sleep(waiter.ticket);
-        // If it has gone, it is about to leave.
+        // If the receiver was dropped, the request is about to leave.
         let _gone = waiter.reply.send(Answer::NoPlace);
     }
 
-    /// A request has ended, or never used its place. `stays`: it asks for one again later.
+    /// Frees the permit of a request that ended or did not use it. `stays`: it asks again later.
     pub(in crate::zone) fn give_place_back(&mut self, ticket: Ticket, stays: bool) {
         self.free_place(ticket);
         if stays {
@@ -174,9 +176,9 @@ impl KeyActor {
         self.pause.leave(ticket);
     }
 
-    /// What the client may do next.
+    /// Predicts what the client may do next.
     pub(super) fn outlook(&self, limit: Limit, now: Moment) -> Outlook {
-        // Places for those who are held back are not for whoever comes next.
+        // The next request may not use the extra waiters that `above_burst` allows.
         let limit = limit.with_above_burst(0);
         let account = Account::Bucket(self.queue.bucket());
         let outlook = Outlook::of(&account, self.queue.rate(), limit, now);

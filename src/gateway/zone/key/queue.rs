@@ -1,4 +1,4 @@
-//! A key's level and waiters, kept here or with the store.
+//! Level and waiters of a key, kept here or together with the store.
 
 use std::num::NonZeroU32;
 
@@ -11,11 +11,11 @@ use super::shared_queue::SharedQueue;
 use crate::zone::answer::Answer;
 use crate::zone::join::PendingJoin;
 
-/// A key's level and waiters.
+/// Level and waiters of a key.
 pub(super) enum KeyQueue {
-    /// Kept completely here.
+    /// Level and waiters are kept in this process.
     Own(Queue<Waiter>),
-    /// Departure times come from the store; the waiters and their times are kept here.
+    /// Slots come from the store; the waiters and their slots are kept here.
     Shared(SharedQueue),
 }
 
@@ -34,7 +34,7 @@ impl KeyQueue {
         }
     }
 
-    /// The rate of this gateway's file. Another may be in force.
+    /// Returns the rate of this gateway's file. Another rate may be in force.
     pub(super) fn rate_of_file(&self) -> Rate {
         match self {
             Self::Own(queue) => queue.rate(),
@@ -42,9 +42,9 @@ impl KeyQueue {
         }
     }
 
-    /// The bucket converted to the rate of this gateway's file. Another rate may be in force.
+    /// Returns the bucket converted to the rate of this gateway's file.
     ///
-    /// It is kept in this form when the actor has gone.
+    /// Another rate may be in force. The bucket is kept in this form after the actor has ended.
     pub(super) fn bucket_of_file(&self, now: Moment) -> Bucket {
         let (mut bucket, rate, own) = (self.bucket(), self.rate(), self.rate_of_file());
         if rate != own {
@@ -74,7 +74,7 @@ impl KeyQueue {
         }
     }
 
-    /// The waiters, and when they are due.
+    /// Returns the waiters with their departure times.
     pub(super) fn schedule(&self) -> Vec<(Moment, &Waiter)> {
         match self {
             Self::Own(queue) => queue.schedule().collect(),
@@ -93,7 +93,7 @@ impl KeyQueue {
         }
     }
 
-    /// Removes a waiter that leaves before its turn, if it waits here. Those behind it move up.
+    /// Removes a waiter that leaves before its slot, if it waits here. Later waiters move up.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         match self {
             Self::Own(queue) => {
@@ -103,17 +103,17 @@ impl KeyQueue {
         }
     }
 
-    /// Gives back the charge of a turn. The waiters behind it move up.
+    /// Refunds a charge. Later waiters move up.
     pub(super) fn refund(&mut self, charge: Charge, now: Moment) {
         match (self, charge) {
             (Self::Own(queue), Charge::Own(charge)) => queue.refund(charge, now),
             (Self::Shared(queue), charge) => queue.give_back(charge, now),
-            // A zone that has moved to another store has other actors.
+            // The zone has moved to another store since, and that store has other actors.
             (Self::Own(_), _) => {}
         }
     }
 
-    /// What the waiters were charged together.
+    /// Returns the sum of the waiters' charges.
     pub(super) fn costs(&self) -> u64 {
         match self {
             Self::Own(queue) => queue.costs(),
@@ -138,7 +138,7 @@ impl KeyQueue {
     }
 }
 
-/// A request that waits for its turn.
+/// Request in a key's queue.
 pub(super) struct Waiter {
     pub(super) since: Moment,
     pub(super) limit: Limit,
@@ -149,19 +149,19 @@ pub(super) struct Waiter {
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
-/// What a request waits for.
+/// Reason of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitsFor {
-    /// Its time, and then a place if its limit bounds the running requests.
+    /// Waits for its slot, and then for a permit if its limit has `in_flight`.
     Turn,
-    /// Its time. It asks for a place later.
+    /// Waits for its slot, and asks for a permit later.
     Time,
-    /// A place. It joined at `joined`. `at_once`: it is told if none is free.
+    /// Waits for a permit since it joined at `joined`. `at_once`: is answered if none is free.
     Place { joined: Moment, at_once: bool },
 }
 
 impl Waiter {
-    /// The request once its time has come, with what it was charged.
+    /// Returns the request in its state when it is due, with its charge.
     pub(super) fn charged(self, charge: Charge) -> DueWaiter {
         DueWaiter {
             waiter: self,
@@ -169,7 +169,7 @@ impl Waiter {
         }
     }
 
-    /// A join that was charged, since when it has waited.
+    /// Creates the waiter for a charged join. `since`: start of the wait.
     pub(super) fn new(
         PendingJoin { join, reply }: PendingJoin,
         excess: Excess,
@@ -191,7 +191,7 @@ impl Waiter {
         }
     }
 
-    /// Adopts what has become of the number that bounds the running requests.
+    /// Adopts the changed `in_flight` of its limit.
     pub(super) fn change_in_flight(&mut self, changes: &[(NonZeroU32, NonZeroU32)]) {
         let in_flight = &mut self.limit.in_flight;
         *in_flight = in_flight.map(|most| limit::changed(most, changes));

@@ -1,4 +1,4 @@
-//! The places of a key that all gateways share: `in_flight` in a zone that is kept in a store.
+//! Permits of a key that all gateways share: `in_flight` in a zone that is kept in a store.
 
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -21,38 +21,39 @@ use super::queue::{Waiter, WaitsFor};
 use crate::time::pacer::Pacer;
 use crate::zone::Rejection;
 
-/// A place is asked for so long before the time of a request comes.
+/// Lead time: a permit is requested this long before the request's slot.
 const AHEAD: Duration = Duration::from_millis(10);
-/// A request that this gateway's copy of the bucket rejects for so long asks for no place.
+/// Tolerance: a request that the local copy of the bucket still rejects after it needs no permit.
 const CLEARLY: Duration = Duration::from_millis(50);
 
-/// What a key's actor knows of the places at all gateways.
+/// State of a key's permits at all gateways, as the key's actor knows it.
 pub(super) struct SharedPlaces {
     places: KeyPlaces,
-    /// Takes the answers of the store.
+    /// Receives the replies of the store.
     actor: WeakAddr<KeyActor>,
-    /// The `in_flight` of requests that the store is deciding on, and that may run at once.
+    /// Requests that the store is deciding on and that may run at once, with their `in_flight`.
     coming: Vec<(Ticket, NonZeroU32)>,
-    /// Requests that may not wait, and the call whose answer says whether a place is free for them;
-    /// `None`: it is not made yet.
+    /// Requests that may not wait, with the call whose reply says whether a permit is free.
+    ///
+    /// The call is `None` until it is made.
     unjudged: Vec<(Ticket, Option<u64>)>,
-    /// The number of the last call.
+    /// Number of the last call.
     called: u64,
-    /// The number of the last call that was answered or failed.
+    /// Number of the last call that was answered or failed.
     heard: u64,
-    /// Counts calls: where several lanes wait, they have turns.
+    /// Number of calls made. Lanes with different `in_flight` take turns by it.
     turns: usize,
 }
 
 impl KeyActor {
-    /// Whether a request with this `in_flight` has a place now.
+    /// Returns whether a permit under this `in_flight` is free now.
     pub(super) fn has_place(&self, in_flight: NonZeroU32) -> bool {
         let (running, pacer) = (self.places.running(), &self.shard.pacer);
         let shared = self.shared_places.as_deref();
         has_place(&self.queue, shared, in_flight, running, pacer)
     }
 
-    /// Takes the next waiter that has a place.
+    /// Takes the next waiter for which a permit is free.
     pub(super) fn next_with_place(&mut self) -> Option<DueWaiter> {
         let (running, pacer) = (self.places.running(), &self.shard.pacer);
         let (queue, shared) = (&self.queue, self.shared_places.as_deref());
@@ -60,7 +61,7 @@ impl KeyActor {
             .take_next_where(|in_flight| has_place(queue, shared, in_flight, running, pacer))
     }
 
-    /// The store is about to decide on a request, which may need a place then.
+    /// Notes a request that the store is deciding on, and that may need a permit right after.
     pub(super) fn expect_place(
         &mut self,
         ticket: Ticket,
@@ -79,7 +80,7 @@ impl KeyActor {
         }
     }
 
-    /// What is known of the places at all gateways, under this maximum if nothing is known yet.
+    /// Returns the shared state of the permits; creates it with this maximum if there is none yet.
     fn share_places(
         &mut self,
         in_flight: NonZeroU32,
@@ -99,8 +100,9 @@ impl KeyActor {
         })
     }
 
-    /// Asks the store for a place for a request that has its turn. If none is free, it waits, unless
-    /// it is to be told so or as many wait as may.
+    /// Asks the store for a permit for an admitted request. If none is free, the request waits.
+    ///
+    /// It does not wait if it wants an answer at once, or if the maximum of waiters is reached.
     pub(super) fn ask_shared_place(
         &mut self,
         in_flight: NonZeroU32,
@@ -117,9 +119,9 @@ impl KeyActor {
         }
     }
 
-    /// Returns why a request may not wait for a place, if others wait that came before it.
+    /// Returns why a request may not wait for a permit, if earlier requests wait.
     ///
-    /// Without any, the store is asked.
+    /// Without earlier waiters the store is asked.
     pub(super) fn refuses_shared_place(
         &self,
         limit: Limit,
@@ -146,14 +148,14 @@ impl KeyActor {
         })
     }
 
-    /// The store has decided on a request, or has not.
+    /// Removes the note of a request, after the store has decided on it or failed to.
     pub(super) fn place_is_decided(&mut self, ticket: Ticket) {
         if let Some(shared) = &mut self.shared_places {
             shared.coming.retain(|(other, _)| *other != ticket);
         }
     }
 
-    /// Lets a request go on that need not wait for its time, or wait for a place.
+    /// Admits a request that is due, or lets it wait for a permit.
     pub(super) fn pass_or_judge(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
         let (limit, ticket) = (request.waiter.limit, request.waiter.ticket);
         let is_full = self.depth() >= self.ceiling(limit);
@@ -167,7 +169,7 @@ impl KeyActor {
         self.pass(request, due, now);
     }
 
-    /// Lets a request pass in a dry run, and says what would have happened to it.
+    /// Admits a request in a dry run, and counts what would have happened to it.
     pub(super) fn pass_in_dry_run(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
         let DueWaiter { waiter, charge } = request;
         let (limit, lacks) = (waiter.limit, self.lacks_place(waiter.limit));
@@ -183,7 +185,7 @@ impl KeyActor {
         most(limit.ceiling(self.queue.rate()))
     }
 
-    /// Rejects those who may not wait, once it is known that no place is free for them.
+    /// Rejects requests that may not wait, once the store has replied that no permit is free.
     fn judge(&mut self, now: Moment) {
         let Some(shared) = &mut self.shared_places else {
             return;
@@ -195,7 +197,7 @@ impl KeyActor {
         shared
             .unjudged
             .retain(|(ticket, _)| !known.contains(ticket));
-        // Who came first may stay.
+        // Handle the latest first, so that the earliest requests keep their position.
         for ticket in known.into_iter().rev() {
             let Some(DueWaiter { waiter, charge }) = self.places.leave(ticket) else {
                 continue;
@@ -226,7 +228,7 @@ impl KeyActor {
         self.reject(waiter.reply, Rejection::of(refusal, now), dry_run);
     }
 
-    /// A request has ended, or never used its place.
+    /// Frees the permit of a request that ended or never used it.
     pub(super) fn free_place(&mut self, ticket: Ticket) {
         let before = self.places.running();
         self.places.free(ticket);
@@ -238,18 +240,18 @@ impl KeyActor {
         }
     }
 
-    /// How many requests of the key run at other gateways, as far as is known.
+    /// Returns how many requests of the key run at other gateways, as of the store's last reply.
     pub(super) fn running_elsewhere(&self) -> usize {
         let shared = self.shared_places.as_deref();
         shared.map_or(0, |shared| shared.places.elsewhere())
     }
 
-    /// Makes the call for places that is due. Returns when the next one is, by the real clock.
+    /// Makes the call for permits if it is due. Returns when the next one is, by the real clock.
     pub(super) fn ask_for_places(&mut self, now: Moment) -> Option<Moment> {
         self.shared_places.as_ref()?;
         self.call_for_places();
         self.judge(now);
-        // Those that are rejected want no place.
+        // Requests that were just rejected need no permit.
         self.call_for_places();
         let KeyQueue::Shared(queue) = &self.queue else {
             return None;
@@ -305,7 +307,7 @@ impl KeyActor {
         }
     }
 
-    /// The store has answered the call with this number, or has not.
+    /// Handles the reply to the call with this number, or its failure.
     fn places_answered(&mut self, number: u64, reply: Result<KeyPlacesReply, NoReply>) {
         if let Some(shared) = &mut self.shared_places {
             shared.heard = shared.heard.max(number);
@@ -316,8 +318,9 @@ impl KeyActor {
         }
     }
 
-    /// What is wanted, for the lane whose turn it is. `soon`: the `in_flight` of those that are due
-    /// soon.
+    /// Returns the demand for permits of the lane that is next. `soon`: requests that are due soon.
+    ///
+    /// `soon` yields their `in_flight`.
     fn needs(&self, shared: &SharedPlaces, soon: impl Iterator<Item = NonZeroU32>) -> PlacesWanted {
         let most = turn_of(&self.places, shared);
         let is_of = |in_flight: &NonZeroU32| *in_flight >= most;
@@ -339,7 +342,7 @@ impl KeyActor {
     }
 }
 
-/// What other gateways have.
+/// Returns the permits that other gateways hold.
 fn elsewhere(places: &KeyPlaces) -> PlacesElsewhere {
     let count = |places: usize| u32::try_from(places).unwrap_or(u32::MAX);
     PlacesElsewhere {
@@ -348,7 +351,9 @@ fn elsewhere(places: &KeyPlaces) -> PlacesElsewhere {
     }
 }
 
-/// The `in_flight` under which places are asked for next: each lane has its turn.
+/// Returns the `in_flight` of the lane for which permits are requested next.
+///
+/// Lanes take turns.
 fn turn_of(places: &Places<DueWaiter>, shared: &SharedPlaces) -> NonZeroU32 {
     let mut lanes: Vec<NonZeroU32> = places.waiting().map(|(in_flight, _)| in_flight).collect();
     if lanes.is_empty() {
@@ -361,9 +366,9 @@ fn turn_of(places: &Places<DueWaiter>, shared: &SharedPlaces) -> NonZeroU32 {
     most.unwrap_or(shared.places.most())
 }
 
-/// Whether a place is free under this `in_flight`, where so many of the key run here.
+/// Returns whether a permit under `in_flight` is free, if `running` requests of the key run here.
 ///
-/// Reads the clock only where gateways share the places.
+/// Reads the clock only if gateways share the permits.
 fn has_place(
     queue: &KeyQueue,
     shared: Option<&SharedPlaces>,

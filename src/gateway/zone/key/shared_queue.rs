@@ -1,4 +1,4 @@
-//! A key whose departure times come from the store.
+//! Queue of a key whose slots come from the store.
 
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -14,28 +14,28 @@ use super::super::store_link::{Bill, Decision, InForce, StoreLink};
 use super::queue::Waiter;
 use crate::store;
 
-/// The local state of a key that is kept in the store, and its waiters at this gateway.
+/// Local state of a key that is kept in the store, with its waiters at this gateway.
 pub(super) struct SharedQueue {
     zone: Rc<StoreLink>,
     key: Key,
     line: ExternalSchedule<Waiter, Charge>,
-    /// What the waiters were charged together.
+    /// Sum of the waiters' charges.
     costs: u64,
-    /// The key's state as the store last reported it.
+    /// State of the key as of the store's last reply.
     ///
-    /// Charges made here since then, while the store was unavailable, are added.
+    /// Includes charges made here since then, while the store was unavailable.
     bucket: Bucket,
-    /// The rate of this gateway's file.
+    /// Rate of this gateway's file.
     own: Rate,
-    /// The rate in force.
+    /// Rate in force.
     rate: Rate,
-    /// Whether any waiter has a time that was assigned while the store was unavailable.
+    /// Whether any waiter may have a slot that was assigned while the store was unavailable.
     alone: bool,
-    /// How many of those times the store is being asked to replace.
+    /// Number of such slots that the store is being asked to replace.
     placing: usize,
 }
 
-/// How many such times the store is asked to replace at once.
+/// Upper bound of the slots that the store is asked to replace at the same time.
 const MAX_PLACED: usize = 32;
 
 impl SharedQueue {
@@ -61,7 +61,7 @@ impl SharedQueue {
         &self.line
     }
 
-    /// The `in_flight` of waiters that are due by this moment, of those that have one.
+    /// Returns the `in_flight` of waiters that are due by `moment`. Skips waiters without one.
     pub(super) fn due_by(&self, moment: Moment) -> impl Iterator<Item = NonZeroU32> {
         let due = self.line.due_by(moment);
         due.filter_map(|waiter| waiter.limit.in_flight)
@@ -75,17 +75,17 @@ impl SharedQueue {
         self.bucket
     }
 
-    /// What the waiters were charged together.
+    /// Returns the sum of the waiters' charges.
     pub(super) fn costs(&self) -> u64 {
         self.costs
     }
 
-    /// The rate in force.
+    /// Returns the rate in force.
     pub(super) fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// The rate of this gateway's file.
+    /// Returns the rate of this gateway's file.
     pub(super) fn own(&self) -> Rate {
         self.own
     }
@@ -95,7 +95,7 @@ impl SharedQueue {
         (self.zone, self.own) = (zone, own);
     }
 
-    /// Takes over what the store reported: the rate in force and the key's state.
+    /// Adopts the rate in force and the key's state from a reply of the store.
     pub(super) fn learn(&mut self, decision: &Decision, now: Moment) {
         self.follow(decision.in_force, now);
         if let Account::Bucket(bucket) = decision.account {
@@ -103,7 +103,7 @@ impl SharedQueue {
         }
     }
 
-    /// Decides without the store, from the state it last reported.
+    /// Decides without the store, from the state in its last reply.
     pub(super) fn decide(&mut self, limit: Limit, now: Moment) -> Verdict {
         self.bucket.decide(self.rate, limit, now)
     }
@@ -112,7 +112,7 @@ impl SharedQueue {
         self.line.depth() == 0
     }
 
-    /// Whether a request with this `delay` has to wait behind others.
+    /// Returns whether a request with this `delay` has to wait behind others.
     pub(super) fn is_busy(&self, delay: u32) -> bool {
         self.line.is_busy(delay)
     }
@@ -128,10 +128,10 @@ impl SharedQueue {
         }
     }
 
-    /// Delays of the waiters whose times the store should now replace, because it is back.
+    /// Takes delay and cost of the waiters whose slots the store should replace, once it is back.
     ///
-    /// Until these waiters have times on the shared schedule, they leave in addition to the
-    /// waiters that do.
+    /// Until these waiters have slots on the shared schedule, they leave in addition to the waiters
+    /// that have.
     pub(super) fn take_unplaced(&mut self) -> Vec<(u32, Cost)> {
         if !self.alone || self.placing > 0 || self.zone.is_out() {
             return Vec::new();
@@ -145,17 +145,17 @@ impl SharedQueue {
         unplaced
     }
 
-    /// The store has answered one of these requests, or failed to.
+    /// Notes that the store has replied to one of the requests for a slot, or failed to.
     pub(super) fn placed(&mut self) {
         self.placing = self.placing.saturating_sub(1);
     }
 
-    /// Asks for no more replacements, unless the store goes out again and comes back.
+    /// Ends the requests for slots, unless the store fails again and comes back.
     pub(super) fn stays_alone(&mut self) {
         self.alone = self.zone.is_out();
     }
 
-    /// Replaces a time that this gateway assigned alone by one from the store.
+    /// Replaces a slot that this gateway assigned alone by a slot of the store.
     pub(super) fn exchange(&mut self, delay: u32, due: Moment, charge: Charge) {
         let new = charge.cost();
         let is_old = |charge: &Charge| matches!(charge, Charge::Alone(cost) if *cost == new);
@@ -164,7 +164,7 @@ impl SharedQueue {
         }
     }
 
-    /// The waiters keep their times. Later requests come behind them.
+    /// Forgets all charges but those of the waiters, which keep their slots. Later requests follow.
     pub(super) fn forget(&mut self, now: Moment) {
         let times = self.line.times();
         let told = times.filter_map(|(delay, due, charge)| match charge {
@@ -186,7 +186,7 @@ impl SharedQueue {
 
     /// Takes the next waiter that is due.
     ///
-    /// It takes the first time, which another one may have been charged for.
+    /// The waiter gets the first slot, which may have been charged for another request.
     pub(super) fn take_due(&mut self, now: Moment) -> Option<Departure<Waiter, Charge>> {
         let departure = self.line.take_due(now)?;
         self.costs -= charged(&departure.charge);
@@ -196,7 +196,7 @@ impl SharedQueue {
         })
     }
 
-    /// Removes and returns all waiters, and gives their charges back.
+    /// Removes and returns all waiters, and refunds their charges.
     pub(super) fn reject_all(&mut self) -> Vec<Waiter> {
         let (gone, charges) = self.line.reject_all();
         self.costs = 0;
@@ -214,14 +214,14 @@ impl SharedQueue {
         }
     }
 
-    /// The `delay` of the waiter that is due next.
+    /// Returns the `delay` of the waiter that is due next.
     pub(super) fn next_delay(&self) -> u32 {
         self.line.next_delay().unwrap_or(0)
     }
 
-    /// Moves the waiters behind a used turn back, which cost more: the store has charged that.
+    /// Moves waiters back behind a request that cost more than expected and was charged the rest.
     ///
-    /// Their first times are left unused, and they take the times that the bill was given.
+    /// Their first slots stay unused. They take the slots of the additional charge.
     pub(super) fn move_back(&mut self, bill: Bill, decision: &Decision, now: Moment) {
         let Some(charge) = decision.charge else {
             return;
@@ -240,14 +240,14 @@ impl SharedQueue {
             (due, Charge::Store(charge.part(from, cost)))
         };
         self.line.postpone(bill.delay, bill.more, cost_of, later);
-        // Times without a charge may have become charged ones.
+        // A slot without a charge may have been replaced by a charged one.
         self.costs = self.line.times().map(|(.., charge)| charged(charge)).sum();
     }
 
-    /// Gives back the charge of a turn, or a part of it.
+    /// Refunds a charge or a part of it.
     ///
-    /// The waiters whose places follow without a gap move up into those that are still to come, and
-    /// the last of their own are given back.
+    /// The waiters whose slots follow without a gap move up into the freed slots that are still in
+    /// the future. The last slots of these waiters are refunded instead.
     pub(super) fn give_back(&mut self, charge: Charge, now: Moment) {
         let Charge::Store(free) = charge else {
             return self.refund(charge);
@@ -272,7 +272,7 @@ impl SharedQueue {
         });
         let behind = last.part(last.cost().get(), up);
         self.refund(Charge::Store(behind.moved_up(up)));
-        // The store knows which of these are still to come.
+        // The store knows which of these slots are still in the future.
         if let Some(rest) = free.cost().above(up) {
             self.refund(Charge::Store(free.part(0, rest)));
         }
@@ -288,8 +288,8 @@ impl SharedQueue {
 
     /// Switches to the rate in force.
     ///
-    /// A waiter from before the change keeps its place: its remaining time is scaled from `since`
-    /// on, in the same way at all gateways.
+    /// Waiters keep their order. Each waiter's remaining time after `since` is scaled, in the same
+    /// way at all gateways.
     pub(super) fn follow(&mut self, in_force: InForce, now: Moment) {
         if in_force.rate == self.rate {
             return;
@@ -315,7 +315,7 @@ fn charged(charge: &Charge) -> u64 {
     }
 }
 
-/// Time in which one request leaks, in seconds.
+/// Returns the time in which one request leaks, in seconds.
 fn interval(rate: Rate) -> f64 {
     rate.ticks_per_request() as f64 / rate.ticks_per_nano() as f64
 }

@@ -1,4 +1,4 @@
-//! Handles the store's answers about a key, and their absence.
+//! Handlers of the store's replies about a key, and of failures to reply.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use crate::zone::join::PendingJoin;
 use crate::zone::store_link::{Decision, InForce, NoReply, Reply, StoreLink};
 
 impl KeyActor {
-    /// Once the store is back, asks it for times for the waiters accepted without it.
+    /// Once the store is back, asks it for slots for the waiters that were accepted without it.
     pub(super) fn return_to_store(&mut self, ctx: &mut Context<Self>) {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
@@ -26,13 +26,13 @@ impl KeyActor {
             let reply = self.reply(ctx.address(), move |actor, decision, now, ctx| {
                 actor.place(delay, decision, now, ctx);
             });
-            // The request was accepted already, so nothing may reject it.
+            // The request is already accepted, so nothing may reject it.
             let limit = Limit::unlimited(Delay::Above(delay), cost);
             zone.charge(&self.snapshot.key, limit, Some(reply));
         }
     }
 
-    /// Asks the store to decide.
+    /// Asks the store to decide on a join.
     pub(super) fn ask(
         &self,
         zone: &Rc<StoreLink>,
@@ -47,9 +47,9 @@ impl KeyActor {
         zone.join(&self.snapshot.key, limit, reply);
     }
 
-    /// What does `receive` with an answer of the store, or without one.
+    /// Returns a [`Reply`] that calls `receive` with the store's reply or its failure.
     ///
-    /// The actor is neither parked nor ended before it.
+    /// The actor is neither parked nor ended before that call.
     pub(super) fn reply<T: Send + 'static>(
         &self,
         actor: Addr<Self>,
@@ -66,7 +66,7 @@ impl KeyActor {
 
     /// Adopts the zone's present settings, in which the key has this rate.
     ///
-    /// Waiters follow a new rate when the store knows of it. If nothing waits, the store learns
+    /// Waiters follow a new rate when the store has confirmed it. Without waiters, the store learns
     /// the rate from the next join.
     pub(super) fn adopt_settings(&mut self, rate: Rate, now: Moment, ctx: &mut Context<Self>) {
         let (KeyQueue::Shared(queue), Some(zone)) = (&mut self.queue, self.shard.sharing()) else {
@@ -85,7 +85,7 @@ impl KeyActor {
         }
     }
 
-    /// The store has told which rate the key has, or has not.
+    /// Adopts the rate that the store reported; on failure, the rate of the file.
     fn retuned(&mut self, in_force: Result<InForce, NoReply>, now: Moment) {
         if let KeyQueue::Shared(queue) = &mut self.queue {
             let own = InForce {
@@ -96,7 +96,7 @@ impl KeyActor {
         }
     }
 
-    /// Gives a waiter that was accepted without the store its time on the store's schedule.
+    /// Moves a waiter that was accepted without the store to a slot on the store's schedule.
     fn place(
         &mut self,
         delay: u32,
@@ -119,7 +119,8 @@ impl KeyActor {
         self.return_to_store(ctx);
     }
 
-    /// Lets a request go on, wait or be rejected, as the store has decided or the zone falls back.
+    /// Admits a request, lets it wait or rejects it: as the store decided, or by
+    /// `on_store_failure`.
     fn decide(
         &mut self,
         pending: PendingJoin,
