@@ -1,4 +1,4 @@
-//! The right to go on that a zone grants, and what of it can still change.
+//! Admission by a zone: its permit, and later changes of its charge.
 
 use limit::{Cost, Limit, Ticket};
 use tokio::sync::{Semaphore, oneshot};
@@ -8,17 +8,17 @@ use super::join::{AskPlace, Key, NEW_KEYS};
 use super::shards::Shards;
 use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 
-/// The right to go on, granted by one zone. An unused turn gives its charge back when dropped.
+/// Admission by one zone. If it is dropped unused, its charge is refunded.
 #[derive(Debug)]
 pub struct Turn<'z> {
     shards: &'z Shards,
-    /// The request's own key.
+    /// Key of the request.
     key: Key,
     plan: Option<&'z PlanMetrics>,
     grant: Grant,
     dry_run: bool,
     is_flood: bool,
-    /// What it counts as when it is dropped; `None` once it is used.
+    /// Status to count when it is dropped; `None` once it is used.
     unused: Option<LimitStatus>,
 }
 
@@ -42,34 +42,34 @@ impl<'z> Turn<'z> {
         }
     }
 
-    /// What the actor knew when it granted the turn.
+    /// Returns the actor's answer at the admission.
     pub fn grant(&self) -> &Grant {
         &self.grant
     }
 
-    /// Whether the bucket that unknown keys share granted it, and not that of the request's key.
+    /// Returns whether the bucket that unknown keys share admitted it, not the key's own bucket.
     pub fn is_flood(&self) -> bool {
         self.is_flood
     }
 
-    /// The request's own key.
+    /// Returns the request's own key.
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// Returns the key of the bucket that granted it.
+    /// Returns the key of the bucket that admitted it.
     fn bucket_key(&self) -> Key {
         bucket_key(Some(&self.key), self.is_flood)
     }
 
-    /// Uses the turn: the charge stays.
+    /// Uses the admission: the charge stays.
     ///
-    /// Returns the place of the request among the running ones of its key, if it has one.
+    /// Returns the request's permit, if it has one.
     pub fn take(mut self) -> Option<OccupiedPlace<'z>> {
         self.use_up()
     }
 
-    /// As [`Self::take`], of a turn that is dropped then: no turn is moved.
+    /// Does the same as [`Self::take`], for an admission that is dropped afterwards and not moved.
     pub fn use_up(&mut self) -> Option<OccupiedPlace<'z>> {
         self.unused = None;
         let status = self.grant.status(self.dry_run);
@@ -81,12 +81,13 @@ impl<'z> Turn<'z> {
         })
     }
 
-    /// Asks for the place that the turn does not have yet, under this limit. Returns whether it has
-    /// it. `waits`: until one is free.
+    /// Asks for the permit that the admission does not have yet, under this limit.
+    ///
+    /// Returns whether it got the permit. `waits`: wait until one is free.
     ///
     /// # Errors
     ///
-    /// The zone rejects the request: [withdraw](Self::withdraw) the turn.
+    /// The zone rejects the request. Then [withdraw](Self::withdraw) the admission.
     pub async fn ask_place(&mut self, limit: Limit, waits: bool) -> Result<bool, Rejection> {
         let Some(ticket) = self.grant.place else {
             // The zone no longer limits.
@@ -116,7 +117,7 @@ impl<'z> Turn<'z> {
             }
             Ok(Answer::NoPlace) => return Ok(false),
             Ok(Answer::Rejected(rejection)) => rejection,
-            // A request of an earlier file came so late that nothing is left of the zone.
+            // The request has settings of an earlier file, and the zone has ended since.
             Err(_) if self.shards.has_ended(&key) => return Ok(true),
             // The key's actor or the supervisor has panicked.
             Ok(Answer::OneTooMany(_)) | Err(_) => Rejection::soon(Rejected::Restart),
@@ -131,25 +132,26 @@ impl<'z> Turn<'z> {
         Err(rejection)
     }
 
-    /// Gives the place back, but not the turn: the request waits for a place in another zone first.
+    /// Returns the permit but keeps the admission: the request first waits for another zone's
+    /// permit.
     pub fn put_place_back(&self) {
         if let Some(ticket) = self.grant.place {
             free(self.shards, &self.bucket_key(), ticket, true);
         }
     }
 
-    /// Gives the turn back, because its own zone has rejected the request and counted it.
+    /// Gives up the admission, because its own zone has rejected the request and counted it.
     pub fn withdraw(mut self) {
         self.unused = None;
         give_back(self.shards, &self.bucket_key(), &self.grant);
     }
 
-    /// Gives the turn back, because another zone or the origin's gate rejected the request.
+    /// Gives up the admission, because another zone or the origin's gate rejected the request.
     pub fn reject_elsewhere(mut self) {
         self.unused = Some(LimitStatus::RejectedElsewhere);
     }
 
-    /// What this turn was charged, to be changed once the turn was used.
+    /// Returns the charge of this admission, to be changed after its use.
     pub fn used(&self) -> UsedTurn<'z> {
         UsedTurn {
             shards: self.shards,
@@ -159,7 +161,7 @@ impl<'z> Turn<'z> {
     }
 }
 
-/// A turn that was used. What it was charged can still be changed.
+/// Charge of a used admission. It can still be changed.
 #[derive(Debug)]
 pub struct UsedTurn<'z> {
     shards: &'z Shards,
@@ -168,14 +170,14 @@ pub struct UsedTurn<'z> {
 }
 
 impl UsedTurn<'_> {
-    /// Gives the charge back: the waiters behind it move up.
+    /// Refunds the charge: later waiters move up.
     pub fn refund(self) {
         let charge = self.charge;
         self.shards
             .send(&self.key, move |zone, key| zone.refund(key, charge));
     }
 
-    /// Changes what was charged to this cost.
+    /// Changes the charge to this cost.
     pub fn settle(self, cost: Cost) {
         let charge = self.charge;
         self.shards
@@ -192,7 +194,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A request's place among the running ones of its key, until this is dropped.
+/// Permit: the right of a request of a key to run, until this is dropped.
 pub struct OccupiedPlace<'z> {
     shards: &'z Shards,
     key: Key,
@@ -205,13 +207,13 @@ impl Drop for OccupiedPlace<'_> {
     }
 }
 
-/// Returns the key of the bucket of a request: its own, or the one that unknown keys share.
+/// Returns the key of a request's bucket: its own, or the one that unknown keys share.
 pub(super) fn bucket_key(own: Option<&Key>, is_flood: bool) -> Key {
     let own = own.filter(|_| !is_flood);
     own.map_or_else(|| Key::from(NEW_KEYS), Key::clone)
 }
 
-/// Gives an unused turn back.
+/// Gives up an unused admission: refunds its charge and frees its permit.
 pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
     let charge = grant.charge;
     shards.send(key, move |zone, key| zone.refund(key, charge));
@@ -220,33 +222,34 @@ pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
     }
 }
 
-/// Frees a place. `stays`: the request still needs it, but waits for one of another key first.
+/// Frees a permit. `stays`: the request still needs it, but first waits for another key's permit.
 fn free(shards: &Shards, key: &Key, ticket: Ticket, stays: bool) {
     shards.send(key, move |zone, key| zone.free_place(key, ticket, stays));
 }
 
-/// Attempts in vain after which a request may [keep](KEEPING) the places that it gets.
+/// Number of failed attempts after which a request may [keep](KEEPING) the permits that it gets.
 const PATIENCE: usize = 8;
 
-/// The right to keep places while waiting for others. One request of the process has it at a time.
+/// Right to keep permits while waiting for others. One request of the process has it at a time.
 ///
-/// Without it, a request might never find all its places free at one instant. All other requests
-/// hold no places while they wait, so there is no deadlock within a process. Each gateway that
+/// Without it, a request might never find all its permits free at the same instant. All other
+/// requests hold no permits while they wait, so a process has no deadlock. Each gateway that
+/// shares the zones has one such request, and all of them take permits in the same order.
 /// shares the zones has such a request, and all of them take places in the same order.
 static KEEPING: Semaphore = Semaphore::const_new(1);
 
-/// Takes the places of a request that has these turns, under these limits.
+/// Takes the permits of a request with these admissions, under these limits.
 ///
-/// Returns the turns with their places. The order of the zones is the same for all requests.
+/// Returns the admissions with their permits. The order of the zones is the same for all requests.
 ///
-/// The request waits in the line of one zone at a time, in the order of its arrival. Once it has a
-/// place there, it looks whether places in the other zones are free. If one is missing, it gives
-/// back all its places, and waits in the line of that zone.
+/// The request waits in the queue of one zone at a time, in the order of arrival. Once it has a
+/// permit there, it tries to take the permits of the other zones. If one is not free, it returns
+/// all its permits, and waits in the queue of that zone.
 ///
 /// # Errors
 ///
-/// A zone rejects the request. Returns the rejection and the index of its limit. All turns are
-/// given back then.
+/// A zone rejects the request. Returns the rejection and the index of its limit. Then all
+/// admissions have been given up.
 pub async fn take_places<'z>(
     mut turns: Vec<Turn<'z>>,
     limits: &[Limit],

@@ -1,4 +1,4 @@
-//! The operations that a batcher carries to the store.
+//! Operations that a batcher carries to the store.
 
 use std::cell::Cell;
 
@@ -7,7 +7,9 @@ use limit::{Limit, Moment};
 use super::leases::Refill;
 use super::{Decision, NoReply, SharedKey};
 
-/// Receives the store's answer to an operation: exactly once, and [`NoReply`] if it is dropped.
+/// Receiver of the store's answer to an operation.
+///
+/// Called exactly once; with [`NoReply`] if it is dropped.
 pub(in crate::zone) struct Reply<T>(Option<Receive<T>>);
 
 type Receive<T> = Box<dyn FnOnce(Result<T, NoReply>)>;
@@ -32,24 +34,24 @@ impl<T> Drop for Reply<T> {
     }
 }
 
-/// A join for the store to decide, or another charge.
+/// Join or other charge for the store to decide.
 pub(super) struct Ask {
     pub(super) key: SharedKey,
     pub(super) limit: Limit,
-    /// When the request joined.
+    /// Time of the join.
     pub(super) since: Moment,
     /// Whether a request waits for the answer.
     is_join: bool,
-    /// `None` once it is answered, or if the charge stays whatever is told.
+    /// Receiver of the answer; `None` once it is answered, or if the charge stays in any case.
     reply: Cell<Option<Reply<Decision>>>,
-    /// How many places it takes together.
+    /// Number of slots that it takes together.
     pub(super) places: usize,
-    /// Told after the reply.
+    /// Refill of the key's lease, completed after the reply.
     refill: Cell<Option<Refill>>,
 }
 
 impl Ask {
-    /// A join, with the places that its key's lease takes ahead.
+    /// Creates a join, with the slots that its key's lease takes ahead.
     pub(super) fn join(
         key: SharedKey,
         limit: Limit,
@@ -66,7 +68,7 @@ impl Ask {
         }
     }
 
-    /// A charge that no request waits for.
+    /// Creates a charge that no request waits for.
     pub(super) fn charge(
         key: SharedKey,
         limit: Limit,
@@ -84,12 +86,12 @@ impl Ask {
         }
     }
 
-    /// What is to be told of the places, after the answer.
+    /// Takes the refill, to be completed after the answer.
     pub(super) fn take_refill(&self) -> Option<Refill> {
         self.refill.take()
     }
 
-    /// Whether a request still waits for the answer.
+    /// Returns whether a request still waits for the answer.
     pub(super) fn is_open_join(&self) -> bool {
         let reply = self.reply.take();
         let is_open = self.is_join && reply.is_some();
@@ -97,7 +99,7 @@ impl Ask {
         is_open
     }
 
-    /// Answers it, unless it was answered before. A refill that is still here gets no places.
+    /// Answers it, unless it was answered before. A refill that is still here gets no slots.
     pub(super) fn tell(&self, decision: Result<Decision, NoReply>) {
         if let Some(reply) = self.reply.take() {
             reply.send(decision);

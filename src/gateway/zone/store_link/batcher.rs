@@ -1,4 +1,4 @@
-//! Carries the operations of a worker's zones to the store, in batches.
+//! Batcher: carries the operations of a worker's zones to the store.
 
 use std::cell::{Cell, RefCell};
 use std::iter;
@@ -26,22 +26,22 @@ use crate::store::{
 };
 use crate::time::pacer::Pacer;
 
-/// With this many batches under way, the next one gathers until one returns or `GATHERED` is over.
+/// Number of batches in flight from which on a new batch waits for a reply, or for `GATHERED`.
 const ENOUGH_UNDER_WAY: usize = 4;
 const GATHERED: Duration = Duration::from_millis(1);
-/// Most operations of one kind in a batch, so that it does not hold up Redis for others.
+/// Upper bound of one kind's operations in a batch, so that it does not block Redis for long.
 const MAX_OPERATIONS: usize = 256;
-/// Most places that a batch takes, with those ahead.
+/// Upper bound of the slots that a batch takes, including slots taken ahead.
 const MAX_PLACES: usize = 2048;
-/// Most refunds, and most retunes, that wait for their batch. More are given up.
+/// Upper bound of the refunds, and of the retunes, that wait for a batch. More are dropped.
 const MAX_WAITING: usize = 65_536;
 
 /// Carries the operations of a worker's zones to the store.
 ///
-/// Those of the same moment share a batch.
+/// Operations of the same moment share a batch.
 ///
-/// The first operation that fails begins an outage of the worker's [`Link`]. Until it is over,
-/// every caller is told at once that there is no decision.
+/// The first operation that fails begins an outage of the worker's [`Link`]. Until the outage
+/// ends, every caller is answered at once that there is no decision.
 pub(super) struct Batcher {
     store_health: Arc<StoreHealth>,
     link: Rc<Link>,
@@ -52,7 +52,7 @@ pub(super) struct Batcher {
     places: PlacesCalls,
     refunds: RefCell<Vec<(SharedKey, Charge)>>,
     retunes: RefCell<Vec<(SharedKey, Reply<InForce>)>>,
-    /// Whether refunds or retunes are under way.
+    /// Whether refunds or retunes are in flight.
     tidying: Cell<bool>,
     /// Whether the next batch is about to be sent.
     gathering: Cell<bool>,
@@ -61,7 +61,7 @@ pub(super) struct Batcher {
 }
 
 impl Batcher {
-    /// This thread's batcher to `store_health`.
+    /// Returns this thread's batcher for `store_health`.
     pub(super) fn to(store_health: &Arc<StoreHealth>, pacer: &Rc<Pacer>) -> Rc<Self> {
         Link::here(store_health).user(|link| Self {
             store_health: Arc::clone(store_health),
@@ -97,7 +97,7 @@ impl Batcher {
         self.gather();
     }
 
-    /// Makes a call for the places of a key. It travels with the joins of the same moment.
+    /// Makes a call for the permits of a key. It is sent with the joins of the same moment.
     pub(super) fn call_for_places(self: &Rc<Self>, ask: PlacesAsk) {
         let waiting = self.places.waiting();
         if self.is_out() || waiting.borrow().len() >= MAX_WAITING {
@@ -107,10 +107,9 @@ impl Batcher {
         self.gather();
     }
 
-    /// Gives a charge back.
+    /// Refunds a charge.
     ///
-    /// A charge that cannot be given back is lost: its key is paced too slowly once, never too
-    /// fast.
+    /// A refund that fails is lost. Then its key is paced too slowly once, never too fast.
     pub(super) fn refund(self: &Rc<Self>, key: SharedKey, charge: Charge) {
         let zone = Rc::clone(&key.zone);
         self.add(&self.refunds, (key, charge), &zone);
@@ -159,7 +158,7 @@ impl Batcher {
             }
             batcher.gathering.set(false);
             batcher.under_way.set(batcher.under_way.get() + 1);
-            // The batches that follow are carried even if one of them makes this task panic.
+            // Later batches are carried even if one makes this task panic.
             let _panic = AssertUnwindSafe(batcher.carry_batch()).catch_unwind().await;
             batcher.under_way.set(batcher.under_way.get() - 1);
             batcher.back.notify_one();
@@ -173,12 +172,12 @@ impl Batcher {
         let batch: Rc<[Ask]> = some_of(&self.joins, places).into();
         let places = some_of(self.places.waiting(), |_| 1);
         self.gather();
-        // A join that has waited for places of a lease may be behind one that came later.
+        // A join that waited for slots of a lease may be behind a join that came later.
         let since = batch.iter().map(|ask| ask.since).min();
         let since = since.unwrap_or_else(|| self.now());
         self.carried.add(&batch);
         let (most, store) = (self.store_health.settings().timeout, self.link.store());
-        // What has waited for longer than anything may was here while this process stood still.
+        // An operation older than the timeout was here while this process was suspended.
         let left = most.checked_sub(self.now().since(since)).unwrap_or(most);
         let asked = batch
             .iter()
@@ -196,7 +195,7 @@ impl Batcher {
         let errors = answers.iter().filter_map(|answer| answer.as_ref().err());
         let mut errors = errors.chain(of_places.iter().filter_map(|reply| reply.as_ref().err()));
         let outage = errors.find(|error| error.is_outage()).cloned();
-        // Before the decisions: then a request knows at once whether it has a place.
+        // Before the decisions, so that a request knows at once whether it has a permit.
         for (ask, reply) in places.into_iter().zip(of_places) {
             self.count(&ask.zone, reply.as_ref().err());
             ask.reply.send(reply.map_err(|_| NoReply));
@@ -212,7 +211,7 @@ impl Batcher {
         let Some(error) = outage else {
             return self.carried.tell_in_order(&batch, of_asks, tell).await;
         };
-        // First in, first out: those before these fall back first, and those behind them last.
+        // First in, first out: earlier batches fall back first, later ones last.
         self.carried.abandon(|other| !Rc::ptr_eq(other, &batch));
         batch
             .iter()
@@ -221,7 +220,7 @@ impl Batcher {
         self.link.lose(&error);
     }
 
-    /// Tells an ask what the store answered to it, and then its key's lease of the places ahead.
+    /// Answers an ask from the store's answers, then hands the slots ahead to the key's lease.
     fn tell(&self, ask: &Ask, answers: &[Result<StoreAnswer, Error>], trip: Trip) {
         let Some(answer) = answers.first() else {
             return;
@@ -249,15 +248,15 @@ impl Batcher {
         }
     }
 
-    /// Whether refunds or retunes are on their way to the store.
+    /// Returns whether refunds or retunes are on their way to the store.
     pub(super) fn is_tidying(&self) -> bool {
         self.tidying.get() || self.places.are_waiting()
     }
 
     /// Sends refunds and retunes, one batch after another.
     ///
-    /// No request waits for them. Sent all at once, those of thousands of waiters or keys would
-    /// delay the joins behind them for longer than the timeout.
+    /// No request waits for them. Sent all at once, the refunds and retunes of thousands of waiters
+    /// or keys would delay later joins by more than the timeout.
     fn tidy(self: &Rc<Self>) {
         if self.tidying.replace(true) {
             return;
@@ -309,7 +308,7 @@ impl Batcher {
         true
     }
 
-    /// What the store told on this trip, on the gateway's clock.
+    /// Converts a time that the store reported on this trip to the gateway's clock.
     fn at(&self, told: Moment, trip: Trip) -> Moment {
         self.clock.note(trip, told);
         self.clock.latest(told)
@@ -322,12 +321,12 @@ impl Batcher {
             account: answer.account(at),
             charge: answer.charge,
             in_force: key.follows(answer.in_force, answer.now, at),
-            // The store decided after it was asked, so the place is not over before that.
+            // The store decided after it was asked, so the slot is usable at least until then.
             usable_until: (answer.usable_until).map(|until| trip.sent + until.since(answer.now)),
         }
     }
 
-    /// Counts an operation, and begins an outage if it failed as the store is out.
+    /// Counts an operation, and begins an outage if it failed because the store is unavailable.
     fn tell_of(&self, zone: &StoreLink, error: Option<&Error>) {
         self.count(zone, error);
         if let Some(error) = error.filter(|error| error.is_outage()) {
@@ -349,12 +348,12 @@ impl Batcher {
 }
 
 impl LinkUser for Batcher {
-    /// Tells all that there is no decision.
+    /// Answers all operations that there is no decision.
     ///
-    /// What is under way is not waited for: others that join meanwhile would be decided before it.
+    /// Does not wait for operations in flight: later joins would be decided before them.
     fn lost(&self) {
         self.carried.abandon(|_| true);
-        // Those that expect an answer get none when they are dropped.
+        // Callers that expect an answer get `NoReply` when their operation is dropped.
         let joins = self.joins.take().into_iter();
         joins.for_each(|it| it.key.zone.count(StoreResult::Skipped));
         let places = self.places.waiting().take().into_iter();
@@ -366,9 +365,9 @@ impl LinkUser for Batcher {
     }
 }
 
-/// Takes the first of the gathered operations: as many as fit in a batch, and one at least.
+/// Takes the first gathered operations: as many as fit in a batch, and at least one.
 ///
-/// `places`: how many places one of them takes.
+/// `places` returns the number of slots of an operation.
 fn some_of<T>(gathered: &RefCell<Vec<T>>, places: impl Fn(&T) -> usize) -> Vec<T> {
     let mut gathered = gathered.borrow_mut();
     let mut taken = 0;

@@ -1,4 +1,4 @@
-//! The batches that are under way, and the order of their answers.
+//! Batches of joins in flight, and the order of their answers.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -9,20 +9,20 @@ use tokio::sync::Notify;
 use super::NoReply;
 use super::ask::Ask;
 
-/// The batches of joins that are under way, in the order in which they were sent.
+/// Batches of joins in flight, in the order in which they were sent.
 ///
-/// Their answers may come in another order. A claim of a gate that is late ends the connection for
-/// all who come later, while batches that were sent over it still wait for their answers. In a
-/// cluster each node answers in its own time. So an answer waits until the earlier requests of its
-/// key are answered: first in, first out.
+/// Their answers may come in another order. A late claim of a gate ends the connection for later
+/// operations, while earlier batches on it still wait for their answers. In a cluster each node
+/// answers at its own speed. So an answer waits until the earlier requests of its key are
+/// answered: first in, first out.
 #[derive(Default)]
 pub(super) struct Carried {
     batches: RefCell<Vec<Weak<[Ask]>>>,
-    /// Notifies the answers that wait for earlier ones.
+    /// Wakes answers that wait for earlier ones.
     told: Notify,
 }
 
-/// Requests of a batch, each with what was answered to it.
+/// Requests of a batch with their answers.
 type Answered<'a, T> = Vec<(&'a Ask, T)>;
 
 impl Carried {
@@ -32,12 +32,12 @@ impl Carried {
         batches.push(Rc::downgrade(batch));
     }
 
-    /// Some requests of earlier batches may be answered, or a batch is over.
+    /// Notifies that requests of earlier batches may be answered, or that a batch has ended.
     pub(super) fn note_told(&self) {
         self.told.notify_waiters();
     }
 
-    /// Tells the batches under way that there is no decision, in order, while `is_abandoned`.
+    /// Answers the batches in flight with [`NoReply`], in order, while `is_abandoned` returns true.
     pub(super) fn abandon(&self, is_abandoned: impl Fn(&Rc<[Ask]>) -> bool) {
         let carried = self.batches.borrow().clone();
         let batches = carried.iter().filter_map(Weak::upgrade);
@@ -47,10 +47,10 @@ impl Carried {
         self.note_told();
     }
 
-    /// Calls `tell` for each request of a batch with what `answers` has for it, as soon as no
-    /// earlier request of its key is unanswered.
+    /// Calls `tell` for each request and its answer once its key's earlier requests are answered.
     ///
-    /// That is in time: requests of a key are sent in the order in which they joined, so an earlier
+    /// This never delays an answer too long: a key's requests are sent in the order of their joins,
+    /// so an earlier request is answered or given up before a later one times out.
     /// one is answered or given up before a later one is late.
     pub(super) async fn tell_in_order<'a, T>(
         &self,
@@ -60,7 +60,7 @@ impl Carried {
     ) {
         let mut waiting: Answered<'_, T> = batch.iter().zip(answers).collect();
         loop {
-            // Before the look at the earlier ones, so that no notification is missed.
+            // Before looking at earlier requests, so that no notification is missed.
             let told = self.told.notified();
             let (behind, next) = self.behind_others(batch, waiting);
             let has_told = !next.is_empty();
@@ -72,7 +72,7 @@ impl Carried {
             }
             waiting = behind;
             if has_told {
-                // Later batches may wait for these.
+                // Later batches may wait for these answers.
                 self.note_told();
             } else {
                 told.await;
@@ -80,8 +80,7 @@ impl Carried {
         }
     }
 
-    /// Which of these requests of a batch have an earlier one of their key that is unanswered, and
-    /// which have none.
+    /// Splits requests of a batch by whether an earlier request of the same key is unanswered.
     fn behind_others<'a, T>(
         &self,
         batch: &Rc<[Ask]>,

@@ -1,4 +1,4 @@
-//! The lease of one key, and who waits for it.
+//! Lease of one key, and the joins that wait for its slots.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use super::ask::Reply;
 use super::leases::{Refill, Refilled};
 use crate::zone::join::Key;
 
-/// A join of a zone that takes leases.
+/// Join at a zone that takes leases.
 pub(super) struct LeasingJoin {
     pub(super) key: Key,
     pub(super) limit: Limit,
-    /// When the request joined.
+    /// Time of the join.
     pub(super) since: Moment,
     pub(super) reply: Reply<Decision>,
 }
 
-/// What is kept of a key.
+/// Lease of a key, and what is known of the key.
 pub(super) struct KeyLease {
     pub(super) lease: Lease<Decision>,
     pub(super) used: Moment,
-    /// The rate under which the places were taken.
+    /// Rate under which the slots were taken.
     pub(super) rate: Option<Rate>,
-    /// How many joins the store is deciding.
+    /// Number of joins that the store is deciding.
     pub(super) under_way: usize,
-    /// Whether places are on their way with one of them.
+    /// Whether leased slots are on their way with one of these joins.
     pub(super) is_refilled: bool,
     pub(super) waiting: VecDeque<LeasingJoin>,
-    /// Counts how often all places were taken from here.
+    /// Number of times that all slots were removed.
     pub(super) version: u64,
-    /// The version since which what was charged before is forgotten.
+    /// Version before which the store has forgotten all charges.
     pub(super) forgotten: u64,
 }
 
@@ -54,7 +54,7 @@ impl KeyLease {
         self.under_way == 0 && self.waiting.is_empty() && self.lease.places() == 0
     }
 
-    /// A decision that is made here at `now`.
+    /// Decides a join at `now` from the lease; `None` if the store must decide.
     pub(super) fn take(&mut self, limit: Limit, now: Moment) -> Option<Decision> {
         let decision = match self.lease.take(limit, now)? {
             FromLease::Refused(decision) => return Some(decision),
@@ -70,13 +70,13 @@ impl KeyLease {
         })
     }
 
-    /// Takes out all places. What is on its way does not come here any more.
+    /// Removes and returns all slots. Slots in transit will not be added to the lease.
     pub(super) fn clear(&mut self) -> Vec<Leased<Decision>> {
         self.version += 1;
         self.lease.clear()
     }
 
-    /// Takes in the places that the store gave, and its refusal. Returns what is to go back.
+    /// Adds slots from the store, and its refusal. Returns the slots to give back.
     pub(super) fn take_in(&mut self, refill: &Refill, told: Refilled) -> Vec<Leased<Decision>> {
         let (link, mut stale) = (&refill.link, Vec::new());
         let is_stale = refill.version != self.version;
@@ -94,7 +94,7 @@ impl KeyLease {
                 self.lease.reaches(usable_until);
                 continue;
             }
-            // Tokens cannot be given back: others may have a later place, and count on this one.
+            // Tokens cannot be given back: others may have a later slot that depends on this one.
             let ends = match link.algorithm {
                 Algorithm::TokenBucket => usable_until,
                 _ => usable_until.min(told.asked + link.lease),
@@ -117,13 +117,13 @@ impl KeyLease {
         stale
     }
 
-    /// Refuses others as the store has refused one that it was asked for at `asked`.
+    /// Refuses later joins as the store refused a request at `asked`.
     fn refuse(&mut self, refill: &Refill, decision: Decision, asked: Moment) {
         let Verdict::Reject(refusal) = decision.verdict else {
             return;
         };
         let terms = refill.link.terms(&refill.key, self.rate);
-        // Its excess is the level with the request.
+        // The excess is the level with the refused request.
         let interval = terms.rate.interval();
         let drains_in = Duration::try_from_secs_f64(
             interval.as_secs_f64() * (refusal.excess.requests() - 1.0).max(0.0),

@@ -1,4 +1,4 @@
-//! Calls for the places of keys whose running requests are bounded over all gateways.
+//! Calls to the store for permits of keys, where `in_flight` applies over all gateways.
 
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
@@ -11,27 +11,27 @@ use super::StoreLink;
 use super::ask::Reply;
 use crate::store::{Error, InFlightCalls, Store};
 
-/// A call for the places of a key.
+/// Call for the permits of a key.
 pub(super) struct PlacesAsk {
     pub(super) zone: Rc<StoreLink>,
-    /// The key's name in the store.
+    /// Name of the key in the store.
     pub(super) name: Vec<u8>,
     pub(super) call: KeyPlacesCall,
     pub(super) reply: Reply<KeyPlacesReply>,
 }
 
-/// The calls of a worker for the places of keys.
+/// Calls of a worker for the permits of keys.
 pub(super) struct PlacesCalls {
     waiting: RefCell<Vec<PlacesAsk>>,
     under_way: Cell<usize>,
 }
 
 thread_local! {
-    // Of the worker, not of its link: a reload may replace the link, and what the worker has would
-    // be withheld as that of a gateway that vanished.
-    /// What tells this worker from those of all gateways.
+    // The worker has an id, not its link: a reload may replace the link, and then the permits of
+    // the old link would be withheld as those of a vanished gateway.
+    /// Id of this worker, unique among the workers of all gateways.
     static WORKER: [u8; 8] = RandomState::new().hash_one(std::process::id()).to_le_bytes();
-    /// The number of its last call.
+    /// Number of the worker's last call.
     static NUMBER: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -43,12 +43,12 @@ impl PlacesCalls {
         }
     }
 
-    /// Those that wait for their batch.
+    /// Returns the calls that wait for their batch.
     pub(super) fn waiting(&self) -> &RefCell<Vec<PlacesAsk>> {
         &self.waiting
     }
 
-    /// Whether any wait for their batch, or for a reply.
+    /// Returns whether calls wait for their batch or for a reply.
     pub(super) fn are_waiting(&self) -> bool {
         self.under_way.get() > 0 || !self.waiting.borrow().is_empty()
     }
@@ -75,7 +75,7 @@ impl PlacesCalls {
     }
 }
 
-/// Counts as one until it is dropped.
+/// Increments a counter until it is dropped.
 struct Counted<'a>(&'a Cell<usize>);
 
 impl<'a> Counted<'a> {
@@ -92,7 +92,7 @@ impl Drop for Counted<'_> {
 }
 
 impl StoreLink {
-    /// Makes a call for the places of a key.
+    /// Makes a call for the permits of a key.
     pub(in crate::zone) fn call_for_places(
         self: &Rc<Self>,
         key: &[u8],
@@ -107,13 +107,13 @@ impl StoreLink {
         });
     }
 
-    /// The number of the next call for places.
+    /// Returns the number of the next call for permits.
     pub(in crate::zone) fn next_places_call() -> u64 {
         NUMBER.set(NUMBER.get() + 1);
         NUMBER.get()
     }
 
-    /// For how long the store counts places that are not confirmed.
+    /// Returns how long the store counts permits that are not confirmed.
     pub(in crate::zone) fn places_kept(&self) -> Duration {
         KEY_PLACES_LEASE + self.orphan
     }

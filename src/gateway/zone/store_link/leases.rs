@@ -1,4 +1,4 @@
-//! Leases: places of busy keys that are taken ahead from the store, and decide without it.
+//! Leases: slots of busy keys that are taken ahead from the store, so that joins need no call.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,43 +14,43 @@ use super::{Decision, StoreLink};
 use crate::observe::metrics::StoreResult;
 use crate::zone::join::Key;
 
-/// Most keys of a zone on one worker whose requests are counted.
+/// Upper bound of the keys of a zone on one worker that may have a lease.
 ///
-/// A busy key is soon among them, as those that are not used are forgotten.
+/// A busy key soon gets a lease, because unused keys are forgotten.
 const MAX_KEYS: usize = 1024;
-/// Most places of a zone on one worker.
+/// Upper bound of the leased slots of a zone on one worker.
 const MAX_PLACES: usize = 32_768;
-/// After so many times the lease's length a key that was not used is forgotten.
+/// Time after which an unused key is forgotten, as a multiple of the lease's length.
 const FORGOTTEN_AFTER: u32 = 4;
-/// Least time between two looks for places whose lease is over.
+/// Least time between two searches for expired leases.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// The leases of a zone on one worker, through all its settings.
+/// Leases of a zone on one worker. They outlive a change of the zone's settings.
 ///
-/// While places are on their way here, the joins behind wait for them, in their order.
+/// While slots are on their way to this gateway, later joins wait for them in their order.
 #[derive(Default)]
 pub(super) struct Leases {
     keys: RefCell<HashMap<Key, KeyLease, RandomState>>,
     places: Cell<usize>,
-    /// When unused keys were last looked for.
+    /// Time of the last search for unused keys.
     swept: Cell<Moment>,
-    /// Which settings of the zone are in force.
+    /// Number of the settings in force.
     settings: Cell<u64>,
 }
 
 impl Leases {
-    /// The number of the settings that are in force from now on.
+    /// Returns the number of new settings, which are in force from now on.
     pub(super) fn next_settings(&self) -> u64 {
         self.settings.set(self.settings.get() + 1);
         self.settings.get()
     }
 
-    /// Whether no key is known here.
+    /// Returns whether no key is known here.
     pub(super) fn are_none(&self) -> bool {
         self.keys.borrow().is_empty()
     }
 
-    /// Decides a join by a lease, lets it wait for one, or asks the store.
+    /// Decides a join from a lease, lets it wait for a refill, or asks the store.
     pub(super) fn join(&self, link: &Rc<StoreLink>, pending: LeasingJoin) {
         let (now, limit) = (pending.since, pending.limit);
         let mut keys = self.keys.borrow_mut();
@@ -69,7 +69,7 @@ impl Leases {
             return leased.waiting.push_back(pending);
         }
         let before = leased.lease.places();
-        // Behind others that the store is deciding, so that the first to come is the first to go.
+        // Joins that the store is deciding go first, so that the order of arrival is kept.
         let is_first = leased.under_way == 0;
         let decision = is_first.then(|| leased.take(limit, now)).flatten();
         self.counted(before, leased.lease.places());
@@ -83,7 +83,7 @@ impl Leases {
         link.charge_join(pending, Some(refill));
     }
 
-    /// An ask for this join, and for places behind it.
+    /// Returns the refill that goes with a join: the slots to take ahead behind it.
     fn refill(
         &self,
         link: &Rc<StoreLink>,
@@ -113,7 +113,7 @@ impl Leases {
         self.places.set(self.places.get() + after - before);
     }
 
-    /// Takes in what the store said, and decides on those who waited for it.
+    /// Adds the slots from the store's answer, and decides the joins that waited for them.
     pub(super) fn refilled(&self, refill: &Refill, told: Option<Refilled>) {
         let (link, key) = (&refill.link, &refill.key);
         let now = link.batcher.now();
@@ -122,7 +122,7 @@ impl Leases {
             return;
         };
         let before = leased.lease.places();
-        // What is to be done once the leases are not borrowed any more.
+        // Done after the leases are no longer borrowed.
         let (mut decided, mut given_back) = (Vec::new(), Vec::new());
         let mut asks: Vec<(LeasingJoin, Refill)> = Vec::new();
         leased.under_way = leased.under_way.saturating_sub(1);
@@ -141,7 +141,7 @@ impl Leases {
                 leased.waiting.push_front(first);
                 break;
             }
-            // The last of them takes places ahead for all who come next.
+            // The last of these joins takes slots ahead for all later ones.
             for pending in std::mem::take(&mut leased.waiting) {
                 if let Some((_, last)) = asks.last_mut() {
                     last.ahead = 0;
@@ -164,7 +164,8 @@ impl Leases {
         link.watch_leases();
     }
 
-    /// The store has told which rate a key has: places that were taken under another one go back.
+    /// Follows a key's rate reported by the store: slots that were taken under another rate go
+    /// back.
     pub(super) fn follow(&self, link: &Rc<StoreLink>, key: &[u8], rate: Rate) {
         let mut keys = self.keys.borrow_mut();
         let Some((key, leased)) = keys.get_key_value(key) else {
@@ -185,7 +186,7 @@ impl Leases {
         link.give_back(&key, places, link.batcher.now());
     }
 
-    /// What a key was charged is forgotten in the store, also for places that are here.
+    /// Removes a key's slots, because the store has forgotten its charges.
     pub(super) fn forget(&self, key: &[u8]) {
         if let Some(leased) = self.keys.borrow_mut().get_mut(key) {
             let before = leased.lease.places();
@@ -195,7 +196,7 @@ impl Leases {
         }
     }
 
-    /// Gives all places back, also those that are on their way here.
+    /// Gives back all slots, including slots in transit.
     pub(super) fn release(&self, link: &Rc<StoreLink>) {
         let mut keys = self.keys.borrow_mut();
         let leased = keys.iter_mut();
@@ -210,7 +211,7 @@ impl Leases {
         }
     }
 
-    /// Gives back the places whose lease is over. Returns when the next one is, if there is one.
+    /// Gives back the slots of expired leases. Returns when the next lease expires, if any.
     fn end(&self, link: &Rc<StoreLink>, now: Moment) -> Option<Moment> {
         let mut keys = self.keys.borrow_mut();
         let (mut all, mut next) = (Vec::new(), None::<Moment>);
@@ -245,7 +246,7 @@ impl Leases {
 }
 
 impl StoreLink {
-    /// How a key's leases are taken, at the rate that is in force for it.
+    /// Returns the terms of a key's lease, at the rate in force for it.
     pub(super) fn terms(&self, key: &Key, rate: Option<Rate>) -> LeaseTerms {
         let of_file = || self.paces.of(key).rate();
         LeaseTerms {
@@ -255,7 +256,7 @@ impl StoreLink {
         }
     }
 
-    /// How long places are taken ahead. An actor may not know the last settings yet: it takes none.
+    /// Returns the length of a lease; zero for an actor with outdated settings, which takes none.
     pub(super) fn lease(&self) -> Duration {
         if self.settings == self.leases.settings.get() {
             self.lease
@@ -264,12 +265,12 @@ impl StoreLink {
         }
     }
 
-    /// Gives back the places of a key that are not used. Those whose time has passed are lost.
+    /// Gives back unused slots of a key. Slots whose time has passed are lost.
     fn give_back(self: &Rc<Self>, key: &Key, places: Vec<Leased<Decision>>, now: Moment) {
         for place in places {
             let counts = match self.algorithm {
                 Algorithm::TokenBucket => false,
-                // What came in a window counts in the next one, too.
+                // The count of a window also matters in the next window.
                 Algorithm::SlidingWindowCounter => true,
                 _ => now < place.usable_until,
             };
@@ -279,21 +280,21 @@ impl StoreLink {
         }
     }
 
-    /// Gives all leased places back.
+    /// Gives back all leased slots.
     pub(in crate::zone) fn release_leases(self: &Rc<Self>) {
         self.leases.release(self);
     }
 
-    /// Completes when the store has all that was given back, or does not answer.
+    /// Completes when the store has received all that was given back, or does not answer.
     pub(in crate::zone) async fn all_given_back(&self) {
-        // Keys whose last request has just ended tell of it in a moment.
+        // Keys whose last request has just ended report it after a moment.
         sleep(LOOK_EVERY).await;
         while self.batcher.is_tidying() {
             sleep(LOOK_EVERY).await;
         }
     }
 
-    /// Gives places back when their lease is over, for as long as there are any.
+    /// Starts a task that gives slots back when their lease expires. It ends with the last slot.
     fn watch_leases(self: &Rc<Self>) {
         if self.leases.places.get() == 0 || self.watches_leases.replace(true) {
             return;
@@ -313,20 +314,20 @@ impl StoreLink {
     }
 }
 
-/// What goes with an ask whose key has a lease: the places to take ahead, and where they go.
+/// Refill of a key's lease, sent with a join: the slots to take ahead, and their destination.
 pub(super) struct Refill {
     pub(super) link: Rc<StoreLink>,
     pub(super) key: Key,
     pub(super) limit: Limit,
-    /// How many places to take ahead.
+    /// Number of slots to take ahead.
     pub(super) ahead: u32,
     pub(super) version: u64,
     pub(super) is_told: bool,
 }
 
-/// What the store said to an ask: first to the request, then of each place that was asked for.
+/// Store's answer to a refill: the decision on the join, then one for each requested slot.
 pub(super) struct Refilled {
-    /// When it was asked.
+    /// Time of the request to the store.
     pub(super) asked: Moment,
     pub(super) decisions: Vec<Decision>,
 }
@@ -338,7 +339,7 @@ impl Refill {
     }
 }
 
-/// Those who wait for the places never wait for nothing.
+/// Completes the refill in any case, so that no join waits for slots that never come.
 impl Drop for Refill {
     fn drop(&mut self) {
         if !self.is_told {

@@ -6,7 +6,7 @@
 //!            └───────────Reply──────────┘
 //! ```
 //!
-//! Before a join is asked for, [`leases`] may decide it.
+//! [`leases`] may decide a join without a call to the store.
 //!
 //! The batcher and the actors of a worker run on one thread. Times from the store are converted to
 //! the gateway's clock.
@@ -45,17 +45,17 @@ use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
 use shared_key::SharedKey;
 
-/// How a zone is shared, from its settings.
+/// Settings of a shared zone.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
     pub(super) paces: Paces,
     pub(super) on_store_failure: OnStoreFailure,
-    /// Whether the log and the API show no keys.
+    /// Whether the log and the API mask keys.
     pub(super) mask_keys: bool,
-    /// How long places of busy keys are taken ahead.
+    /// Length of a lease: how long slots of busy keys are taken ahead.
     pub(super) lease: Duration,
-    /// How long places of requests that run stay withheld if this gateway vanishes.
+    /// Duration for which permits in use stay withheld if this gateway vanishes.
     pub(super) orphan: Duration,
     /// Whether the store uses another rate than this gateway's file.
     pub(super) divergence: Arc<RateDivergence>,
@@ -80,22 +80,23 @@ impl PartialEq for Sharing {
     }
 }
 
-/// The store's decision, with times on the gateway's clock.
+/// Decision of the store, with times on the gateway's clock.
 #[derive(Clone, Debug)]
 pub(super) struct Decision {
     pub(super) verdict: Verdict,
-    /// The key's state after the decision.
+    /// State of the key after the decision.
     pub(super) account: Account,
-    /// The charge; `None` if the request was rejected.
+    /// Charge of the request; `None` if it was rejected.
     pub(super) charge: Option<store::Charge>,
     pub(super) in_force: InForce,
-    /// Requests before this moment may use its place; `None` if the request was rejected, and where
-    /// the store does not tell.
+    /// Instant before which other requests may use the slot.
+    ///
+    /// `None` if the request was rejected, or if the store does not report it.
     pub(super) usable_until: Option<Moment>,
 }
 
 impl Decision {
-    /// When a request that was not rejected is due.
+    /// Returns when a request that was not rejected is due.
     pub(super) fn due(&self, now: Moment) -> Moment {
         match self.verdict {
             Verdict::Delay { until, .. } => until,
@@ -104,7 +105,7 @@ impl Decision {
     }
 }
 
-/// The rate at which the store paces a key.
+/// Rate at which the store paces a key.
 ///
 /// `since` is when it took effect, if it was changed while the key was known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,37 +114,37 @@ pub(super) struct InForce {
     pub(super) since: Option<Moment>,
 }
 
-/// The store decided nothing. The zone falls back to its `on_store_failure`.
+/// Missing decision of the store. The zone falls back to its `on_store_failure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoReply;
 
-/// What a used turn cost more than it was charged.
+/// Additional cost of an admitted request, above its charge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bill {
-    /// What it was charged.
+    /// Charge at the join.
     pub(super) charge: Charge,
-    /// How much more it cost.
+    /// Cost above that charge.
     pub(super) more: Cost,
-    /// The `delay` of the waiters that it moves back.
+    /// `delay` of the waiters that it moves back.
     pub(super) delay: u32,
 }
 
 impl Bill {
-    /// It is charged in full, whatever the level.
+    /// Returns the limit for the additional cost, which is charged in full whatever the level.
     pub(super) fn limit(&self) -> Limit {
         Limit::unlimited(Delay::Above(self.delay), self.more)
     }
 }
 
-/// A shared zone, as its actors on one worker see it.
+/// Shared zone, as its actors on one worker see it.
 pub(super) struct StoreLink {
     batcher: Rc<Batcher>,
     zone: String,
-    /// What the names of its keys in the store begin with.
+    /// Prefix of the names of its keys in the store.
     ///
-    /// Each algorithm keeps another kind of state, and each version of the scripts may.
+    /// Contains algorithm and version of the scripts, because each may store another kind of state.
     name: Vec<u8>,
-    /// The same of the places of its keys.
+    /// Prefix of the names under which the store keeps the permits of its keys.
     places_name: Vec<u8>,
     algorithm: Algorithm,
     paces: Paces,
@@ -152,16 +153,16 @@ pub(super) struct StoreLink {
     lease: Duration,
     orphan: Duration,
     leases: Rc<Leases>,
-    /// Which settings of the zone these are: its leases are taken under the last ones.
+    /// Number of these settings. Only the latest settings of the zone take leases.
     settings: u64,
-    /// Whether a task waits for the end of leases.
+    /// Whether a task waits for the expiry of leases.
     watches_leases: Cell<bool>,
     metrics: Arc<ZoneMetrics>,
     divergence: Arc<RateDivergence>,
 }
 
 impl StoreLink {
-    /// The zone with these settings. `before` is the zone as it was, whose leases end.
+    /// Creates the zone with these settings. `before` is its previous version, whose leases end.
     pub(super) fn new(
         zone: &str,
         algorithm: Algorithm,
@@ -194,7 +195,7 @@ impl StoreLink {
         })
     }
 
-    /// Has a join decided, by a lease or by the store.
+    /// Gets a join decided, by a lease or by the store.
     pub(super) fn join(self: &Rc<Self>, key: &Key, limit: Limit, reply: Reply<Decision>) {
         let pending = LeasingJoin {
             key: Key::clone(key),
@@ -209,7 +210,7 @@ impl StoreLink {
         }
     }
 
-    /// Asks the store to decide a join, and for places behind it.
+    /// Asks the store to decide on a join, and for slots behind it.
     fn charge_join(self: &Rc<Self>, pending: LeasingJoin, refill: Option<Refill>) {
         let LeasingJoin {
             key,
@@ -222,12 +223,12 @@ impl StoreLink {
             .ask(Ask::join(key, limit, since, reply, refill));
     }
 
-    /// Whether the store is unavailable and is not asked at present.
+    /// Returns whether the store is unavailable and not called at present.
     pub(super) fn is_out(&self) -> bool {
         self.batcher.is_out()
     }
 
-    /// Changes what a used turn of a key without waiters was charged.
+    /// Corrects the charge of an admitted request of a key without waiters.
     pub(super) fn settle(self: &Rc<Self>, key: &Key, charge: store::Charge, cost: Cost) {
         if let Some(less) = charge.too_much(cost) {
             self.refund(key, less);
@@ -238,25 +239,25 @@ impl StoreLink {
         }
     }
 
-    /// Charges what no request waits for. Without a `reply` it stays whatever is told.
+    /// Makes a charge that no request waits for. Without `reply` it stays whatever the decision.
     pub(super) fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply: Option<Reply<Decision>>) {
         let (key, since) = (SharedKey::new(self, key), self.batcher.now());
         self.batcher.ask(Ask::charge(key, limit, since, reply));
     }
 
-    /// Gives back a charge or a part of it.
+    /// Refunds a charge or a part of it.
     pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: store::Charge) {
         self.batcher.refund(SharedKey::new(self, key), charge);
     }
 
-    /// Puts the rate that this gateway's file has for a key into force. The key has waiters.
+    /// Puts the rate of this gateway's file into force for a key. The key has waiters.
     pub(super) fn retune(self: &Rc<Self>, key: &Key, reply: Reply<InForce>) {
         self.batcher.retune(SharedKey::new(self, key), reply);
     }
 
-    /// Forgets what any gateway has charged to a key.
+    /// Forgets what all gateways have charged to a key.
     ///
-    /// If requests wait here, forgets only what was charged behind `last`, the charge of the last
+    /// If requests wait here, forgets only the charges behind `last`, the charge of the last
     /// waiter.
     pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<store::Charge>) {
         self.leases.forget(key);
@@ -267,11 +268,10 @@ impl StoreLink {
         self.metrics.count_operations(result, 1);
     }
 
-    /// Compares the rate in force for a key at `now` with `own`, which this gateway's file has for
-    /// it.
+    /// Compares the rate in force for a key at `now` with `own`, the rate of this gateway's file.
     ///
-    /// Shows it if the key has the zone's rate, and logs when gateways begin to differ and when
-    /// they agree again.
+    /// Shows the rate in force in the metrics if the key has the zone's rate. Logs when gateways
+    /// begin to differ and when they agree again.
     fn compare(&self, own: Rate, rate: Rate, differs: bool, now: Moment) {
         let (zone, of_zone) = (&self.zone, self.paces.rate_of_zone());
         if differs && own == of_zone {

@@ -1,4 +1,4 @@
-//! The paces of a shared zone.
+//! Rates of a shared zone, in the form that the store keeps.
 
 use std::sync::Arc;
 
@@ -7,19 +7,20 @@ use limit::{Moment, Rate};
 
 use crate::store::{Pace, UnsupportedRate};
 
-/// The pace of each key of a shared zone: that of its plan, or the zone's.
+/// Pace of each key of a shared zone: the pace of its plan or of the zone.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::zone) struct Paces {
-    /// The zone's, then those of the plans in the order of the file.
+    /// Pace of the zone, then the paces of the plans in the order of the file.
     paces: Arc<[Pace]>,
     plans: Plans,
 }
 
 impl Paces {
-    /// The paces of a zone whose file has had these rates since `since`.
+    /// Computes the paces of a zone whose file has had these rates since `since`.
     ///
-    /// All have the same `since`: when a key changes its plan, the rate that it then has is new to
-    /// the key, even if the plan has had it for long.
+    /// All paces have the same `since`. When a key changes its plan, the new rate is new to the
+    /// key,
+    /// even if the plan has had it for long.
     ///
     /// # Errors
     ///
@@ -34,17 +35,17 @@ impl Paces {
         })
     }
 
-    /// When the file got these rates.
+    /// Returns when the file got these rates.
     pub(in crate::zone) fn since(&self) -> Moment {
         self.paces[0].since()
     }
 
-    /// The rate of keys without a plan.
+    /// Returns the rate of keys without a plan.
     pub(super) fn rate_of_zone(&self) -> Rate {
         self.paces[0].rate()
     }
 
-    /// The pace of a key.
+    /// Returns the pace of a key.
     pub(super) fn of(&self, key: &[u8]) -> &Pace {
         &self.paces[self.plans.index_of(key).map_or(0, |plan| plan + 1)]
     }

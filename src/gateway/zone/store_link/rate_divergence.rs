@@ -1,24 +1,24 @@
-//! Whether gateways have different rates for a zone.
+//! Detection of different rates for one zone at several gateways.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use limit::Moment;
 
-/// How long no other rate must be seen before all gateways count as agreeing again.
+/// Time without a different rate after which all gateways count as agreeing again.
 ///
-/// Another gateway's rate is in force only at the keys that it asked for. So one answer may show
-/// that rate and the next may not.
+/// Another gateway's rate is in force only at the keys that it sent requests for. So one answer
+/// may show that rate and the next may not.
 const REPORTED_AFTER: Duration = Duration::from_secs(10);
 
-/// Whether all gateways that share a zone have the same rate, as far as this gateway knows.
+/// Tracks whether all gateways that share a zone have the same rate, as far as is known here.
 #[derive(Debug, Default)]
 pub(in crate::zone) struct RateDivergence {
-    /// When another rate was last seen, in nanoseconds; 0 while all agree.
+    /// Time in nanoseconds at which another rate was last seen; 0 while all agree.
     differed: AtomicU64,
 }
 
-/// A change in whether the gateways agree.
+/// Change of the agreement between gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DivergenceChange {
     /// Another gateway has another rate.
@@ -28,7 +28,7 @@ pub(super) enum DivergenceChange {
 }
 
 impl RateDivergence {
-    /// Records the rate in force: whether it differs from this gateway's file.
+    /// Records whether the rate in force differs from this gateway's file. Returns a change.
     pub(super) fn note(&self, differs: bool, now: Moment) -> Option<DivergenceChange> {
         if differs {
             let before = self.differed.swap(now.as_nanos().max(1), Ordering::Relaxed);
@@ -45,13 +45,13 @@ impl RateDivergence {
         settled.is_ok().then_some(DivergenceChange::Settled)
     }
 
-    /// Whether another rate was seen, and all gateways do not agree again.
+    /// Returns whether gateways differ: another rate was seen, and they do not agree again yet.
     pub(in crate::zone) fn is_seen(&self) -> bool {
-        // 1: what was seen does not count any more.
+        // 1 means that a rate was seen but does not count any more.
         self.differed.load(Ordering::Relaxed) > 1
     }
 
-    /// This gateway's file has a new rate: what was seen before no longer counts.
+    /// Discards what was seen before, because this gateway's file has a new rate.
     pub(in crate::zone) fn start_again(&self) {
         if self.differed.load(Ordering::Relaxed) > 0 {
             self.differed.store(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A key of a shared zone, as the store knows it.
+//! Key of a shared zone, with its name in the store.
 
 use std::rc::Rc;
 
@@ -7,10 +7,10 @@ use limit::{Limit, Moment};
 use super::{InForce, StoreLink};
 use crate::store::{self, Charge, Join, Pace, Refund, Retune};
 
-/// A key of a shared zone, as the store knows it.
+/// Key of a shared zone, with its name in the store.
 pub(super) struct SharedKey {
     pub(super) zone: Rc<StoreLink>,
-    /// Its name in the store.
+    /// Name in the store.
     pub(super) name: Vec<u8>,
 }
 
@@ -22,17 +22,17 @@ impl SharedKey {
         }
     }
 
-    /// Its name in the zone.
+    /// Returns the name in the zone.
     pub(super) fn key(&self) -> &[u8] {
         &self.name[self.zone.name.len()..]
     }
 
-    /// The rate that this gateway's file has for the key.
+    /// Returns the pace that this gateway's file has for the key.
     pub(super) fn pace(&self) -> &Pace {
         self.zone.paces.of(self.key())
     }
 
-    /// A join of a request with this limit.
+    /// Returns a join of a request with this limit.
     pub(super) fn join(&self, limit: Limit) -> Join<'_> {
         Join {
             key: &self.name,
@@ -43,7 +43,7 @@ impl SharedKey {
         }
     }
 
-    /// A refund of this charge.
+    /// Returns a refund of this charge.
     pub(super) fn refund(&self, charge: Charge) -> Refund<'_> {
         Refund {
             key: &self.name,
@@ -54,7 +54,7 @@ impl SharedKey {
         }
     }
 
-    /// A retune to the rate of this gateway's file.
+    /// Returns a retune to the rate of this gateway's file.
     pub(super) fn retune(&self) -> Retune<'_> {
         Retune {
             key: &self.name,
@@ -62,7 +62,7 @@ impl SharedKey {
         }
     }
 
-    /// Notes the rate in force. The gateway's clock shows `at` when the store's clock shows `now`.
+    /// Records the rate in force. `at` on the gateway's clock corresponds to `now` on the store's.
     pub(super) fn follows(&self, told: store::InForce, now: Moment, at: Moment) -> InForce {
         let own = self.pace().rate();
         self.zone.compare(own, told.rate, told.differs, at);

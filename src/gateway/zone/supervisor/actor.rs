@@ -1,4 +1,4 @@
-//! The actor of a supervisor: its mailbox, its start and its end.
+//! Actor of a supervisor: its mailbox, its start and its end.
 
 use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
@@ -18,19 +18,19 @@ use super::here::{self, Here, Panicked, SupervisorId};
 use super::{ZoneSupervisor, shard, sweep};
 use crate::observe::metrics::ActorKind;
 
-/// A message to a supervisor: what it does.
+/// Message to a supervisor: a function that it calls.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Call<F>(pub(super) F);
 
-/// Hands a [`ZoneSupervisor`] what is sent to it.
+/// Passes messages to a [`ZoneSupervisor`].
 pub(in crate::zone) struct SupervisorActor {
     id: SupervisorId,
     here: Rc<Here>,
 }
 
 impl SupervisorActor {
-    /// The actor of a supervisor on this thread, whose requests find it by `id`.
+    /// Creates the actor of a supervisor on this thread, whose requests find it by `id`.
     pub(in crate::zone) fn new(id: SupervisorId, supervisor: ZoneSupervisor) -> Self {
         let here = Rc::new(Here {
             supervisor: RefCell::new(supervisor),
@@ -108,9 +108,9 @@ impl StreamHandler<()> for SupervisorActor {
 }
 
 impl ZoneSupervisor {
-    /// Forgets all keys, whose actors end: their waiters are answered.
+    /// Forgets all keys and ends their actors, which answers their waiters.
     ///
-    /// The settings and the phase stay. Answers of the store that are still to come stay expected.
+    /// The settings and the phase stay. Pending answers of the store are still expected.
     fn restart(&mut self) {
         let (pacer, metrics) = (
             Rc::clone(&self.shard.pacer),

@@ -1,4 +1,4 @@
-//! Where a supervisor is reached, from any thread.
+//! Address of a supervisor, usable from any thread.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use super::here::{self, Here, SupervisorId};
 use crate::zone::answer::Answer;
 use crate::zone::join::{Join, Key};
 
-/// The address of a supervisor.
+/// Address of a supervisor.
 ///
-/// What is sent with one address is handled in its order, as in a mailbox, but for requests of
-/// other threads.
+/// Calls through one address are handled in order, as in a mailbox. Only requests of other
+/// threads may be handled in another order.
 #[derive(Clone, Debug)]
 pub(in crate::zone) struct SupervisorAddress {
     id: SupervisorId,
     actor: Addr<SupervisorActor>,
-    /// Number of messages that are sent and not handled: none may be overtaken in place.
+    /// Number of messages sent and not handled yet. A direct call must not overtake them.
     unhandled: Arc<AtomicUsize>,
 }
 
-/// A message that counts as unhandled until this is dropped.
+/// Guard that counts a message as unhandled until it is dropped.
 struct Unhandled(Arc<AtomicUsize>);
 
 impl Drop for Unhandled {
@@ -43,16 +43,16 @@ impl SupervisorAddress {
         }
     }
 
-    /// Whether the supervisor has not ended.
+    /// Returns whether the supervisor has not ended.
     pub(in crate::zone) fn connected(&self) -> bool {
         self.actor.connected()
     }
 
-    /// Asks for a turn. Returns the answer, or where it will come.
+    /// Joins. Returns the answer, or a receiver for it.
     pub(in crate::zone) fn join(&self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
         if let Some(here) = self.here() {
             let answer = here.call(&self.actor, |it| it.join(join));
-            // After a panic nobody answers.
+            // After a panic there is no answer, so the receiver is closed.
             return answer.unwrap_or_else(|| Err(oneshot::channel().1));
         }
         let (pending, answer) = join.clone().pending();
@@ -61,14 +61,14 @@ impl SupervisorAddress {
         Err(answer)
     }
 
-    /// Has the supervisor do something for a key: at once if it is on this thread.
+    /// Calls `call` at the supervisor for a key: directly if it is on this thread.
     pub(in crate::zone) fn send(
         &self,
         key: &Key,
         call: impl FnOnce(&mut ZoneSupervisor, &Key) + Send + 'static,
     ) {
         if let Some(here) = self.here() {
-            // As a message whose handler panics, it is lost then.
+            // A call that panics is lost, like a message whose handler panics.
             let _lost = here.call(&self.actor, |it| call(it, key));
         } else {
             let key = Key::clone(key);
@@ -76,7 +76,7 @@ impl SupervisorAddress {
         }
     }
 
-    /// Has the supervisor do something.
+    /// Sends the supervisor a message that calls `call`.
     pub(in crate::zone) fn post(&self, call: impl FnOnce(&mut ZoneSupervisor) + Send + 'static) {
         self.unhandled.fetch_add(1, Ordering::Relaxed);
         let unhandled = Unhandled(Arc::clone(&self.unhandled));
@@ -86,20 +86,22 @@ impl SupervisorAddress {
         }));
     }
 
-    /// As [`post`](Self::post), with an answer. None comes if the supervisor panics or has ended.
+    /// Does the same as [`post`](Self::post), with an answer.
+    ///
+    /// The answer is missing if the supervisor panics or has ended.
     pub(in crate::zone) fn ask<T: Send + 'static>(
         &self,
         call: impl FnOnce(&mut ZoneSupervisor) -> T + Send + 'static,
     ) -> oneshot::Receiver<T> {
         let (reply, answer) = oneshot::channel();
         self.post(move |it| {
-            // The caller may have gone.
+            // The caller may have been dropped.
             let _gone = reply.send(call(it));
         });
         answer
     }
 
-    /// Returns the supervisor, if it is on this thread and nothing is sent that comes first.
+    /// Returns the supervisor if it is on this thread and no earlier message is unhandled.
     fn here(&self) -> Option<Rc<Here>> {
         let is_idle = self.unhandled.load(Ordering::Acquire) == 0;
         is_idle.then(|| here::find(self.id)).flatten()

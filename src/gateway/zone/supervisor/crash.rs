@@ -3,7 +3,7 @@
 use super::ZoneSupervisor;
 use crate::zone::join::Key;
 
-/// What panics.
+/// Actor that should panic.
 #[derive(Debug)]
 pub(crate) enum Crash {
     /// The actor of this key, if it has one.

@@ -1,4 +1,4 @@
-//! The end of a process whose successor continues from its keys.
+//! Handover of a supervisor's keys to the next process.
 
 use limit::{Account, Moment};
 use tokio::sync::{mpsc, oneshot};
@@ -7,13 +7,13 @@ use super::keys::State;
 use super::{Phase, ZoneSupervisor};
 use crate::zone::join::{SavedKey, TurnToCome};
 
-/// How many keys one step of saving visits: a fraction of a millisecond.
+/// Number of keys that one step of saving visits. A step takes a fraction of a millisecond.
 const STEP: usize = 1000;
 
 impl ZoneSupervisor {
-    /// The next process takes over: no request is accepted any more, and those that wait leave.
+    /// Stops accepting requests, because the next process takes over. Current waiters still leave.
     ///
-    /// All earlier requests are decided then, or with their key's actor.
+    /// Afterwards all earlier requests are decided, or are with their key's actor.
     pub(in crate::zone) fn hand_over(&mut self) {
         if self.phase == Phase::Open {
             self.phase = Phase::HandedOver;
@@ -21,9 +21,9 @@ impl ZoneSupervisor {
         }
     }
 
-    /// The gateway ends: the places that it took ahead go back.
+    /// Gives back leased slots, because the gateway ends.
     ///
-    /// `done` is told when the store has them, or does not answer.
+    /// `done` is notified when the store has received them, or does not answer.
     pub(in crate::zone) fn give_back_leases(&self, done: oneshot::Sender<()>) {
         self.release_leases();
         let link = self.shard.sharing();
@@ -31,12 +31,12 @@ impl ZoneSupervisor {
             if let Some(link) = link {
                 link.all_given_back().await;
             }
-            // The caller may not wait any more.
+            // The receiver may have been dropped.
             let _gone = done.send(());
         });
     }
 
-    /// Sends those that wait and go on to where that matters, in a part for each key that has such.
+    /// Sends the waiters that go on to a gate, in one part for each key that has some.
     pub(in crate::zone) fn list_turns_to_come(&self, to: &mpsc::UnboundedSender<Vec<TurnToCome>>) {
         for active in self.keys.each_active() {
             let snapshot = &active.snapshot;
@@ -47,9 +47,10 @@ impl ZoneSupervisor {
         }
     }
 
-    /// A step of saving all keys as they are at `at`, from just before an index to the front.
+    /// Runs a step of saving all keys in their state at `at`, from just before an index to the
+    /// front.
     ///
-    /// Returns also the index to continue from; 0 at the end.
+    /// Also returns the index to continue from; 0 at the end.
     pub(in crate::zone) fn save(&mut self, before: usize, at: Moment) -> (Vec<SavedKey>, usize) {
         let (end, at) = (before.min(self.keys.len()), self.counted_at(at));
         let (keys, mut next) = self.keys.walk(end, STEP);
@@ -60,7 +61,8 @@ impl ZoneSupervisor {
                 State::Active(active) if active.snapshot.pending.get() == 0 => {
                     Account::Bucket(active.snapshot.bucket.get())
                 }
-                // Its actor has joins from before the handover to handle: this key comes next.
+                // Its actor still has to handle joins from before the handover: continue here
+                // later.
                 State::Active(_) => {
                     next = end - nth;
                     break;
@@ -68,7 +70,7 @@ impl ZoneSupervisor {
             };
             let rate = self.rates.of(key);
             let account = account.save(rate, at);
-            // Whether a key is known matters only to a zone that bounds its new keys.
+            // A key without charges matters only to a zone that bounds its new keys.
             if account.is_some() || self.tuning.new_keys.is_some() {
                 saved.push(SavedKey {
                     key: key.into(),
@@ -80,7 +82,7 @@ impl ZoneSupervisor {
         (saved, next)
     }
 
-    /// Remembers keys that an earlier process saved at `at`.
+    /// Restores keys that an earlier process saved at `at`.
     pub(in crate::zone) fn restore(&mut self, keys: Vec<SavedKey>, at: Moment) {
         let now = self.shard.pacer.now();
         for key in keys {
@@ -88,7 +90,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Remembers a key that an earlier process saved at `at`, while there is room.
+    /// Restores a key that an earlier process saved at `at`, unless the zone is full.
     fn restore_key(&mut self, saved: SavedKey, at: Moment, now: Moment) {
         let SavedKey { key, rate, account } = saved;
         let (at, counted) = (self.counted_at(at), self.counted_at(now));

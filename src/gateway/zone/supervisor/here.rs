@@ -1,8 +1,8 @@
-//! The supervisors of this thread, which its requests ask in place.
+//! Supervisors of this thread, which requests of the same thread call directly.
 //!
-//! A key belongs to one worker, and with few workers many requests come to that one. A message
-//! costs them three allocations, two wake-ups and a second turn of the event loop. So they call the
-//! supervisor as its actor would. What other threads ask comes as a message.
+//! A key belongs to one worker, and with few workers many requests come to that worker. A message
+//! costs three allocations, two wake-ups and a second pass of the event loop. A direct call of
+//! the supervisor costs none of these. Requests of other threads come as messages.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,7 @@ use foldhash::fast::RandomState;
 use super::ZoneSupervisor;
 use super::actor::SupervisorActor;
 
-/// What tells a supervisor from all others of the process.
+/// Id of a supervisor, unique in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::zone) struct SupervisorId(u64);
 
@@ -28,11 +28,12 @@ impl SupervisorId {
     }
 }
 
-/// A supervisor where its actor and the requests of its thread reach it.
+/// Supervisor, reachable by its actor and by the requests of its thread.
 pub(super) struct Here {
     pub(super) supervisor: RefCell<ZoneSupervisor>,
-    /// Whether it may be asked: not before its actor has started, and not after a panic until the
-    /// actor has started again.
+    /// Whether it may be called: only while its actor runs.
+    ///
+    /// It may not be called before the actor has started, and between a panic and the restart.
     pub(super) is_open: Cell<bool>,
 }
 
@@ -40,7 +41,7 @@ thread_local! {
     static HERE: RefCell<HashMap<SupervisorId, Rc<Here>, RandomState>> = RefCell::default();
 }
 
-/// A supervisor has panicked while a request called it: its actor is to start again.
+/// Panic of a supervisor during a direct call, sent to its actor so that it restarts.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Panicked(pub(super) Box<dyn Any + Send>);
@@ -50,11 +51,11 @@ pub fn add(id: SupervisorId, here: Rc<Here>) {
 }
 
 pub(super) fn remove(id: SupervisorId) {
-    // A thread that is ending has none any more.
+    // On a thread that is ending the map may be gone already.
     let _ended = HERE.try_with(|all| all.borrow_mut().remove(&id));
 }
 
-/// Returns the supervisor, if it is on this thread and may be asked.
+/// Returns the supervisor if it is on this thread and may be called.
 pub(super) fn find(id: SupervisorId) -> Option<Rc<Here>> {
     let here = HERE.with_borrow(|all| all.get(&id).map(Rc::clone))?;
     let is_free = here.is_open.get() && here.supervisor.try_borrow_mut().is_ok();
@@ -62,15 +63,15 @@ pub(super) fn find(id: SupervisorId) -> Option<Rc<Here>> {
 }
 
 impl Here {
-    /// Calls the supervisor, which is free.
+    /// Calls the supervisor, which is not borrowed.
     ///
-    /// If it panics, its actor panics in turn, so that it starts again as after any other panic.
+    /// If the call panics, the actor panics in turn, so that it restarts as after any other panic.
     pub(super) fn call<T>(
         &self,
         actor: &Addr<SupervisorActor>,
         call: impl FnOnce(&mut ZoneSupervisor) -> T,
     ) -> Option<T> {
-        // The state that a panic may have left half changed is replaced before it is used.
+        // A panic may leave the state half changed, but the state is replaced before it is used.
         let called = catch_unwind(AssertUnwindSafe(|| call(&mut self.supervisor.borrow_mut())));
         match called {
             Ok(result) => Some(result),

@@ -1,4 +1,4 @@
-//! Keys of the algorithms without waiting. They need no actor: their supervisor decides at once.
+//! Keys of algorithms without a queue. They need no actor: their supervisor decides at once.
 
 use std::rc::Rc;
 
@@ -16,10 +16,10 @@ use crate::zone::join::{Join, Key};
 use crate::zone::store_link::{Decision, NoReply, Reply, StoreLink};
 
 impl ZoneSupervisor {
-    /// Decides a request.
+    /// Decides on a request.
     pub(super) fn decide(&mut self, join: &Join, now: Moment) -> Result<Grant, Rejection> {
         let (key, limit) = (&join.key, join.limit);
-        // Nothing can wait here for the end of a pause.
+        // There is no queue in which a request could wait for the end of a pause.
         if let Some(until) = self.tuning.overrides.paused_until(key)
             && !join.dry_run
         {
@@ -37,7 +37,7 @@ impl ZoneSupervisor {
         answer(account, rate, limit, verdict, charge, (counted, now))
     }
 
-    /// Asks the store to decide a join.
+    /// Asks the store to decide on a join.
     pub(super) fn ask_store(&mut self, zone: &Rc<StoreLink>, pending: PendingJoin) {
         let Some(actor) = self.actor.clone() else {
             return;
@@ -51,12 +51,12 @@ impl ZoneSupervisor {
         zone.join(&key, limit, reply);
     }
 
-    /// Applies the store's decision, or the zone's fallback if there is none.
+    /// Applies the store's decision, or the zone's `on_store_failure` if there is none.
     fn apply(&mut self, pending: PendingJoin, decision: Result<Decision, NoReply>) {
         self.asked = self.asked.saturating_sub(1);
         let (join, now) = (&pending.join, self.shard.pacer.now());
         let on_store_failure = self.shard.sharing().map(|zone| zone.on_store_failure);
-        // The settings may have changed since it was asked.
+        // The settings may have changed since the join was sent to the store.
         self.follow_plan(&join.key, now);
         let own = self.rates.wanted(&join.key);
         let answer = match (decision, on_store_failure.unwrap_or_default()) {
@@ -87,7 +87,7 @@ impl ZoneSupervisor {
         self.answer(pending, answer.into(), now);
     }
 
-    /// Gives back the charge of a turn that was not used, or is not to count.
+    /// Refunds the charge of an admission that was not used, or is not to count.
     pub(in crate::zone) fn refund(&mut self, key: &Key, charge: Charge) {
         let now = self.shard.pacer.now();
         if self.tuning.algorithm.queues() {
@@ -109,16 +109,16 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Changes what a used turn was charged to what its request turned out to cost.
+    /// Corrects the charge of an admitted request to its real cost.
     pub(in crate::zone) fn settle(&mut self, key: &Key, charge: Charge, cost: Cost) {
         let now = self.shard.pacer.now();
         if self.phase == Phase::HandedOver && cost > charge.cost() {
-            // The next process counts on the times of those who wait.
+            // The next process relies on the departure times of the waiters.
             return;
         }
         let queues = self.tuning.algorithm.queues();
         match charge {
-            // The store may still know a key that is not known here, where nothing waits.
+            // The store may still know a key that is unknown here. No request waits for such a key.
             Charge::Store(charge) if !queues || self.keys.find(key).is_none() => {
                 if let Some(zone) = self.shard.sharing() {
                     zone.settle(key, charge, cost);
@@ -139,7 +139,9 @@ impl ZoneSupervisor {
         }
     }
 
-    /// The time by which accounts count at `now`: the wall clock's, where windows follow the calendar.
+    /// Returns the time by which accounts count at `now`.
+    ///
+    /// This is the wall-clock time if the algorithm's windows follow the calendar.
     pub(super) fn counted_at(&self, now: Moment) -> Moment {
         if self.tuning.algorithm.follows_calendar() {
             clock::to_wall(now)
@@ -148,7 +150,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// The account of a key that is used now; `None` if the zone is full.
+    /// Returns the account of a key, which counts as used now; `None` if the zone is full.
     fn account(&mut self, key: &Key, now: Moment) -> Option<&mut Account> {
         let index = if let Some(index) = self.keys.find(key) {
             self.keys.touch(index, now);
@@ -163,8 +165,9 @@ impl ZoneSupervisor {
     }
 }
 
-/// Turns a verdict into an answer. `account` is the key's state after the verdict, which counts by
-/// `counted` when it is `now`.
+/// Turns a verdict into an answer.
+///
+/// `account` is the key's state after the verdict. It counts by `counted` when it is `now`.
 fn answer(
     account: &Account,
     rate: Rate,

@@ -1,4 +1,4 @@
-//! Requests that ask for a turn.
+//! Joins, as a supervisor handles them.
 
 use limit::{Limit, Moment, Refusal};
 use tokio::sync::oneshot;
@@ -11,7 +11,7 @@ use crate::zone::join::PendingJoin;
 use crate::zone::join::{Join, Key};
 
 impl ZoneSupervisor {
-    /// Answers a request of this worker, or has it answered later.
+    /// Answers a request of this worker. Returns a receiver if the answer comes later.
     pub(super) fn join(&mut self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
         let now = self.shard.pacer.now();
         if let Some(answer) = self.decide_at_once(join, now) {
@@ -26,7 +26,7 @@ impl ZoneSupervisor {
         Err(answer)
     }
 
-    /// Answers a request of another worker, or has it answered later.
+    /// Answers a request of another worker, now or later.
     pub(super) fn join_pending(&mut self, pending: PendingJoin) {
         let now = self.shard.pacer.now();
         match self.decide_at_once(&pending.join, now) {
@@ -35,7 +35,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Decides a request that needs neither an actor nor the store; `None` if it does.
+    /// Decides on a request that needs neither an actor nor the store; `None` if it needs one.
     fn decide_at_once(&mut self, join: &Join, now: Moment) -> Option<Answer> {
         let key = &join.key;
         if self.takes_no_more(join.dry_run) {
@@ -62,7 +62,7 @@ impl ZoneSupervisor {
         Some(Answer::Rejected(Rejection::of(refusal, now)))
     }
 
-    /// Hands a join that is recorded to the actor of its key, or to the store.
+    /// Passes a recorded join to the actor of its key, or to the store.
     fn pass_on(&mut self, pending: PendingJoin, now: Moment) {
         if !self.tuning.algorithm.queues()
             && let Some(zone) = self.shard.sharing()
@@ -86,7 +86,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Answers a join. If the receiver of a turn has gone, gives the charge back.
+    /// Answers a join. Refunds the charge if the receiver has been dropped.
     pub(super) fn answer(&mut self, pending: PendingJoin, answer: Answer, now: Moment) {
         let PendingJoin { join, reply } = pending;
         match answer {
@@ -100,15 +100,15 @@ impl ZoneSupervisor {
                     .reject(&join.key, reply, rejection, join.dry_run, now);
             }
             other => {
-                // The caller may have gone.
+                // The caller may have been dropped.
                 let _gone = reply.send(other);
             }
         }
     }
 
-    /// Whether a request is too late: the gateway stops.
+    /// Returns whether a request is too late, because the gateway stops.
     ///
-    /// After the handover, a dry run still lets requests pass.
+    /// After the handover, a dry run still admits requests.
     fn takes_no_more(&self, dry_run: bool) -> bool {
         match self.phase {
             Phase::Open | Phase::Retiring => false,
@@ -117,13 +117,13 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Returns why a known key would reject a request, if it would.
+    /// Returns why a known key would reject a request; `None` if it would not, or if unknown here.
     ///
-    /// Uses the bucket that the key's actor last published, unless a message is pending there that
-    /// may change it. A rejection changes nothing, so a flood of rejections need not take the
-    /// actor's time.
+    /// Uses the bucket that the key's actor last published, unless a message is pending that may
+    /// change it. A rejection changes nothing, so many rejections need not take the actor's time.
     fn refuses(&self, key: &Key, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
-        // Local state of a shared zone may be out of date. In a pause, only the actor knows its
+        // The local state of a shared zone may be outdated. During a pause, only the actor knows
+        // its
         // clock.
         let is_paused = self.tuning.overrides.paused_until(key).is_some();
         if is_paused || self.shard.is_shared() {

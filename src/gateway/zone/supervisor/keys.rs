@@ -1,3 +1,5 @@
+//! Table of all keys that a supervisor remembers, ordered by last use.
+
 #[cfg(test)]
 mod properties;
 
@@ -8,22 +10,21 @@ use indexmap::IndexMap;
 use limit::{Account, Moment};
 use smallvec::SmallVec;
 
-/// A key's bytes.
+/// Bytes of a key.
 ///
-/// Most keys, for example any IP address, are stored in the table itself. A key with an allocation
-/// of its own, made between the allocations of short-lived actors, leaves holes in memory that fit
-/// nothing else.
+/// Most keys, for example IP addresses, are stored in the table itself. A separate allocation
+/// between those of short-lived actors would leave holes in memory that fit nothing else.
 pub(super) type Name = SmallVec<[u8; 40]>;
 
 /// Stands for no index.
 const NONE: u32 = u32::MAX;
 
-/// All keys that a supervisor remembers, those of each state ordered by last use.
+/// All keys that a supervisor remembers, ordered by last use within each state.
 ///
 /// They are stored in one table without gaps, so they can be walked in small steps while other
 /// work goes on in between. A walk from the end to the front sees every key that stays, whatever
-/// is added or removed meanwhile: a removed key's slot is filled with the last key, which the walk
-/// has already seen. Such a key may be seen twice. An index is valid until the next removal.
+/// is added or removed meanwhile: a removed key's entry is filled with the last key, which the
+/// walk has already seen. Such a key may be seen twice. An index is valid until the next removal.
 ///
 /// `A` is the data of a key that has an actor.
 pub(super) struct Keys<A> {
@@ -33,11 +34,11 @@ pub(super) struct Keys<A> {
     passing: Order,
 }
 
-/// What is remembered of a key.
+/// State of a key, and its neighbours in the order by last use.
 pub(super) struct Known<A> {
     pub(super) state: State<A>,
     pub(super) used: Moment,
-    /// The neighbours in the order of its state, by last use.
+    /// Neighbour that was used just before this key, among the keys of the same state.
     older: u32,
     newer: u32,
 }
@@ -45,15 +46,16 @@ pub(super) struct Known<A> {
 pub(super) enum State<A> {
     /// The key has an actor.
     Active(A),
-    /// Only its account is kept.
+    /// The key has no actor: only its account is kept.
     Parked(Account),
-    /// As parked, and its last request found the bucket empty: it needed no actor.
+    /// The key is parked, and its last request found the bucket empty and needed no actor.
     ///
-    /// These have an order of their own, as an actor is parked some time after its last use.
+    /// Such keys have an order of their own, because an actor is parked some time after its last
+    /// use.
     Passing(Account),
 }
 
-/// One of the orders, as a linked list of indexes.
+/// Order by last use of the keys in one state, as a linked list of indexes.
 struct Order {
     oldest: u32,
     newest: u32,
@@ -95,7 +97,7 @@ impl<A> Known<A> {
         }
     }
 
-    /// The account of a key without an actor.
+    /// Returns the account of a key without an actor.
     pub(super) fn parked(&self) -> Option<&Account> {
         match &self.state {
             State::Parked(account) | State::Passing(account) => Some(account),
@@ -120,12 +122,12 @@ impl<A> Keys<A> {
         self.active.len
     }
 
-    /// Number of keys without an actor.
+    /// Returns the number of keys without an actor.
     pub(super) fn parked(&self) -> usize {
         self.parked.len + self.passing.len
     }
 
-    /// The key at an index.
+    /// Returns the key at an index.
     pub(super) fn name(&self, index: u32) -> Name {
         let entry = self.known.get_index(index as usize);
         entry.map(|(name, _)| name.clone()).unwrap_or_default()
@@ -191,23 +193,23 @@ impl<A> Keys<A> {
         Some(removed.state)
     }
 
-    /// The active key that was used least recently.
+    /// Returns the least recently used key with an actor.
     pub(super) fn oldest_active(&self) -> Option<u32> {
         self.active.first()
     }
 
-    /// The key without an actor that was used least recently.
+    /// Returns the least recently used key without an actor.
     pub(super) fn oldest_parked(&self) -> Option<u32> {
         let oldest = self.parked_orders().into_iter().flatten();
         oldest.min_by_key(|index| self[*index].used)
     }
 
-    /// The first of each order of keys without an actor.
+    /// Returns the first key of each order of keys without an actor.
     pub(super) fn parked_orders(&self) -> [Option<u32>; 2] {
         [self.parked.first(), self.passing.first()]
     }
 
-    /// The keys of the same state from `first` on, in order of last use.
+    /// Returns the keys of one state from `first` on, in order of last use.
     pub(super) fn from(&self, first: Option<u32>) -> impl Iterator<Item = (u32, &Known<A>)> {
         let mut next = first.unwrap_or(NONE);
         std::iter::from_fn(move || {
@@ -226,7 +228,7 @@ impl<A> Keys<A> {
         known.filter_map(|(name, known)| Some((name.as_slice(), known.parked_mut()?)))
     }
 
-    /// Up to `most` keys from just before index `end` towards the front.
+    /// Returns up to `most` keys from just before index `end` to the front.
     ///
     /// Also returns the index to continue from; 0 at the end.
     pub(super) fn walk(
@@ -243,7 +245,7 @@ impl<A> Keys<A> {
         (keys, start)
     }
 
-    /// All that have an actor, in no order and without use of the orders.
+    /// Returns the data of all keys with an actor, in no order. Does not use the linked lists.
     pub(super) fn into_active(self) -> impl Iterator<Item = A> {
         self.known
             .into_values()
@@ -320,7 +322,7 @@ impl<A> IndexMut<u32> for Keys<A> {
     }
 }
 
-/// Converts an index. Memory runs out long before this many keys.
+/// Converts an index. Memory runs out long before there are this many keys.
 fn narrow(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(NONE)
 }

@@ -1,4 +1,4 @@
-//! Operators' queries about a zone's keys, answered in steps that delay no drain.
+//! Operators' queries about a zone's keys, answered in small steps so that no waiter leaves late.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::zone::heavy::{HeavyKey, HeavyKeys, HeavyName};
 use crate::zone::join::{Key, Waiters};
 use crate::zone::stats::{KeyState, ZoneStats};
 
-/// How many keys one step of a query visits: a fraction of a millisecond.
+/// Number of keys that one step of a query visits. A step takes a fraction of a millisecond.
 const WALK_MOST: usize = 500;
 
 impl ZoneSupervisor {
-    /// A step of collecting statistics: the sums, which come with the first step, and the states of
-    /// keys with waiters from just before an index to the front.
+    /// Runs a step of collecting statistics, from just before an index to the front.
     ///
-    /// Each step returns also the index to continue from; 0 at the end.
+    /// Returns the sums (in the first step only), the states of the visited keys with waiters, and
+    /// the index to continue from; 0 at the end.
     pub(in crate::zone) fn stats(&mut self, before: usize) -> ((ZoneStats, Vec<KeyState>), usize) {
         let now = self.shard.pacer.now();
         let mut stats = ZoneStats::default();
@@ -33,7 +33,7 @@ impl ZoneSupervisor {
         ((stats, waiting), next)
     }
 
-    /// A step of listing all keys.
+    /// Runs a step of listing all keys.
     pub(in crate::zone) fn list(&mut self, before: usize) -> (Vec<KeyState>, usize) {
         let now = self.shard.pacer.now();
         let (keys, next) = self.keys.walk(before, WALK_MOST);
@@ -41,7 +41,7 @@ impl ZoneSupervisor {
         (states.collect(), next)
     }
 
-    /// A step of a search for the keys with a masked name.
+    /// Runs a step of the search for keys with a masked name.
     pub(in crate::zone) fn find_masked(
         &mut self,
         before: usize,
@@ -54,7 +54,7 @@ impl ZoneSupervisor {
         (found.map(Key::from).collect(), next)
     }
 
-    /// The first `limit` keys of a window by a measure.
+    /// Returns the first `limit` keys of a window by a measure.
     pub(in crate::zone) fn heaviest(
         &self,
         measure: Measure,
@@ -78,9 +78,9 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Forgets what a key was charged.
+    /// Forgets the charges of a key.
     ///
-    /// `reply` is told the number of rejected waiters; `None` if the key is not known.
+    /// Sends the number of rejected waiters to `reply`; `None` if the key is unknown.
     pub(in crate::zone) fn forget(
         &mut self,
         key: &Key,
@@ -93,11 +93,11 @@ impl ZoneSupervisor {
         }
         let elsewhere = self.shard.sharing().map(|zone| zone.forget(key, None));
         let parked = known.and_then(|index| self.remove(index));
-        // The caller may have gone.
+        // The caller may have been dropped.
         let _gone = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
     }
 
-    /// The present state of a key, if it is known and its whole name too.
+    /// Returns the present state of a key, if the key is known and its name is whole.
     fn state(&self, name: &HeavyName, now: Moment) -> Option<KeyState> {
         let key = name.whole()?;
         Some(self.state_of(key, self.keys.get(key)?, now))

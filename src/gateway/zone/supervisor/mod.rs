@@ -1,4 +1,9 @@
-//! The supervisor: owns a zone's keys on one worker.
+//! Supervisor: owns a zone's keys on one worker.
+//!
+//! `actor`, `address` and `here` call it, `join` and `passing` decide on joins, `immediate` does
+//! so for algorithms without a queue. `keys` is the table of keys, `sweep` parks and evicts them.
+//! `retune`, `rates` and `tuning` handle settings, `listing` queries, `handover` the end of a
+//! process.
 
 mod actor;
 mod address;
@@ -44,30 +49,30 @@ pub(super) use tuning::{NewKeys, Tuning};
 
 /// Owns a zone's keys on one worker.
 ///
-/// It wakes an actor for each key whose bucket a request does not find empty, parks the actor when
-/// it is idle, forgets the key when it has drained, and evicts keys when the zone is full.
+/// It wakes an actor for a key when a request finds the key's bucket not empty. It parks the actor
+/// when it is idle, forgets the key when it has drained, and evicts keys when the zone is full.
 ///
-/// Its [`SupervisorActor`] hands it what other threads send; requests of its own worker
-/// [ask it in place](here).
+/// Its [`SupervisorActor`] passes it the messages of other threads. Requests of its own worker
+/// [call it directly](here).
 pub(super) struct ZoneSupervisor {
     zone: String,
-    /// Takes the replies of the store. `None` before the actor starts.
+    /// Receives the replies of the store. `None` before the actor starts.
     actor: Option<Addr<SupervisorActor>>,
     tuning: Tuning,
     shard: Rc<Shard>,
     keys: Keys<Active>,
     rates: Rates,
     alarm: Alarm,
-    /// Taken when the actor starts.
+    /// Stream of the alarm; taken when the actor starts.
     bell: Option<Bell>,
     phase: Phase,
     /// Number of joins that the store is deciding, in a zone without actors.
     asked: usize,
-    /// This supervisor's share of the key gauges: active and parked.
+    /// Share of this supervisor in the key gauges: active and parked.
     shown: (usize, usize),
 }
 
-/// A key with an actor.
+/// Key with an actor.
 struct Active {
     actor: Addr<KeyActor>,
     snapshot: Rc<Snapshot>,
@@ -76,9 +81,9 @@ struct Active {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// The zone has left the file: the supervisor ends when the last waiter has gone.
+    /// The zone was removed from the file: the supervisor ends when the last waiter has left.
     Retiring,
-    /// The next process takes over: no request is accepted any more, and those that wait leave.
+    /// The next process takes over: no request is accepted, and current waiters still leave.
     HandedOver,
     /// The gateway stops: no request is accepted any more.
     Stopping,
@@ -92,7 +97,7 @@ impl ZoneSupervisor {
         pacer: Rc<Pacer>,
     ) -> Self {
         let (alarm, bell) = pacer.alarm();
-        // Nothing arrived before the first start.
+        // No request arrived before the first start.
         let shard = shard(&zone, &tuning, pacer, metrics, Moment::default());
         Self {
             zone,
@@ -121,7 +126,7 @@ impl ZoneSupervisor {
         let (bucket, used) = match known {
             Some(index) => match self.keys[index].parked() {
                 Some(Account::Bucket(bucket)) => (*bucket, self.keys[index].used),
-                // Keys of other algorithms have no waiters and no actor.
+                // Keys of other algorithms have neither waiters nor actors.
                 _ => return None,
             },
             None if self.has_room() || self.evict() => (Bucket::new(), now),
@@ -148,7 +153,7 @@ impl ZoneSupervisor {
         self.keys[index].active()
     }
 
-    /// Has the actor of a key do something, if the key has one.
+    /// Calls `call` at the actor of a key, if the key has one.
     fn if_active(
         &self,
         key: &[u8],
@@ -159,7 +164,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Has the actor of a key do something, if the key is known. Wakes it if it is parked.
+    /// Calls `call` at the actor of a key, if the key is known. Wakes the actor if it is parked.
     fn if_known(
         &mut self,
         key: &Key,
@@ -181,7 +186,7 @@ impl ZoneSupervisor {
         self.keys.len() < self.tuning.max_keys.get()
     }
 
-    /// Gives back the places that were taken ahead from the store.
+    /// Gives back the slots that were leased from the store.
     fn release_leases(&self) {
         if let Some(zone) = self.shard.sharing() {
             zone.release_leases();
@@ -189,9 +194,9 @@ impl ZoneSupervisor {
     }
 }
 
-/// The shared state of a supervisor that has no keys yet.
+/// Creates the shared state of a supervisor without keys.
 ///
-/// What arrived before `since` is not known.
+/// Arrivals before `since` are unknown.
 fn shard(
     zone: &str,
     tuning: &Tuning,
@@ -205,7 +210,7 @@ fn shard(
     Rc::new(shard)
 }
 
-/// How a zone with these settings is shared, if it is.
+/// Returns how a zone with these settings is shared, if it is.
 fn shared(zone: &str, tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
     let (sharing, before) = (tuning.sharing.as_ref()?, shard.sharing());
     Some(StoreLink::new(
@@ -219,7 +224,7 @@ fn shared(zone: &str, tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
 }
 
 impl Active {
-    /// Has the actor do something at its present moment.
+    /// Calls `call` at the actor, at the actor's present instant.
     fn send(
         &self,
         call: impl FnOnce(&mut KeyActor, Moment, &mut Context<KeyActor>) + Send + 'static,
@@ -228,19 +233,19 @@ impl Active {
         self.actor.do_send(KeyCall(call));
     }
 
-    /// Ends the actor. Its bucket is in its snapshot.
+    /// Ends the actor. Its snapshot has its bucket.
     fn end(&self) {
         self.actor.do_send(End);
     }
 }
 
-/// What requests ask besides a turn, and what is said to the whole zone.
+/// Requests other than joins, and calls that concern the whole zone.
 impl ZoneSupervisor {
-    /// Answers whether a join would be accepted now. Nothing is charged.
+    /// Answers whether a join would be accepted now. Charges nothing.
     pub(super) fn probe(&mut self, join: Join, reply: oneshot::Sender<Option<Answer>>) {
         let now = self.shard.pacer.now();
         if self.shard.is_shared() {
-            // Local state of a shared zone may be out of date and reject what the store accepts.
+            // The local state of a shared zone may be outdated and reject what the store accepts.
             let _gone = reply.send(None);
             return;
         }
@@ -264,41 +269,41 @@ impl ZoneSupervisor {
         self.shard.answer_probe(&join, reply, refusal, counted);
     }
 
-    /// The request that joined with this ticket has gone.
+    /// Removes the request with this ticket, which has left.
     ///
-    /// It was waiting or was answered just before. A key that is not active has no waiters.
+    /// It was a waiter or was answered just before. A key without an actor has no waiters.
     pub(super) fn leave(&self, key: &Key, ticket: Ticket) {
         self.if_active(key, move |actor, now, _| actor.leave(ticket, now));
     }
 
-    /// Gives a place to a request that has its turn.
+    /// Gives a permit to an admitted request.
     ///
-    /// A key at which a request is asleep is active. If it is not, it was forgotten in a panic.
+    /// A key with a sleeping request has an actor. If not, the key was forgotten in a panic.
     pub(super) fn offer_place(&self, key: &Key, ask: AskPlace) {
         self.if_active(key, move |actor, now, ctx| actor.offer_place(ask, now, ctx));
     }
 
-    /// A request that was given a place, or asks for one later, has ended, or never used it.
+    /// Frees the permit of a request that has ended or did not use it.
     ///
-    /// `stays`: it still needs the place, but waits for one of another key first.
+    /// `stays`: the request still needs the permit, but first waits for one of another key.
     pub(super) fn free_place(&self, key: &Key, ticket: Ticket, stays: bool) {
-        // A key that is not active has no running requests.
+        // A key without an actor has no requests in flight.
         self.if_active(key, move |actor, _, _| actor.give_place_back(ticket, stays));
     }
 
-    /// The arrivals of the last ten minutes.
+    /// Returns the arrivals of the last ten minutes.
     pub(super) fn arrivals(&self) -> Arrivals {
         let arrivals = self.shard.arrivals.borrow();
         arrivals.arrivals(self.shard.pacer.now())
     }
 
-    /// The zone has left the file: the supervisor ends once nothing waits.
+    /// Retires the zone, which was removed from the file: the supervisor ends once it is quiet.
     pub(super) fn retire(&mut self) {
         self.phase = Phase::Retiring;
         self.release_leases();
     }
 
-    /// The gateway stops: all waiters and all later requests are rejected.
+    /// Rejects all waiters and all later requests, because the gateway stops.
     pub(super) fn reject_all(&mut self) {
         self.phase = Phase::Stopping;
         self.release_leases();

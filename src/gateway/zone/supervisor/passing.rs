@@ -1,4 +1,4 @@
-//! Keys whose requests find an empty bucket: they need no actor.
+//! Keys whose requests find an empty bucket. They need no actor.
 
 use limit::{self, Account, Bucket, Cost, Moment, Verdict};
 
@@ -8,13 +8,13 @@ use super::keys::State;
 use crate::zone::join::Join;
 
 impl ZoneSupervisor {
-    /// Lets a request pass that finds the bucket of a key without an actor empty.
+    /// Admits a request that finds the bucket of a key without an actor empty.
     ///
-    /// It need not wait, and no earlier charge can be given back any more: the key's actor would do
-    /// just this. So an actor is only woken for a request that finds a level, that has a cost or a
-    /// place among the running ones, or whose charge is to change.
+    /// The request need not wait, and no earlier charge can be refunded any more: the key's actor
+    /// would do exactly the same. So an actor is only woken for a request that finds a level, has a
+    /// cost above 1 or needs a permit, or whose charge changes later.
     ///
-    /// Returns `None` if it is for an actor.
+    /// Returns `None` if the actor must decide.
     pub(super) fn pass_at_once(
         &mut self,
         join: &Join,
@@ -41,7 +41,7 @@ impl ZoneSupervisor {
             return None;
         };
         let account = Account::Bucket(bucket);
-        // Places for those who are held back are not for whoever comes next.
+        // The next request may not use the extra waiters that `above_burst` allows.
         let outlook = Outlook::of(&account, rate, limit.with_above_burst(0), now);
         let state = State::Passing(account);
         match known {

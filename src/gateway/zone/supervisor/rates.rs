@@ -1,3 +1,5 @@
+//! Rates of a zone's keys, from overrides, plans and the zone.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,15 +10,15 @@ use limit::Rate;
 use super::keys::Name;
 use crate::zone::overrides::Overrides;
 
-/// The rate of each key of a zone: that of its override or its plan, or the zone's.
+/// Rate of each key of a zone: that of its override or its plan, or the zone's.
 ///
-/// A known key keeps the rate under which it was charged until it is used again, so a change of
-/// the plans of many keys costs nothing at once.
+/// A known key keeps the rate under which it was charged until its next use. So a change of the
+/// plans of many keys costs nothing at once.
 pub(super) struct Rates {
     of_zone: Rate,
     plans: Plans,
     overrides: Arc<Overrides>,
-    /// The rates that known keys have, where these are not the zone's.
+    /// Rates of known keys, where they differ from the zone's.
     known: HashMap<Name, Rate, RandomState>,
 }
 
@@ -30,17 +32,17 @@ impl Rates {
         }
     }
 
-    /// Takes over other settings. Known keys without a rate of their own have the zone's new one.
+    /// Adopts other settings. Known keys without an own rate have the zone's new rate.
     pub(super) fn adopt(&mut self, of_zone: Rate, plans: Plans, overrides: Arc<Overrides>) {
         (self.of_zone, self.plans, self.overrides) = (of_zone, plans, overrides);
     }
 
-    /// Whether every key has the zone's rate.
+    /// Returns whether every key has the zone's rate.
     pub(super) fn are_all_the_same(&self) -> bool {
         self.plans.is_empty() && self.known.is_empty() && self.overrides.keys.is_empty()
     }
 
-    /// The rate that a known key has.
+    /// Returns the rate that a known key has.
     pub(super) fn of(&self, key: &[u8]) -> Rate {
         if self.known.is_empty() {
             return self.of_zone;
@@ -48,19 +50,19 @@ impl Rates {
         self.known.get(key).copied().unwrap_or(self.of_zone)
     }
 
-    /// Whether a known key has a rate of its own.
+    /// Returns whether a known key's rate differs from the zone's.
     pub(super) fn has_own(&self, key: &[u8]) -> bool {
         self.known.contains_key(key)
     }
 
-    /// The rate that a key should have.
+    /// Returns the rate that a key should have.
     pub(super) fn wanted(&self, key: &[u8]) -> Rate {
         let plan = || self.plans.of(key)?.rate;
         let own = self.overrides.rate_of(key).or_else(plan);
         own.unwrap_or(self.of_zone)
     }
 
-    /// A key has this rate from now on.
+    /// Sets the rate of a key from now on.
     pub(super) fn set(&mut self, key: &[u8], rate: Rate) {
         if rate == self.of_zone {
             self.known.remove(key);
@@ -69,14 +71,14 @@ impl Rates {
         }
     }
 
-    /// A key is not known any more.
+    /// Removes a key that is not known any more.
     pub(super) fn forget(&mut self, key: &[u8]) {
         if !self.known.is_empty() {
             self.known.remove(key);
         }
     }
 
-    /// No key is known any more.
+    /// Removes all keys.
     pub(super) fn forget_all(&mut self) {
         self.known.clear();
     }

@@ -1,4 +1,4 @@
-//! New settings, and the rates that plans give to keys.
+//! Adoption of new settings, and of the rates that plans give to keys.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::zone::overrides::Overrides;
 impl ZoneSupervisor {
     /// Adopts new settings.
     ///
-    /// `in_flight` pairs what a limit in this zone had with what it has now, where it has changed.
+    /// `in_flight` has a pair (old, new) for each changed `in_flight` of a limit in this zone.
     pub(in crate::zone) fn retune(
         &mut self,
         tuning: Tuning,
@@ -30,7 +30,7 @@ impl ZoneSupervisor {
         let active: Vec<(Rate, Key)> = self.keys.each_active().map(known).collect();
         if before.rate != rate {
             for (key, account) in self.keys.each_parked_mut() {
-                // Others follow their plan when they are used again.
+                // Other keys follow their plan at their next use.
                 if !self.rates.has_own(key) {
                     account.retune(before.rate, rate, now);
                 }
@@ -69,7 +69,7 @@ impl ZoneSupervisor {
         self.keys.add(key, state, now)
     }
 
-    /// Pauses the actor of a key, or ends its pause, if its overrides have changed that.
+    /// Pauses the actor of a key, or ends its pause, if an override has changed this.
     fn pause_or_resume(&self, before: &Overrides, key: &Key) {
         let until = self.tuning.overrides.paused_until(key);
         if before.paused_until(key) != until {
@@ -86,7 +86,7 @@ impl ZoneSupervisor {
         self.keys.remove(index)
     }
 
-    /// Gives a known key the rate of its plan, if it has another one.
+    /// Gives a known key the rate of its plan, if it has another rate.
     pub(super) fn follow_plan(&mut self, key: &Key, now: Moment) {
         if self.rates.are_all_the_same() {
             return;

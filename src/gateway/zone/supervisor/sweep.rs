@@ -1,4 +1,4 @@
-//! Handles unused keys: parks actors, forgets drained keys, and evicts keys of a full zone.
+//! Handling of unused keys: parks actors, forgets drained keys, and evicts keys of a full zone.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use super::keys::State;
 use super::tuning::Tuning;
 use super::{Phase, ZoneSupervisor};
 
-/// How long an actor may be idle before it is parked: only its bucket is kept.
+/// Idle time after which an actor is parked: only its bucket is kept.
 const PARK_AFTER: Duration = Duration::from_secs(2);
-/// With more actors than this, the longest idle are parked whenever another wakes.
+/// Number of actors above which the longest idle ones are parked whenever another wakes.
 ///
 /// An actor takes about 1.5 KB; waking one costs less than a microsecond.
 const MANY: usize = 4_000;
-/// How often the supervisor looks for keys to park and to forget.
+/// Interval of the search for keys to park and to forget.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
-/// How soon the next sweep comes if there was more work than one sweep does.
+/// Pause before the next sweep if there was more work than one sweep does.
 const AGAIN: Duration = Duration::from_millis(5);
-/// How many keys one sweep parks, and how many it examines to forget.
+/// Upper bound of the keys that one sweep parks, and of the keys that it examines to forget.
 ///
-/// This bounds the time that a sweep takes on the worker. A zone of slow rates may have more old
-/// keys than this that have not drained; `max_keys` bounds them.
+/// Bounds the time that a sweep takes on the worker. A zone with slow rates may have more old keys
+/// than this that have not drained; `max_keys` bounds them.
 const MAX_AT_ONCE: usize = 1_000;
 
 impl ZoneSupervisor {
-    /// Forgets the least recently used key that has no waiters, as nginx does when a zone is full.
+    /// Forgets the least recently used key without waiters, as nginx does when a zone is full.
     pub(super) fn evict(&mut self) -> bool {
         let oldest = self.older_actor().or_else(|| self.keys.oldest_parked());
         let Some(index) = oldest.or_else(|| self.oldest_quiet()) else {
@@ -38,10 +38,11 @@ impl ZoneSupervisor {
         true
     }
 
-    /// An actor without waiters that was used before each key without an actor.
+    /// Returns an actor without waiters that was used before all keys without an actor.
     ///
-    /// An actor with waiters counts as used now. Only two are looked at: with fewer, this would fall
-    /// behind the actors that get waiters.
+    /// An actor with waiters counts as used now. Only two actors are examined per call. With one,
+    /// the
+    /// search would fall behind the actors that get waiters.
     fn older_actor(&mut self) -> Option<u32> {
         let newest = self.keys[self.keys.oldest_parked()?].used;
         for _ in 0..2 {
@@ -58,11 +59,10 @@ impl ZoneSupervisor {
         None
     }
 
-    /// The least recently used actor without waiters.
+    /// Returns the least recently used actor without waiters.
     fn oldest_quiet(&mut self) -> Option<u32> {
         let active = self.keys.active();
-        // Do not look at each actor: a flood of new keys in a zone full of waiters must stay
-        // cheap.
+        // Do not examine every actor: many new keys in a zone full of waiters must stay cheap.
         if self.shard.busy.get() >= active {
             return None;
         }
@@ -93,10 +93,11 @@ impl ZoneSupervisor {
 
     /// Parks idle actors if there are many.
     ///
-    /// Otherwise a flood of keys would become a flood of actors.
+    /// Otherwise many new keys would leave many idle actors.
     ///
-    /// It tries two, because one of them may have waiters: with only one, parking would fall
-    /// behind the actors that wake.
+    /// Tries two, because one of them may have waiters. With only one, parking would fall behind
+    /// the
+    /// actors that wake.
     pub(super) fn park_some_of_many(&mut self, now: Moment) {
         for _ in 0..2 {
             if self.keys.active() > MANY {
@@ -105,7 +106,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Parks the least recently used actor, unless it has waiters: then it counts as used now.
+    /// Parks the least recently used actor. If it has waiters, it counts as used now instead.
     fn park_oldest(&mut self, now: Moment) {
         let Some(index) = self.keys.oldest_active() else {
             return;
@@ -144,7 +145,7 @@ impl ZoneSupervisor {
             account.is_some_and(|account| account.drained_at(rate_of(*index)) <= counted)
         });
         let mut drained: Vec<u32> = drained.map(|(index, _)| index).collect();
-        // From the back on: the last key moves into each slot that becomes free.
+        // From the back: the last key moves into each entry that becomes free.
         drained.sort_unstable_by(|one, other| other.cmp(one));
         for index in &drained {
             self.remove(*index);
@@ -161,7 +162,7 @@ impl ZoneSupervisor {
         (0..MAX_AT_ONCE).any(|_| self.keys.len() <= max_keys || !self.evict())
     }
 
-    /// Handles the keys that are unused. Returns whether the supervisor is at its end.
+    /// Handles unused keys. Returns whether the supervisor should end.
     pub(super) fn sweep(&mut self) -> bool {
         let now = self.shard.pacer.now();
         let all_parked = self.park_idle(now);
@@ -183,7 +184,7 @@ impl ZoneSupervisor {
         is_over
     }
 
-    /// Whether nothing waits at any key.
+    /// Returns whether no key has waiters, requests in flight or pending messages.
     fn is_quiet(&self) -> bool {
         let mut active = self.keys.each_active();
         self.asked == 0 && active.all(|active| active.snapshot.is_quiet())

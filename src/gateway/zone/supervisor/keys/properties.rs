@@ -1,3 +1,5 @@
+//! Property tests of [`Keys`] against a simple model.
+
 use limit::Bucket;
 use proptest::prelude::*;
 
@@ -12,7 +14,7 @@ enum Step {
     Remove(u8),
 }
 
-/// A simple model of the table: keys in order of last use.
+/// Model of the table: keys in order of last use.
 #[derive(Default)]
 struct Plain {
     active: Vec<Vec<u8>>,
@@ -42,7 +44,7 @@ impl Plain {
     }
 }
 
-/// Some names are too long to be stored in the table.
+/// Returns the name of a key. Some names are too long to be stored in the table itself.
 fn name(key: u8) -> Vec<u8> {
     vec![b'a' + key; if key.is_multiple_of(3) { 100 } else { 5 }]
 }
