@@ -1,4 +1,4 @@
-//! What a script found of a key, and the verdict that follows from it.
+//! Answer of a script about a key, and the verdict that follows from it.
 
 use config::redis::{ticks, whole_micros};
 use limit::{
@@ -10,25 +10,26 @@ use super::reply::{Done, EntryReply};
 use super::stored_state::StoredState;
 use super::{Error, Join, Pace, Retune};
 
-/// The store's answer to a [`Join`]. All moments are on Redis's clock.
+/// Answer of the store to a [`Join`]. All instants are on Redis's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreAnswer {
-    /// The decision about the request.
+    /// Decision on the request.
     pub verdict: Verdict,
-    /// When it was decided. Relates Redis's clock to the caller's.
+    /// Time of the decision. Relates Redis's clock to the caller's.
     pub now: Moment,
-    /// The charge; `None` if the request was rejected.
+    /// Charge; `None` if the request was rejected.
     pub charge: Option<Charge>,
-    /// The rate used for the decision.
+    /// Rate used for the decision.
     pub in_force: InForce,
-    /// Until when the place of the charge lasts: a request before this moment keeps the limit with
-    /// it. `None` if the request was rejected, and for `sliding_window_log`.
+    /// Instant until which the charged slot may be used by another request under the same limit.
+    ///
+    /// `None` if the request was rejected, and for `sliding_window_log`.
     pub usable_until: Option<Moment>,
     pub(super) state: StoredState,
 }
 
 impl StoreAnswer {
-    /// The key's state after the decision, converted to another clock.
+    /// Returns the key's state after the decision, converted to another clock.
     ///
     /// The other clock showed `at` when Redis's clock showed [`now`](Self::now).
     pub fn account(&self, at: Moment) -> Account {
@@ -36,30 +37,30 @@ impl StoreAnswer {
     }
 }
 
-/// What a request was charged in the store.
+/// Charge of a request in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// The place on the schedule that belongs to the assigned time.
+    /// Number of its first slot on the schedule; 0 unless the algorithm is `leaky_bucket`.
     pub(super) place: u64,
-    /// When it was charged.
+    /// Time of the charge.
     pub(super) at: Moment,
-    /// How many places it took: the first one, and those behind it.
+    /// Number of consecutive slots that it took.
     pub(super) cost: Cost,
 }
 
 impl Charge {
-    /// Its first place on the schedule.
+    /// Returns the number of its first slot on the schedule.
     #[cfg(test)]
     pub(crate) fn place(&self) -> u64 {
         self.place
     }
 
-    /// What was charged.
+    /// Returns the charged cost.
     pub fn cost(&self) -> Cost {
         self.cost
     }
 
-    /// So many of its places, from the one with this index on.
+    /// Returns the part with `cost` slots from index `from` on.
     pub fn part(&self, from: u32, cost: Cost) -> Self {
         Self {
             place: self.place + u64::from(from),
@@ -68,15 +69,13 @@ impl Charge {
         }
     }
 
-    /// What was charged too much for a request that costs this: the last places.
-    ///
-    /// `None` if nothing was.
+    /// Returns the part above `cost`, which is the last slots; `None` if there is none.
     pub fn too_much(&self, cost: Cost) -> Option<Self> {
         let less = self.cost.above(cost)?;
         Some(self.part(cost.get(), less))
     }
 
-    /// The same number of places, so many earlier.
+    /// Returns the same number of slots, moved up by `by`.
     pub fn moved_up(&self, by: Cost) -> Self {
         Self {
             place: self.place.saturating_sub(by.get().into()),
@@ -84,34 +83,34 @@ impl Charge {
         }
     }
 
-    /// Whether its places are behind those of another charge.
+    /// Returns whether its slots are behind those of another charge.
     pub fn is_behind(&self, other: &Self) -> bool {
         self.place > other.place
     }
 
-    /// Whether its places come next to those of another charge.
+    /// Returns whether its slots directly follow those of another charge.
     pub fn follows(&self, other: &Self) -> bool {
         self.place == other.place + u64::from(other.cost.get())
     }
 }
 
-/// The rate at which a key is paced, whatever the gateway's own file says.
+/// Rate at which a key is paced, whatever the rate in the gateway's own file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InForce {
-    /// The rate.
+    /// Rate in force.
     pub rate: Rate,
     /// Whether it differs from the rate in the asking gateway's file.
     pub differs: bool,
-    /// When it took effect, if it was changed while the key was known.
+    /// Time at which it took effect, if it was changed while the key was known.
     pub since: Option<Moment>,
 }
 
-/// The store's answer to a [`Retune`]. All moments are on Redis's clock.
+/// Answer of the store to a [`Retune`]. All instants are on Redis's clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retuned {
-    /// When the retune was done.
+    /// Time of the retune.
     pub now: Moment,
-    /// The rate that the key now has.
+    /// Rate that the key now has.
     pub in_force: InForce,
 }
 
@@ -123,7 +122,7 @@ fn small(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// What the reply to a retune says.
+/// Converts the reply to a retune.
 pub(super) fn retuned(retune: &Retune<'_>, now: Moment, done: &Done) -> Result<Retuned, Error> {
     Ok(Retuned {
         now,
@@ -143,7 +142,7 @@ fn in_force(pace: &Pace, done: &Done) -> Result<InForce, Error> {
     })
 }
 
-/// What the reply to equal joins says of one of them: of that behind `nth` others.
+/// Returns the answer to one of several equal joins: the one behind `nth` others.
 pub(super) fn answer(
     join: &Join<'_>,
     now: Moment,
@@ -180,7 +179,7 @@ pub(super) fn answer(
     })
 }
 
-/// What one of several equal joins found.
+/// Findings of the script for one of several equal joins.
 struct Found<'a> {
     entry: &'a EntryReply,
     nth: u32,
@@ -191,12 +190,12 @@ impl Found<'_> {
         self.nth < self.entry.done
     }
 
-    /// What those before it were charged together.
+    /// Returns the sum of the charges of the joins before it.
     fn before(&self, cost: Cost) -> u64 {
         u64::from(self.nth.min(self.entry.done)) * u64::from(cost.get())
     }
 
-    /// Its place on the schedule, and how many requests behind the first place of the end it is.
+    /// Returns its slot, and the slot's distance from the first slot at the schedule's end.
     fn place(&self, cost: Cost) -> (u64, i128) {
         let [.., end] = self.entry.found;
         let free = &self.entry.free;
@@ -209,8 +208,7 @@ impl Found<'_> {
     }
 }
 
-/// When the place that a request was given has passed: its time on the schedule, or the end of
-/// its window.
+/// Returns when the slot of a request expires: at its departure time, or its window's end.
 fn lasts_until(join: &Join<'_>, rate: Rate, now: Moment, found: &Found<'_>) -> Option<Moment> {
     let [first, second, third, _] = found.entry.found;
     let level = match join.algorithm {
@@ -282,7 +280,7 @@ fn verdict(
     })
 }
 
-/// The level after a request, which only one that passes raises.
+/// Returns the level after a request. Only an accepted request raises it.
 fn raised(level: i128, rate: Rate, cost: Cost, verdict: Verdict) -> i128 {
     match verdict {
         Verdict::Reject(_) => level,
@@ -292,7 +290,7 @@ fn raised(level: i128, rate: Rate, cost: Cost, verdict: Verdict) -> i128 {
     }
 }
 
-/// The verdict of a token bucket that lacks `level` before the request.
+/// Returns the verdict of a token bucket that lacks `level` before the request.
 fn of_tokens(limit: Limit, rate: Rate, now: Moment, level: i128) -> Verdict {
     let limit = Limit {
         delay: Delay::Never,
@@ -301,7 +299,7 @@ fn of_tokens(limit: Limit, rate: Rate, now: Moment, level: i128) -> Verdict {
     };
     let mut bucket = Bucket::next_at_level(rate, level, now);
     match bucket.decide(rate, limit, now) {
-        // As in `limit`: how many tokens are missing, plus one for this request.
+        // As in `limit`: the number of missing tokens, plus one for this request.
         Verdict::Reject(refusal) => Verdict::Reject(Refusal {
             excess: bucket.excess(rate, now).and(limit.cost),
             ..refusal
@@ -310,7 +308,7 @@ fn of_tokens(limit: Limit, rate: Rate, now: Moment, level: i128) -> Verdict {
     }
 }
 
-/// The verdict of a log that counts what passed within the period before now.
+/// Returns the verdict of a log, which counts the accepted requests within the last period.
 fn logged(
     allowance: Allowance,
     cost: Cost,
@@ -338,7 +336,7 @@ fn logged(
     Some((Verdict::Pass { excess }, state))
 }
 
-/// The verdict on a request that makes `level`.
+/// Returns the verdict on a request that makes `level`.
 ///
 /// Its departure time is when the level `stands` has leaked down to its `delay`.
 fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, stands: i128) -> Verdict {

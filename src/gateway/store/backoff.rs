@@ -1,4 +1,4 @@
-//! What gateways that share an origin have learned of it: the call, and its reply.
+//! Call and reply with which gateways share what they have learned about an origin.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use super::operation::micros;
 use super::reply::Packed;
 use super::script::{Script, ScriptCall};
 
-/// How long what is stored counts at least, in milliseconds: all has grown back before.
+/// Least lifetime of the stored state, in milliseconds. By then every cut has been restored.
 const LIFETIME: f64 = 600_000.0;
-/// No span is longer: a moment is that many seconds off at most.
+/// Upper bound of a duration, in seconds.
 const MAX_SPAN: f64 = 1e9;
 
-/// A gateway asks what others have learned of an origin, and tells what it has.
+/// Call of a gateway: reports what it has learned about an origin, and asks for the stored state.
 #[derive(Clone, Debug)]
 pub struct BackoffCall<'a> {
-    /// The name in Redis after the [`Store`](super::Store)'s prefix.
+    /// Name in Redis after the [`Store`](super::Store)'s prefix.
     pub key: &'a [u8],
-    /// What it asks and tells.
+    /// Content of the call.
     pub ask: &'a Ask,
-    /// When it asks. `None` means now, on Redis's clock; only tests set it.
+    /// Time of the call. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
 }
 
@@ -88,7 +88,7 @@ fn read(packed: &[u8]) -> Option<Result<LearnedReply, Error>> {
     }))
 }
 
-/// What was learned, little-endian: spans in seconds, parts in millionths, -1 for what is not there.
+/// Packs the state, little-endian: durations in seconds, parts in millionths, -1 for none.
 fn packed(learned: &Learned) -> Vec<u8> {
     let Learned { rate, places, .. } = learned;
     let mut packed = Vec::with_capacity(116);
@@ -112,7 +112,7 @@ fn packed(learned: &Learned) -> Vec<u8> {
     packed.extend(counts.into_iter().flat_map(u64::to_le_bytes));
     let parts = [Some(rate.share), rate.trouble_at, Some(places.share)];
     for part in parts {
-        // Zero is no point of trouble.
+        // Zero is not a valid point of trouble, so it stands for none.
         let part = part.map_or(0, Percent::millionths);
         packed.extend(part.to_le_bytes());
     }

@@ -1,4 +1,4 @@
-//! Connections to a Redis whose replies are bounded.
+//! Connections to a Redis with a bound on the size of a reply.
 
 use std::cell::RefCell;
 use std::io;
@@ -23,46 +23,47 @@ use super::socket::{self, Socket};
 
 /// Timeout for connecting to a node of a cluster.
 ///
-/// Connecting to a cluster connects to the nodes of its URL, then to all that these tell of. A
-/// silent node, even a replica, delays both steps by this, and both have to fit into the time that
+/// The client connects to the nodes of its URL, then to all nodes that these report. A silent
+/// node, even a replica, delays both steps by this timeout. Both have to fit into the store's own
+/// timeout for connecting.
 /// the store takes for connecting.
 pub(super) const NODE_CONNECTED: Duration = Duration::from_millis(800);
 
-/// What the text of an error begins with if the store sent what no Redis sends.
+/// Beginning of the error text if the answer is not the protocol of Redis.
 pub(super) const NOT_REDIS: &str = "what answers is not a usable Redis: ";
 
-/// Most bytes that are received before a reply is complete, far above those of all scripts in a
-/// pipeline, and of the list of a cluster's slots.
+/// Upper bound of the bytes received before a reply is complete.
 ///
-/// The parser of the client buffers whatever the server sends, and keeps up to 64 bytes for a value
+/// Far above the replies of all scripts in a pipeline, and above the list of a cluster's slots.
+/// The parser of the client buffers whatever the server sends, and uses up to 64 bytes for a value
 /// of four.
 const MAX_REPLY: usize = 2 * 1024 * 1024;
 
-/// How much of an answer that is none of Redis is quoted.
+/// Upper bound of the quoted bytes of a foreign answer.
 const QUOTED: usize = 40;
 
-/// Why what was received cannot be used.
+/// Reason why received bytes cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum BadReply {
-    /// It does not begin as a value of the protocol does.
+    /// The first byte begins no value of the protocol.
     #[error("its answer begins with \"{0}\"")]
     Foreign(String),
-    /// It is longer than [`MAX_REPLY`].
+    /// The reply is longer than [`MAX_REPLY`].
     #[error("it sent a reply of more than {} MB", MAX_REPLY / 1024 / 1024)]
     TooLarge,
 }
 
-/// What a connection has received.
+/// State of the bytes received on a connection.
 #[derive(Debug, Default)]
 struct Received {
-    /// Bytes since the last reply was complete.
+    /// Number of bytes since the last complete reply.
     bytes: AtomicUsize,
-    /// Once it is set, all reads fail.
+    /// Failure of the connection. Once it is set, all reads fail.
     bad: OnceLock<BadReply>,
 }
 
 impl Received {
-    /// A reply is complete.
+    /// Notes that a reply is complete.
     fn note_reply(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
@@ -82,25 +83,25 @@ impl Received {
     }
 }
 
-/// Whether a value of the protocol begins with this byte.
+/// Returns whether a value of the protocol can begin with this byte.
 fn is_type(byte: u8) -> bool {
     b"+-:$*_#,(!=%~>|".contains(&byte)
 }
 
 thread_local! {
-    /// The authorities that sign the certificates of a cluster's nodes; `None`: those of the system.
+    /// Authorities that sign the certificates of a cluster's nodes; `None`: those of the system.
     ///
-    /// The client of a cluster opens connections by itself, later ones too, on the thread that it
-    /// was made on. It passes on only what is in a URL. A thread has one store.
+    /// The cluster client opens connections itself, also later, on the thread on which it was
+    /// created. It passes on only what is in a URL. A thread has one store.
     static OF_NODES: RefCell<Option<Authorities>> = const { RefCell::new(None) };
 }
 
-/// From now on this thread verifies nodes of clusters by these authorities.
+/// Sets the authorities by which this thread verifies nodes of clusters.
 pub(super) fn trust_nodes(authorities: Option<&Authorities>) {
     OF_NODES.set(authorities.cloned());
 }
 
-/// A connection to one server. Requests that wait for replies share it.
+/// Connection to one server. Requests that wait for replies share it.
 #[derive(Clone)]
 pub(super) struct BoundedConnection {
     connection: MultiplexedConnection,
@@ -108,7 +109,7 @@ pub(super) struct BoundedConnection {
     _driver: Arc<Driver>,
 }
 
-/// The task that moves the bytes. It ends with the last user of the connection.
+/// Task that moves the bytes. It ends with the last user of the connection.
 struct Driver(AbortHandle);
 
 impl Drop for Driver {
@@ -150,7 +151,7 @@ impl BoundedConnection {
     ) -> RedisResult<Vec<RedisResult<Value>>> {
         let sent = pipeline.query_async(&mut self.connection.clone()).await;
         self.received.note_reply();
-        // The client drops what waits in a pipeline, without the reason.
+        // The client drops the waiting commands of a pipeline without the reason.
         let bad = self.received.bad.get();
         sent.map_err(|error| bad.map_or(error, |bad| bad_reply(bad).into()))
     }
@@ -206,10 +207,10 @@ impl ConnectionLike for BoundedConnection {
     }
 }
 
-/// A socket that fails when a reply is too large, or is none.
+/// Socket that fails when a reply is too large or is not the protocol of Redis.
 struct Bounded {
     socket: Socket,
-    /// Whether nothing was received yet.
+    /// Whether nothing has been received yet.
     is_fresh: bool,
     received: Arc<Received>,
 }

@@ -1,4 +1,4 @@
-//! Which operations a script does in one call.
+//! Grouping of operations into calls of scripts.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,17 @@ use smallvec::SmallVec;
 use super::Pace;
 use super::operation::{Entry, Operation, ScriptCommand, micros};
 
-/// Most keys in a call to a script: Redis does nothing else meanwhile.
+/// Upper bound of the keys in a call of a script. Redis does nothing else during a call.
 pub(super) const MAX_KEYS: usize = 64;
-/// Most operations on one key in a call.
+/// Upper bound of the operations on one key in a call.
 const MAX_ENTRIES: usize = 1024;
 
-/// Operations in order, put together into as few calls as possible.
+/// Operations in order, grouped into as few calls as possible.
 ///
-/// A key is in one call once, however many operations there are for it.
+/// A key occurs once in a call, however many operations it has there.
 pub(super) struct Calls<'a> {
     pub(super) calls: Vec<Call<'a>>,
-    /// Where each operation is, in order.
+    /// Location of each operation in the calls, in order.
     pub(super) places: Vec<Place>,
 }
 
@@ -30,24 +30,24 @@ pub(super) struct Call<'a> {
     pace: &'a Pace,
     at: Option<Moment>,
     pub(super) keys: Vec<&'a [u8]>,
-    /// For each key.
+    /// Entries for each key, with the number of equal operations.
     entries: Vec<SmallVec<[(u32, Entry); 1]>>,
 }
 
-/// Where in the calls an operation is.
+/// Location of an operation in the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) call: usize,
     pub(super) key: usize,
     pub(super) entry: usize,
-    /// How many equal ones are before it in the entry.
+    /// Number of equal operations before it in the entry.
     pub(super) nth: u32,
 }
 
 impl<'a> Calls<'a> {
-    /// The calls for `operations`, with at most `most_keys` keys in each.
+    /// Groups `operations` into calls with at most `most_keys` keys each.
     ///
-    /// Those on the same key keep their order.
+    /// Operations on the same key keep their order.
     pub(super) fn of(
         asked: ScriptCommand,
         operations: impl ExactSizeIterator<Item = Operation<'a>>,
@@ -57,7 +57,7 @@ impl<'a> Calls<'a> {
             calls: Vec::new(),
             places: Vec::with_capacity(operations.len()),
         };
-        // Each key's last place.
+        // The location of each key's last operation.
         let mut known: HashMap<&[u8], Place, RandomState> =
             HashMap::with_capacity_and_hasher(operations.len(), RandomState::default());
         for operation in operations {
@@ -84,7 +84,8 @@ impl<'a> Calls<'a> {
                 return Place { entry, nth, ..last };
             }
         }
-        // Never before the key's last call: its operations would change places.
+        // Never use a call before the key's last one, which would change the order of its
+        // operations.
         let from = last.map_or(0, |last| last.call + 1);
         let has_room = |call: &Call<'_>| call.keys.len() < most_keys && call.is_for(&operation);
         let open = self.calls[from..].iter().rposition(has_room);
@@ -126,12 +127,12 @@ impl<'a> Call<'a> {
         self.keys.len() - 1
     }
 
-    /// Adds to a key that is here. Returns its entry, and its index among identical joins there.
+    /// Adds an operation to a key of this call. Returns its entry, and its index among equal joins.
     fn add_to(&mut self, key: usize, new: Entry) -> Option<(usize, u32)> {
         let entries = &mut self.entries[key];
         let index = entries.len().checked_sub(1)?;
         let (count, last) = &mut entries[index];
-        // Two refunds of one charge are not the same as one of two.
+        // Two refunds of one charge are not the same as a refund of two.
         if self.asked == ScriptCommand::Join && *last == new {
             *count += 1;
             return Some((index, *count - 1));
@@ -143,12 +144,12 @@ impl<'a> Call<'a> {
         Some((index + 1, 0))
     }
 
-    /// How many entries each key has.
+    /// Returns the number of entries of each key.
     pub(super) fn entries(&self) -> impl Iterator<Item = usize> {
         self.entries.iter().map(SmallVec::len)
     }
 
-    /// What is asked, as the scripts read it.
+    /// Packs the call in the form that the scripts read.
     pub(super) fn packed(&self) -> Vec<u8> {
         let rate = self.pace.packed();
         let entries: usize = self.entries().sum();
@@ -171,7 +172,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A length that is known to be short.
+/// Packs a length that is known to be short.
 fn short(length: usize) -> [u8; 2] {
     u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes()
 }

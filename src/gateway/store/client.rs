@@ -1,4 +1,4 @@
-//! The connection of one thread, and what is asked over it.
+//! Connection of one thread to the store, and the operations over it.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -24,34 +24,35 @@ use super::{
     RoomReply, StoreAnswer, Url, answer, script,
 };
 
-/// One thread's connection to the Redis that all gateways share.
+/// Connection of one thread to the Redis that all gateways share.
 ///
-/// It connects on first use, and again on the first use after a failure. Batches may overlap: they
+/// It connects at its first use, and at the first use after a failure. Batches may overlap: they
+/// share the connection, and each has its own answers.
 /// share the connection, and each has its own answers.
 pub struct Store {
     url: Url,
     prefix: Vec<u8>,
     timeout: Duration,
-    /// `None`: those of the system.
+    /// Authorities for the server's certificate; `None`: those of the system.
     authorities: Option<Authorities>,
     connection: RefCell<Option<Opened>>,
     opened: Cell<u64>,
-    /// Held by the task that connects.
+    /// Lock of the task that connects.
     opening: Mutex<()>,
-    /// Of a cluster: what the next probe asks for.
+    /// Key of the node of a cluster that the next probe writes to.
     unanswered: UnansweredKey,
-    /// How many keys a call may have: one, once a node of a cluster has refused several.
+    /// Upper bound of keys in a call: 1 after a node of a cluster has refused several.
     most_keys: Cell<usize>,
-    /// Whether a reply was invalid, or a connection ended, since a script last ran as it should.
+    /// Whether a reply was invalid or a connection ended, and no script has succeeded since.
     is_suspect: Cell<bool>,
-    /// How often in a row something answered that is no Redis.
+    /// Number of consecutive replies that were not from a Redis.
     foreign: Cell<u32>,
 }
 
-/// A connection that is open.
+/// Open connection.
 #[derive(Clone)]
 struct Opened {
-    /// So that the failure of an old connection does not end its successor.
+    /// Number of the connection, so that the failure of an old one does not end its successor.
     number: u64,
     connection: RedisConnection,
     sent: Rc<SentScripts>,
@@ -59,20 +60,20 @@ struct Opened {
 
 /// Timeout for connecting when no request waits for the connection.
 ///
-/// Longer than the timeout for an answer, but a Redis that is back is noticed soon.
+/// Longer than the timeout for an answer, but short enough to notice soon that Redis is back.
 const CONNECTED: Duration = Duration::from_secs(2);
 
-/// Time between two tries of a store that is out.
+/// Time between two tries while the store is unavailable.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 
-/// How often that time doubles while what answers is no Redis: up to 8 seconds.
+/// Upper bound of the doublings of that time while the answers are not from a Redis: 8 seconds.
 const MAX_DOUBLINGS: u32 = 5;
 
 impl Store {
-    /// The Redis at `url`. Does not connect.
+    /// Creates the connection to the Redis at `url`. Does not connect.
     ///
     /// Each key in Redis begins with `prefix`. Each batch takes at most `timeout`. Whether the
-    /// server is reachable shows on first use.
+    /// server is reachable shows at the first use.
     pub fn new(url: Url, prefix: &str, timeout: Duration) -> Self {
         let most_keys = if url.is_cluster() { 1 } else { MAX_KEYS };
         Self {
@@ -90,7 +91,7 @@ impl Store {
         }
     }
 
-    /// The same Redis, if these authorities sign its certificate; `None`: those of the system.
+    /// Sets the authorities that sign the server's certificate; `None`: those of the system.
     pub fn with_authorities(mut self, authorities: Option<Authorities>) -> Self {
         self.authorities = authorities;
         self
@@ -100,12 +101,12 @@ impl Store {
         self.url.is_cluster()
     }
 
-    /// How many keys a call may have.
+    /// Returns how many keys a call may have.
     pub(super) fn most_keys(&self) -> usize {
         self.most_keys.get()
     }
 
-    /// What each key in Redis begins with.
+    /// Returns the prefix of each key in Redis.
     pub(super) fn prefix(&self) -> &[u8] {
         &self.prefix
     }
@@ -119,10 +120,10 @@ impl Store {
         .await
     }
 
-    /// Gives charges back in one round trip. Returns for each whether anything was given back.
+    /// Refunds charges in one round trip. Returns for each whether anything was refunded.
     ///
-    /// For a leaky bucket, pass the charge that belongs to the **last** of the gateway's times for
-    /// the key. Before that, each waiter must have taken the time before its own.
+    /// For a leaky bucket, pass the charge that belongs to the **last** of the gateway's slots for
+    /// the key. Before that, each later waiter must have moved up to the slot before its own.
     pub async fn refund(&self, refunds: &[Refund<'_>]) -> Vec<Result<bool, Error>> {
         self.operate(ScriptCommand::Refund, refunds, |_, _, done, place| {
             let entry = done.entries.get(place.entry).ok_or(Error::InvalidReply)?;
@@ -141,7 +142,7 @@ impl Store {
         .await
     }
 
-    /// Forgets all charges to a key, by any gateway. Waiters keep their times.
+    /// Forgets all charges to a key, by any gateway. Waiters keep their slots.
     ///
     /// # Errors
     ///
@@ -152,7 +153,7 @@ impl Store {
 
     /// Forgets the charges to a leaky bucket that has waiters, except those up to `last`.
     ///
-    /// `last` is the charge that belongs to the last of the gateway's times. So new requests come
+    /// `last` is the charge that belongs to the last of the gateway's slots. So new requests come
     /// behind the waiters and not between them.
     ///
     /// # Errors
@@ -175,11 +176,12 @@ impl Store {
     ///
     /// Returns an error in the same cases as [`forget`](Self::forget). Slots of a claim that was
     /// [late](Error::Late) may be lost.
+    /// [late](Error::Late) may be lost.
     pub async fn claim(&self, claim: &Claim<'_>) -> Result<Grant, Error> {
         self.call(claim).await
     }
 
-    /// Tells a pool of places what this gateway holds, and borrows more, in one round trip.
+    /// Reports to a pool of permits what this gateway holds, and leases more, in one round trip.
     ///
     /// # Errors
     ///
@@ -188,17 +190,18 @@ impl Store {
         self.call(call).await
     }
 
-    /// Asks what gateways have learned of an origin, and tells what this one has.
+    /// Exchanges with other gateways what they have learned about an origin.
     ///
     /// # Errors
     ///
-    /// Returns an error in the same cases as [`forget`](Self::forget). What was told may be stored
-    /// all the same.
+    /// Returns an error in the same cases as [`forget`](Self::forget). What this gateway has
+    /// learned
+    /// may be stored in spite of the error.
     pub async fn exchange_backoff(&self, call: &BackoffCall<'_>) -> Result<LearnedReply, Error> {
         self.call(call).await
     }
 
-    /// Asks a waiting room for all that happened since the last time.
+    /// Gets all that happened in a waiting room since the last call.
     ///
     /// # Errors
     ///
@@ -216,7 +219,7 @@ impl Store {
         self.read(&reply.ok_or(Error::InvalidReply)??, |it| call.read(it))?
     }
 
-    /// Reads a script's reply, and notes whether it is one.
+    /// Reads a script's reply, and notes whether it is valid.
     pub(super) fn read<T>(
         &self,
         reply: &Value,
@@ -232,13 +235,14 @@ impl Store {
 
     /// Connects if there is no connection, and tests whether a write succeeds in time.
     ///
-    /// In a cluster it writes to the node that failed last, as far as the key tells.
+    /// In a cluster it writes to the node that failed last, if a key of that node is known.
     ///
     /// Connecting may take longer than the timeout.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no connection or the write fails, but none if this write alone
+    /// Returns an error if there is no connection or the write fails. Returns none if only this
+    /// write
     /// is refused.
     pub async fn probe(&self) -> Result<(), Error> {
         match tokio::time::timeout(CONNECTED, self.connection()).await {
@@ -250,7 +254,7 @@ impl Store {
                     probed = self.probe_script().await;
                 }
                 let probed = match probed {
-                    // What failed may be allowed all the same, or is no outage either.
+                    // A refusal is not an outage, and other commands may be allowed.
                     Err(refused) if !refused.is_outage() => Ok(()),
                     probed => probed,
                 };
@@ -264,12 +268,12 @@ impl Store {
         }
     }
 
-    /// Tests whether scripts run: what takes any command is not yet a Redis.
+    /// Tests whether scripts run: a server that accepts any command need not be a Redis.
     async fn probe_script(&self) -> Result<(), Error> {
         let command = script::probe_script(&self.prefix);
         let reply = self.run(1, |_, _| command.clone()).await.pop();
         match reply.ok_or(Error::InvalidReply)?? {
-            // Only replies of the real scripts end the pauses between tries.
+            // Only replies of the real scripts shorten the pauses between tries again.
             Value::BulkString(echo) if echo == script::ECHO => {
                 self.is_suspect.set(false);
                 Ok(())
@@ -281,14 +285,14 @@ impl Store {
         }
     }
 
-    /// Time until a store that is out is worth a [probe](Self::probe).
+    /// Returns the time until the next [probe](Self::probe) of an unavailable store.
     ///
-    /// It grows while what answers there is no Redis.
+    /// It grows while the answers are not from a Redis.
     pub fn next_try(&self) -> Duration {
         TRY_EVERY * (1 << self.foreign.get().saturating_sub(1).min(MAX_DOUBLINGS))
     }
 
-    /// Notes whether a script's reply was one.
+    /// Notes whether a script's reply was valid.
     fn note_validity(&self, is_valid: bool) {
         if is_valid {
             self.foreign.set(0);
@@ -298,7 +302,7 @@ impl Store {
         }
     }
 
-    /// Why there is no connection.
+    /// Returns the error for a failed connection.
     fn no_connection(&self, error: &RedisError) -> Error {
         let error = unreachable(error);
         if error.is_foreign() {
@@ -317,9 +321,9 @@ impl Store {
         replies.into_iter().try_for_each(|reply| reply.map(drop))
     }
 
-    /// Has scripts do all operations, in order and in one round trip.
+    /// Executes all operations by scripts, in order and in one round trip.
     ///
-    /// `answer` makes the answer to each from the reply on its key, and where it is in there.
+    /// `answer` makes each answer from the reply for the key and the operation's location in it.
     async fn operate<'o, O, T>(
         &self,
         asked: ScriptCommand,
@@ -335,8 +339,9 @@ impl Store {
         let mut replies = self.run_calls(&calls).await;
         let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
         if self.most_keys.get() < most_keys && replies.iter().any(is_refused) {
-            // A call for several keys did nothing. Others are done again, which charges their keys
-            // once more: only the first batches on a connection meet this.
+            // A call for several keys did nothing. The other calls are repeated, too, which charges
+            // their
+            // keys once more. Only the first batches on a connection meet this.
             calls = calls_of(self.most_keys.get());
             replies = self.run_calls(&calls).await;
         }
@@ -382,14 +387,14 @@ impl Store {
                 let outage =
                     |reply: &Result<Value, Error>| reply.as_ref().is_err_and(Error::is_outage);
                 if replies.iter().any(outage) {
-                    // The host name may lead to another server by now.
+                    // The host name may resolve to another server by now.
                     self.drop_connection(used.get());
                 }
                 return replies;
             }
             Ok(Ok(_)) => Error::InvalidReply,
             Ok(Err(error)) => {
-                // A script may be what the other side cannot answer.
+                // The server may be unable to answer scripts.
                 self.is_suspect.set(self.is_suspect.get() || used.get() > 0);
                 self.no_connection(&error)
             }
@@ -420,8 +425,9 @@ impl Store {
             .map(|index| command(index, Some(&sent)))
             .collect();
         let mut replies = connection.send(commands, &self.unanswered).await?;
-        // Scripts can be flushed, and another node of a cluster may never have had them. Send the
-        // commands with unknown scripts again in full.
+        // Scripts can be flushed, and another node of a cluster may not have received them. Send
+        // the
+        // commands with unknown scripts again, with their source code.
         let forgotten: Vec<usize> = (0..replies.len())
             .filter(|index| replies[*index].as_ref().is_err_and(is_forgotten))
             .collect();

@@ -1,43 +1,43 @@
-//! How the clock of the store stands to that of this gateway.
+//! Estimate of the difference between the store's clock and this gateway's.
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use limit::Moment;
 
-/// How long an answer counts, at least.
+/// Least time for which an answer counts.
 ///
-/// Synchronized clocks drift less than a microsecond in this time.
+/// Synchronized clocks drift by less than a microsecond in this time.
 const KEPT: Duration = Duration::from_secs(10);
-/// By how much answers may contradict each other before one of the clocks was set: clocks drift.
+/// Drift in nanoseconds: a larger contradiction between answers means that a clock was set.
 const DRIFT: i128 = 1_000_000;
 
-/// When something was asked of the store, and when its answer was received, on the gateway's clock.
+/// Round trip of a request to the store, on the gateway's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Trip {
-    /// When it was sent.
+    /// Time of sending.
     pub sent: Moment,
-    /// When it was answered, or given up.
+    /// Time at which the answer was received or given up.
     pub received: Moment,
 }
 
-/// How far this gateway's clock is ahead of the store's, from the answers of the last seconds.
+/// Difference of this gateway's clock to the store's, from the answers of the last seconds.
 ///
-/// The store told its time after it was asked, and before its answer was received. So each answer
-/// bounds the difference on both sides, and the narrowest bounds count: those of the fastest
-/// answers.
+/// The store read its clock after the request was sent and before its answer was received. So
+/// each answer bounds the difference on both sides. The narrowest bounds count, which come from
+/// the fastest answers.
 #[derive(Debug, Default)]
 pub struct StoreClock(Cell<Known>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// Of the present span, and of the one before it.
+    /// Bounds from the present span of time, and from the span before it.
     present: Option<Bounds>,
     before: Option<Bounds>,
     began: Moment,
 }
 
-/// The least and the most that the difference can be, in nanoseconds.
+/// Least and largest possible difference, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     least: i128,
@@ -45,7 +45,7 @@ struct Bounds {
 }
 
 impl StoreClock {
-    /// Notes an answer: the store's clock showed `told` within this round trip.
+    /// Records an answer: the store's clock showed `told` within this round trip.
     pub fn note(&self, Trip { sent, received }: Trip, told: Moment) {
         let ahead = |own: Moment| i128::from(own.as_nanos()) - i128::from(told.as_nanos());
         let new = Bounds {
@@ -64,10 +64,10 @@ impl StoreClock {
         self.0.set(known);
     }
 
-    /// The moment on the gateway's clock at which the store's clock shows `told`.
+    /// Returns the instant on the gateway's clock at which the store's clock shows `told`.
     ///
-    /// Both ways are taken to take equally long (RFC 5905, section 8). It is off by half of the
-    /// time of the fastest answer at most.
+    /// Assumes that both directions take equally long (RFC 5905, section 8). The error is at most
+    /// half of the fastest round trip.
     pub fn own(&self, told: Moment) -> Moment {
         let bounds = self.0.get().bounds();
         shifted(
@@ -76,9 +76,9 @@ impl StoreClock {
         )
     }
 
-    /// The last moment on the gateway's clock at which the store's clock can show `told`.
+    /// Returns the latest instant on the gateway's clock at which the store's can show `told`.
     ///
-    /// It is late by the time of the fastest way back.
+    /// It is late by the duration of the fastest way back.
     pub fn latest(&self, told: Moment) -> Moment {
         shifted(told, self.0.get().bounds().map_or(0, |it| it.most))
     }
@@ -120,7 +120,7 @@ mod tests {
         Moment::from_nanos(1_000_000_000_000_000_000 + micros * 1000)
     }
 
-    /// The store told its time between two moments of the gateway.
+    /// Records an answer of the store between two instants of the gateway's clock.
     fn note(clock: &StoreClock, [sent, told, received]: [u64; 3]) {
         let (sent, received) = (at(sent), at(received));
         clock.note(Trip { sent, received }, at(told));
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn the_fastest_answers_tell_how_the_clocks_stand() {
         let clock = StoreClock::default();
-        // The store is 5 s behind; one way takes 300 us, then 100, then one of them 900.
+        // The store is 5 s behind. Each way takes 300 us, then 100, then one way takes 900.
         note(&clock, [5_000_000, 300, 5_000_600]);
         assert_eq!(clock.own(at(0)), at(5_000_000));
         assert_eq!(clock.latest(at(0)), at(5_000_300));

@@ -1,4 +1,4 @@
-//! A connection to a server, or to the nodes of a cluster.
+//! Connection to a Redis server, or to the nodes of a cluster.
 
 use config::redis::{Servers, Url};
 use config::tls::Authorities;
@@ -12,7 +12,7 @@ use super::bounded::{BoundedConnection, NODE_CONNECTED, trust_nodes};
 use super::simulated;
 use super::unanswered::UnansweredKey;
 
-/// A connection to one server, or to all nodes of a cluster.
+/// Connection to one server, or to all nodes of a cluster.
 #[derive(Clone)]
 pub(super) enum RedisConnection {
     Server(BoundedConnection),

@@ -1,4 +1,4 @@
-//! Claims of slots of the grid that gateways share before an origin.
+//! Claims of slots: gateways share one grid of departure times at an origin.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,52 +11,52 @@ use super::reply::Packed;
 use super::script::{Script, ScriptCall};
 use super::{Error, Pace};
 
-/// Most slots of the rate in one of the script: the fastest rate has 200.
+/// Upper bound of the slots of the rate in one slot of the script. The fastest rate has 200.
 const MAX_PIECES: u32 = 1000;
 
-/// A gateway asks for slots of an origin's grid, and tells what waits there.
+/// Claim: a gateway asks for slots of an origin's grid, and reports its waiters.
 #[derive(Clone, Debug)]
 pub struct Claim<'a> {
-    /// The name in Redis after the [`Store`](super::Store)'s prefix.
+    /// Name in Redis after the [`Store`](super::Store)'s prefix.
     pub grid: &'a [u8],
-    /// Which gateway it is, or which part of one.
+    /// Id of the gateway, or of one part of it.
     pub gateway: [u8; 8],
-    /// The origin's rate in this gateway's file.
+    /// Rate of the origin in this gateway's file.
     pub pace: &'a Pace,
-    /// How many slots it could use.
+    /// Number of slots that it could use.
     pub slots: u64,
-    /// Which part of its turns it may take, above 0 and at most 1.
+    /// Share of its slots that it may take, above 0 and at most 1.
     pub part: f64,
-    /// How long an answer takes: slots that are sooner are not granted.
+    /// Duration of an answer: earlier slots are not granted.
     pub lead: Duration,
-    /// What waits there; empty if nothing does. At most 255.
+    /// Demand of the classes with waiters; empty if there are none. At most 255.
     pub classes: &'a [ClassDemand],
-    /// Which keys wait there. `None`: only their weights together are known.
+    /// Keys with waiters. `None`: only the sum of their weights is known.
     pub keys: Option<&'a KeyReport>,
-    /// When it asks. `None` means now, on Redis's clock; only tests set it.
+    /// Time of the claim. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
 }
 
-/// The answer to a [`Claim`], with times on Redis's clock.
+/// Answer to a [`Claim`], with times on Redis's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grant {
-    /// When the script ran.
+    /// Time at which the script ran.
     pub now: Moment,
-    /// How many gateways share the grid, with this one.
+    /// Number of gateways that share the grid, this one included.
     pub gateways: NonZeroU32,
-    /// This gateway's part of the rate.
+    /// Share of this gateway in the rate.
     pub part: f64,
-    /// The rate in force: that of the file that changed last.
+    /// Rate in force: the rate of the file that changed last.
     pub rate: Rate,
-    /// The first slot that nobody has.
+    /// First slot that no gateway has claimed.
     pub free: Moment,
-    /// When another claim would be granted more.
+    /// Time from which on another claim would be granted more.
     pub again: Moment,
-    /// Which part of each of its classes waits at this gateway, in the order of the claim.
+    /// Share of each class's waiters that wait at this gateway, in the order of the claim.
     pub classes: Vec<f64>,
-    /// At how many gateways its keys wait.
+    /// Number of gateways at which its keys wait.
     pub keys: KeyNews,
-    /// The slots that were granted.
+    /// Slots that were granted.
     pub slots: Vec<Moment>,
 }
 
@@ -177,11 +177,11 @@ fn number(rest: &mut Packed<'_>) -> Option<f64> {
     Some(f64::from_le_bytes(rest.take()?)).filter(|number| number.is_finite())
 }
 
-/// A time in microseconds, which may have decimals.
+/// Reads a time in microseconds, which may have decimals.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn moment(rest: &mut Packed<'_>) -> Option<Moment> {
     let micros = number(rest)?.max(0.0);
-    // The rest in nanoseconds apart: the product would not fit in a double.
+    // Compute the rest in nanoseconds separately: the product would not fit in a double.
     let nanos = (micros.fract() * 1000.0) as u64;
     Some(Moment::from_nanos(
         (micros as u64).saturating_mul(1000) + nanos,

@@ -1,4 +1,4 @@
-//! Whether the store is out, and what it refused.
+//! Health of the store: outages and refusals.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ use super::{Error, SharedBy, Store};
 use crate::observe::metrics::{Durations, StoreResult};
 use crate::time::clock;
 
-/// How often a refusal by the store is logged.
+/// Least time between two log messages about refusals by the store.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// Upper bound of the reasons of one outage that are logged, each once.
 const MAX_REASONS: usize = 8;
 
-/// The store named in the file, shared by all workers.
+/// Store named in the file, shared by all workers.
 ///
 /// It is unavailable while any worker cannot reach it.
 pub struct StoreHealth {
@@ -33,33 +33,33 @@ struct Outage {
     /// Number of workers that cannot reach the store.
     workers: usize,
     since: Moment,
-    /// Why the store was last not reached.
+    /// Reason of the last failure.
     reason: String,
-    /// The reasons that were logged.
+    /// Reasons that were logged.
     logged: Vec<String>,
 }
 
-/// What the store refused, although it is available.
+/// Refusals by the store although it is available.
 #[derive(Debug, Default)]
 struct Refused {
-    /// When a refusal was last logged.
+    /// Time of the last log message about a refusal.
     told: Option<Moment>,
     last: Option<StoreRefusal>,
 }
 
-/// Why the store did not do what it was asked for.
+/// Reason why the store did not do an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreRefusal {
-    /// Whether it answered.
+    /// Whether the store answered.
     pub is_answer: bool,
-    /// In the words of the store, if it answered.
+    /// Reason, in the words of the store if it answered.
     pub reason: String,
-    /// What an operator can do about it, as a part of a message.
+    /// Remedy by an operator, as a part of a message.
     pub remedy: &'static str,
 }
 
 impl StoreRefusal {
-    /// The call itself has panicked.
+    /// Creates the reason for a call that has panicked.
     pub(crate) fn panicked() -> Self {
         Self {
             is_answer: false,
@@ -80,7 +80,7 @@ impl From<&Error> for StoreRefusal {
 }
 
 impl StoreHealth {
-    /// The store with these settings. Does not connect.
+    /// Creates the store with these settings. Does not connect.
     pub fn new(settings: Redis) -> Self {
         Self {
             settings,
@@ -91,17 +91,17 @@ impl StoreHealth {
         }
     }
 
-    /// The store's address and timeout.
+    /// Returns the store's address and timeout.
     pub fn settings(&self) -> &Redis {
         &self.settings
     }
 
-    /// Who shares through the store.
+    /// Returns which features use the store.
     pub fn shared_by(&self) -> SharedBy {
         *self.lock_shared_by()
     }
 
-    /// Notes who shares through the store from now on.
+    /// Sets which features use the store from now on.
     pub fn set_shared_by(&self, shared_by: SharedBy) {
         *self.lock_shared_by() = shared_by;
     }
@@ -112,15 +112,15 @@ impl StoreHealth {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When the present outage began and why; `None` if the store is available.
+    /// Returns the start and the reason of the present outage; `None` if the store is available.
     pub fn outage(&self) -> Option<(Moment, String)> {
         let outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         (outage.workers > 0).then(|| (outage.since, outage.reason.clone()))
     }
 
-    /// Logs that the store refused an operation of `zone`, although it is available.
+    /// Logs that the store refused an operation of `zone` although it is available.
     ///
-    /// The first refusal is logged, then one a minute while it goes on.
+    /// Logs the first refusal, then at most one a minute.
     pub(crate) fn refused(&self, zone: &str, error: &Error) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let now = clock::now();
@@ -136,25 +136,25 @@ impl StoreHealth {
         tracing::error!(store = %self.settings.url, zone, %error, "the store refused a request's key; such requests follow their zone's on_store_failure; {remedy}");
     }
 
-    /// What it last refused of any zone, although it was available.
+    /// Returns the last refusal for any zone while the store was available.
     pub fn last_refusal(&self) -> Option<StoreRefusal> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.last.clone()
     }
 
-    /// From sending each batch to its answer, or to giving up.
+    /// Returns the durations of batches, from sending to the answer or to giving up.
     pub fn round_trips(&self) -> &Durations {
         &self.round_trips
     }
 
-    /// A connection for one thread.
+    /// Creates a connection for one thread.
     pub(super) fn store(&self) -> Store {
         let redis = &self.settings;
         Store::new(redis.url.clone(), &redis.prefix, redis.timeout)
             .with_authorities(redis.ca.clone())
     }
 
-    /// A thread can no longer reach the store.
+    /// Notes that a thread can no longer reach the store.
     pub(super) fn lost(&self, error: &Error) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         outage.workers += 1;
@@ -167,7 +167,7 @@ impl StoreHealth {
         }
     }
 
-    /// A thread still cannot reach the store. `error`: why its last try failed.
+    /// Notes that a thread still cannot reach the store. `error`: failure of its last try.
     pub(super) fn still_lost(&self, error: &Error) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         outage.reason = error.to_string();
@@ -178,9 +178,9 @@ impl StoreHealth {
         }
     }
 
-    /// The outage of a thread ends.
+    /// Notes the end of the outage of a thread.
     ///
-    /// `is_back`: it reaches the store again. If not, it does not use it any more.
+    /// `is_back`: the thread reaches the store again. If not, it no longer uses the store.
     pub(super) fn found(&self, is_back: bool) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         outage.workers = outage.workers.saturating_sub(1);
@@ -191,13 +191,13 @@ impl StoreHealth {
         }
     }
 
-    /// What was run was answered or given up after this time.
+    /// Records the duration of a batch until its answer or until it was given up.
     pub(super) fn asked(&self, span: Duration) {
         self.round_trips.record(span);
     }
 }
 
-/// How what was asked of the store is counted.
+/// Returns the result under which an operation is counted.
 pub fn store_result(error: Option<&Error>) -> StoreResult {
     match error {
         None => StoreResult::Ok,

@@ -1,4 +1,4 @@
-//! Calls of a gateway for the places of keys whose running requests are bounded over all gateways.
+//! Calls for permits of keys, for which `in_flight` applies over all gateways.
 
 use std::time::Duration;
 
@@ -10,15 +10,18 @@ use super::reply::Packed;
 use super::script::{self, Script};
 use super::{Error, Store};
 
-/// What one gateway tells of its places, and asks for.
+/// Calls of one gateway: reports its permits of keys, and asks for more.
 #[derive(Clone, Debug)]
 pub struct InFlightCalls<'a> {
-    /// Which gateway it is, or which part of one.
+    /// Id of the gateway, or of one part of it.
     pub gateway: [u8; 8],
-    /// For each key its name in Redis after the [`Store`]'s prefix, for how long its places count
-    /// if the gateway does not call again, and the call.
+    /// For each key its name, the lifetime of its permits, and the call.
+    ///
+    /// The name is that in Redis after the [`Store`]'s prefix. The lifetime applies if the gateway
+    /// does
+    /// not call again.
     pub calls: &'a [(&'a [u8], Duration, KeyPlacesCall)],
-    /// When it asks. `None` means now, on Redis's clock; only tests set it.
+    /// Time of the calls. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
 }
 
@@ -32,7 +35,7 @@ impl Store {
         let mut replies = self.carry_places(asked, most).await;
         let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
         if self.most_keys() < most && replies.iter().any(is_refused) {
-            // A call for several keys did nothing: they are on several nodes.
+            // A call for several keys did nothing, because the keys are on several nodes.
             replies = self.carry_places(asked, self.most_keys()).await;
         }
         replies
@@ -61,7 +64,7 @@ impl Store {
     }
 }
 
-/// Calls with the same span, at most so many keys in each.
+/// Splits the calls into parts with the same lifetime and at most `most_keys` keys each.
 fn parts<'c, 'a>(
     calls: &'c [(&'a [u8], Duration, KeyPlacesCall)],
     most_keys: usize,
@@ -91,7 +94,7 @@ impl InFlightCalls<'_> {
     }
 }
 
-/// Reads a reply about so many keys; `None` if it is not one of the script.
+/// Reads a reply about `keys` keys; `None` if it is not one of the script.
 fn read(packed: &[u8], keys: usize) -> Option<Vec<Result<KeyPlacesReply, Error>>> {
     let mut rest = Packed(packed);
     let _now = rest.moment()?;

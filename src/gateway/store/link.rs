@@ -1,4 +1,4 @@
-//! A thread's link to the store: its connection, outages and clock.
+//! Link of a thread to the store: its connection, outages and clock.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -14,38 +14,38 @@ use tokio::time::sleep;
 use super::{Error, Store, StoreClock, StoreHealth, Trip};
 use crate::time::clock;
 
-/// One thread's link to the store: a connection, an outage, and an estimate of the store's clock.
+/// Link of one thread to the store: a connection, an outage, and an estimate of the store's clock.
 ///
-/// All that is shared through the store uses it: who does hands in what is to be run, and gets the
-/// replies.
+/// All features that share through the store use it: they pass it operations, and get the replies.
 ///
-/// **Outages.** While the store is out, the link tries at intervals whether it takes a write. Each
-/// user says which failure begins an outage ([`lose`](Self::lose)), because a failure costs them
-/// different things. Each request of a zone waits for the store: the first failure does, and a zone
-/// asks nothing until it is over. A gate has slots ahead, and alone it sends its part of the rate
-/// on top of what others send that reach the store: it claims on for a while
-/// ([`Claims`](limit::Claims)), also in an outage that a zone has found.
+/// **Outages.** While the store is unavailable, the link tries at intervals whether it accepts a
+/// write. Each user decides which failure begins an outage ([`lose`](Self::lose)), because a
+/// failure has different costs. Each request of a zone waits for the store. So the first failure
+/// begins an outage, and the zone makes no calls until it ends. A gate has slots ahead. Without
+/// the store it sends its share of the rate in addition to gateways that still reach the store. So
+/// it continues to claim for a while ([`Claims`](limit::Claims)), also in an outage that a zone
+/// has found.
 ///
-/// **The clock.** A zone reads it [late](StoreClock::latest), because a request that leaves before
-/// its time breaks the limit. A gate reads it in [the middle](StoreClock::own), because its
-/// departures and those of other gateways have to be evenly apart.
+/// **The clock.** A zone uses the [latest](StoreClock::latest) estimate, because a request that
+/// leaves too early breaks the limit. A gate uses the [middle](StoreClock::own), because its
+/// departures and those of other gateways must be evenly spaced.
 pub struct Link {
     store: Store,
     health: Arc<StoreHealth>,
     clock: Rc<StoreClock>,
     users: RefCell<Vec<Weak<dyn LinkUser>>>,
     is_out: Cell<bool>,
-    /// Tells that a store that is out was tried.
+    /// Notifies that the unavailable store was tried.
     tried: Notify,
 }
 
-/// One who has to know at once that an outage begins.
+/// User of a link that must know at once when an outage begins.
 pub trait LinkUser: Any {
-    /// The store is out.
+    /// Handles the start of an outage.
     fn lost(&self);
 }
 
-/// A thread's part in an outage. It ends when this is dropped.
+/// Part of a thread in an outage. It ends when this is dropped.
 struct Outage {
     health: Arc<StoreHealth>,
     is_back: bool,
@@ -62,7 +62,7 @@ thread_local! {
 }
 
 impl Link {
-    /// This thread's link to a store. Does not connect.
+    /// Returns this thread's link to a store. Does not connect.
     pub fn here(health: &Arc<StoreHealth>) -> Rc<Self> {
         HERE.with_borrow_mut(|here| {
             here.retain(|link| link.strong_count() > 0);
@@ -83,14 +83,14 @@ impl Link {
         })
     }
 
-    /// The connection.
+    /// Returns the connection.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The estimate of the clock of the store.
+    /// Returns the estimate of the store's clock.
     ///
-    /// The nodes of a cluster have each a clock. There each user has an estimate of its own: the
+    /// In a cluster each node has its own clock. There each user gets its own estimate, because the
     /// key of a gate is on one node.
     pub fn clock(&self) -> Rc<StoreClock> {
         if self.store.is_cluster() {
@@ -99,9 +99,9 @@ impl Link {
         Rc::clone(&self.clock)
     }
 
-    /// The user of this kind, which is told when an outage begins.
+    /// Returns the user of this type, which is notified when an outage begins.
     ///
-    /// If there is none, `new` makes it, and the link connects before anything is asked.
+    /// If there is none, `new` creates it, and the link connects before any operation.
     pub fn user<U: LinkUser>(self: &Rc<Self>, new: impl FnOnce(&Rc<Self>) -> U) -> Rc<U> {
         let mut users = self.users.borrow_mut();
         users.retain(|user| user.strong_count() > 0);
@@ -124,7 +124,7 @@ impl Link {
         user
     }
 
-    /// Runs what was handed in. Returns the replies, and how long they took.
+    /// Runs operations. Returns the replies, and the duration of the round trip.
     pub async fn run<T>(&self, asked: impl Future<Output = T>) -> (T, Trip) {
         let sent = clock::now();
         let replies = asked.await;
@@ -133,12 +133,12 @@ impl Link {
         (replies, Trip { sent, received })
     }
 
-    /// Whether the store is out.
+    /// Returns whether the store is unavailable.
     pub fn is_out(&self) -> bool {
         self.is_out.get()
     }
 
-    /// The store is out, until it takes a write.
+    /// Begins an outage, which lasts until the store accepts a write.
     pub fn lose(self: &Rc<Self>, error: &Error) {
         if self.is_out.replace(true) {
             self.health.still_lost(error);
@@ -157,14 +157,14 @@ impl Link {
         let mut next_try = self.store.next_try();
         let link = Rc::downgrade(self);
         spawn_local(async move {
-            // The whole of it: a block that names only a field takes a copy of that.
+            // Move the whole of it: a block that names only a field takes a copy of that.
             let mut outage = outage;
             while !outage.is_back {
                 sleep(next_try).await;
                 let Some(link) = link.upgrade() else {
                     return;
                 };
-                // A panic counts as a failed try: the store would never be asked again.
+                // A panic counts as a failed try. Otherwise the store would never be tried again.
                 let probed = AssertUnwindSafe(link.store.probe()).catch_unwind().await;
                 outage.is_back = matches!(probed, Ok(Ok(())));
                 if let Ok(Err(error)) = &probed {
@@ -177,9 +177,9 @@ impl Link {
         });
     }
 
-    /// Waits for the next try of a store that is out, else for as long as between two.
+    /// Waits for the next try of an unavailable store, or else for the time between two tries.
     ///
-    /// Returns whether the store is worth a question then.
+    /// Returns whether the store is then available.
     pub async fn is_back(&self) -> bool {
         if self.is_out() {
             self.tried.notified().await;

@@ -1,61 +1,61 @@
-//! The decisions of [`limit`] made in Redis: gateways share a bucket per key.
+//! Decisions of [`limit`] made in Redis: gateways share a bucket per key.
 //!
 //! A decision is made by a Lua script, so it is atomic. It uses Redis's own clock, so the gateways'
 //! clocks need not agree. A batch of joins is one round trip: a pipeline of scripts, called by
-//! their hashes. The script returns what it found, and the functions of `limit` compute the
-//! verdict from it: the same reason, to the same nanosecond, as in memory.
+//! their hashes. The script returns its findings, and the functions of `limit` compute the
+//! verdict from them: the same reason, to the same nanosecond, as in memory.
 //!
-//! **Calls.** What costs Redis is the call, the reading and the writing, not the arithmetic. So one
-//! call is for up to 64 keys, and all joins of a key in a batch are in it: the key is read once and
-//! written once. Equal joins are a number; the reply says how many of them were accepted, and from
-//! which level and place on. States, calls and replies are packed numbers at fixed offsets. In a
-//! cluster each key is a call, because its keys are on several nodes.
+//! **Calls.** The costs in Redis are the call, the reading and the writing, not the arithmetic. So
+//! one call is for up to 64 keys and contains all joins of a key in a batch: the key is read once
+//! and written once. Equal joins are sent as a number. The reply says how many of them were
+//! accepted, and from which level and slot on. States, calls and replies are packed numbers at
+//! fixed offsets. In a cluster each key is a call, because its keys are on several nodes.
 //!
-//! **Form.** The form of a state is told by its first byte and is a part of its key's name
-//! ([`form`]), so gateways of two versions do not read each other's states.
+//! **Form.** The first byte of a state is its form, which is also a part of its key's name
+//! ([`form`]). So gateways of two versions do not read each other's states.
 //!
-//! **Resolution.** Redis tells time in microseconds, so joins arrive at whole microseconds and
-//! `max_wait` is cut to whole microseconds. All else is exact: levels are kept in the ticks of
-//! [`Rate`](limit::Rate), in whole numbers below 2^53. A rate that needs longer numbers has
-//! no [`Pace`]. Rates of weeks with decimals are kept in coarser ticks where that loses nothing. A
-//! retune to such a rate rounds the level down to these ticks, which is less than a microsecond's
-//! worth.
+//! **Resolution.** The clock of Redis has a resolution of microseconds. So joins arrive at whole
+//! microseconds, and `max_wait` is cut to whole microseconds. Everything else is exact: levels are
+//! kept in the ticks of [`Rate`](limit::Rate), in whole numbers below 2^53. A rate that needs
+//! longer numbers has no [`Pace`]. Rates of weeks with decimals are kept in coarser ticks where
+//! that is exact. A retune to such a rate rounds the level down to these ticks, which is less than
+//! a microsecond's worth.
 //!
-//! **The schedule.** All gateways share one schedule per leaky bucket, with places one interval
-//! apart. Each accepted join gets a place and is told its time. A gateway keeps its waiters in
-//! FIFO order and its times in order of time: the first waiter takes the first time. So when a
-//! waiter leaves, each waiter behind it takes the time before its own, and the **last** time is
-//! the one to [give back](Store::refund). If it is also the schedule's last time, the schedule
-//! ends before it. Otherwise the place is free, and the next join of any gateway gets it instead
-//! of one at the end. No time is handed out twice. A place whose time has passed is not given
-//! back, because its departure is spent. The in-memory queue can move all waiters up, so it gives
-//! back more in that case.
+//! **The schedule.** All gateways share one schedule per leaky bucket, with slots one interval
+//! apart. Each accepted join gets a slot, and the reply contains its time. A gateway keeps its
+//! waiters in FIFO order and its slots in order of time: the first waiter takes the first slot.
+//! When a waiter leaves, each later waiter takes the slot before its own, and the **last** slot is
+//! [refunded](Store::refund). If it is also the schedule's last slot, the schedule then ends before
+//! it. Otherwise the slot is free, and the next join of any gateway gets it instead of one at the
+//! end. No slot is assigned twice. A slot in the past is not refunded, because its departure is
+//! spent. The in-memory queue can move all waiters up, so it refunds more in that case.
 //!
-//! **Settling.** What a used turn cost less is [given back](Charge::too_much). What it cost more is
-//! a join with a limit that nothing [exceeds](Limit::unlimited): it takes places at the end of the
-//! schedule. The waiters of its gateway take these, and leave as many of their first ones unused.
-//! So no departure is added, and those of other gateways keep their times.
+//! **Settling.** If an admitted request cost less than its charge, the rest is
+//! [refunded](Charge::too_much). If it cost more, the rest is a join with a limit that nothing
+//! [exceeds](Limit::unlimited): it takes slots at the end of the schedule. The waiters of its
+//! gateway take these slots, and leave as many of their first slots unused. So no departure is
+//! added, and waiters of other gateways keep their slots.
 //!
-//! **The grid of an origin** is one more key, with a script of its own: gateways [claim](Claim) the
-//! slots of one stream of departures, in turns by the weight of what waits at each.
+//! **The grid of an origin** is one more key with its own script. Gateways [claim](Claim) the slots
+//! of one stream of departures, in proportion to the weight of their waiters.
 //!
-//! **A pool of places** is one more key with a script of its own: gateways [borrow](PlacesCall) places
-//! at an origin under a lease, and those of a gateway that vanished stay withheld.
+//! **A pool of permits** is one more key with its own script. Gateways [lease](PlacesCall) permits
+//! of an origin. Permits of a gateway that vanished stay withheld.
 //!
-//! **The running requests of a key** are counted in one more key, with a script of its own: a gateway
-//! tells how many places it has and wants ([`InFlightCalls`]).
+//! **The running requests of a key** are counted in one more key with its own script. A gateway
+//! reports how many permits it has and requests ([`InFlightCalls`]).
 //!
-//! **What gateways have learned** of an origin that they share is one key, with a script of its own that
-//! stores what is told it unless it has something that the gateway does not know ([`BackoffCall`]).
+//! **The learned state** of an origin that gateways share is one key with its own script. It stores
+//! what a gateway reports, unless it has a state that this gateway does not know ([`BackoffCall`]).
 //!
-//! **A waiting room** is four keys with a script of its own, which a gateway asks for all that its
-//! visitors did since the last time ([`RoomCall`]).
+//! **A waiting room** is four keys with one script. A gateway asks it for all that its visitors did
+//! since the last call ([`RoomCall`]).
 //!
 //! **The rate in force** is the rate of the gateway whose file changed last ([`Pace::new`]'s
 //! `since`). A join with an older rate does not change it: the join is decided by the rate in
-//! force, and the answer says so. The answer also says since when, in Redis's time. Waiters from
-//! before then continue at `since + (due - since) * new interval / old interval`, which keeps all
-//! gateways in step.
+//! force, and the answer says so. The answer also contains since when, in Redis's time. Waiters
+//! from before then continue at `since + (due - since) * new interval / old interval`, which keeps
+//! all gateways in step.
 
 mod answer;
 mod backoff;
@@ -99,58 +99,61 @@ pub use shared_by::SharedBy;
 
 use limit::{Algorithm, Limit, Moment};
 
-/// A request that asks for a verdict.
+/// Join: a request that asks for a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Join<'a> {
-    /// The zone's name and the key: the name in Redis after the [`Store`]'s prefix.
+    /// Zone's name and key: the name in Redis after the [`Store`]'s prefix.
     pub key: &'a [u8],
-    /// The zone's algorithm.
+    /// Algorithm of the zone.
     pub algorithm: Algorithm,
-    /// The zone's rate in this gateway's file.
+    /// Rate of the zone in this gateway's file.
     pub pace: &'a Pace,
-    /// The route's limit.
+    /// Limit of the route.
     pub limit: Limit,
-    /// When the request arrives. `None` means now, on Redis's clock; only tests set it.
+    /// Arrival of the request. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
 }
 
 impl Join<'_> {
-    /// The limit as the script is sent it: with places for held requests by the gateway's own rate.
+    /// Returns the limit in the form that is sent to the script.
     ///
-    /// The rate in force may be that of another gateway's file. The script decides before this
-    /// gateway knows, so its answer must be read by the same ceiling.
+    /// Its ceiling, which `above_burst` raises, is computed with the gateway's own rate. The rate
+    /// in
+    /// force may be that of another gateway's file. The script decides before this gateway knows
+    /// that
+    /// rate, so its answer must be read by the same ceiling.
     fn sent_limit(&self) -> Limit {
         self.limit.with_ceiling_at(self.pace.rate())
     }
 }
 
-/// An unused charge that is given back.
+/// Refund of an unused charge.
 #[derive(Clone, Copy, Debug)]
 pub struct Refund<'a> {
-    /// As in its [`Join`].
+    /// Name of the key, as in its [`Join`].
     pub key: &'a [u8],
-    /// As in its [`Join`].
+    /// Algorithm, as in its [`Join`].
     pub algorithm: Algorithm,
-    /// As in its [`Join`].
+    /// Rate, as in its [`Join`].
     pub pace: &'a Pace,
-    /// From the join's [`StoreAnswer`].
+    /// Charge from the join's [`StoreAnswer`].
     pub charge: Charge,
-    /// As in [`Join`].
+    /// Time of the refund, as in [`Join`].
     pub at: Option<Moment>,
 }
 
-/// A new rate in this gateway's file, for a key that has waiters.
+/// Change of the rate in this gateway's file, for a key that has waiters.
 ///
 /// Other keys learn the rate from their next join.
 #[derive(Clone, Copy, Debug)]
 pub struct Retune<'a> {
-    /// As in the [`Join`]s of the waiters.
+    /// Name of the key, as in the [`Join`]s of the waiters.
     pub key: &'a [u8],
-    /// The new rate.
+    /// New rate.
     pub pace: &'a Pace,
 }
 
-/// Why the store made no decision.
+/// Reason why the store made no decision.
 ///
 /// A join that was [late](Self::Late) may have been charged nevertheless. Its key is then paced
 /// too slowly once, never too fast.
@@ -159,22 +162,23 @@ pub enum Error {
     /// There is no connection, or it broke.
     #[error("cannot reach the store: {0}")]
     Unreachable(String),
-    /// What answers sends what no Redis sends: another protocol, or a reply that is far too large.
+    /// The answer is not from a Redis: another protocol, or a reply that is far too large.
     #[error("{0}")]
     NotRedis(String),
     /// No answer came in time.
     #[error("the store did not answer in time")]
     Late,
-    /// Redis takes no writes.
+    /// Redis accepts no writes.
     ///
     /// Its memory is full, it is a replica or still loading, or it wants another password.
     #[error("the store takes no writes: {0}")]
     NotWritable(String),
-    /// Redis does not let this user run the scripts, or a command in them, or has other names for
-    /// them.
+    /// Redis does not allow this user to run the scripts, or a command in them.
+    ///
+    /// Or the commands have other names there.
     #[error("the store does not allow it: {0}")]
     NotAllowed(String),
-    /// Redis refused this operation alone, for example because its key has another type.
+    /// Redis refused only this operation, for example because its key has another type.
     #[error("the store refused: {0}")]
     Refused(String),
     /// The answer does not come from one of the scripts.
@@ -183,35 +187,36 @@ pub enum Error {
 }
 
 impl Error {
-    /// Something else has the key. In Redis' own words where it tells.
+    /// Returns the error for a key that is used for something else, in Redis's own words.
     fn taken() -> Self {
         Self::Refused("WRONGTYPE: something else has this key".to_owned())
     }
 
-    /// A pool of places did nothing.
+    /// Returns the error of a pool of permits that did nothing.
     fn too_late() -> Self {
         Self::Refused("a later call came before, or the pool has too many gateways".to_owned())
     }
 
-    /// Whether the store as a whole is unavailable, rather than one of its keys or scripts.
+    /// Returns whether the store as a whole is unavailable, not only one of its keys or scripts.
     ///
-    /// What is not allowed is no outage: a write without a script may be allowed, and so may the
-    /// script of another algorithm.
+    /// A command that is not allowed is no outage: a write without a script may be allowed, and so
+    /// may
+    /// the script of another algorithm.
     pub fn is_outage(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::NotAllowed(_))
     }
 
-    /// Whether what answers is no Redis that works, so that it is tried less and less often.
+    /// Returns whether the answer is not from a working Redis, which is tried less and less often.
     pub fn is_foreign(&self) -> bool {
         matches!(self, Self::NotRedis(_) | Self::InvalidReply)
     }
 
-    /// Whether the store answered, and said no.
+    /// Returns whether the store answered, with a refusal.
     pub fn is_answer(&self) -> bool {
         !matches!(self, Self::Unreachable(_) | Self::Late)
     }
 
-    /// The same error without what Redis quotes, which may be the name of a key.
+    /// Returns the same error without Redis's quotes, which may contain the name of a key.
     pub fn without_names(&self) -> Self {
         match self {
             Self::NotAllowed(text) => Self::NotAllowed(without_quoted(text)),
@@ -220,7 +225,7 @@ impl Error {
         }
     }
 
-    /// What an operator can do about it, as a part of a message.
+    /// Returns the remedy by an operator, as a part of a message.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Unreachable(_) | Self::Late => "bring Redis or the way to it back",
@@ -239,7 +244,7 @@ impl Error {
     }
 }
 
-/// A text without what is between its first and its last quote: a key may have quotes.
+/// Returns a text without the part between its first and last quote, as a key may have quotes.
 ///
 /// Redis 6 quotes by backquotes.
 fn without_quoted(text: &str) -> String {

@@ -1,36 +1,36 @@
-//! What scripts do to one key, as they read it.
+//! Operations of scripts on one key, in the form that the scripts read.
 
 use config::redis::double;
 use limit::{Algorithm, Delay, Moment};
 
 use super::{Join, Pace, Refund, Retune};
 
-/// What a script is asked for, with the byte that says so.
+/// Command to a script, with the byte that encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScriptCommand {
     Join = 1,
     Refund = 2,
-    /// Of a leaky bucket: what is charged behind the charge of the last who waits.
+    /// Forgets what a leaky bucket was charged behind the charge of the last waiter.
     Forget = 3,
     Retune = 4,
 }
 
-/// Something that a script does to one key.
+/// Operation of a script on one key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation<'a> {
     pub(super) key: &'a [u8],
     pub(super) algorithm: Algorithm,
     pub(super) pace: &'a Pace,
-    /// `None` means now, on Redis's clock.
+    /// Time of the operation. `None` means now, on Redis's clock.
     pub(super) at: Option<Moment>,
     pub(super) entry: Entry,
 }
 
-/// How a script reads an operation: equal ones in a row are one entry.
+/// Parameters of an operation. Consecutive equal operations are one entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) cost: u32,
-    /// As the scripts document them.
+    /// Numbers, as the scripts document them.
     pub(super) numbers: [f64; 3],
 }
 
@@ -41,7 +41,7 @@ impl<'a> From<&'a Join<'_>> for Operation<'a> {
         let numbers = match (join.algorithm, limit.delay) {
             (it, _) if it.has_windows() => [f64::from(join.limit.burst) + 1.0, 0.0, 0.0],
             (Algorithm::LeakyBucket, Delay::Above(delay)) => {
-                // A longer wait counts as unlimited: the scripts' numbers cannot hold it.
+                // A longer wait counts as unlimited, because the scripts' numbers cannot hold it.
                 let patience = limit.max_wait.map(|span| span.as_micros());
                 let patience = patience
                     .and_then(|micros| u64::try_from(micros).ok())
@@ -63,7 +63,7 @@ impl<'a> From<&'a Join<'_>> for Operation<'a> {
     }
 }
 
-/// Gives a charge back, or forgets what is behind it.
+/// Refunds a charge, or forgets all charges behind it.
 impl<'a> From<&'a Refund<'_>> for Operation<'a> {
     fn from(refund: &'a Refund<'_>) -> Self {
         let charged = match refund.algorithm {
@@ -99,10 +99,10 @@ impl<'a> From<&'a Retune<'_>> for Operation<'a> {
     }
 }
 
-/// What a script reads as "none".
+/// Number that a script reads as "none".
 const NONE: f64 = -1.0;
 
-/// A moment in the scripts' unit.
+/// Converts an instant to the scripts' unit, microseconds.
 pub(super) fn micros(at: Moment) -> f64 {
     double(at.as_nanos() / 1000)
 }

@@ -1,4 +1,4 @@
-//! Waits for an answer of the store.
+//! Timeout of the wait for an answer of the store.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Waits for an answer for no longer than `limit`.
+/// Waits for an answer for at most `limit`.
 ///
-/// Time in which this process could not look, because it was stopped or had no CPU, does not count,
-/// up to `limit`: the answer may have arrived meanwhile, and then the store is not out.
+/// Time in which this process could not run, because it was stopped or had no CPU, does not count,
+/// up to `limit`. The answer may have arrived meanwhile, and then the store is not unavailable.
 pub async fn within<A: Future>(
     limit: Duration,
     mut answer: Pin<&mut A>,
@@ -40,7 +40,7 @@ mod tests {
         let asked = tokio::spawn(async move { within(LIMIT, pin!(answer)).await });
         yield_now().await;
         advance(Duration::from_secs(10)).await;
-        // Another task has to take it from the connection first.
+        // Another task has to read it from the connection first.
         sleep(LIMIT / 2).await;
         answered.send(7).expect("somebody waits");
         assert_eq!(asked.await.expect("no panic").expect("in time"), Ok(7));

@@ -1,4 +1,4 @@
-//! Calls of one gateway to a pool of places that several gateways share.
+//! Calls of a gateway to a pool of permits that several gateways share.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use super::operation::micros;
 use super::reply::Packed;
 use super::script::{Script, ScriptCall};
 
-/// A gateway tells a pool what it holds and wants, and borrows places.
+/// Call of a gateway to a pool: reports what it holds and requests, and leases permits.
 #[derive(Clone, Debug)]
 pub struct PlacesCall<'a> {
-    /// The name in Redis after the [`Store`](super::Store)'s prefix.
+    /// Name in Redis after the [`Store`](super::Store)'s prefix.
     pub pool: &'a [u8],
-    /// Which gateway it is, or which part of one.
+    /// Id of the gateway, or of one part of it.
     pub gateway: [u8; 8],
-    /// The pool's maximum by this gateway's file, and since when.
+    /// Maximum of the pool in this gateway's file, and since when.
     pub most: (usize, Moment),
-    /// How long places of this gateway stay withheld if it vanishes.
+    /// Duration for which permits of this gateway stay withheld if it vanishes.
     pub orphan: Duration,
-    /// What it says.
+    /// Content of the call.
     pub call: PoolCall,
-    /// When it asks. `None` means now, on Redis's clock; only tests set it.
+    /// Time of the call. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
 }
 

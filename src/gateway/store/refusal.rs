@@ -1,11 +1,11 @@
-//! What an error of Redis means.
+//! Meaning of Redis's errors.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use super::Error;
 use super::bounded::NOT_REDIS;
 
-/// Whether the keys of a call belong to several nodes of a cluster.
+/// Returns whether the keys of a call belong to several nodes of a cluster.
 pub(super) fn is_across_nodes(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::CrossSlot)
 }
@@ -14,7 +14,7 @@ pub(super) fn is_forgotten(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
-/// Why a server cannot be used. A cluster tells of its nodes within the text.
+/// Returns why a server cannot be used. A cluster mentions its nodes within the text.
 pub(super) fn unreachable(error: &RedisError) -> Error {
     let text = error.to_string();
     match text.find(NOT_REDIS) {
@@ -24,7 +24,7 @@ pub(super) fn unreachable(error: &RedisError) -> Error {
     }
 }
 
-/// Tells whether a command was refused because of its key or because of the whole Redis.
+/// Returns the error for a refused command: because of its key, or because of the whole Redis.
 ///
 /// Before Redis 7 the error that a script met is somewhere within the text.
 pub(super) fn refusal(error: &RedisError) -> Error {
@@ -54,7 +54,8 @@ pub(super) fn refusal(error: &RedisError) -> Error {
     }
     let text = format!("{} {error}", error.code().unwrap_or_default());
     let says = |codes: &[&str]| codes.iter().any(|code| text.contains(code));
-    // First: an unknown command is told with its arguments, which may have any words.
+    // First, because an unknown command is reported with its arguments, which may contain any
+    // words.
     if says(&NOT_ALLOWED) {
         Error::NotAllowed(error.to_string())
     } else if says(&OUTAGES) {

@@ -1,4 +1,4 @@
-//! What a script replies, read from its packed form.
+//! Replies of scripts, read from their packed form.
 
 use limit::Moment;
 use smallvec::SmallVec;
@@ -7,38 +7,38 @@ use super::Error;
 use super::calls::Call;
 use super::operation::ScriptCommand;
 
-/// The reply to a call.
+/// Reply to a call.
 #[derive(Debug, PartialEq)]
 pub(super) struct Reply {
-    /// When the script ran, on its clock.
+    /// Time at which the script ran, on its clock.
     pub(super) now: Moment,
-    /// For each key what was done; an error if something else has the key, and nothing was.
+    /// Result for each key; an error if the key is used for something else, and nothing was done.
     pub(super) keys: Vec<Result<Done, Error>>,
 }
 
-/// What was done to one key.
+/// Result of the operations on one key.
 #[derive(Debug, PartialEq)]
 pub(super) struct Done {
-    /// The rate in force as written, if it is not the caller's.
+    /// Rate in force as text, if it is not the caller's.
     pub(super) other_rate: Option<String>,
-    /// Since when the rate is in force; `None`: ever.
+    /// Time since which the rate is in force; `None`: always.
     pub(super) since: Option<Moment>,
     pub(super) entries: SmallVec<[EntryReply; 1]>,
 }
 
-/// What a reply says of equal operations on one key.
+/// Result of equal operations on one key.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct EntryReply {
-    /// How many were done: the first ones.
+    /// Number of operations that were done. These are the first ones.
     pub(super) done: u32,
-    /// What a join found, as the scripts document it.
+    /// Findings of a join, as the scripts document them.
     pub(super) found: [u64; 4],
-    /// The free places that the first ones took.
+    /// Free slots that the first operations took.
     pub(super) free: Vec<u64>,
 }
 
 impl Reply {
-    /// Reads a reply; `None` if it is not one to this call.
+    /// Reads a reply; `None` if it is not a reply to this call.
     pub(super) fn read(call: &Call<'_>, packed: &[u8]) -> Option<Self> {
         let mut rest = Packed(packed);
         let now = rest.moment()?;
@@ -50,7 +50,7 @@ impl Reply {
     }
 }
 
-/// What is left to read, little-endian.
+/// Rest of a packed reply, little-endian.
 pub(super) struct Packed<'a>(pub(super) &'a [u8]);
 
 impl Packed<'_> {
@@ -64,7 +64,7 @@ impl Packed<'_> {
         self.take().map(u16::from_le_bytes).map(usize::from)
     }
 
-    /// A whole number, which the scripts keep as a double.
+    /// Reads a whole number, which the scripts keep as a double.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(super) fn whole(&mut self) -> Option<u64> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -148,7 +148,7 @@ mod tests {
             let joins = joins.iter().map(Operation::from);
             let calls = Calls::of(ScriptCommand::Join, joins, 1);
             let _read = Reply::read(&calls.calls[0], &packed);
-            // A reply that says little, with what follows at random.
+            // A reply with few entries, followed by random bytes.
             let mut told = 1e15_f64.to_le_bytes().to_vec();
             told.push(1);
             told.extend(packed);

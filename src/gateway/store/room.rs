@@ -1,4 +1,4 @@
-//! A waiting room that several gateways share: what one asks of it, and the replies.
+//! Call of a gateway to a waiting room that several gateways share, and the reply.
 
 use std::time::Duration;
 
@@ -9,93 +9,93 @@ use super::Error;
 use super::script::{Script, ScriptCall};
 use crate::time::clock;
 
-/// What a gateway asks of a room since its last call.
+/// Call of a gateway to a room, with all operations since its last call.
 #[derive(Clone, Debug)]
 pub struct RoomCall<'a> {
-    /// The name of the room.
+    /// Name of the room.
     pub room: &'a str,
-    /// The limits in the gateway's file or by hand, and since when, on its wall clock.
+    /// Limits in the gateway's file or of an override, and since when, on its wall clock.
     pub limits: (RoomLimits, Moment),
-    /// What the room is called if it is new.
+    /// Id of the room if it is new.
     pub life: u64,
-    /// The last number and the last called place that the gateway knows.
+    /// Last drawn number and last called position that the gateway knows.
     pub known: (u64, u64),
-    /// How many lotteries it knows.
+    /// Number of lotteries that it knows.
     pub lotteries: usize,
-    /// The keys of one that begins now.
+    /// Keys of the lottery if one begins now.
     pub keys: LotteryKeys,
-    /// In order.
+    /// Operations, in order.
     pub ops: &'a [RoomOp],
-    /// When it asks. `None` means now, on Redis's clock; only tests set it.
+    /// Time of the call. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
 }
 
-/// One thing that is asked of a room.
+/// Operation of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoomOp {
-    /// A visitor draws a number.
+    /// Draws a number for a visitor.
     Draw,
-    /// A visitor is there that may be called.
+    /// Notes that a visitor who may be called is there.
     Come {
-        /// Its place in line.
+        /// Position in the queue.
         place: u64,
-        /// Its number.
+        /// Number of the visitor.
         number: u64,
-        /// Whether it was asked before and the answer was lost: it may be inside by now.
+        /// Whether the first answer to this was lost, so that the visitor may be inside already.
         is_again: bool,
     },
-    /// A visitor with a session asks.
+    /// Notes a request of a visitor with a session.
     Touch {
-        /// Its number.
+        /// Number of the visitor.
         number: u64,
-        /// Whether the gateway knows that it was inside.
+        /// Whether the gateway knows that the visitor was inside.
         is_sure: bool,
-        /// How long ago it asked.
+        /// Time since the request.
         ago: Duration,
     },
-    /// A visitor was told to ask again after this time.
+    /// Notes when a visitor was asked to poll again.
     Told {
-        /// Its place in line.
+        /// Position in the queue.
         place: u64,
-        /// The time from now on.
+        /// Time until the next poll.
         after: Duration,
     },
-    /// So many are called by hand.
+    /// Calls this number of visitors by hand.
     Call(u64),
-    /// All are sent away who wait or are called.
+    /// Sends away all visitors who wait or are called.
     Empty,
-    /// So many numbers were drawn while the store was out.
+    /// Reserves the numbers that were drawn while the store was unavailable.
     Mark {
-        /// What the outage is called.
+        /// Id of the outage.
         outage: u32,
-        /// How many.
+        /// Number of drawn numbers.
         count: u64,
     },
-    /// Where the numbers are that were drawn in an outage.
+    /// Asks where the numbers begin that were drawn in an outage.
     Marked(u32),
 }
 
-/// What became of a [`RoomOp`].
+/// Result of a [`RoomOp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoomDone {
-    /// The number that was drawn, and whether its visitor is inside at once.
+    /// Drawn number, and whether its visitor is inside at once.
     Drawn(u64, bool),
-    /// When the visitor was called, on Redis's clock; `None`: it was not, or it lost its turn.
+    /// Time of the call on Redis's clock; `None`: the visitor was not called, or came too late.
     Came(Option<Moment>),
-    /// Whether it is true, or how many it was; `None`: there is none.
+    /// Whether it is true, or a count; `None`: there is none.
     Count(Option<u64>),
 }
 
-/// The reply to a [`RoomCall`].
+/// Reply to a [`RoomCall`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoomReply {
-    /// When the script ran, on Redis's clock.
+    /// Time at which the script ran, on Redis's clock.
     pub now: Moment,
-    /// What the room is called: the same at all gateways.
+    /// Id of the room, the same at all gateways.
     pub life: u64,
-    /// What the room is by then.
+    /// State of the room after the operations.
     pub snapshot: RoomSnapshot,
-    /// For each op; `None`: nothing was done, because the gateway must know the lotteries first.
+    /// Results; `None`: nothing was done, because the gateway must know the lotteries first.
     pub done: Option<Vec<RoomDone>>,
 }
 
@@ -141,7 +141,7 @@ impl ScriptCall for RoomCall<'_> {
     const SCRIPT: Script = Script::Room;
     type Reply = RoomReply;
 
-    /// All in one slot of a cluster.
+    /// Names of its keys, all in one slot of a cluster.
     fn keys(&self) -> Vec<Vec<u8>> {
         let name = |part| format!("room:{{{}}}.{ROOM_FORM}:{part}", self.room).into_bytes();
         ["counters", "inside", "called", "polls"].map(name).into()
@@ -175,7 +175,7 @@ impl ScriptCall for RoomCall<'_> {
     }
 }
 
-/// The version of a room's state in Redis, a part of the names of its keys.
+/// Version of a room's state in Redis, a part of the names of its keys.
 const ROOM_FORM: u8 = 1;
 
 impl RoomOp {
@@ -212,14 +212,14 @@ impl RoomOp {
                 let at = number.filter(|at| *at > 0.0);
                 RoomDone::Came(at.and_then(moment))
             }
-            // Below zero: there is none.
+            // A negative number stands for none.
             _ => RoomDone::Count(whole(number?)),
         })
     }
 }
 
 impl RoomReply {
-    /// Reads a reply; `None` if it is not one of the script to these ops.
+    /// Reads a reply; `None` if it is not a reply of the script to these operations.
     fn read(text: &[u8], ops: &[RoomOp]) -> Option<Self> {
         let reply: Reply = serde_json::from_slice(text).ok()?;
         let [walked_in, drew, called, came, lost, left, sent_away] = reply.counts;
@@ -264,7 +264,7 @@ impl RoomReply {
     }
 }
 
-/// In milliseconds: numbers that the script writes have 14 digits.
+/// Converts to milliseconds, because numbers that the script writes have 14 digits.
 fn millis(moment: Moment) -> f64 {
     (moment.as_nanos() / 1_000_000) as f64
 }

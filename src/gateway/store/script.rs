@@ -1,4 +1,4 @@
-//! The scripts, and the commands that call them.
+//! Scripts, and the commands that call them.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use limit::Algorithm;
 use redis::{Cmd, Script as Hashed};
 
-/// A script, by its place in [`SOURCES`].
+/// Script, by its index in [`SOURCES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Script {
     /// Decides by a leaky bucket or a token bucket.
@@ -14,20 +14,20 @@ pub(super) enum Script {
     FixedWindow,
     SlidingWindowLog,
     SlidingWindowCounter,
-    /// The slots of an origin.
+    /// Assigns the slots of an origin.
     Grid,
-    /// A waiting room.
+    /// Keeps a waiting room.
     Room,
-    /// A pool of places at an origin.
+    /// Keeps a pool of permits of an origin.
     Places,
-    /// What gateways have learned of an origin.
+    /// Keeps the learned state of an origin.
     Backoff,
-    /// The places of keys.
+    /// Counts the permits of keys.
     InFlight,
 }
 
 impl Script {
-    /// The one that decides by an algorithm.
+    /// Returns the script that decides by an algorithm.
     pub(super) fn of(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::LeakyBucket | Algorithm::TokenBucket => Self::Bucket,
@@ -38,22 +38,22 @@ impl Script {
     }
 }
 
-/// A call to a script about one thing: what it is sent, and how its reply is read.
+/// Call of a script about one thing: its arguments, and how its reply is read.
 pub(super) trait ScriptCall {
     const SCRIPT: Script;
     type Reply;
 
-    /// The names of its keys in Redis after the store's prefix.
+    /// Returns the names of its keys in Redis after the store's prefix.
     fn keys(&self) -> Vec<Vec<u8>>;
 
-    /// What the script is sent.
+    /// Returns the packed argument of the script.
     fn packed(&self) -> Vec<u8>;
 
     /// Reads a reply, which may be a refusal; `None` if it is not one of the script.
     fn read(&self, packed: &[u8]) -> Option<Result<Self::Reply, super::Error>>;
 }
 
-/// A script's source code, and the hash by which it is called.
+/// Source code of a script, and the hash by which it is called.
 struct Source {
     code: &'static str,
     hash: String,
@@ -76,7 +76,7 @@ impl Source {
     }
 }
 
-/// The sources, in the order of [`Script`].
+/// Sources, in the order of [`Script`].
 static SOURCES: LazyLock<[Source; 9]> = LazyLock::new(|| {
     [
         source!("scripts/bucket.lua", "scripts/strings.lua"),
@@ -94,9 +94,10 @@ static SOURCES: LazyLock<[Source; 9]> = LazyLock::new(|| {
     ]
 });
 
-/// The version of a key's state in Redis: the first byte of the state, and a part of its name.
+/// Returns the version of a key's state in Redis.
 ///
-/// Gateways of another version keep other states under other names.
+/// It is the first byte of the state and a part of its name. Gateways of another version keep
+/// other states under other names.
 pub fn form(algorithm: Algorithm) -> u8 {
     match algorithm {
         Algorithm::SlidingWindowLog => 3,
@@ -104,27 +105,27 @@ pub fn form(algorithm: Algorithm) -> u8 {
     }
 }
 
-/// As [`form`], for the grid of an origin.
+/// Version like [`form`], for the grid of an origin.
 pub const GRID_FORM: u8 = 2;
 
-/// As [`form`], for a pool of places.
+/// Version like [`form`], for a pool of permits.
 pub const PLACES_FORM: u8 = 1;
 
-/// As [`form`], for the places of a key.
+/// Version like [`form`], for the permits of a key.
 pub const IN_FLIGHT_FORM: u8 = 1;
 
-/// As [`form`], for what gateways have learned of an origin.
+/// Version like [`form`], for the learned state of an origin.
 pub const BACKOFF_FORM: u8 = 1;
 
-/// The scripts that were sent over a connection with their source code.
+/// Scripts that were sent over a connection with their source code.
 ///
-/// A server does what comes over a connection in order, so it then knows their hashes.
+/// A server executes what comes over a connection in order, so it then knows their hashes.
 #[derive(Debug, Default)]
 pub(super) struct SentScripts([Cell<bool>; 9]);
 
-/// The command that calls a script for these keys.
+/// Returns the command that calls a script for these keys.
 ///
-/// The script goes by its hash if its source code was `sent` before. `None`: the server has
+/// It uses the script's hash if the source code was `sent` before. `None`: the server has
 /// forgotten it since.
 pub(super) fn command<K: AsRef<[u8]>>(
     script: Script,
@@ -151,12 +152,12 @@ pub(super) fn command<K: AsRef<[u8]>>(
     command
 }
 
-/// A write with no other effect, to test whether Redis accepts writes.
+/// Returns a write with no other effect, to test whether Redis accepts writes.
 ///
 /// In a cluster it goes to the slot of the key `beside`.
 pub(super) fn probe(prefix: &[u8], beside: Option<&[u8]>) -> Cmd {
     let name = match beside.map(hashed_part) {
-        // Such a key cannot be written as a tag.
+        // A key with a closing brace cannot be written as a tag.
         Some(part) if !part.contains(&b'}') => [prefix, b"probe:{", part, b"}"].concat(),
         _ => [prefix, b"probe"].concat(),
     };
@@ -166,10 +167,10 @@ pub(super) fn probe(prefix: &[u8], beside: Option<&[u8]>) -> Cmd {
     command
 }
 
-/// What the [script of a probe](probe_script) returns.
+/// Result of the [script of a probe](probe_script).
 pub(super) const ECHO: &[u8] = b"drip";
 
-/// A script that returns what it is given, and writes nothing.
+/// Returns a call of a script that returns its argument and writes nothing.
 pub(super) fn probe_script(prefix: &[u8]) -> Cmd {
     let mut command = redis::cmd("EVAL");
     command.arg("return ARGV[1]").arg(1);
@@ -177,7 +178,7 @@ pub(super) fn probe_script(prefix: &[u8]) -> Cmd {
     command
 }
 
-/// What the slot of a key is computed from: its tag in braces, or all of it.
+/// Returns the part of a key from which its slot is computed: its tag in braces, or all of it.
 ///
 /// Source: Redis cluster specification, "Hash tags".
 fn hashed_part(key: &[u8]) -> &[u8] {
@@ -217,7 +218,7 @@ mod tests {
             (Some("drip:z:{}b"), "drip:probe"),
             (Some("drip:z:{a"), "drip:probe:{drip:z:{a}"),
             (Some("drip:z:a}"), "drip:probe"),
-            // A probe that fails is what the next one is beside.
+            // The next probe is beside the probe that failed.
             (Some("drip:probe:{a}"), "drip:probe:{a}"),
         ] {
             assert_eq!(probed(beside), name, "{beside:?}");

@@ -1,23 +1,23 @@
-//! What gateways share through a store.
+//! Features that gateways share through a store.
 
 use config::{Origin, Settings, StoreKind};
 use limit::WithoutPool;
 
-/// What gateways share through a store: what an outage concerns.
+/// Features that gateways share through a store, and that an outage affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedBy([bool; Shared::ALL.len()]);
 
-/// One of the things that gateways share.
+/// Feature that gateways share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shared {
     Zones,
-    /// Places of origins that start nothing without them.
+    /// Permits of origins that start no requests without the store.
     ClosedPlaces,
-    /// The rates of other origins.
+    /// Rates of other origins.
     Rates,
-    /// The places of other origins.
+    /// Permits of other origins.
     Places,
-    /// The waiting rooms of origins.
+    /// Waiting rooms of origins.
     Rooms,
 }
 
@@ -45,21 +45,21 @@ impl Shared {
     }
 }
 
-/// Whether an origin starts nothing without the store, once the lease of its places has ended.
+/// Returns whether an origin starts no requests without the store once its lease has expired.
 ///
-/// Without `max_in_flight` nothing is lent, and its rate goes on alone.
+/// Without `max_in_flight` there is no lease, and its rate goes on without the store.
 fn is_closed(origin: &Origin) -> bool {
     origin.shared_places().is_some() && origin.on_store_failure == WithoutPool::Closed
 }
 
 impl SharedBy {
-    /// What is shared under these settings; `None` if nothing is.
+    /// Returns what is shared under these settings; `None` if nothing is.
     pub fn of(settings: &Settings) -> Option<Self> {
         let shared_by = Self(Shared::ALL.map(|it| it.is_in(settings)));
         (shared_by != Self::default()).then_some(shared_by)
     }
 
-    /// What happens while the store is out, as a part of a message.
+    /// Returns the effect of an outage of the store, as a part of a message.
     pub fn during_outage(self) -> String {
         let has = |it: Shared| self.0[it as usize];
         let part = match (has(Shared::Rates), has(Shared::Places)) {
@@ -103,7 +103,7 @@ mod tests {
     const ZONES: &str = "zones follow their on_store_failure";
     const CLOSED: &str = "origins with on_store_failure = \"closed\" start nothing";
 
-    /// What is said of origins with these lines, and of a zone with these.
+    /// Returns the message about an outage, for origins and a zone with these lines.
     fn said(origins: &[&str], zone: &str) -> Option<String> {
         let origins = origins.iter().enumerate().map(|(nth, lines)| {
             format!("[origins.o{nth}]\nservers = [\"http://127.0.0.1:9\"]\n{lines}\n")
@@ -133,7 +133,7 @@ mod tests {
             (&[places], "", go_on("max_in_flight")),
             (&[places, rate], "", go_on("rate and max_in_flight")),
             (&[closed], "", CLOSED.to_owned()),
-            // It has no places that a lease could end.
+            // It has no permits with a lease that could expire.
             (&[closed_rate], "", go_on("rate")),
             (&[closed], shared, format!("{ZONES}, and {CLOSED}")),
             (

@@ -10,13 +10,13 @@ use redis::{Cmd, RedisResult, Value};
 
 use super::Url;
 
-/// A network with a store, in place of the machine's.
+/// Network with a store, in place of the machine's.
 pub(crate) trait Network {
     /// Connects to the store at `url`.
     fn dial(&self, url: &Url) -> LocalBoxFuture<'static, RedisResult<Connection>>;
 }
 
-/// A network on which nobody answers.
+/// Network without any server.
 pub(crate) struct NoStore;
 
 impl Network for NoStore {
@@ -26,7 +26,7 @@ impl Network for NoStore {
     }
 }
 
-/// A connection over a [`Network`].
+/// Connection over a [`Network`].
 pub(crate) trait Wire {
     /// Sends all commands at once. Returns a reply or an error for each.
     fn send(
@@ -41,13 +41,13 @@ thread_local! {
     static NETWORK: RefCell<Option<Rc<dyn Network>>> = const { RefCell::new(None) };
 }
 
-/// The network of this thread from now on, until the guard is dropped.
+/// Sets the network of this thread, until the guard is dropped.
 pub(crate) fn set_network(network: Rc<dyn Network>) -> Guard {
     NETWORK.set(Some(network));
     Guard(())
 }
 
-/// Keeps a simulated network in place.
+/// Guard of a simulated network, which ends when this is dropped.
 pub(crate) struct Guard(());
 
 impl Drop for Guard {

@@ -1,4 +1,4 @@
-//! Opens the sockets to a Redis.
+//! Sockets to a Redis.
 
 use std::io;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// A connected socket of any kind.
+/// Connected socket of any kind.
 pub(super) type Socket = Box<dyn Stream>;
 
-/// Bytes in both directions.
+/// Stream of bytes in both directions.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// Connects. Of several addresses of a host, the first that answers.
+/// Connects. If the host has several addresses, uses the first that answers.
 ///
-/// `authorities`: those that sign the certificate of the server; `None`: those of the system.
+/// `authorities` sign the certificate of the server; `None`: those of the system.
 pub(super) async fn open(
     address: &ConnectionAddr,
     authorities: Option<&Authorities>,
@@ -52,7 +52,7 @@ pub(super) async fn open(
     }
 }
 
-/// The certificate of a Redis.
+/// Describes the refusal of a Redis's certificate, for the error message.
 fn refused(authorities: Option<&Authorities>) -> Refused<'_> {
     Refused {
         of: "server",

@@ -1,17 +1,17 @@
-//! A key's state in the store.
+//! State of a key in the store.
 
 use limit::{Account, Bucket, Meter, Moment, Rate, SlidingWindowLog, TokenBucket};
 
-/// A key's state in the store.
+/// State of a key in the store.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum StoredState {
-    /// The level that the next request would make, in ticks.
+    /// Level that the next request would make, in ticks.
     Level(i128),
-    /// How many tokens would be missing before the next request, in ticks.
+    /// Number of tokens missing before the next request, in ticks.
     Missing(i128),
-    /// The complete state of windows that begin at multiples of their length.
+    /// Complete state of windows that begin at multiples of their length.
     Window(Meter),
-    /// How many requests of a log count, and when one more is accepted, on Redis's clock.
+    /// Number of counted requests of a log, and when one more is accepted, on Redis's clock.
     Log { count: u32, one_more_at: Moment },
 }
 

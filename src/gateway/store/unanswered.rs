@@ -1,16 +1,16 @@
-//! Which node of a cluster is out: that of a key that was not answered.
+//! Key of the cluster node that failed last, for the next probe.
 
 use std::cell::RefCell;
 
 use redis::{Arg, Cmd};
 
-/// The name in Redis of the key that was last asked for in vain, until it is taken.
+/// Name in Redis of the last key whose command was not answered, until it is taken.
 ///
-/// Nodes of a cluster fail one by one, so a probe has to ask the one that failed.
+/// Nodes of a cluster fail one by one, so a probe has to ask the node that failed.
 #[derive(Default)]
 pub(super) struct UnansweredKey(RefCell<Option<Vec<u8>>>);
 
-/// A command that is under way. Dropped without an answer, its key is noted.
+/// Command in flight. If it is dropped without an answer, its key is noted.
 pub(super) struct UnderWay<'a> {
     command: &'a Cmd,
     unanswered: Option<&'a UnansweredKey>,
@@ -47,11 +47,11 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// The first key of a command.
+/// Returns the first key of a command.
 fn key_of(command: &Cmd) -> Option<&[u8]> {
     let mut words = command.args_iter();
     let nth = match words.next() {
-        // Behind the script and the number of keys.
+        // The keys come after the script and the number of keys.
         Some(Arg::Simple(b"EVALSHA" | b"EVAL")) => 2,
         _ => 0,
     };

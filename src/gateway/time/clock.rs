@@ -1,7 +1,7 @@
-//! The clock: the only module that reads the system's time.
+//! Clock: the only module that reads the system's time.
 //!
-//! tokio's clock, which tests pause, is read in two more places: for the age of DNS answers
-//! (`origin/dns.rs`) and for how long the watched file has been quiet (`config/watch`).
+//! tokio's clock, which tests pause, is read in two more modules: for the age of DNS answers
+//! (`origin/dns.rs`), and for the time since the last change of the watched file (`config/watch`).
 
 #[cfg(test)]
 use std::cell::Cell;
@@ -20,26 +20,26 @@ use tokio::time::sleep;
 #[cfg(test)]
 use super::simulated::{self, SimulatedTime};
 
-/// A source of the present moment: the machine's monotonic clock, or one moved by a test.
+/// Source of the present instant: the machine's monotonic clock, or one moved by a test.
 ///
-/// The monotonic clock is related to the wall clock once, on the first use in the process. So
-/// moments count from the Unix epoch, all threads agree, and a later step of the wall clock has no
-/// effect. What is shown, or planned by the calendar, goes through [`to_wall`] and [`from_wall`].
+/// The monotonic clock is related to the wall clock once, at the first use in the process. So
+/// instants count from the Unix epoch, all threads agree, and a later step of the wall clock has no
+/// effect. Displayed times and times of the calendar go through [`to_wall`] and [`from_wall`].
 #[derive(Clone, Debug)]
 pub enum Clock {
-    /// The machine's clock.
+    /// Clock of the machine.
     Machine,
-    /// A clock that stands still until it is set.
+    /// Clock that stands still until it is set.
     #[cfg(test)]
     Virtual(Rc<Cell<Moment>>),
-    /// A gateway's clock in a simulation.
+    /// Clock of a gateway in a simulation.
     #[cfg(test)]
     #[allow(private_interfaces, reason = "it is there for unit tests alone")]
     Simulated(Rc<dyn SimulatedTime>),
 }
 
 impl Clock {
-    /// The present moment.
+    /// Returns the present instant.
     pub fn now(&self) -> Moment {
         match self {
             Self::Machine => Moment::from_nanos(epoch_nanos() + monotonic_nanos()),
@@ -51,7 +51,7 @@ impl Clock {
     }
 }
 
-/// The machine's present moment.
+/// Returns the machine's present instant.
 pub fn now() -> Moment {
     #[cfg(test)]
     if let Some(time) = simulated::here() {
@@ -60,14 +60,14 @@ pub fn now() -> Moment {
     Clock::Machine.now()
 }
 
-/// The machine's moment at the kernel's last tick: up to 10 ms ago, five times cheaper to read.
+/// Returns the instant of the kernel's last tick: up to 10 ms ago, five times cheaper to read.
 ///
 /// Meant for the deadlines of many requests, few of which are ever met.
 pub fn coarse_now() -> Moment {
     Moment::from_nanos(epoch_nanos() + nanos(clock_gettime(ClockId::MonotonicCoarse)))
 }
 
-/// When a file was last written by the wall clock, but not later than now; `None` if unknown.
+/// Returns when a file was last written by the wall clock, at most now; `None` if unknown.
 pub fn changed(file: &Path) -> Option<Moment> {
     let written = fs::metadata(file).and_then(|file| file.modified()).ok()?;
     let since_epoch = written.duration_since(UNIX_EPOCH).ok()?;
@@ -83,7 +83,7 @@ pub fn monotonic(moment: Moment) -> Timespec {
     }
 }
 
-/// The present moment by the wall clock, which may be set back.
+/// Returns the present instant by the wall clock, which may be set back.
 ///
 /// Meant to be compared by another process.
 pub fn wall() -> Moment {
@@ -97,13 +97,15 @@ pub fn wall() -> Moment {
 /// Interval between comparisons of both clocks.
 const COMPARED_EVERY: Duration = Duration::from_secs(1);
 
-/// Lower bound of a step. Both clocks are read one after the other, so they never agree to the nanosecond.
+/// Lower bound of a step in nanoseconds.
+///
+/// Both clocks are read one after the other, so they never agree to the nanosecond.
 const MIN_STEP: u64 = 50_000_000;
 
-/// How many nanoseconds the wall clock has stepped ahead since the process started.
+/// Nanoseconds by which the wall clock has stepped ahead since the process started.
 static STEPPED: AtomicI64 = AtomicI64::new(0);
 
-/// How many nanoseconds the wall clock is ahead of moments: 0 until it steps.
+/// Returns by how many nanoseconds the wall clock is ahead of instants: 0 until it steps.
 pub fn stepped() -> i64 {
     #[cfg(test)]
     if let Some(steps) = simulated::stepped() {
@@ -112,12 +114,12 @@ pub fn stepped() -> i64 {
     STEPPED.load(Ordering::Relaxed)
 }
 
-/// The time of the wall clock at `moment`.
+/// Returns the time of the wall clock at `moment`.
 pub fn to_wall(moment: Moment) -> Moment {
     Moment::from_nanos(moment.as_nanos().saturating_add_signed(stepped()))
 }
 
-/// The moment at which the wall clock shows `wall`.
+/// Returns the instant at which the wall clock shows `wall`.
 pub fn from_wall(wall: Moment) -> Moment {
     Moment::from_nanos(
         wall.as_nanos()
@@ -138,29 +140,29 @@ pub async fn follow_wall() {
     }
 }
 
-/// How many nanoseconds `wall` is later than `now`.
+/// Returns by how many nanoseconds `wall` is later than `now`.
 fn ahead(wall: Moment, now: Moment) -> i64 {
     let nanos = i128::from(wall.as_nanos()) - i128::from(now.as_nanos());
     i64::try_from(nanos).unwrap_or_default()
 }
 
-/// The new value of [`STEPPED`], if the wall clock has stepped from `before`.
+/// Returns the new value of [`STEPPED`], if the wall clock has stepped from `before`.
 fn step(before: i64, ahead: i64) -> Option<i64> {
     (ahead.abs_diff(before) >= MIN_STEP).then_some(ahead)
 }
 
-/// The Unix time, in nanoseconds, at which the monotonic clock was zero.
+/// Returns the Unix time, in nanoseconds, at which the monotonic clock was zero.
 fn epoch_nanos() -> u64 {
     static EPOCH: OnceLock<u64> = OnceLock::new();
     *EPOCH.get_or_init(|| wall().as_nanos().saturating_sub(monotonic_nanos()))
 }
 
-/// The time of the machine's monotonic clock, in nanoseconds: since the machine was started.
+/// Returns the machine's monotonic time, in nanoseconds since the machine was started.
 pub fn since_boot() -> u64 {
     monotonic_nanos()
 }
 
-/// The time of the machine's monotonic clock, in microseconds.
+/// Returns the machine's monotonic time, in microseconds.
 pub fn monotonic_micros() -> u64 {
     monotonic_nanos() / 1000
 }

@@ -9,13 +9,13 @@ use tokio::time::Sleep;
 
 use crate::time::clock;
 
-/// A deadline that is cheap to set and move.
+/// Deadline that is cheap to set and move.
 ///
-/// The runtime's timer is not changed when the deadline moves later. It fires early and is only
-/// then armed again.
+/// The runtime's timer is not changed when the deadline moves later. It fires early, and only
+/// then is it set again.
 #[derive(Debug)]
 pub struct Deadline {
-    /// `NEVER` if no deadline is set: every connection has room for several of these.
+    /// Instant of the deadline; `NEVER` if none is set. Saves memory: a connection has several.
     at: Moment,
     armed: Option<(Moment, Pin<Box<Sleep>>)>,
 }
@@ -54,7 +54,7 @@ impl Deadline {
         self.at = NEVER;
     }
 
-    /// Whether a deadline is set.
+    /// Returns whether a deadline is set.
     pub fn is_running(&self) -> bool {
         self.at != NEVER
     }
@@ -64,7 +64,7 @@ impl Deadline {
         self.at.since(clock::coarse_now())
     }
 
-    /// Ready once the deadline has passed. Pending, without a wake-up, if none is set.
+    /// Returns ready once the deadline has passed. Pending, without a wake-up, if none is set.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_running() {
             return Poll::Pending;

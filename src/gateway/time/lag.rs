@@ -1,26 +1,27 @@
-//! How far a client is behind the least rate of a body.
+//! Lag of a client behind the least rate of a body.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::time::deadline::Deadline;
 
-/// The least progress of a client with a body.
+/// Least progress of a client with a body.
 #[derive(Clone, Copy, Debug)]
 pub struct Floor {
     /// Longest time in which no byte moves.
     pub pause: Duration,
     /// Longest time that a client may be behind the least rate.
     pub span: Duration,
-    /// The time for one byte at that rate, in nanoseconds; `u32::MAX`: any byte makes up for all
-    /// of the time before it.
+    /// Time for one byte at that rate, in nanoseconds.
+    ///
+    /// `u32::MAX`: any byte clears the whole lag.
     pub byte_nanos: u32,
 }
 
-/// The time that a client was waited for, less what its bytes take at the least rate.
+/// Time spent waiting for a client, minus the time that its bytes take at the least rate.
 ///
-/// It is never below zero: a fast start does not pay for a slow rest. Only time counts in which
-/// the client is waited for, so the state between two waits is this number.
+/// It is never below zero: a fast start is no credit for a slow rest. Only time counts in which
+/// the gateway waits for the client. So this number is the whole state between two waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
     nanos: u64,
@@ -31,9 +32,10 @@ fn nanos(span: Duration) -> u64 {
 }
 
 impl Lag {
-    /// Returns the lag of a client that was waited for, and then moved `bytes`.
+    /// Returns the lag after a wait for the client in which it then moved `bytes`.
     ///
-    /// A wait that was seen too late, because the machine is busy, counts as one of `floor.span`:
+    /// A wait that was noticed too late, because the machine is busy, counts as one of
+    /// `floor.span`:
     /// the client's bytes were there in time.
     fn after(self, waited: Duration, bytes: u64, floor: Floor) -> Self {
         if floor.byte_nanos == u32::MAX {
@@ -52,7 +54,7 @@ impl Lag {
         left.min(floor.pause)
     }
 
-    /// Notes that the client moved `bytes`. If it moved any, this ends the wait for it.
+    /// Records that the client moved `bytes`. If it moved any, this ends the wait for it.
     ///
     /// The clock is read only if there was a wait.
     pub fn moved(&mut self, waiting: &mut Deadline, bytes: u64, floor: Floor) {
@@ -68,7 +70,7 @@ impl Lag {
         *self = self.after(waited, bytes, floor);
     }
 
-    /// Ready when the client is too slow. Called while it is waited for.
+    /// Returns ready when the client is too slow. Called while the gateway waits for it.
     pub fn poll_too_slow(
         self,
         waiting: &mut Deadline,
@@ -86,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// `rate`: bytes a second, 0 for none.
+    /// Returns a floor. `rate`: bytes a second, 0 for none.
     fn floor(span: u64, rate: u32) -> Floor {
         Floor {
             pause: Duration::from_secs(span),
@@ -95,7 +97,7 @@ mod tests {
         }
     }
 
-    /// What is left after each wait, in seconds, and the bytes that end it.
+    /// Returns the seconds left after each wait. A wait is its seconds and the bytes that end it.
     fn left_after(floor: Floor, waits: &[(u64, u64)]) -> Vec<u64> {
         let mut lag = Lag::default();
         let each = waits.iter().map(|(waited, bytes)| {
@@ -156,7 +158,8 @@ mod tests {
             }
         }
 
-        /// The bound: over any row of waits, the time is at most the span and what the bytes take.
+        /// Checks the bound: over any sequence of waits, time is at most the span plus the bytes'
+        /// time.
         #[test]
         fn who_is_not_too_slow_moved_the_rate_but_for_one_span(
             rate in 1_u32..10_000,

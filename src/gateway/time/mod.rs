@@ -1,4 +1,4 @@
-//! Time: the clock, deadlines, and the precise timer of a worker.
+//! Time: the clock, deadlines, the lag of clients, and the precise timer of a worker.
 
 pub mod clock;
 pub mod deadline;

@@ -1,3 +1,5 @@
+//! Clock and timer of a gateway in a simulation.
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -5,9 +7,9 @@ use std::rc::Rc;
 use futures_util::future::LocalBoxFuture;
 use limit::Moment;
 
-/// The clock and the timer of one gateway in a simulation.
+/// Clock and timer of one gateway in a simulation.
 pub(crate) trait SimulatedTime: fmt::Debug {
-    /// The present moment on the gateway's clock.
+    /// Returns the present instant on the gateway's clock.
     fn now(&self) -> Moment;
 
     /// Waits until the gateway's clock shows `moment`.
@@ -19,17 +21,17 @@ thread_local! {
     static HERE: RefCell<Option<Rc<dyn SimulatedTime>>> = const { RefCell::new(None) };
 }
 
-/// The clock of the gateway whose tasks this thread runs, in place of the machine's.
+/// Returns the clock of the simulated gateway whose tasks this thread runs, if there is one.
 pub(super) fn here() -> Option<Rc<dyn SimulatedTime>> {
     HERE.with_borrow(Clone::clone)
 }
 
-/// Puts another clock in place of this thread's. Returns the one before.
+/// Replaces the clock of this thread. Returns the previous one.
 pub(crate) fn replace(time: Option<Rc<dyn SimulatedTime>>) -> Option<Rc<dyn SimulatedTime>> {
     HERE.replace(time)
 }
 
-/// How many nanoseconds the wall clock of this thread's test has stepped ahead.
+/// Returns by how many nanoseconds the wall clock of this thread's test has stepped ahead.
 pub(super) fn stepped() -> Option<i64> {
     STEPPED.get()
 }

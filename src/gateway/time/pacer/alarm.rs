@@ -1,3 +1,5 @@
+//! Alarms of a pacer.
+
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -8,14 +10,14 @@ use limit::Moment;
 
 use super::Pacer;
 
-/// Sets one alarm, to one moment at a time. Dropping it silences its [`Bell`] for good.
+/// Alarm that can be set to one instant at a time. Dropping it silences its [`Bell`] for good.
 #[derive(Debug)]
 pub struct Alarm {
     pacer: Rc<Pacer>,
     setting: Rc<Setting>,
 }
 
-/// The receiving end of an [`Alarm`]: a stream with an item each time the alarm rings.
+/// Receiving end of an [`Alarm`]: a stream with an item each time the alarm rings.
 ///
 /// It ends when the alarm is dropped.
 pub struct Bell {
@@ -25,7 +27,7 @@ pub struct Bell {
 #[derive(Debug, Default)]
 pub(super) struct Setting {
     due: Cell<Option<Moment>>,
-    /// The earliest reminder for this alarm in the pacer's heap.
+    /// Earliest reminder for this alarm in the pacer's heap.
     reminder: Cell<Option<Moment>>,
     rung: Cell<bool>,
     over: Cell<bool>,
@@ -41,14 +43,15 @@ pub(super) fn new(pacer: Rc<Pacer>) -> (Alarm, Bell) {
 }
 
 impl Alarm {
-    /// Sets the moment at which the alarm rings; `None` means never.
+    /// Sets the instant at which the alarm rings; `None` means never.
     ///
     /// Replaces the previous setting.
     pub fn set(&self, due: Option<Moment>) {
         let setting = &self.setting;
         setting.due.set(due);
-        // An earlier reminder checks this setting anyway, so moving an alarm later adds nothing to
-        // the heap.
+        // An earlier reminder checks this setting in any case. So moving an alarm later adds
+        // nothing
+        // to the heap.
         if let Some(due) = due
             && setting.reminder.get().is_none_or(|reminder| due < reminder)
         {
@@ -67,14 +70,14 @@ impl Drop for Alarm {
 }
 
 impl Setting {
-    /// Whether a reminder for the moment `reminder` still has a purpose.
+    /// Returns whether a reminder for the instant `reminder` still has a purpose.
     ///
-    /// It has none if the alarm was dropped or was set to an earlier moment since.
+    /// It has none if the alarm was dropped or was set to an earlier instant since.
     pub(super) fn needs(&self, reminder: Moment) -> bool {
         !self.over.get() && self.reminder.get() == Some(reminder)
     }
 
-    /// Handles a reminder for the moment `reminder`: rings, or returns when to remind again.
+    /// Handles a reminder for the instant `reminder`: rings, or returns when to remind again.
     pub(super) fn remind(&self, reminder: Moment, now: Moment) -> Option<Moment> {
         if self.reminder.get() != Some(reminder) {
             return None;

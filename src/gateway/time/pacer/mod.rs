@@ -1,9 +1,9 @@
-//! The precise timer of a worker: wakes tasks at a given moment, to the microsecond.
+//! Precise timer of a worker: wakes tasks at a given instant, to the microsecond.
 //!
-//! The timers of runtimes, tokio's as well as nginx's, tick once a millisecond; 2000 departures a
-//! second then leave in clumps. A pacer keeps its worker's alarms in one heap, and the kernel
-//! wakes the worker for the first of them. A pacer is used on one thread only; each worker has its
-//! own.
+//! The timers of runtimes, tokio's as well as nginx's, tick once a millisecond. With them, 2000
+//! departures a second leave in groups. A pacer keeps its worker's alarms in one heap, and the
+//! kernel wakes the worker for the first of them. Each worker has its own pacer, which is used on
+//! its thread only.
 
 mod alarm;
 mod priority;
@@ -37,25 +37,25 @@ thread_local! {
     static HERE: RefCell<Option<Rc<Pacer>>> = const { RefCell::new(None) };
 }
 
-/// With fewer reminders than this, none is removed before it is due.
+/// Number of reminders below which none is removed before it is due.
 const FEW: usize = 64;
 
-/// One worker's timer and clock.
+/// Timer and clock of one worker.
 #[derive(Debug)]
 pub struct Pacer {
     clock: Clock,
-    /// `None` on a virtual clock, which the test moves.
+    /// Timer; `None` on a virtual clock, which the test moves.
     timer: Option<Timer>,
-    /// The moment that the timer is set for. While alarms ring, the moment at which they began to.
+    /// Instant that the timer is set for. While alarms ring, the instant at which they began to.
     armed: Cell<Option<Moment>>,
     alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
-    /// The number of reminders at which those that nobody needs any more are removed.
+    /// Number of reminders at which unneeded ones are removed.
     crowded: Cell<usize>,
-    /// How many times the pacer has rung, from zero again after `u32::MAX`, and when last.
+    /// Number of times the pacer has rung, modulo 2^32, and the instant of the last time.
     rings: Cell<(u32, Moment)>,
 }
 
-/// An alarm's entry in the heap: a reminder to check the alarm.
+/// Entry of an alarm in the heap: a reminder to check the alarm.
 ///
 /// The alarm itself knows when it is really due.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl PartialEq for Pending {
 impl Eq for Pending {}
 
 impl Pacer {
-    /// A pacer on the machine's clock.
+    /// Starts a pacer on the machine's clock.
     ///
     /// A task on this thread's runtime drives it until the last handle to the pacer is dropped.
     ///
@@ -96,7 +96,7 @@ impl Pacer {
         Ok(Self::driven(Clock::Machine, Timer::new()?))
     }
 
-    /// A pacer on a simulated clock, driven as on the machine's.
+    /// Starts a pacer on a simulated clock, driven as on the machine's.
     #[cfg(test)]
     pub(crate) fn simulated(time: &Rc<dyn SimulatedTime>) -> Rc<Self> {
         Self::driven(Clock::Simulated(Rc::clone(time)), Timer::simulated(time))
@@ -118,12 +118,11 @@ impl Pacer {
         pacer
     }
 
-    /// This thread's pacer. The first call starts it.
+    /// Returns this thread's pacer. The first call starts it.
     ///
     /// # Panics
     ///
-    /// Panics if the kernel has no timer left when a worker starts and calls this for the first
-    /// time.
+    /// Panics if the kernel has no timer left at the first call of a worker.
     pub fn here() -> Rc<Self> {
         HERE.with_borrow_mut(|here| {
             let pacer = here.get_or_insert_with(|| {
@@ -133,13 +132,13 @@ impl Pacer {
         })
     }
 
-    /// Puts another pacer in place of this thread's. Returns the one before.
+    /// Replaces this thread's pacer. Returns the previous one.
     #[cfg(test)]
     pub(crate) fn replace_here(pacer: Option<Rc<Self>>) -> Option<Rc<Self>> {
         HERE.replace(pacer)
     }
 
-    /// A pacer whose time stands still at `moment` until [`Pacer::advance`] moves it.
+    /// Creates a pacer whose time stands still at `moment` until [`Pacer::advance`] moves it.
     #[cfg(test)]
     pub(crate) fn standing_at(moment: Moment) -> Rc<Self> {
         Rc::new(Self::new(Clock::Virtual(Rc::new(Cell::new(moment))), None))
@@ -156,12 +155,12 @@ impl Pacer {
         }
     }
 
-    /// The present moment.
+    /// Returns the present instant.
     pub fn now(&self) -> Moment {
         self.clock.now()
     }
 
-    /// A new alarm and the bell that it rings.
+    /// Creates an alarm and the bell that it rings.
     pub fn alarm(self: &Rc<Self>) -> (Alarm, Bell) {
         alarm::new(Rc::clone(self))
     }
@@ -202,8 +201,8 @@ impl Pacer {
 
     /// Rings the alarms that are due, the earliest first.
     ///
-    /// Sets the timer only after the tasks that heard them have run: most set their alarm again at
-    /// once.
+    /// The timer is set only after the woken tasks have run, because most of them set their alarm
+    /// again at once.
     fn ring(&self) {
         let now = self.now();
         self.rings.set((self.rings.get().0.wrapping_add(1), now));

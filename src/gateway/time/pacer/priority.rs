@@ -1,3 +1,5 @@
+//! Priority of departures over tasks with many short steps.
+
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -5,29 +7,29 @@ use limit::Moment;
 
 use super::Pacer;
 
-/// Passes of this thread's tasks from an alarm to the request that it releases.
+/// Number of passes of this thread's tasks from an alarm to the request that it releases.
 ///
-/// In the first pass the actor runs that hears the alarm; in the second the request that gets its
-/// turn.
+/// In the first pass the actor runs that receives the alarm, in the second the request that it
+/// admits.
 const PASSES: u8 = 2;
-/// After this time the requests that an alarm released have left.
+/// Time after which the requests that an alarm released have left.
 const RECENT: Duration = Duration::from_micros(500);
 
-/// How far a task with many short steps has given way to departures.
+/// State of a task with many short steps that lets departures go first.
 ///
 /// The runtime checks the pacer's timer only after many tasks. During a flood of requests this
 /// takes half a millisecond, and a departure waits for it twice. If a task asks before each step
-/// whether departures come first, departures stay even: the alarm rings within one step, and the
+/// whether departures go first, departures stay even: the alarm rings within one step, and the
 /// tasks that it wakes run next.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Priority {
-    /// The last ring that the task gave way to, and how many passes are still to come.
+    /// Last ring for which the task has waited, and the number of passes left.
     ring: u32,
     passes: u8,
 }
 
 impl Pacer {
-    /// The state of a task that has given way to all departures so far.
+    /// Returns the state of a task for which no departure is pending.
     pub fn priority(&self) -> Priority {
         Priority {
             ring: self.rings.get().0,
@@ -35,9 +37,9 @@ impl Pacer {
         }
     }
 
-    /// Ready with the present moment when the task may go on.
+    /// Returns ready with the present instant when the task may go on.
     ///
-    /// That is when no alarm is overdue and the tasks that just heard one have run. Otherwise the
+    /// That is when no alarm is overdue and the tasks woken by the last one have run. Otherwise the
     /// task is woken again without further action.
     pub fn poll_departures_first(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment> {
         let now = self.now();
@@ -68,7 +70,7 @@ mod tests {
     const START: Moment = Moment::from_nanos(1_000_000_000);
     const MICROSECOND: Duration = Duration::from_micros(1);
 
-    /// A pacer whose alarm is due by now, and nothing has looked since.
+    /// Creates a pacer with an overdue alarm that was not noticed yet.
     fn overdue() -> std::rc::Rc<Pacer> {
         let pacer = Pacer::standing_at(START);
         let (alarm, _bell) = pacer.alarm();
@@ -85,7 +87,7 @@ mod tests {
         }
     }
 
-    /// How often a task gives way before it may go on.
+    /// Returns how often a task waits before it may go on.
     fn gives_way(pacer: &Pacer, task: &mut Priority) -> usize {
         let mut cx = Context::from_waker(Waker::noop());
         let polls = std::iter::from_fn(|| Some(pacer.poll_departures_first(task, &mut cx)));

@@ -1,3 +1,5 @@
+//! Timer on a simulated clock.
+
 use std::cell::Cell;
 use std::future::pending;
 use std::pin::pin;
@@ -9,11 +11,11 @@ use tokio::sync::Notify;
 
 use crate::time::simulated::SimulatedTime;
 
-/// A timer on a simulated clock. Like a timerfd, it fires once for each setting.
+/// Timer on a simulated clock. Like a timerfd, it fires once for each setting.
 #[derive(Debug)]
 pub(super) struct SimulatedTimer {
     time: Rc<dyn SimulatedTime>,
-    /// `None` once it has fired.
+    /// Instant at which it fires; `None` once it has fired.
     due: Cell<Option<Moment>>,
     changed: Notify,
 }

@@ -1,3 +1,5 @@
+//! Tests of the pacer.
+
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -73,14 +75,14 @@ fn the_bell_of_a_dropped_alarm_ends() {
 
 #[test]
 fn the_machine_rings_on_time_and_never_early() {
-    // Half of a runtime's tick: the median lateness of a millisecond timer would be larger, each
-    // time. A busy machine may need several attempts.
+    // Half of a runtime's tick: the median lateness of a millisecond timer would always be larger.
+    // A busy machine may need several attempts.
     let lateness: Vec<_> = std::iter::repeat_with(median_lateness).take(20).collect();
     let is_precise = |late: &Duration| *late < Duration::from_micros(300);
     assert!(lateness.iter().any(is_precise), "{lateness:?}");
 }
 
-/// The median lateness of an alarm that rings a hundred times. Fails if it rings early.
+/// Returns the median lateness of an alarm that rings a hundred times. Fails if it rings early.
 fn median_lateness() -> Duration {
     let system = actix_rt::System::new();
     system.block_on(async {

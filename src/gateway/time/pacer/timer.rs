@@ -1,4 +1,4 @@
-//! The timer of a pacer: it is set to a moment and fires once.
+//! Timer of a pacer: it is set to an instant and fires once.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,10 +17,10 @@ use crate::time::clock;
 #[cfg(test)]
 use crate::time::simulated::SimulatedTime;
 
-/// What fires.
+/// Timer of the kernel or of a simulation.
 #[derive(Clone, Debug)]
 pub(super) enum Timer {
-    /// A timerfd: the kernel's high-resolution timer.
+    /// Timerfd: the kernel's high-resolution timer.
     ///
     /// It becomes readable like a socket, so it wakes the worker's own event loop.
     Kernel(Rc<AsyncFd<OwnedFd>>),
@@ -56,8 +56,7 @@ impl Timer {
             it_interval: Timespec::default(),
             it_value: value,
         };
-        // The kernel refuses only a bad descriptor or a malformed time. Neither is possible
-        // here.
+        // The kernel refuses only a bad descriptor or a malformed time. Neither is possible here.
         let set = timerfd_settime(fd.get_ref(), TimerfdTimerFlags::ABSTIME, &it);
         debug_assert!(set.is_ok(), "{set:?}");
     }

@@ -1,9 +1,10 @@
-//! Requests that are held back where `burst` has no room left.
+//! Tests of `above_burst`: waiters beyond `burst`.
 
 use super::*;
 
-/// What a join was answered: how many requests it was told remain, or why it was rejected; `None`
-/// if it waits.
+/// Returns the answer to a join: the remaining requests, or the reason of the rejection.
+///
+/// Returns `None` if the request waits.
 async fn told(joining: &mut Joining<'static>) -> Option<Result<u32, Rejected>> {
     let answer = peek(joining).await?;
     Some(match answer {
@@ -27,7 +28,7 @@ async fn all_told(joins: &mut [Joining<'static>]) -> Vec<Option<Result<u32, Reje
 #[actix::test]
 async fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
     let bench = Bench::new("10r/s", 10);
-    // One less passes at once than may wait, so that those above `burst` have a queue.
+    // One request less passes at once than may wait, so that requests above `burst` have a queue.
     let delayed = Limit {
         delay: Delay::Above(2),
         ..burst(3)
@@ -45,7 +46,7 @@ async fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
         bench.advance(Duration::from_millis(99)).await;
         assert_eq!(told(held).await, None, "{nth} is early");
         bench.advance(Duration::from_millis(1)).await;
-        // No place above burst counts as remaining.
+        // Waiters above `burst` do not count as remaining.
         let remaining = u32::from(nth == 2);
         assert_eq!(told(held).await, Some(Ok(remaining)), "{nth}");
     }

@@ -1,6 +1,8 @@
+//! Tests of the recording of arrivals.
+
 use super::*;
 
-/// The time since the start, the key, the cost and whether it is a dry run, of each arrival.
+/// Returns the time since the start, key, cost and dry run of each recorded arrival.
 async fn recorded(bench: &Bench) -> Vec<(Duration, String, u32, bool)> {
     let arrivals = bench.zone.arrivals().await;
     let told = arrivals.in_order().map(|arrival| {
@@ -28,19 +30,19 @@ async fn each_join_and_each_probe_that_is_rejected_is_recorded_once() {
     };
     bench.pass("a", dear).await;
     bench.advance(second).await;
-    // The key has an actor: it would reject this one and accept the other one.
+    // The key has an actor, which would reject the first probe and accept the second one.
     assert!(probe("a", burst(0), true).await.is_some());
     assert!(probe("a", burst(99), true).await.is_none());
     assert!(bench.join("a", burst(0)).await.is_err());
     bench.advance(3 * second).await;
-    // Its actor has gone.
+    // The actor has ended.
     assert!(probe("a", burst(0), false).await.is_some());
     assert!(probe("b", burst(0), false).await.is_none());
     let expected = [(0, 7, false), (1, 1, true), (1, 1, false), (4, 1, false)];
     let expected = expected.map(|(at, cost, dry)| (at * second, "a".to_owned(), cost, dry));
     assert_eq!(recorded(&bench).await, expected);
 
-    // Nobody comes for ten minutes.
+    // No request arrives for ten minutes.
     for _ in 0..301 {
         bench.advance(2 * second).await;
     }

@@ -1,3 +1,5 @@
+//! Tests of actors' creation, parking and eviction.
+
 use super::*;
 
 #[actix::test]
@@ -31,7 +33,7 @@ async fn the_least_recently_used_key_makes_room_whether_it_has_an_actor_or_not()
         bench.pass("b", burst(1)).await;
         bench.advance(Duration::from_millis(100)).await;
         bench.pass("c", burst(1)).await;
-        // "b" is remembered, so it may not come again so soon.
+        // "b" is remembered, so its next request is rejected.
         assert!(bench.join("b", burst(0)).await.is_err(), "{has_actor}");
         assert!(bench.join("a", burst(0)).await.is_ok(), "{has_actor}");
     }
@@ -41,7 +43,7 @@ async fn the_least_recently_used_key_makes_room_whether_it_has_an_actor_or_not()
 async fn a_flood_of_keys_is_no_flood_of_actors() {
     let bench = Bench::new("1r/d", 100_000);
     let limit = nodelay(burst(1));
-    // A key with a waiter keeps its actor, however many other keys come.
+    // A key with a waiter keeps its actor, however many other keys arrive.
     bench.pass("waits", burst(1)).await;
     let mut waiting = bench.join("waits", burst(1));
     for round in 0..3 {

@@ -1,9 +1,11 @@
+//! Tests of the handover of a zone to the next process.
+
 use limit::{Onward, ToCome};
 
 use super::*;
 use crate::zone::SavedKey;
 
-/// What the zone of `bench` leaves now.
+/// Returns what the zone of `bench` saves now.
 async fn saved(bench: &Bench) -> (Vec<SavedKey>, Moment) {
     bench.zone.hand_over().await;
     let (at, mut saved) = (bench.pacer.now(), Vec::new());
@@ -15,7 +17,7 @@ async fn saved(bench: &Bench) -> (Vec<SavedKey>, Moment) {
     (saved, at)
 }
 
-/// A bench that continues from the keys, at the same moment.
+/// Creates a bench that restores these keys, at the same instant.
 async fn next(keys: Vec<SavedKey>, at: Moment, rate: &str, max_keys: usize) -> Bench {
     let bench = Bench::new(rate, max_keys);
     bench.advance_to(at).await;
@@ -23,7 +25,7 @@ async fn next(keys: Vec<SavedKey>, at: Moment, rate: &str, max_keys: usize) -> B
     bench
 }
 
-/// How long one request more would wait.
+/// Returns the wait in seconds of one more request.
 async fn wait(bench: &Bench, key: &str) -> f64 {
     let limit = nodelay(burst(99));
     let turn = bench.join(key, limit).await.unwrap();
@@ -37,7 +39,7 @@ async fn newcomers_wait_behind_those_who_still_wait_in_the_process_before() {
     let old = Bench::new("1r/s", 10);
     old.pass("a", burst(9)).await;
     let mut waiting: Vec<_> = (0..4).map(|_| old.join("a", burst(9))).collect();
-    // Saved at once, while the joins are still on their way to the key's actor.
+    // Save at once, while the joins are still on their way to the key's actor.
     let (keys, at) = saved(&old).await;
     assert_eq!(keys.len(), 1);
     let new = next(keys, at, "1r/s", 10).await;
@@ -61,7 +63,7 @@ async fn after_the_handover_nobody_is_accepted_and_those_who_wait_leave() {
         let late = bench.join(key, burst(9)).await;
         assert_eq!(late.unwrap_err().reason, Rejected::Stopping, "{key}");
     }
-    // A dry run lets everybody pass.
+    // A dry run admits every request.
     let dry = bench.zone.join(bench.dry_run("a", burst(9)));
     assert!(dry.await.is_ok());
     assert_eq!((before.len(), at), (1, bench.pacer.now()));
@@ -145,10 +147,10 @@ async fn those_who_wait_and_go_on_to_a_gate_are_listed_with_their_times() {
         listed.sort_unstable();
         listed
     };
-    // Also while the joins are still on their way.
+    // Also while the joins are still on their way to the actor.
     let found = listed().await;
     assert_eq!(found, [(1_000, 1), (1_000, 3), (4_000, 1), (5_000, 1)]);
-    // Whoever leaves lets those behind move up.
+    // When a waiter leaves, later waiters move up.
     joins[1] = None;
     bench.advance(Duration::from_millis(500)).await;
     assert_eq!(listed().await, [(1_000, 1), (1_000, 1), (2_000, 1)]);

@@ -1,4 +1,4 @@
-//! Who asked for most, was rejected most and waited longest.
+//! Tests of the keys with the most requests, rejections and waiting time.
 
 use limit::{Measure, Window};
 
@@ -12,7 +12,7 @@ impl Bench {
         self.zone.heavy_keys(measure, Window::Minute, 9).await
     }
 
-    /// Requests, rejections and seconds of waiting of the keys of the last minute, by requests.
+    /// Returns requests, rejections and waited seconds of the last minute's keys, by requests.
     async fn told(&self) -> Vec<(String, u64, u64, u64)> {
         let heavy = self.heavy(Measure::Requests).await;
         assert_eq!(heavy.error, 0, "few keys are counted exactly");

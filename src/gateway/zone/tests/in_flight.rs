@@ -1,8 +1,8 @@
-//! Limits on the running requests of a key.
+//! Tests of `in_flight`: the bound of a key's running requests.
 
 use super::*;
 
-/// The place of a join that runs.
+/// Returns the permit of a join that was admitted.
 async fn runs(joining: &mut Joining<'static>) -> OccupiedPlace<'static> {
     used(joining).await.expect("a place")
 }
@@ -55,7 +55,7 @@ async fn a_request_waits_for_its_time_and_then_for_a_place() {
     let second = runs(&mut joins[1]).await;
     bench.advance(Duration::from_millis(300)).await;
     assert!(peek(&mut joins[2]).await.is_none(), "no place is free");
-    // Two of three may wait, although the bucket has run empty.
+    // Two of three may wait, although the bucket is empty.
     let mut more = bench.joins(2, "a", limit).await;
     assert!(peek(&mut more[0]).await.is_none());
     assert_eq!(rejected(&mut more[1]).await, Some(Rejected::InFlight));
@@ -90,7 +90,7 @@ async fn a_waiter_that_leaves_and_a_turn_that_is_not_used_give_their_places_back
     drop(joins.remove(1));
     drop(first);
     Bench::settle().await;
-    // The next one has its turn, but its client leaves before it takes it.
+    // The next request is admitted, but its client disconnects before it uses the admission.
     drop(joins.remove(1));
     Bench::settle().await;
     runs(&mut joins[1]).await;

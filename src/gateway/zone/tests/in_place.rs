@@ -1,4 +1,4 @@
-//! Requests of a supervisor's own thread are answered where they ask.
+//! Tests of requests on the supervisor's own thread, which are answered without a message.
 
 use super::super::joining::Joined;
 use super::super::supervisor::Crash;

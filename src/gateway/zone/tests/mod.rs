@@ -1,3 +1,5 @@
+//! Tests of a zone, with a bench that runs one supervisor on a virtual clock.
+
 mod above_burst;
 mod arrivals;
 mod eviction;
@@ -34,9 +36,9 @@ use crate::time::pacer::Pacer;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
-/// A zone with one supervisor on this thread, on a clock that the test moves.
+/// Zone with one supervisor on this thread, on a clock that the test moves.
 struct Bench {
-    /// Leaked, so that joins that borrow it can be stored anywhere.
+    /// Zone under test. Leaked, so that joins that borrow it can be stored anywhere.
     zone: &'static Zone,
     pacer: Rc<Pacer>,
 }
@@ -61,7 +63,7 @@ impl Bench {
         }
     }
 
-    /// A zone whose keys have no rate.
+    /// Creates a zone whose keys have no rate.
     fn without_rate() -> Self {
         let mut bench = Self::new("1r/s", 10);
         bench.retune(Rate::UNLIMITED);
@@ -83,25 +85,25 @@ impl Bench {
         self.zone.join(self.request(key, limit))
     }
 
-    /// The place of a request that need not wait.
+    /// Admits a request that need not wait. Returns its permit.
     async fn pass(&self, key: &str, limit: Limit) -> Option<OccupiedPlace<'static>> {
         self.join(key, limit).await.expect("a turn").take()
     }
 
-    /// So many joins of a key, all of which the actors have seen.
+    /// Makes `count` joins of a key, and waits until the actors have received them.
     async fn joins(&self, count: usize, key: &str, limit: Limit) -> Vec<Joining<'static>> {
         let joins = (0..count).map(|_| self.join(key, limit)).collect();
         Self::settle().await;
         joins
     }
 
-    /// A request of this key and limit.
+    /// Creates a request of this key and limit.
     fn request(&self, key: &str, limit: Limit) -> Join {
         let plan = self.zone.settings().plans.index_of(key.as_bytes());
         Join::new(Key::from(key.as_bytes()), plan, limit)
     }
 
-    /// A request that passes whatever its limit says.
+    /// Creates a request in dry run.
     fn dry_run(&self, key: &str, limit: Limit) -> Join {
         Join {
             dry_run: true,
@@ -126,7 +128,7 @@ impl Bench {
     }
 }
 
-/// The settings of a zone with one supervisor.
+/// Returns the settings of a zone with one supervisor.
 fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
     let settings = config::Zone {
         name: "test".to_owned(),
@@ -166,7 +168,7 @@ fn burst(burst: u32) -> Limit {
     }
 }
 
-/// The same, but nothing waits for its time.
+/// Returns the same limit with `nodelay`: no request waits for its slot.
 fn nodelay(limit: Limit) -> Limit {
     Limit {
         delay: Delay::Never,
@@ -174,7 +176,7 @@ fn nodelay(limit: Limit) -> Limit {
     }
 }
 
-/// At most so many requests run, and so many wait.
+/// Returns a limit of at most `in_flight` running requests and `waiting` waiters.
 fn at_most(in_flight: u32, waiting: u32) -> Limit {
     Limit {
         in_flight: NonZeroU32::new(in_flight),
@@ -182,7 +184,7 @@ fn at_most(in_flight: u32, waiting: u32) -> Limit {
     }
 }
 
-/// The result of a join so far.
+/// Returns the result of a join so far.
 async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<Turn<'z>, Rejection>> {
     poll_fn(|cx| {
         Poll::Ready(match Pin::new(&mut *joining).poll(cx) {
@@ -193,7 +195,7 @@ async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<Turn<'z>, Rejectio
     .await
 }
 
-/// Uses the turn that a join has by now, and returns its place.
+/// Uses the admission of a join, if there is one by now. Returns its permit.
 async fn used<'z>(joining: &mut Joining<'z>) -> Option<OccupiedPlace<'z>> {
     peek(joining)
         .await
@@ -202,7 +204,7 @@ async fn used<'z>(joining: &mut Joining<'z>) -> Option<OccupiedPlace<'z>> {
         .take()
 }
 
-/// How many of these joins have their turn by now. Turns are used.
+/// Returns how many of these joins are admitted by now, and uses their admissions.
 async fn passed(joins: &mut Vec<Joining<'static>>) -> usize {
     let before = joins.len();
     let mut waiting = Vec::new();
@@ -216,7 +218,7 @@ async fn passed(joins: &mut Vec<Joining<'static>>) -> usize {
     before - joins.len()
 }
 
-/// The reason why a join was rejected.
+/// Returns why a join was rejected.
 async fn rejected(joining: &mut Joining<'_>) -> Option<Rejected> {
     let rejection = peek(joining).await?.err()?;
     assert!(rejection.retry_after > Duration::ZERO);

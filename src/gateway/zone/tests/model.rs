@@ -1,4 +1,4 @@
-//! The actors beside plain arithmetic: both say the same of any sequence of events.
+//! Property test of a zone's actors against a model: both decide the same in any sequence.
 
 use super::*;
 
@@ -45,18 +45,18 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..3usize, 0..5usize).prop_map(|(key, limit)| Step::Return { key, limit }),
         1 => (0..RATES.len()).prop_map(|rate| Step::Retune { rate }),
         1 => (0..3usize, any::<bool>()).prop_map(|(key, reject_all)| Step::Forget { key, reject_all }),
-        // Rare: it ends the trace.
+        // Rare, because it ends the trace.
         1 => (0..10u8).prop_map(|nth| if nth == 0 { Step::Stop } else { Step::Advance(Duration::ZERO) }),
     ]
 }
 
-/// The same requests at plain queues: no actors, no messages, no parking.
+/// Model: the same requests at plain queues, without actors, messages or parking.
 struct Model {
     rate: Rate,
     max_keys: usize,
     queues: HashMap<usize, Queue<u64>>,
     stopped: bool,
-    /// The requests that have departed, in order, each with its moment.
+    /// Requests that have departed, in order, with their instants.
     departed: Vec<(u64, Moment)>,
 }
 
@@ -74,7 +74,8 @@ impl Model {
             return (Said::Rejected(Rejected::Stopping, soon), None);
         }
         if !self.queues.contains_key(&key) && self.queues.len() == self.max_keys {
-            // The model knows which key is evicted only if there is one candidate: with one key.
+            // The model knows which key is evicted only if there is one candidate, that is, one
+            // key.
             let idle = self
                 .queues
                 .iter()
@@ -126,7 +127,7 @@ impl Model {
 proptest! {
     #![proptest_config(testing::config())]
 
-    /// The actors answer each join exactly once, with the arithmetic's verdict and moment.
+    /// Checks that the actors answer each join exactly once, with the model's verdict and instant.
     #[test]
     fn the_actors_add_nothing_to_the_arithmetic(
         steps in prop::collection::vec(step(), 1..80),
@@ -142,7 +143,7 @@ proptest! {
     }
 }
 
-/// The actors and the model, run side by side.
+/// Runs the actors and the model side by side.
 struct Comparison {
     bench: Bench,
     model: Model,
@@ -264,7 +265,7 @@ impl Comparison {
             Vec::new()
         };
         queue.forget(now);
-        // The model remembers keys for longer, so the actors may know nothing of this key.
+        // The model remembers keys for longer, so this key may be unknown to the actors.
         prop_assert_eq!(forgotten.unwrap_or(0), gone.len());
         for id in gone {
             let index = self.waiting.iter().position(|(other, ..)| *other == id);
@@ -276,7 +277,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Checks that the stats matches the model.
+    /// Checks that the zone's statistics match the model.
     async fn compare_census(&self) -> Result<(), TestCaseError> {
         let depths = self
             .model

@@ -1,11 +1,11 @@
-//! The bound on unknown keys.
+//! Tests of the bound on new keys.
 
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Bench {
-    /// Takes at most so many unknown keys from now on; key `gold` has a plan.
+    /// Bounds the new keys from now on; key `gold` has a plan.
     fn bound(&mut self, new_keys: &str) {
         let mut settings = self.zone.settings().clone();
         settings.new_keys = Some(new_keys.parse().unwrap());
@@ -14,9 +14,9 @@ impl Bench {
     }
 }
 
-/// What has become of a join: waits, or passed or rejected by its own bucket or the shared one.
+/// Returns the state of a join: waits, or passed or rejected, by its own or the shared bucket.
 async fn told(joining: &mut Joining<'static>) -> &'static str {
-    // The first look may send it to the shared bucket.
+    // The first poll may send it to the shared bucket.
     if let Some(answer) = peek(joining).await {
         return name(answer);
     }
@@ -36,7 +36,7 @@ fn name(answer: Result<Turn<'static>, Rejection>) -> &'static str {
     }
 }
 
-/// One request of each of these invented keys.
+/// Makes one request of each of these invented keys.
 async fn flood(bench: &Bench, keys: std::ops::Range<usize>) -> Vec<Joining<'static>> {
     let joins = keys.map(|key| bench.join(&format!("invented{key}"), burst(2)));
     let joins = joins.collect();
@@ -103,7 +103,7 @@ async fn who_leaves_the_shared_bucket_gives_its_place_back() {
     drop(all.remove(2));
     bench.advance(SECOND).await;
     assert_eq!(told(&mut all[2]).await, "shared", "it has moved up");
-    // A turn that is not used is given back, too.
+    // An unused admission is given back, too.
     let mut next = flood(&bench, 10..11).await;
     assert_eq!(told(&mut next[0]).await, "waits");
     bench.advance(SECOND).await;

@@ -1,4 +1,4 @@
-//! Overrides: what differs from the file for a while.
+//! Tests of overrides.
 
 use limit::{Account, Onward};
 
@@ -7,7 +7,7 @@ use super::*;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Nothing differs yet.
+/// Returns an override that changes nothing.
 fn nothing() -> Override {
     Override {
         rate: None,
@@ -148,7 +148,7 @@ async fn a_full_queue_rejects_in_a_pause_and_names_its_end() {
     assert_eq!(rejection.reason, Rejected::Paused);
     assert!(rejection.retry_after >= Duration::from_secs(3600));
     assert_eq!(bench.zone.stats(1).await.depth, 3);
-    // Without a rate there is no level that would bound who waits.
+    // Without a rate there is no level that would bound the waiters.
     bench.retune(Rate::UNLIMITED);
     let mut more = bench.joins(4, "b", burst(2)).await;
     let rejection = peek(&mut more[3]).await.expect("an answer");
@@ -210,7 +210,7 @@ async fn a_bucket_that_parks_after_a_pause_has_leaked_no_more_than_time_has_pass
     assert_eq!(passed(&mut joins).await, 1, "level 5 as before the pause");
     let excess = bench.zone.keys(Order::Excess, 1).await[0].excess;
     assert!((4.9..=5.0).contains(&excess), "{excess}");
-    // The actor parks, and its bucket goes on leaking by the real clock.
+    // The actor is parked, and its bucket goes on leaking by the real clock.
     bench.advance(Duration::from_secs(3)).await;
     let key = &bench.zone.keys(Order::Excess, 1).await[0];
     assert!((1.9..=2.1).contains(&key.excess), "{key:?}");

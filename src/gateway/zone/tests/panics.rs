@@ -1,4 +1,4 @@
-//! A zone whose actor panics.
+//! Tests of a zone whose actors panic.
 
 use super::super::restart::{Paused, start_on};
 use super::super::store_link::{Paces, Sharing};
@@ -38,7 +38,7 @@ async fn those_who_waited_at_a_key_that_panics_are_answered_and_the_key_goes_on_
     assert!(peek(&mut elsewhere[1]).await.is_none(), "others wait on");
     let stats = bench.zone.stats(9).await;
     assert_eq!((stats.depth, stats.active), (1, 2));
-    // As if the waiters had left: what passed stays charged, what waited does not.
+    // The state is as if the waiters had left: admitted requests stay charged, waiters do not.
     let mut next = bench.join("a", burst(5));
     bench.advance(Duration::from_millis(999)).await;
     assert!(peek(&mut next).await.is_none());
@@ -75,7 +75,7 @@ async fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_c
     for joining in &mut waiting {
         assert_eq!(rejected(joining).await, Some(Rejected::Restart));
     }
-    // The level is that of the request that has passed.
+    // The level is that of the admitted request.
     let mut next = bench.join("a", burst(20));
     bench.advance(Duration::from_millis(999)).await;
     assert!(peek(&mut next).await.is_none());
@@ -92,7 +92,7 @@ async fn a_key_panics_again_and_again_and_no_message_stays_pending() {
         bench.crash_key("a").await;
         assert_eq!(rejected(&mut waiting).await, Some(Rejected::Restart));
     }
-    // With a message pending or a waiter counted, the key could not make room for another.
+    // With a pending message or a counted waiter, the key could not be evicted for another.
     bench.advance(Duration::from_secs(3)).await;
     bench.pass("b", burst(5)).await;
 }

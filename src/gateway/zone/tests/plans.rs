@@ -1,6 +1,8 @@
+//! Tests of plans: rates of some keys.
+
 use super::*;
 
-/// The plans that a zone of one request a second has with this part of a file.
+/// Returns the plans of a zone of one request a second, from this part of a file.
 pub(super) fn plans(part: &str) -> config::Plans {
     let zone = format!("[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n{part}");
     crate::test_settings::with(&zone).zones[0].plans.clone()

@@ -1,4 +1,4 @@
-//! Requests that need places in several zones.
+//! Tests of requests that need permits in several zones.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use super::*;
 const KEY: &str = "k";
 
 impl Bench {
-    /// How many requests of the key run, and how many wait.
+    /// Returns the numbers of running requests and of waiters of the key.
     async fn counts(&self) -> (usize, usize) {
         let keys = self.zone.keys(Order::Depth, 9).await;
         keys.first()
@@ -20,7 +20,7 @@ impl Bench {
 
 type Places = Vec<OccupiedPlace<'static>>;
 
-/// A request that needs a place in each of these zones, under their limits.
+/// Starts a request that needs a permit in each of these zones, under their limits.
 fn start(zones: &[(&Bench, Limit)]) -> JoinHandle<Result<Places, Rejected>> {
     let zones: Vec<_> = zones.iter().map(|(it, limit)| (it.zone, *limit)).collect();
     actix_rt::spawn(async move {
@@ -42,7 +42,7 @@ fn start(zones: &[(&Bench, Limit)]) -> JoinHandle<Result<Places, Rejected>> {
     })
 }
 
-/// Lets requests do all that they can: they ask one zone after the other.
+/// Lets requests do all that they can, which needs several rounds: they ask zone after zone.
 async fn settle() {
     for _ in 0..20 {
         Bench::settle().await;
@@ -64,7 +64,7 @@ async fn as_many_wait_as_may_and_with_no_burst_none() {
     settle().await;
     assert_eq!(at_once.await.unwrap().err(), Some(Rejected::InFlight));
     assert_eq!(all.counts().await, (1, 2), "it has left the other zone");
-    // One of those who wait leaves.
+    // One of the waiters leaves.
     for it in others.iter().filter(|it| !it.is_finished()).take(1) {
         it.abort();
     }
@@ -75,7 +75,7 @@ async fn as_many_wait_as_may_and_with_no_burst_none() {
     assert_eq!((all.counts().await.1, own.counts().await.1), (0, 0));
 }
 
-/// A zone whose place always has somebody who waits for it.
+/// Zone with one permit, for which some request always waits.
 struct Crowd {
     bench: Bench,
     running: Option<OccupiedPlace<'static>>,
@@ -91,7 +91,7 @@ impl Crowd {
         }
     }
 
-    /// Whoever runs ends, one more comes, and the next one runs if a place is free.
+    /// Ends the running request, adds one, and admits the next one if a permit is free.
     async fn turn(&mut self) {
         self.running = None;
         self.waiting
@@ -136,7 +136,7 @@ async fn a_request_gets_its_places_though_no_two_are_ever_free_together() {
         left.admit().await;
     }
     assert_eq!(both.await.unwrap().unwrap().len(), 2);
-    // And they go on.
+    // The crowd's requests go on.
     left.admit().await;
     right.admit().await;
     assert!(left.running.is_some() && right.running.is_some());
@@ -144,11 +144,11 @@ async fn a_request_gets_its_places_though_no_two_are_ever_free_together() {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A request comes that needs places in the zones of these bits.
+    /// Starts a request that needs permits in the zones of these bits.
     Come(usize),
-    /// The running request at this index ends.
+    /// Ends the running request at this index.
     End(usize),
-    /// The waiting request at this index leaves.
+    /// Removes the waiting request at this index.
     Leave(usize),
 }
 
@@ -162,7 +162,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 type Waiting = (usize, JoinHandle<Result<Places, Rejected>>);
 
-/// Three zones, in which one, two and one request may run.
+/// Three zones, with `in_flight` of one, two and one.
 struct Zones {
     benches: [Bench; 3],
     waiting: Vec<Waiting>,
@@ -199,8 +199,9 @@ impl Zones {
         }
     }
 
-    /// Nobody waits for places that are all free. Of those who wait, one at most holds places: it has
-    /// been patient for too long.
+    /// Checks that no request waits while all its permits are free.
+    ///
+    /// At most one of the waiters may hold permits: one that may keep them after many attempts.
     async fn check(&self) -> Result<(), TestCaseError> {
         let mut free = 0;
         for (nth, (bench, most)) in self.benches.iter().zip(PLACES).enumerate() {

@@ -1,4 +1,4 @@
-//! Windows of the calendar, after a step of the wall clock.
+//! Tests of calendar windows after a step of the wall clock.
 
 use limit::Algorithm;
 
@@ -7,7 +7,7 @@ use crate::time::simulated::step_wall;
 
 const DAY: u64 = 86_400;
 
-/// Time until a key of `5r/d` that has used up its day is accepted again.
+/// Returns the time until a key of `5r/d` without remaining requests is accepted again.
 async fn retry_after(bench: &Bench) -> Duration {
     loop {
         let mut joining = bench.join("a", burst(4));

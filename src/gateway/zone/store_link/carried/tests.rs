@@ -1,3 +1,5 @@
+//! Tests of the order of answers to batches.
+
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -31,7 +33,7 @@ fn link() -> Rc<StoreLink> {
     StoreLink::new("z", zone.algorithm, &sharing, &metrics, &pacer, None)
 }
 
-/// A batch with a join of each of these keys.
+/// Creates a batch with a join of each of these keys.
 fn batch(link: &Rc<StoreLink>, keys: [&str; 2]) -> Rc<[Ask]> {
     let ask = |key: &str| {
         let limit = Limit::unlimited(Delay::Above(0), Cost::ONE);
