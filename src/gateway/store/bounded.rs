@@ -26,7 +26,6 @@ use super::socket::{self, Socket};
 /// The client connects to the nodes of its URL, then to all nodes that these report. A silent
 /// node, even a replica, delays both steps by this timeout. Both have to fit into the store's own
 /// timeout for connecting.
-/// the store takes for connecting.
 pub(super) const NODE_CONNECTED: Duration = Duration::from_millis(800);
 
 /// Beginning of the error text if the answer is not the protocol of Redis.
@@ -210,7 +209,7 @@ impl ConnectionLike for BoundedConnection {
 /// Socket that fails when a reply is too large or is not the protocol of Redis.
 struct Bounded {
     socket: Socket,
-    /// Whether nothing has been received yet.
+    /// Whether no byte has been received yet.
     is_fresh: bool,
     received: Arc<Received>,
 }

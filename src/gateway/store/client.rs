@@ -28,7 +28,6 @@ use super::{
 ///
 /// It connects at its first use, and at the first use after a failure. Batches may overlap: they
 /// share the connection, and each has its own answers.
-/// share the connection, and each has its own answers.
 pub struct Store {
     url: Url,
     prefix: Vec<u8>,
@@ -175,7 +174,6 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error in the same cases as [`forget`](Self::forget). Slots of a claim that was
-    /// [late](Error::Late) may be lost.
     /// [late](Error::Late) may be lost.
     pub async fn claim(&self, claim: &Claim<'_>) -> Result<Grant, Error> {
         self.call(claim).await

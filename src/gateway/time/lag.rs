@@ -158,8 +158,7 @@ mod tests {
             }
         }
 
-        /// Checks the bound: over any sequence of waits, time is at most the span plus the bytes'
-        /// time.
+        /// Checks the bound: the waits take at most the span plus the time of the bytes.
         #[test]
         fn who_is_not_too_slow_moved_the_rate_but_for_one_span(
             rate in 1_u32..10_000,

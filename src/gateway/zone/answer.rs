@@ -62,6 +62,7 @@ pub enum Answer {
     /// The request is rejected.
     Rejected(Rejection),
     /// The key is unknown, and the zone accepts no more new keys now.
+    ///
     /// The request must join the bucket of [`NEW_KEYS`].
     OneTooMany(Join),
     /// No permit is free. Only an [`AskPlace`](super::join::AskPlace) that does not wait gets this.
@@ -121,7 +122,7 @@ impl Outlook {
     }
 }
 
-/// Why a join was rejected, and when to retry.
+/// Rejection of a join: its reason, and when to retry.
 #[derive(Clone, Copy, Debug)]
 pub struct Rejection {
     /// Limit or condition that caused the rejection.

@@ -132,8 +132,9 @@ impl<'z> Turn<'z> {
         Err(rejection)
     }
 
-    /// Returns the permit but keeps the admission: the request first waits for another zone's
-    /// permit.
+    /// Returns the permit but keeps the admission.
+    ///
+    /// The request first waits for the permit of another zone.
     pub fn put_place_back(&self) {
         if let Some(ticket) = self.grant.place {
             free(self.shards, &self.bucket_key(), ticket, true);
@@ -235,7 +236,6 @@ const PATIENCE: usize = 8;
 /// Without it, a request might never find all its permits free at the same instant. All other
 /// requests hold no permits while they wait, so a process has no deadlock. Each gateway that
 /// shares the zones has one such request, and all of them take permits in the same order.
-/// shares the zones has such a request, and all of them take places in the same order.
 static KEEPING: Semaphore = Semaphore::const_new(1);
 
 /// Takes the permits of a request with these admissions, under these limits.

@@ -112,11 +112,11 @@ impl KeyActor {
         }
     }
 
-    /// Gives a permit to an admitted request that asks for it now. Without one it waits or sleeps
-    /// on.
+    /// Gives a permit to an admitted request that asks for it now.
     ///
-    /// A request sleeps between its admission and the moment when it asks for its permit. At most
-    /// `burst` requests of a key wait, asleep or not.
+    /// If no permit is free, the request waits, or sleeps on if it does not wait. A request sleeps
+    /// between its admission and its request for a permit. At most `burst` requests of a key wait,
+    /// asleep or not.
     pub(in crate::zone) fn offer_place(
         &mut self,
         ask: AskPlace,

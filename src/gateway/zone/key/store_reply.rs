@@ -119,8 +119,9 @@ impl KeyActor {
         self.return_to_store(ctx);
     }
 
-    /// Admits a request, lets it wait or rejects it: as the store decided, or by
-    /// `on_store_failure`.
+    /// Admits a request, lets it wait or rejects it.
+    ///
+    /// Follows the store's decision, or `on_store_failure` without one.
     fn decide(
         &mut self,
         pending: PendingJoin,

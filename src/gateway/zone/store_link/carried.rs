@@ -51,7 +51,6 @@ impl Carried {
     ///
     /// This never delays an answer too long: a key's requests are sent in the order of their joins,
     /// so an earlier request is answered or given up before a later one times out.
-    /// one is answered or given up before a later one is late.
     pub(super) async fn tell_in_order<'a, T>(
         &self,
         batch: &'a Rc<[Ask]>,

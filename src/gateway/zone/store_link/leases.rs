@@ -164,8 +164,9 @@ impl Leases {
         link.watch_leases();
     }
 
-    /// Follows a key's rate reported by the store: slots that were taken under another rate go
-    /// back.
+    /// Follows the rate that the store reported for a key.
+    ///
+    /// Slots that were taken under another rate go back.
     pub(super) fn follow(&self, link: &Rc<StoreLink>, key: &[u8], rate: Rate) {
         let mut keys = self.keys.borrow_mut();
         let Some((key, leased)) = keys.get_key_value(key) else {

@@ -47,10 +47,10 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Runs a step of saving all keys in their state at `at`, from just before an index to the
-    /// front.
+    /// Runs a step of saving all keys in their state at `at`.
     ///
-    /// Also returns the index to continue from; 0 at the end.
+    /// The step goes from just before an index to the front. Also returns the index to continue
+    /// from; 0 at the end.
     pub(in crate::zone) fn save(&mut self, before: usize, at: Moment) -> (Vec<SavedKey>, usize) {
         let (end, at) = (before.min(self.keys.len()), self.counted_at(at));
         let (keys, mut next) = self.keys.walk(end, STEP);
