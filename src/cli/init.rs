@@ -31,7 +31,7 @@ pub struct InitArguments {
 /// Number of lines at the start of a file that are searched for a request.
 const LOOKED_AT: usize = 1000;
 
-/// The `[server]` table. A translated nginx.conf fills it only with the admin port.
+/// Title of the table that gets the line for the admin port.
 const SERVER: &str = "[server]";
 /// Line for the admin port in the `[server]` table.
 const ADMIN: &str =

@@ -156,7 +156,7 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
     rule
 }
 
-/// Reports a problem if a cost is learned for an origin that has no load limit.
+/// Reports a cost that is learned for an origin without a bound on requests in flight.
 pub(super) fn check_origin(node: Node, rule: &CostRule, origin: &Origin) {
     if rule.learned().is_some() && origin.places().is_none() {
         let origin = &origin.name;

@@ -114,7 +114,7 @@ impl Keys<'_> {
             }
         }
         if let Some((line, key, what)) = odd {
-            // The file was read, so its name is not a secret key.
+            // The file was read, so its name is not a client's key.
             let name = if node.is_expanded() { "the file" } else { name };
             let key = self.shown(key);
             node.warn(&format!(

@@ -212,7 +212,7 @@ pub enum RouteAction {
     Forward(usize),
     /// Reject with this status, 400 to 599.
     Refuse(u16),
-    /// Reject with 503 until an instant. Set by an override, never by a file: see `Maintenances`.
+    /// Reject with 503 until an instant. Never set by a file: see `Maintenances`.
     Maintenance {
         /// Index of the origin after the maintenance.
         origin: usize,

@@ -182,7 +182,7 @@ pub(super) const CASES: &[Case] = &[
     ("burst = 20", "burst = 25000",
      "11:42: warning: burst: 25000 is not below max_connections, which is 25000, so the queue is never full and the limit never rejects; lower it"),
     ("burst = 20", "burst = 24999", ""),
-    // A request of cost 2 fills two slots of the queue.
+    // A request of cost 2 counts as two requests in the queue.
     (LIMIT, "{ zone = \"per_client\", burst = 49999 }]\ncost = 2\nheaders = [", ""),
     (LIMIT, "{ zone = \"per_client\", burst = 49999 }]\ncost = { header = \"x-cost\", default = 1, max = 2 }\nheaders = [", ""),
     (LIMIT, "{ zone = \"per_client\", burst = 50000 }]\ncost = 2\nheaders = [",
