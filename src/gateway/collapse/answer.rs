@@ -48,6 +48,7 @@ impl AnswerFields {
         fields.find(|it| is_named(it.0)).map(|it| it.1)
     }
 
+    /// Returns the bytes of memory of the fields.
     fn size(&self) -> usize {
         self.text.len() + self.ends.len() * size_of::<(u32, u32)>()
     }

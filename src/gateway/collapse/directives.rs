@@ -37,6 +37,7 @@ impl Directives {
         all
     }
 
+    /// Adds one directive, such as `max-age=60`. Unknown directives are ignored.
     fn add(&mut self, directive: &[u8]) {
         let equals = directive.iter().position(|byte| *byte == b'=');
         let (name, value) = directive.split_at(equals.unwrap_or(directive.len()));

@@ -27,6 +27,7 @@ impl Flight {
         (nanos > 0).then(|| Moment::from_nanos(nanos))
     }
 
+    /// Records when the leader left for the origin; `None`: it waits again.
     pub(super) fn set_departed(&self, departed: Option<Moment>) {
         let nanos = departed.map_or(0, Moment::as_nanos);
         self.departed.store(nanos, Ordering::Relaxed);
@@ -55,14 +56,17 @@ impl Flight {
         self.tell_alone();
     }
 
+    /// Returns whether the followers have been released.
     pub(super) fn is_abandoned(&self) -> bool {
         self.is_abandoned.load(Ordering::Relaxed)
     }
 
+    /// Registers the task of the leader, which is woken when its last follower leaves.
     pub(super) fn wait_alone(&self, waker: &Waker) {
         self.alone.register(waker);
     }
 
+    /// Wakes the task of the leader.
     pub(super) fn tell_alone(&self) {
         self.alone.wake();
     }

@@ -23,6 +23,7 @@ pub(super) struct Followers<W> {
     waiting: usize,
 }
 
+/// Entry of the queue.
 #[derive(Debug)]
 struct Follower<W> {
     number: u64,
@@ -87,10 +88,12 @@ impl<W> Followers<W> {
         left.is_some()
     }
 
+    /// Returns all waiters, in order of arrival.
     pub(super) fn into_waiters(self) -> Vec<W> {
         self.line.into_iter().filter_map(|it| it.waiter).collect()
     }
 
+    /// Counts a removed waiter, and drops the marked entries if there are too many.
     fn has_left(&mut self) {
         self.waiting -= 1;
         if self.line.len() > 2 * self.waiting + 8 {

@@ -75,6 +75,7 @@ struct Flight<W, S> {
     is_probe: bool,
 }
 
+/// State that is remembered of a kind without regard to its requests in flight.
 enum Entry<A> {
     Kept {
         answer: A,
@@ -176,6 +177,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         }
     }
 
+    /// Adds a flight for a new leader.
     fn begin(&mut self, key: &[u8], client: u64, is_probe: bool) -> FlightId {
         self.next += 1;
         let key = KindKey::from(key);
@@ -195,6 +197,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         }
     }
 
+    /// Returns the flight of a leader; `None` if the leader has ended or was replaced.
     fn flight(&mut self, id: &FlightId) -> Option<&mut Flight<W, S>> {
         let flight = self.flights.get_mut(&id.key);
         flight.filter(|flight| flight.number == id.number)
@@ -244,6 +247,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         }
     }
 
+    /// Records that a kind is not shared for [`UNSHAREABLE_FOR`].
     fn mark(&mut self, key: &KindKey, now: Moment, is_probed: bool) {
         let until = now + UNSHAREABLE_FOR;
         self.put(key, Entry::Unshareable { until, is_probed });
@@ -298,6 +302,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         self.answers > 0 && now < self.until
     }
 
+    /// Sets the entry of a kind, and updates the counts.
     fn put(&mut self, key: &KindKey, entry: Entry<A>) {
         self.answers += usize::from(matches!(entry, Entry::Kept { .. }));
         self.forget(key);
@@ -305,6 +310,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         self.entries.put(Arc::clone(key), entry);
     }
 
+    /// Removes the entry of a kind, and updates the counts.
     fn forget(&mut self, key: &KindKey) {
         if let Some(before) = self.entries.pop(key) {
             self.bytes -= key.len() + ENTRY;

@@ -96,6 +96,7 @@ impl Charge {
         self.bytes
     }
 
+    /// Changes the charge to `bytes`.
     pub(super) fn set(&mut self, bytes: usize) {
         self.memory.used.fetch_add(bytes, Ordering::Relaxed);
         self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -125,6 +126,7 @@ pub struct AnswerBody {
     held: OnceLock<u64>,
 }
 
+/// Bytes of a body, with their charge of memory.
 #[derive(Debug)]
 struct Content {
     bytes: Vec<u8>,

@@ -1,5 +1,9 @@
 //! Request collapsing: requests for the same resource share one response of the origin.
 //!
+//! All requests with the same key are of one *kind*. The first request of a kind *leads*: it goes
+//! to the origin. Later requests *follow*: they wait for its answer. A leader with its followers is
+//! a *flight*. Complete answers may be kept for later requests.
+//!
 //! | module | content |
 //! |---|---|
 //! | `kinds` | leaders, followers and kept answers, without a clock |
@@ -65,6 +69,7 @@ pub struct SharedAnswers {
     clients: RandomState,
 }
 
+/// Table of all kinds, with the types of the gateway.
 type KindTable = Kinds<Arc<KeptAnswer>, oneshot::Sender<Followed>, Arc<Flight>>;
 
 /// Result of a lookup: how a request of a kind proceeds.
@@ -119,6 +124,7 @@ impl SharedAnswers {
         self.forget_all();
     }
 
+    /// Drops all kept answers.
     fn forget_all(&self) {
         let mut kinds = self.lock();
         while kinds.evict().is_some() {}
@@ -187,6 +193,7 @@ impl SharedAnswers {
         }
     }
 
+    /// Sends a complete answer to the followers, and keeps it unless the table is retired.
     fn complete(&self, id: &FlightId, answer: &Arc<SharedAnswer>, windows: &Windows, now: Moment) {
         let kept = Arc::new(KeptAnswer(Arc::clone(answer)));
         let followers = self.lock().complete(id, kept, windows, now);
@@ -201,6 +208,7 @@ impl SharedAnswers {
         }
     }
 
+    /// Releases the followers of an answer that is too large to share.
     fn unshareable(self: &Arc<Self>, id: &FlightId, now: Moment) {
         self.lock().unshareable(id, now);
         self.make_room(0);
@@ -325,6 +333,7 @@ impl SharedAnswers {
     }
 }
 
+/// Sends a stale answer to the followers.
 fn send_stale(answer: &Arc<SharedAnswer>, followers: Vec<oneshot::Sender<Followed>>) {
     for follower in followers {
         // A disconnected follower needs no answer.

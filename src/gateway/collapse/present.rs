@@ -50,6 +50,7 @@ impl Preconditions<'_> {
         }
     }
 
+    /// Returns whether the client already has this answer, by `If-None-Match` or by date.
     fn is_unmodified(&self, head: &AnswerHead) -> bool {
         if let Some(tags) = self.if_none_match {
             let own = head.fields.first("etag").map(<[u8]>::trim_ascii);

@@ -78,6 +78,7 @@ pub struct Head<'a> {
 }
 
 impl Head<'_> {
+    /// Returns the values of all fields of this name.
     fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s [u8]> {
         let is_named = move |found: &[u8]| found.eq_ignore_ascii_case(name.as_bytes());
         let fields = self.fields.iter();

@@ -58,6 +58,7 @@ impl Alarms {
         self.waiting.set(self.waiting.get().saturating_sub(1));
     }
 
+    /// Creates this thread's alarm for a gate, and the task that follows it.
     fn start(gate: &Arc<OriginGate>) -> Rc<Self> {
         let (alarm, bell) = Pacer::here().alarm();
         let here = Rc::new(Self {

@@ -64,6 +64,7 @@ impl BackingOff {
             .set_limits(self.settings.limits(), rate, most, now);
     }
 
+    /// Records that a request departs. `in_flight`: number of requests at the origin.
     pub(super) fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
         let sent = self.backoff.sent(in_flight, now);
         self.note_change(now);
@@ -91,6 +92,7 @@ impl BackingOff {
         ends && self.settings.mode == BackoffMode::On
     }
 
+    /// Reports the result of a request, and obeys a `Retry-After` if the settings say so.
     pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {
         let Unreported {
             sent,
@@ -179,6 +181,7 @@ impl BackingOff {
         self.backoff.may_change().then(|| now + CHANGES)
     }
 
+    /// Returns `limits` with the rate and the permits of the back-off.
     fn limits_now(&self, limits: GateLimits) -> GateLimits {
         GateLimits {
             rate: self.backoff.rate(),

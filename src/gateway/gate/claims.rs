@@ -1,5 +1,8 @@
 //! Shared rate of an origin's gate: claims slots of a grid that several gateways share.
 //!
+//! A grid is the schedule of an origin's departures in the store. Each gateway claims some of its
+//! slots, and lets one request depart in each.
+//!
 //! [`limit::Claims`] decides how many slots to claim, and when. [`GridLink`] sends the claims to
 //! the store.
 
@@ -50,6 +53,7 @@ impl SharedGrid {
 }
 
 impl State {
+    /// Returns the status of the shared rate; `None` if it is not shared.
     pub(super) fn sharing(&self) -> Option<GateSharing> {
         let grid = self.grid.as_ref()?;
         let is_alone = grid.claims.sharing() != Sharing::Grid;
@@ -199,6 +203,7 @@ impl Dialogue for GridLink {
     }
 }
 
+/// Logs that this gateway uses its part of the rate alone, with the reason.
 fn tell_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreRefusal) {
     let StoreRefusal { reason, remedy, .. } = why;
     let what = if why.is_answer {

@@ -318,6 +318,7 @@ impl OriginGate {
         self.tell(state, released, now);
     }
 
+    /// Takes a permit back, and reports the result of its request to the back-off.
     fn give_back(self: &Arc<Self>, unreported: Option<Unreported>) {
         let mut state = self.lock();
         if state.gate.depth() == 0 && unreported.is_none() {
@@ -382,6 +383,7 @@ impl GateRejection {
         retry_after: Duration::from_secs(1),
     };
 
+    /// Creates the rejection of a request that finds its queue full.
     fn full(full: Full, now: Moment) -> Self {
         Self {
             reason: if full.for_all {

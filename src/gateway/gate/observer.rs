@@ -38,6 +38,7 @@ pub(super) struct Observer {
     waits: Counts,
 }
 
+/// Request at the origin that is followed.
 #[derive(Debug)]
 struct Followed {
     sent: Moment,
@@ -122,6 +123,7 @@ impl Observer {
         self.note(sent, AnswerEvent::Head { took, status });
     }
 
+    /// Records that a request has left the origin.
     fn ended(&mut self, number: u64, end: PlaceEnd, time: OriginTime, now: Moment) {
         self.await_client(number, false, now);
         let Some(Followed { sent, status, .. }) = self.followed.remove(&number) else {
@@ -139,6 +141,7 @@ impl Observer {
         }
     }
 
+    /// Keeps an event, unless there are too many.
     fn note(&mut self, sent: Moment, event: AnswerEvent) {
         if self.events.len() < MAX_EVENTS {
             self.events.push((sent, event));
@@ -155,6 +158,7 @@ fn waited(times: &BlockedTimes) -> Waited {
 }
 
 impl State {
+    /// Returns the observation since the previous reading, and starts the next one.
     fn observed(&mut self, waits: Counts, now: Moment) -> Option<Observation> {
         self.note_blocked(now);
         let waited = waited(&self.blocked.times());
@@ -217,6 +221,7 @@ impl OriginGate {
         self.is_observed.load(Ordering::Relaxed)
     }
 
+    /// Records whether the client still has to send a part of the request.
     #[cold]
     pub(super) fn observe_client(&self, number: u64, awaits: bool) {
         if let Some(observer) = &mut self.lock().observer {
@@ -224,6 +229,7 @@ impl OriginGate {
         }
     }
 
+    /// Records that the head of a response has arrived.
     #[cold]
     pub(super) fn observe_head(&self, number: u64, status: u16, time: OriginTime) {
         if let Some(observer) = &mut self.lock().observer {
@@ -231,6 +237,7 @@ impl OriginGate {
         }
     }
 
+    /// Records that a request has left the origin.
     #[cold]
     pub(super) fn observe_end(&self, number: u64, end: PlaceEnd, time: OriginTime) {
         if let Some(observer) = &mut self.lock().observer {

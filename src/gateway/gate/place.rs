@@ -219,6 +219,7 @@ impl Place {
         }
     }
 
+    /// Takes the result for the back-off; `None` if it was reported before, or is not needed.
     pub(super) fn take_unreported(&self) -> Option<Unreported> {
         let result = self.failure.take().map(OriginResult::Failed);
         let (sent, cost) = (self.sent.take()?, self.cost);

@@ -1,5 +1,8 @@
 //! Shared permits of an origin's gate: borrows permits from a pool that several gateways share.
 //!
+//! A pool is the set of an origin's permits in the store. It lends permits to each gateway for the
+//! time of a lease.
+//!
 //! [`limit::Borrower`] decides how many permits to borrow, and when to call the pool.
 //! [`PlacesLink`] calls the pool.
 
@@ -96,6 +99,7 @@ impl SharedPlaces {
             .note(self.borrower.due(self.needs_of(gate, now)));
     }
 
+    /// Returns the end of the lease in nanoseconds; [`NO_LEASE`] without one.
     fn lease_end(&self) -> u64 {
         match self.borrower.borrowing() {
             Borrowing::Alone(_) => NO_LEASE,
@@ -105,6 +109,7 @@ impl SharedPlaces {
 }
 
 impl State {
+    /// Returns the status of the shared permits; `None` if they are not shared.
     pub(super) fn place_sharing(&self) -> Option<PlaceSharing> {
         let places = self.places.as_ref()?;
         let borrower = &places.borrower;
@@ -136,6 +141,7 @@ impl State {
         }
     }
 
+    /// Returns what the gate needs of its permits now. A closed gate has no waiters.
     fn place_needs(&self, now: Moment) -> PlaceNeeds {
         let Some(places) = &self.places else {
             return PlaceNeeds::default();

@@ -15,6 +15,7 @@ impl Room {
         Self(Arc::new(now))
     }
 
+    /// Returns the number of requests that the servers allow at `now`.
     pub(super) fn at(&self, now: Moment) -> Option<usize> {
         (self.0)(now)
     }

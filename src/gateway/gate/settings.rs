@@ -42,6 +42,7 @@ impl State {
         overridden.map_or(self.file, |it| it.over(self.file))
     }
 
+    /// Gives the back-off the limits that apply while nothing is lowered.
     fn back_off_from_whole(&mut self, now: Moment) {
         let whole = self.whole();
         if let Some(backing_off) = &mut self.backing_off {
@@ -154,6 +155,7 @@ impl OriginGate {
         self.replace_override(state, None)
     }
 
+    /// Sets or ends an override under the lock, and releases the lock. Returns the previous one.
     fn replace_override(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State>,

@@ -105,6 +105,7 @@ impl State {
         (number, self.left(number, now))
     }
 
+    /// Reports the result of a request to the back-off, if there is one.
     pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {
         if let Some(backing_off) = &mut self.backing_off {
             backing_off.report(unreported, now);
@@ -181,6 +182,7 @@ impl State {
         due.into_iter().chain(change).chain(room).min()
     }
 
+    /// Updates everything that depends on the first waiter: blocked times, claims and permits.
     pub(super) fn note_blocked(&mut self, now: Moment) {
         self.blocked.note(BlockedBy::of(&self.gate, now), now);
         if let Some(grid) = &mut self.grid {
@@ -228,6 +230,7 @@ impl State {
         self.is_closed || (self.is_handed_over && !has_turn)
     }
 
+    /// Returns an error if the gate is closed.
     fn check_open(&self) -> Result<(), GateRejection> {
         self.check_takes(true)
     }

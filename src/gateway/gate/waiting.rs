@@ -123,6 +123,7 @@ impl Waiting {
         }
     }
 
+    /// Returns the error of a waiter that gives up for this reason.
     fn given_up(&self, why: GivesUp, hold: Duration) -> NoTurn {
         let outage = self.gate.outage.borrow().clone();
         match (why, outage) {
@@ -136,6 +137,7 @@ impl Waiting {
         }
     }
 
+    /// Returns the rejection of a waiter that waited for too long.
     fn timed_out(&self, reason: GateRejected) -> NoTurn {
         NoTurn::Rejected(GateRejection {
             reason,

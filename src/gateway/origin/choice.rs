@@ -102,6 +102,7 @@ impl Turns {
 }
 
 impl Candidate {
+    /// Returns whether the server is in and below its limit.
     fn has_room(&self) -> bool {
         self.is_in && self.max_in_flight.is_none_or(|most| self.in_flight < most)
     }
@@ -130,6 +131,7 @@ fn of_key(
     Some(chosen.0)
 }
 
+/// Returns the weighted draw of a server for a key.
 fn score(hash: u64, server: &Candidate) -> f64 {
     let drawn = mixed(hash ^ server.id) >> 11;
     let drawn = (drawn as f64 + 0.5) / (1_u64 << 53) as f64;

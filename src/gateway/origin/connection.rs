@@ -271,6 +271,7 @@ impl Connection {
         self.silence().stop();
     }
 
+    /// Returns the deadline for the server to send something.
     fn silence(&mut self) -> &mut Deadline {
         of_both!(self, it => it.silence())
     }

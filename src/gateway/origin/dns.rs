@@ -37,6 +37,7 @@ type Addresses = Arc<[SocketAddr]>;
 #[derive(Debug, Default)]
 pub(super) struct Names<R = System>(Arc<Shared<R>>);
 
+/// State that all workers share.
 #[derive(Debug, Default)]
 struct Shared<R> {
     resolver: R,
@@ -51,6 +52,7 @@ pub(super) struct LookupError {
     why: String,
 }
 
+/// Known state of one name.
 #[derive(Debug, Default)]
 struct Name {
     /// Instant at which the addresses were last requested.
@@ -121,6 +123,7 @@ impl<R: Resolve> Names<R> {
         }
     }
 
+    /// Returns the next step of a caller. Starts a lookup if one is due.
     fn plan(&self, name: &str, now: Instant) -> Plan {
         let mut names = self.0.names();
         if !names.contains_key(name) {
@@ -153,6 +156,7 @@ impl<R: Resolve> Names<R> {
         }
     }
 
+    /// Starts a lookup in the background. The receiver closes when it ends.
     fn look_up(&self, name: &str) -> watch::Receiver<()> {
         let (end, ended) = watch::channel(());
         let (shared, name) = (Arc::clone(&self.0), name.to_owned());
@@ -181,6 +185,7 @@ impl<R> Shared<R> {
         }
     }
 
+    /// Records the result of a lookup.
     fn note(&self, name: &str, found: io::Result<Vec<SocketAddr>>) {
         let now = Instant::now();
         let mut names = self.names();
@@ -210,6 +215,7 @@ impl<R> Shared<R> {
 }
 
 impl Name {
+    /// Returns the error of the last lookup.
     fn error(&self, name: &str) -> io::Error {
         let why = self.failed.as_ref().map_or("interrupted", |(why, _)| why);
         io::Error::other(LookupError {

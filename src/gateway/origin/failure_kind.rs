@@ -35,6 +35,7 @@ impl FailureKind {
         }
     }
 
+    /// Returns the kind of a connection error.
     fn of_connection(error: &io::Error) -> Self {
         let source = error.get_ref();
         let refused = source.and_then(|it| it.downcast_ref::<CertificateRefused>());

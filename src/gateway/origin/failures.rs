@@ -44,6 +44,7 @@ pub(super) struct Failures {
 }
 
 impl Failures {
+    /// Creates the rules of an origin. `before`: the rules under the old settings.
     pub(super) fn of(
         settings: &config::Origin,
         servers: &[Arc<Server>],

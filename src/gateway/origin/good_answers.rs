@@ -29,6 +29,7 @@ impl Client {
 #[derive(Debug, Default)]
 pub(super) struct GoodAnswers([GoodAnswer; 2]);
 
+/// Latest good answer to one client.
 #[derive(Debug, Default)]
 struct GoodAnswer {
     client: AtomicU64,

@@ -27,6 +27,7 @@ pub(super) struct Group {
     turns: Mutex<Turns>,
 }
 
+/// Server with its settings.
 #[derive(Debug)]
 struct Member {
     server: Arc<Server>,

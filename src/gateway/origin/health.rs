@@ -71,6 +71,7 @@ struct Change {
     what: What,
 }
 
+/// Kind of a change, with its reason.
 enum What {
     /// Requests failed, the last one for this reason. The server is out for this time.
     Failed(Duration, String),
@@ -123,10 +124,12 @@ impl ServerHealth {
         }
     }
 
+    /// Returns the instant until which failed requests keep the server out; zero if they do not.
     pub(super) fn out_until(&self) -> Moment {
         Moment::from_nanos(self.out_until.load(Ordering::Relaxed))
     }
 
+    /// Returns whether health checks do not keep the server out.
     pub(super) fn passes_checks(&self) -> bool {
         !self.ill.load(Ordering::Relaxed)
     }

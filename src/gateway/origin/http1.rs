@@ -293,6 +293,7 @@ impl Reusable for Http1Connection {
     }
 }
 
+/// Converts an error of a body. A cut body is [`io::ErrorKind::UnexpectedEof`].
 fn into_io(error: BodyError) -> io::Error {
     let kind = match error {
         BodyError::Chunks => io::ErrorKind::InvalidData,

@@ -83,6 +83,7 @@ impl<'o> InFlight<'o> {
         self.server.url()
     }
 
+    /// Returns the server that has the request.
     pub(crate) fn at(&self) -> &'o Arc<Server> {
         self.server
     }
@@ -119,6 +120,7 @@ impl<'o> InFlight<'o> {
         self.note(Phase::End, self.noted.get().1);
     }
 
+    /// Records the phase in the table, if it has changed.
     fn note(&self, phase: Phase, since: Moment) {
         if self.noted.replace((phase, since)) != (phase, since)
             && let Some(entry) = &self.entry

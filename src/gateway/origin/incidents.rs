@@ -12,6 +12,7 @@ use super::failure_kind::FailureKind;
 #[derive(Debug, Default)]
 pub(super) struct Incidents(Mutex<Past>);
 
+/// Latest incidents, behind the lock.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     pub(super) last_failure: Option<Failure>,

@@ -90,6 +90,7 @@ impl Check {
         }
     }
 
+    /// Sends one check. Returns the answer of a healthy server, or why the server is not healthy.
     async fn ask(&self, client: &CheckClient) -> Result<String, String> {
         let url = self.server.url();
         if let Some(service) = &self.health.grpc {
@@ -127,6 +128,7 @@ impl Check {
         path.unwrap_or_else(|| PathAndQuery::from_static(GRPC_CHECK))
     }
 
+    /// Returns the URI of the check over HTTP/2.
     fn uri(&self) -> Result<http::Uri, String> {
         let uri = http::Uri::builder()
             .scheme(if self.server.url().is_encrypted() {
@@ -293,6 +295,7 @@ fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> CheckClient {
 #[derive(Debug, Default)]
 pub struct Prober(RefCell<Vec<UnderWay>>);
 
+/// Running check. Dropping it ends the check.
 #[derive(Debug)]
 struct UnderWay {
     check: Check,

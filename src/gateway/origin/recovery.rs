@@ -61,6 +61,7 @@ impl Recovery {
         }
     }
 
+    /// Ends the outage, and logs how long it lasted.
     fn reached(&self) {
         if let Some((lasted, waiting)) = self.gate.end_outage(self.outage) {
             let events = self.gate.events();

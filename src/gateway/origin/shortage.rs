@@ -34,6 +34,7 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 struct Waiting(Shortage);
 
 impl Waiting {
+    /// Counts a request that begins to wait.
     fn begin(shortage: Shortage) -> Self {
         match shortage {
             Shortage::Descriptor => {
@@ -134,6 +135,7 @@ pub(super) fn none_is_left() -> bool {
     matches!(error, Some(Errno::MFILE | Errno::NFILE))
 }
 
+/// Logs a shortage, at most once a second for each resource.
 fn tell(shortage: Shortage, error: Option<&io::Error>) {
     static TOLD: [Throttle; 2] = [Throttle::new(), Throttle::new()];
     let Some((hidden, error)) = TOLD[shortage as usize].show(clock::now()).zip(error) else {

@@ -44,6 +44,7 @@ struct Configs {
     full: Protocols,
 }
 
+/// Configurations with HTTP/1 alone, and with both versions.
 #[derive(Debug)]
 struct Protocols {
     http1: Arc<ClientConfig>,
@@ -134,6 +135,7 @@ pub(super) fn shown_expiry(stream: &TlsStream<TcpStream>) -> Option<i64> {
     tls::validity(shown).map(|it| it.to)
 }
 
+/// Creates the configurations. Reads the root certificates, so it may block.
 fn config(settings: &OriginTls) -> io::Result<Configs> {
     let builder = tls::client(settings.authorities.as_ref())?;
     let mut config = match &settings.identity {

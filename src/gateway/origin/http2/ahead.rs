@@ -42,6 +42,7 @@ impl Ahead {
         self.bytes.is_empty()
     }
 
+    /// Adds bytes at the end. The capacity doubles, up to [`STREAM_WINDOW`].
     pub(super) fn put(&mut self, bytes: &[u8]) {
         let needed = self.bytes.len() + bytes.len();
         if needed > self.bytes.capacity() {

@@ -181,6 +181,7 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
+    /// Sends a piece of the request's body, and its end if `then` says so.
     pub(in super::super) fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -208,6 +209,7 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
+    /// Returns whether a head has been received.
     pub(in super::super) fn has_head(&self) -> bool {
         !self.interims.is_empty() || matches!(self.response, Response::Head(..))
     }
@@ -230,6 +232,7 @@ impl Http2Exchange {
         Ok(Some((head, 0)))
     }
 
+    /// Removes the received head. `length`: length of the body that follows.
     pub(in super::super) fn take_head(&mut self, length: BodyLength) {
         if self.interims.pop_front().is_some() {
             self.place.connection.budget.note_read();
@@ -303,6 +306,7 @@ impl Http2Exchange {
         }
     }
 
+    /// Returns the next piece of the response's body. Only the end is an empty piece.
     pub(in super::super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
         let mut piece = Buffer::take();
         let Response::Body(body) = &mut self.response else {
@@ -343,10 +347,12 @@ impl Http2Exchange {
         Poll::Ready(Ok(piece))
     }
 
+    /// Returns whether the whole body of the response was taken.
     pub(in super::super) fn body_is_over(&self) -> bool {
         self.is_over
     }
 
+    /// Returns the trailer fields of the response.
     pub(in super::super) fn trailers(&self) -> Option<&Trailers> {
         self.trailers.as_ref()
     }

@@ -175,6 +175,7 @@ struct StreamPlace {
 }
 
 impl StreamPlace {
+    /// Takes a permit on this connection, and counts the request.
     fn on(connection: &Rc<SharedConnection>) -> Self {
         connection.in_use.set(connection.in_use.get() + 1);
         connection.budget.begin();
@@ -225,6 +226,7 @@ impl Http2Connections {
         self.take_if(settings, now, |_| true)
     }
 
+    /// Takes a stream on the first connection with room for which `suits` is true.
     fn take_if(
         &self,
         settings: &Origin,
@@ -307,6 +309,7 @@ impl Http2Connections {
         Ok(Http2Exchange::new(StreamPlace::on(&own)))
     }
 
+    /// Begins HTTP/2 on a stream, and starts the task that moves its frames.
     async fn handshake(
         self: &Rc<Self>,
         stream: OriginStream,

@@ -105,6 +105,7 @@ impl Budget {
         self.bodies.set(self.bodies.get() + bytes);
     }
 
+    /// Spends one head, or one of the late heads if none is left.
     fn spend_head(&self) -> io::Result<()> {
         let kept = [&self.heads, &self.late_heads];
         let kept = kept.into_iter().find(|heads| heads.get() > 0);
@@ -128,6 +129,7 @@ impl Budget {
     }
 }
 
+/// Returns the error of a server that exceeds its budget.
 fn too_many(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("too many {what}"))
 }
@@ -166,6 +168,7 @@ impl Watched {
         }
     }
 
+    /// Parses the frames in received bytes, spends the budget, and hides empty pieces from h2.
     fn watch(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         self.budget.count(bytes.len(), 0);
         let mut at = 0;

@@ -90,6 +90,7 @@ impl Origin {
         None
     }
 
+    /// Picks a server for which `may_be` is true, as [`pick`](Self::pick) does.
     fn pick_of(
         &self,
         may_be: impl Fn(&Arc<Server>) -> bool,
