@@ -100,7 +100,7 @@ impl Place {
         self.gate.may_start()
     }
 
-    /// Reports the hash of the request's key. `key` is called only if the gate backs off.
+    /// Reports the hash of the request's key. `key` is called only if the gate has a back-off.
     pub(crate) fn tell_key(&self, key: impl FnOnce() -> u64) {
         if let Some(mut sent) = self.sent.take() {
             let key = key();
@@ -111,7 +111,7 @@ impl Place {
 
     /// Reports that the head of a response has arrived.
     ///
-    /// `retry_after` is called only if the gate backs off.
+    /// `retry_after` is called only if the gate has a back-off.
     pub(crate) fn answered(
         &self,
         status: u16,
