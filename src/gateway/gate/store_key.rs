@@ -42,7 +42,7 @@ pub(super) fn new_gateway(origin: &str) -> u64 {
 }
 
 impl StoreKey {
-    /// Returns the key of this kind and form, for calls from this thread. Does not connect.
+    /// Returns the key of this kind and format, for calls from this thread. Does not connect.
     pub(super) fn new(
         store_health: &Arc<StoreHealth>,
         origin: &str,

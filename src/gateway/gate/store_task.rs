@@ -132,7 +132,7 @@ pub(crate) struct StoreTask {
 }
 
 impl StoreTask {
-    /// The key of this kind and form, for calls from this thread. Does not connect.
+    /// Returns the key of this kind and format, for calls from this thread. Does not connect.
     pub(super) fn key(&self, kind: &str, form: u8) -> StoreKey {
         StoreKey::new(&self.store, &self.origin, self.gateway, (kind, form))
     }

@@ -1,6 +1,6 @@
 //! One HTTP/1 connection to a server: sends a request, receives its response, then the next.
 //!
-//! Its idle time is in `pool`.
+//! Idle connections are in `idle`.
 
 use std::io;
 use std::rc::{Rc, Weak};

@@ -1,4 +1,4 @@
-//! Connections to one server that wait for their next request.
+//! Idle connections to one server: they wait for their next request.
 
 use std::cell::RefCell;
 

@@ -120,6 +120,7 @@ impl Pool {
         opened
     }
 
+    /// Creates an HTTP/1 connection of this pool.
     fn http1(&self, stream: OriginStream, settings: &Origin) -> Connection {
         let usage = Usage::new(&settings.reuse_limits(), clock::now());
         Connection::Http1(Box::new(Http1Connection::new(stream, &self.idle, usage)))
@@ -131,6 +132,7 @@ impl Pool {
         Rc::weak_count(&self.idle) == 0 && self.shared.is_empty()
     }
 
+    /// Opens a connection of the version that the settings and `needs` demand.
     async fn open(
         &self,
         settings: &Origin,

@@ -17,6 +17,7 @@ use super::shortage;
 #[derive(Debug, Default)]
 pub struct TiedConnections(RefCell<Vec<Tied>>);
 
+/// Idle connection of one client.
 #[derive(Debug)]
 struct Tied {
     server: Arc<Server>,
