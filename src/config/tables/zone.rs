@@ -37,8 +37,8 @@ table! {
         /// Without effect on a zone in memory.
         on_store_failure: OnStoreFailure = word().or("\"local\"").shown_at(1), Now,
             "What happens while Redis does not answer.";
-        /// Zero for a zone in memory. After a gateway is killed, its leased slots stay unused for up
-        /// to this duration.
+        /// Zero for a zone in memory. After a gateway is killed, its leased slots stay unused for
+        /// up to this duration.
         lease: Duration = duration::<0, SECOND>().or("\"0\"").shown_at(1), Now,
             "How long ahead this gateway takes places of busy keys from Redis, up to 1s.";
         /// Without effect on a zone in memory.
