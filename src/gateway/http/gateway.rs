@@ -65,6 +65,7 @@ pub struct Gateway {
     store_health: Option<Arc<StoreHealth>>,
     /// Maintenances, already applied to the routes of `settings`.
     maintenances: Maintenances,
+    /// State that all versions share.
     lifecycle: Arc<Lifecycle>,
 }
 
@@ -89,6 +90,7 @@ struct Lifecycle {
 }
 
 impl Lifecycle {
+    /// Returns the metrics of a route. They are kept across reloads.
     fn metrics_of(&self, route: &str) -> Arc<RouteMetrics> {
         self.route_metrics.get(route, RouteMetrics::default)
     }

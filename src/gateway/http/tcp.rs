@@ -21,6 +21,7 @@ pub fn set_keepalive(socket: &TcpStream, idle: Option<Duration>) {
     }
 }
 
+/// Sets the socket options for probing.
 fn try_set(socket: &TcpStream, idle: Duration) -> io::Result<()> {
     let second = Duration::from_secs(1);
     sockopt::set_socket_keepalive(socket, true)?;

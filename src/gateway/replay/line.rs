@@ -164,6 +164,7 @@ fn said(field: Option<&str>) -> Cow<'_, str> {
     field.filter(|field| *field != "-").unwrap_or("").into()
 }
 
+/// Parses a line of the `combined` format.
 fn combined(line: &str) -> Result<Line<'_>, LineError> {
     let (first, rest) = line.split_once(' ').ok_or(LineError::Combined)?;
     let (client, rest) = behind_host(first, rest);
@@ -255,6 +256,7 @@ fn without_port(text: &str) -> &str {
     text.rsplit_once(':').map_or(text, |(address, _)| address)
 }
 
+/// Returns the path of a target, without query and fragment.
 fn path_of(target: &str) -> &str {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     if path.is_empty() { "/" } else { path }

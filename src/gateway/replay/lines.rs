@@ -18,6 +18,7 @@ pub(super) struct Lines {
     line: Vec<u8>,
     /// Number of the current line, from 1.
     number: u64,
+    /// Whether the input has ended or failed.
     has_ended: bool,
 }
 

@@ -26,6 +26,7 @@ impl<'a> RequestKeys<'a> {
         }
     }
 
+    /// Returns the variables that keys need but the trace does not contain.
     pub(super) fn untold(&self) -> impl Iterator<Item = &str> {
         self.untold.iter().map(String::as_str)
     }
@@ -72,6 +73,7 @@ impl<'a> RequestKeys<'a> {
         key
     }
 
+    /// Returns the key without truncation.
     fn whole(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
         match (&line.key, &line.recorded) {
             (Some(key), _) => key.to_vec(),

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 #[derive(Clone, Debug)]
 pub struct Spread {
     numbers: Histogram<u64>,
+    /// Largest number.
     peak: u64,
 }
 

@@ -19,11 +19,13 @@ pub struct Timeline<const N: usize> {
     joins: [Join; N],
     /// Width of a column, in nanoseconds.
     width: u64,
+    /// Start of the first column, in nanoseconds; `None` without values.
     begin: Option<u64>,
     columns: Vec<[u64; N]>,
 }
 
 impl Join {
+    /// Combines two values.
     fn of(self, one: u64, other: u64) -> u64 {
         match self {
             Self::Sum => one.saturating_add(other),
@@ -62,6 +64,7 @@ impl<const N: usize> Timeline<N> {
         }
     }
 
+    /// Joins pairs of columns, which doubles their width.
     fn halve(&mut self) {
         let pairs = self.columns.chunks(2);
         let joined = pairs.map(|pair| {

@@ -12,6 +12,7 @@ pub struct Trace {
     lines: Lines,
     /// Format that the user requested.
     wanted: Option<Form>,
+    /// Detected format, once a line was parsed.
     form: Option<Form>,
     /// Whether a non-empty line was read.
     has_begun: bool,

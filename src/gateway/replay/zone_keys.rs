@@ -18,10 +18,12 @@ impl<S> ZoneKeys<S> {
         }
     }
 
+    /// Returns the state of a key, without marking the key as used.
     pub(crate) fn peek(&self, key: &[u8]) -> Option<&S> {
         self.known.peek(&*short_key(key))
     }
 
+    /// Returns the state of a key, without marking the key as used.
     pub(crate) fn peek_mut(&mut self, key: &[u8]) -> Option<&mut S> {
         self.known.peek_mut(&*short_key(key))
     }

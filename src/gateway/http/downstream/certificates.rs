@@ -36,6 +36,7 @@ pub struct Certificates {
 /// Contents of a pair of files, and the key made from them.
 #[derive(Clone)]
 struct Loaded {
+    /// Contents of the certificate file and of the key file.
     text: (Vec<u8>, Vec<u8>),
     key: Arc<CertifiedKey>,
     /// DNS names in the certificate.
@@ -45,12 +46,16 @@ struct Loaded {
 /// How well a certificate fits a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
+    /// The certificate is for another name.
     Not,
+    /// A wildcard in the certificate covers the name.
     ByWildcard,
+    /// The certificate contains the name itself.
     Exactly,
 }
 
 impl Loaded {
+    /// Returns how well the certificate fits `name`.
     fn fit(&self, name: &ServerName<'_>) -> Fit {
         if !is_for(&self.key, name) {
             return Fit::Not;
@@ -140,6 +145,7 @@ impl Certificates {
         follow_files("the current certificate stays in use", renew).await;
     }
 
+    /// Reloads the pairs whose files changed. Returns the last problem.
     fn renew(&self) -> Result<(), TlsFileError> {
         let mut problem = Ok(());
         for (index, pair) in self.pairs.iter().enumerate() {
@@ -174,6 +180,7 @@ impl Certificates {
         problem
     }
 
+    /// Returns the pair with this index, as it is in use.
     fn loaded(&self, index: usize) -> Option<Loaded> {
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
         in_force.get(index).cloned()
@@ -213,15 +220,18 @@ fn name(pair: &CertPair) -> String {
     pair.cert.display().to_string()
 }
 
+/// Publishes the validity of a pair.
 fn note(pair: &CertPair, validity: Validity) {
     note_certificate(CertificateOf::Server, &name(pair), validity);
 }
 
+/// Returns whether the certificate is valid for `name`.
 fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
     let cert = key.end_entity_cert().and_then(ParsedCertificate::try_from);
     cert.is_ok_and(|cert| verify_server_name(&cert, name).is_ok())
 }
 
+/// Reads both files of a pair.
 fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), TlsFileError> {
     let read = |file: &Path, is_key| {
         read_regular(file, LARGEST).map_err(|error| {
@@ -235,6 +245,7 @@ fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), TlsFileError> {
     Ok((read(&pair.cert, false)?, read(&pair.key, true)?))
 }
 
+/// Parses the contents of both files, and checks that the key matches the certificate.
 fn make(
     pair: &CertPair,
     text: (Vec<u8>, Vec<u8>),

@@ -106,10 +106,12 @@ pub fn check_client_trust(auth: &ClientAuth) -> Result<Option<Validity>, TlsFile
     Ok(files.validity())
 }
 
+/// Builds the error of the file with authorities.
 fn wrong_ca(auth: &ClientAuth, why: &dyn Display) -> TlsFileError {
     TlsFileError::new(&auth.ca, why, false)
 }
 
+/// Builds the error of the file with revocation lists.
 fn wrong_crl(file: &Path, why: &dyn Display) -> TlsFileError {
     TlsFileError::new(file, why, true)
 }

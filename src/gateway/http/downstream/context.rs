@@ -14,6 +14,7 @@ pub struct ConnectionContext {
     extras: OnceCell<Box<Extras>>,
 }
 
+/// State that few connections need.
 #[derive(Debug, Default)]
 struct Extras {
     /// Upstream connections that are reserved for this client.

@@ -19,7 +19,9 @@ use tokio_rustls::rustls::{DigitallySignedStruct, DistinguishedName, Error, Sign
 /// period is checked. Revocation lists do not apply: to reject it, remove it from `client_ca`.
 #[derive(Debug)]
 pub(super) struct PinnedClients {
+    /// Verifier of chains.
     chains: Arc<dyn ClientCertVerifier>,
+    /// Self-signed certificates in `client_ca`.
     pinned: Vec<CertificateDer<'static>>,
 }
 

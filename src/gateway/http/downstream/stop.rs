@@ -12,7 +12,9 @@ use crate::time::clock;
 /// Stop signal for all connections of one worker.
 #[derive(Debug, Default)]
 pub struct StopSignal {
+    /// Instant of the stop signal; `None` before.
     stopped_at: Cell<Option<Moment>>,
+    /// Wakers of the registered connections.
     sleepers: RefCell<Slab<Option<Waker>>>,
 }
 
@@ -39,6 +41,7 @@ impl StopSignal {
         self.stopped_at.get().is_some()
     }
 
+    /// Registers a connection that waits for the signal.
     pub(super) fn sleeper(self: &Rc<Self>) -> Sleeper {
         let mut sleepers = self.sleepers.borrow_mut();
         if sleepers.len() == sleepers.capacity() {

@@ -33,8 +33,10 @@ use crate::observe::metrics::count_handshake;
 #[derive(Clone)]
 pub struct TlsServer(Arc<Inner>);
 
+/// Shared state of all clones of a [`TlsServer`].
 struct Inner {
     certificates: Arc<Certificates>,
+    /// `None` if no client certificate is requested.
     clients: Option<Arc<Clients>>,
     /// Configuration of new handshakes. Replaced when the files of `clients` change.
     ///
@@ -113,6 +115,7 @@ impl TlsServer {
         renewed
     }
 
+    /// Reads the files, and replaces the configuration of handshakes if they changed.
     fn renew_files(&self, Clients { auth, known }: &Clients) -> io::Result<()> {
         let files = TrustFiles::read(auth).map_err(io::Error::other)?;
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,6 +154,7 @@ impl TlsServer {
         }
     }
 
+    /// Returns an acceptor with the current configuration.
     fn acceptor(&self) -> TlsAcceptor {
         let config = self.0.config.read().unwrap_or_else(PoisonError::into_inner);
         TlsAcceptor::from(Arc::clone(&config))
@@ -200,6 +204,7 @@ impl TlsServer {
         Ok(())
     }
 
+    /// Performs the handshake, at most for `limit`.
     async fn handshake(
         self,
         socket: TcpStream,

@@ -54,6 +54,7 @@ pub(super) struct ResponseLimits {
 }
 
 impl ResponseLimits {
+    /// Returns the limit for the current state of the upload; `None`: no limit.
     fn of(self, upload: &Upload) -> Option<Duration> {
         match upload {
             upload if upload.is_stalled() => Some(self.stalled),
@@ -128,6 +129,7 @@ impl Forward<'_, '_> {
         Err(self.not_received(connection, in_flight, limits, received))
     }
 
+    /// Returns the limits of this request's response.
     pub(super) fn response_limits(&self) -> ResponseLimits {
         let settings = self.settings();
         let own = self.route.response_timeout;

@@ -119,6 +119,7 @@ fn act<'a>(route: &'a Route, record: &RequestRecord<'a>) -> Result<usize, Reply<
     }
 }
 
+/// Rejects a path that would contain `.` or `..` segments after its prefix is removed.
 fn check_rewrite<'a>(
     rewrite: Option<&PathRewrite>,
     info: &RequestInfo<'_>,
@@ -130,6 +131,7 @@ fn check_rewrite<'a>(
     Ok(())
 }
 
+/// Rejects a body whose announced length exceeds `max_body_size`.
 fn check_size<'a>(record: &RequestRecord<'a>) -> Result<(), Reply<'a>> {
     let length = record.info.head.length().exact();
     let limit = record.gateway.settings().server.max_body_size;

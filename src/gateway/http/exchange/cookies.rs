@@ -45,6 +45,7 @@ pub(super) fn is_inside<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str) -
     })
 }
 
+/// Splits a `Cookie` line at its semicolons.
 fn pieces(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| *byte == b';')
 }
@@ -55,6 +56,7 @@ fn named<'a>(piece: &'a [u8], name: &str) -> Option<&'a [u8]> {
     is_same_variable(name, &piece[..sign]).then(|| without_blanks(&piece[sign + 1..]))
 }
 
+/// Decodes the value of a cookie as far as any common program does.
 fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     if let Some(text) = unquoted(value) {
         return Cow::Owned(target::unescape(&text).into_owned());
@@ -90,6 +92,7 @@ fn unquoted(value: &[u8]) -> Option<Vec<u8>> {
 /// Some programs read the last cookie of a name. Others read the first, as keys do. So the origin
 /// gets only the first.
 pub(super) struct Repeated<'a> {
+    /// Names of the cookies to watch.
     names: [&'a [String]; 2],
     /// Indices of the names seen so far.
     seen: SmallVec<[usize; 2]>,
@@ -122,6 +125,7 @@ impl<'a> Repeated<'a> {
         (!is_whole).then_some(parts)
     }
 
+    /// Returns whether a cookie of a watched name occurred before. Remembers its name.
     fn is_repeated(&mut self, piece: &[u8]) -> bool {
         let is_named = |name: &String| named(piece, name).is_some();
         let Some(index) = self.names.into_iter().flatten().position(is_named) else {

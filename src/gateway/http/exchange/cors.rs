@@ -91,6 +91,7 @@ fn allowed<'a>(cors: &Cors, info: &RequestInfo<'a>) -> Option<&'a [u8]> {
         .then_some(origin)
 }
 
+/// Returns the site that the request comes from.
 fn origin<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
     only(info, ORIGIN)
 }

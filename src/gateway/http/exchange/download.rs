@@ -107,6 +107,7 @@ impl<'r> Forward<'_, 'r> {
         }
     }
 
+    /// Returns the trailers of the response that are forwarded to the client.
     pub(super) fn trailers(&self, connection: &Connection) -> Option<Trailers> {
         let trailers = connection.trailers()?;
         let named = |name: &[u8]| {

@@ -46,6 +46,7 @@ impl Failure {
 pub(super) enum Attempt {
     /// The connection was closed or failed before any byte of a response.
     Closed(io::Error),
+    /// The attempt failed, and the request is not sent again.
     Failed(Failure),
 }
 

@@ -75,8 +75,11 @@ pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
 
 /// Kind of a response's head.
 pub(super) enum ResponseKind {
+    /// An interim response; another head follows.
     Interim,
+    /// A 101: the connection has switched to another protocol.
     Switched,
+    /// The final response. `keeps`: the connection may be kept afterwards.
     Final {
         keeps: bool,
     },
@@ -172,10 +175,12 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         self.time.since(self.began, now)
     }
 
+    /// Returns the origin of the request.
     pub(super) fn origin(&self) -> &'r Origin {
         self.record.gateway.origin(self.origin)
     }
 
+    /// Returns the configuration of the origin.
     pub(super) fn settings(&self) -> &'r config::Origin {
         self.origin().settings()
     }
@@ -188,6 +193,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         }
     }
 
+    /// Sends the request, and forwards the response. Fails if there is no complete response.
     async fn exchange(&mut self) -> Result<(), Failure> {
         let head = self.record.info.head;
         let again = head.is_idempotent() && (head.length().is_empty() || self.client.rewind());
@@ -451,6 +457,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         }
     }
 
+    /// Opens a connection to the picked server.
     pub(super) async fn connect_to(
         &self,
         in_flight: &InFlight<'_>,

@@ -89,6 +89,7 @@ struct Sharer {
 /// A key that has a plan in the gate's `share` zone.
 #[derive(Debug)]
 pub(super) struct Planned {
+    /// Key of the request at the gate.
     pub(super) key: Key,
     /// Index of the plan.
     pub(super) plan: usize,
@@ -116,6 +117,7 @@ impl<'a> GateRequest<'a> {
         })
     }
 
+    /// Returns the route of the request.
     fn route(&self) -> &'a Route {
         self.to.route
     }
@@ -200,6 +202,7 @@ impl<'a> GateRequest<'a> {
         self.followed_in_queue = in_queue;
     }
 
+    /// Returns the time that the request spent as a follower.
     fn followed(&self) -> Duration {
         Duration::from_millis(self.followed.into())
     }
@@ -397,6 +400,7 @@ impl<'a> GateRequest<'a> {
         Some(&self.gateway.zone(share).settings().plans)
     }
 
+    /// Returns the key of the request at the gate, and its plan. Computes them at the first call.
     fn sharer(&self) -> &Sharer {
         self.sharer.get_or_init(|| {
             let share = self.settings().share;

@@ -23,7 +23,9 @@ use crate::http::message::{
 pub(super) struct RequestOnward<'a> {
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) route: &'a Route,
+    /// Server that gets the request.
     pub(super) server: &'a ServerUrl,
+    /// Rule for the `Host` field.
     pub(super) host: &'a HostRule,
     /// Replaces the client's `traceparent`.
     pub(super) traceparent: Option<&'a [u8]>,
@@ -75,6 +77,7 @@ impl<'a> RequestOnward<'a> {
         }
     }
 
+    /// Calls `put` with the fields of [`Self::each_field`], before the route edits them.
     fn each_passing_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
         let (info, head) = (self.info, self.info.head);
         let fields = head.fields();
@@ -299,6 +302,7 @@ pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
     (!names.any(is_http2)).then_some(protocols)
 }
 
+/// Returns whether `Connection` lists `upgrade`.
 fn asks_to_upgrade(fields: Fields<'_>) -> bool {
     let mut options = fields.elements(FieldName::Connection);
     options.any(|option| option.eq_ignore_ascii_case(b"upgrade"))

@@ -74,6 +74,7 @@ pub(super) fn hash(template: &KeyTemplate, info: &RequestInfo, route: &Route) ->
     filled(template, |address| address, info, route, hash)
 }
 
+/// Builds a request's key for a zone; `None` if the key is empty.
 fn fill(zone: &Zone, info: &RequestInfo, route: &Route) -> Option<Key> {
     let cut = |address| zone.cut(address);
     filled(&zone.key, cut, info, route, |bytes| key_of(bytes, zone))
@@ -100,6 +101,7 @@ fn filled<T>(
     key
 }
 
+/// Truncates a key that is too long, and logs that. Returns `None` for an empty key.
 fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
     static TOO_LONG: Throttle = Throttle::new();
     let length = bytes.len();
@@ -217,6 +219,7 @@ fn write_address(out: &mut impl Write, address: IpAddr) {
     };
 }
 
+/// Appends a number as text.
 fn write_number(out: &mut impl Write, number: impl itoa::Integer) {
     let _written = out.write_all(itoa::Buffer::new().format(number).as_bytes());
 }

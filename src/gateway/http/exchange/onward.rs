@@ -30,6 +30,7 @@ pub(super) struct BeforeGate<'a> {
     pub(super) to: Destination<'a>,
     /// Boxed: most origins have no gate.
     pub(super) gate: Option<Box<GateRequest<'a>>>,
+    /// Admissions of the zones.
     pub(super) turns: Turns<'a>,
 }
 

@@ -123,6 +123,7 @@ impl PageBody {
         }
     }
 
+    /// Returns the text of a part: literal text, or the value for a placeholder.
     fn text_of<'s>(&'s self, part: &'s PagePart) -> &'s str {
         match part {
             PagePart::Text(text) => text,

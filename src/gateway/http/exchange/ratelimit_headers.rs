@@ -106,6 +106,7 @@ fn x_ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome)
     }
 }
 
+/// Writes the three `X-RateLimit-…` fields.
 fn x_ratelimit_fields(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64) {
     for (name, number) in [
         ("X-RateLimit-Limit", quota),

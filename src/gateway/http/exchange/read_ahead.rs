@@ -27,6 +27,7 @@ struct Ahead {
 }
 
 impl Ahead {
+    /// Returns whether no byte waits for the client.
     fn is_empty(&self) -> bool {
         !self.is_sending && self.piece.is_empty() && self.queue.is_empty()
     }

@@ -44,8 +44,11 @@ pub(super) struct RequestRecord<'r> {
     pub(super) worker: &'r Worker,
     pub(super) gateway: &'r Gateway,
     pub(super) info: &'r RequestInfo<'r>,
+    /// Instant at which the head arrived, or the body with `request_buffer`.
     pub(super) began: Moment,
+    /// Index of the route, once it is found.
     pub(super) route: Option<usize>,
+    /// Progress of the request with its limits.
     pub(super) limited: Limited<'r>,
     /// `None` if the origin has no gate, or if the request ended before it.
     pub(super) at_gate: Option<AtGate>,
@@ -55,6 +58,7 @@ pub(super) struct RequestRecord<'r> {
     pub(super) planned: Option<Box<Planned>>,
     /// Server that got the request. `origin_took`: its time until the head of its response.
     pub(super) server: Option<&'r ServerUrl>,
+    /// Time of the origin until the head of its response, once it ended.
     pub(super) origin_took: Option<Duration>,
     /// Start of the wait for the origin alone, once the request is sent; the epoch: no such wait.
     ///
@@ -67,7 +71,9 @@ pub(super) struct RequestRecord<'r> {
     is_answered: bool,
     /// Boxed: most requests have none, and a waiting request must be small.
     marks: Option<Box<Marks<'r>>>,
+    /// Status of the response; 499 until one begins.
     status: u16,
+    /// Number of body bytes sent to the client.
     bytes: u64,
 }
 
@@ -103,14 +109,17 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
+    /// Returns the current time.
     pub(super) fn now(&self) -> Moment {
         self.worker.pacer.now()
     }
 
+    /// Returns the status of the response, or 499 before one has begun.
     pub(super) fn status(&self) -> u16 {
         self.status
     }
 
+    /// Records the status of a response that begins.
     pub(super) fn answer_began(&mut self, status: u16) {
         self.status = status;
     }
@@ -133,6 +142,7 @@ impl<'r> RequestRecord<'r> {
         self.answer_began(status);
     }
 
+    /// Counts body bytes that were sent to the client.
     pub(super) fn sent(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
@@ -256,6 +266,7 @@ impl<'r> RequestRecord<'r> {
         known.or(classes.first()).map(|class| &*class.name)
     }
 
+    /// Builds the entry of the access log.
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
         let route = self.route();
         let at_gate = route.and_then(|route| self.plan_at_gate(route));
@@ -309,6 +320,7 @@ impl<'r> RequestRecord<'r> {
 }
 
 impl RequestRecord<'_> {
+    /// Sends the spans of the request to the collector.
     fn send_spans(&self, spans: &Spans, trace: &Trace, now: Moment) {
         let route = self.route();
         let left = match self.limited.waiting() {

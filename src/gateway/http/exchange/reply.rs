@@ -30,7 +30,9 @@ use shared::SharedReply;
 /// A response of the gateway: a short plain text, or a page of the route.
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
+    /// Value of `Retry-After`.
     retry_after: Option<RetryAfter>,
+    /// Additional fields.
     more: MoreFields,
     body: Body<'a>,
 }
@@ -65,6 +67,7 @@ impl From<UnfitRequest> for Reply<'_> {
 }
 
 impl<'a> Reply<'a> {
+    /// Returns a response with a plain text.
     pub(super) fn plain(status: u16, text: impl Into<Cow<'a, str>>) -> Self {
         Self {
             status,

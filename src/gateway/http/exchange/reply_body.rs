@@ -28,6 +28,7 @@ impl ReplyBody {
         Self::Own { piece, rest: None }
     }
 
+    /// Creates the body of a page. `piece` gets its first bytes.
     pub(super) fn of_page(mut piece: Buffer, mut page: PageBody) -> Self {
         let has_more = page.fill(&mut piece);
         let rest = has_more.then(|| Box::new(page));

@@ -52,6 +52,7 @@ pub(super) enum UnfitRequest {
 }
 
 impl UnfitRequest {
+    /// Returns the status of the response.
     pub(super) fn status(self) -> u16 {
         match self {
             Self::Connect => 405,
@@ -83,6 +84,7 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
+    /// Returns the two ends of the client's connection.
     pub(super) fn peer(&self) -> &'a Peer {
         self.context.peer()
     }
@@ -108,6 +110,7 @@ impl<'a> RequestInfo<'a> {
         self.peer().secure || is_named
     }
 
+    /// Returns the fields of the head.
     pub(super) fn fields(&self) -> Fields<'a> {
         self.head.fields()
     }
@@ -184,10 +187,12 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
+    /// Returns whether a field occurs more than once.
     fn has_field_twice(&self, name: &str) -> bool {
         self.named(name).nth(1).is_some()
     }
 
+    /// Returns whether a cookie is hidden in the value of another one.
     fn has_cookie_inside(&self, name: &str) -> bool {
         cookies::is_inside(self.fields().all(FieldName::Cookie), name)
     }
@@ -239,6 +244,7 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
+    /// Returns whether the request names exactly one valid host, as its HTTP version requires.
     fn names_a_host(&self) -> bool {
         let mut fields = self.fields().all(FieldName::Host);
         let authority = self.head.authority();
@@ -357,6 +363,7 @@ fn host(head: &RequestHead) -> Cow<'_, str> {
     }
 }
 
+/// Removes the port and a final dot from a host.
 fn without_port(named: &str) -> &str {
     let port = named
         .bytes()

@@ -49,12 +49,14 @@ fn put_request_id(record: &RequestRecord<'_>, put: Put<'_>) {
 /// Response fields of a new session or ticket.
 #[derive(Debug, Default)]
 pub(super) struct RoomFields {
+    /// Values of `Set-Cookie`.
     pub(super) cookies: Vec<String>,
     /// Name and value of a field for programs, which may keep no cookies.
     pub(super) own: Option<(&'static str, String)>,
 }
 
 impl RoomFields {
+    /// Puts the cookies and the field for programs.
     pub(super) fn put(&self, put: Put<'_>) {
         for cookie in &self.cookies {
             put(b"Set-Cookie", cookie.as_bytes());

@@ -58,6 +58,7 @@ pub(super) fn retry_after(
     longest.map(Some).ok_or(InvalidRetryAfter)
 }
 
+/// Parses the value of one field. A date is compared with the wall clock.
 fn parse(value: &[u8], now: Moment) -> Option<Duration> {
     let text = str::from_utf8(value).ok()?.trim();
     parse_seconds(text).or_else(|| {
@@ -80,6 +81,7 @@ fn parse_seconds(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(seconds.saturating_add(is_more.into())))
 }
 
+/// Parses a date of mail (RFC 5322) or of RFC 3339, rounded up to seconds.
 fn parse_other_date(text: &str) -> Option<Moment> {
     let mail = jiff::fmt::rfc2822::parse(text).map(|date| date.timestamp());
     let date = mail.or_else(|_| text.parse::<jiff::Timestamp>()).ok()?;

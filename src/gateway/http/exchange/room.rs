@@ -153,6 +153,7 @@ impl<'a> Visit<'a> {
         })
     }
 
+    /// Verifies the sessions and tickets of the request.
     fn presented(&self) -> Presented {
         let (sessions, tickets) = (self.sessions.iter(), self.tickets.iter());
         self.room
@@ -209,6 +210,7 @@ impl<'a> Visit<'a> {
         })
     }
 
+    /// Counts a refused draw. Returns its response.
     fn draw_refused(&self, after: Duration) -> Reply<'a> {
         self.room.metrics().count(RoomRequest::DrawRefused);
         Reply::rejected(self.route, Rejected::Burst, Some(after))
@@ -237,6 +239,7 @@ impl<'a> Visit<'a> {
         }
     }
 
+    /// Returns the response fields of a new session. They also delete the ticket's cookie.
     fn session_fields(&self, SessionText(text): SessionText) -> RoomFields {
         let mut cookies = vec![self.cookie(self.room.session_cookie(), &text, None)];
         if self.has_ticket_cookie {
@@ -266,6 +269,9 @@ impl<'a> Visit<'a> {
         cookie
     }
 
+    /// Returns the response to a waiting visitor.
+    ///
+    /// `text`: a new ticket. `kept`: the ticket that the visitor has.
     fn waits(&self, waiting: &Waiting, text: Option<&TicketText>, kept: Option<&str>) -> Reply<'a> {
         let new = text.map(|TicketText(text)| text.as_str());
         let cookies = new.map(|new| self.cookie(self.room.ticket_cookie(), new, Some(TICKET_AGE)));
@@ -276,10 +282,12 @@ impl<'a> Visit<'a> {
         self.reply(503, self.route.reject_status, waiting, fields, new.or(kept))
     }
 
+    /// Returns the response to a visitor that polls too often.
     fn too_often(&self, waiting: &Waiting) -> Reply<'a> {
         self.reply(429, 429, waiting, RoomFields::default(), None)
     }
 
+    /// Returns the response to a visitor whose ticket is not valid any more.
     fn sent_away(&self) -> Reply<'a> {
         let waiting = Waiting {
             position: None,
@@ -321,6 +329,7 @@ impl<'a> Visit<'a> {
         Reply::of_room(to_program, body, fields).after(after)
     }
 
+    /// Returns the values for the waiting page.
     fn values(&self, waiting: &Waiting) -> PageValues {
         let opens = self.settings.opens.as_ref();
         let opens = opens.filter(|_| waiting.position.is_none());
@@ -352,6 +361,7 @@ fn about(wait: Duration) -> Cow<'static, str> {
     }
 }
 
+/// Builds the plain text for a waiting program.
 fn text(waiting: &Waiting) -> String {
     let mut text = String::with_capacity(64);
     text.push_str("Waiting");
@@ -367,6 +377,7 @@ fn text(waiting: &Waiting) -> String {
     text
 }
 
+/// Builds the JSON for a waiting program.
 fn json(waiting: &Waiting, ticket: Option<&str>, word: Option<RoomWord>) -> String {
     let wait = waiting.wait.map(|wait| wait.as_secs());
     let mut body = serde_json::json!({

@@ -16,9 +16,13 @@ const HALF_CLOSED: Duration = Duration::from_secs(30);
 /// One direction of a tunnel. It holds a buffer only while there are bytes in it.
 #[derive(Debug, Default)]
 struct Way {
+    /// Bytes that were read and not written yet.
     buffer: Option<Buffer>,
+    /// Whether the end has arrived.
     has_ended: bool,
+    /// Whether the end was forwarded.
     is_shut: bool,
+    /// Number of forwarded bytes.
     bytes: u64,
 }
 

@@ -19,13 +19,17 @@ pub(super) struct Upload {
     room: Option<u64>,
     /// Instant at which the last piece arrived from the client.
     last_piece: Moment,
+    /// Whether any byte of the body was read.
     has_begun: bool,
     /// Set when the body is complete.
     trailers: Option<Trailers>,
 }
 
+/// Phase of the upload.
 enum Phase {
+    /// Waits for the next piece from the client.
     Reading,
+    /// Waits until the origin has accepted this piece.
     Sending(Buffer),
     /// The origin has the whole request, including its head.
     Over,

@@ -44,6 +44,7 @@ impl Deref for CurrentGateway {
 pub struct Worker {
     /// Reference to this worker, for tasks that outlive the request that starts them.
     own: Weak<Self>,
+    /// Receives each new version of the gateway.
     gateway: RefCell<watch::Receiver<Option<Arc<Gateway>>>>,
     /// The gateway in use, as held by this thread's requests.
     ///
@@ -51,6 +52,7 @@ pub struct Worker {
     in_force: RefCell<Option<Rc<CurrentGateway>>>,
     stop: Rc<StopSignal>,
     pub(super) pacer: Rc<Pacer>,
+    /// Pools of idle connections to servers.
     pub(super) pools: Pools,
 }
 
@@ -128,6 +130,7 @@ impl Worker {
         Box::pin(self.first_gateway()).await
     }
 
+    /// Waits until the process has started, and returns the first gateway.
     async fn first_gateway(&self) -> Rc<CurrentGateway> {
         loop {
             if let Some(gateway) = self.gateway_now() {

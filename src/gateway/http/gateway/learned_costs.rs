@@ -31,8 +31,11 @@ pub(super) struct LearnedCosts {
 /// Costs of a route.
 #[derive(Debug)]
 pub struct RouteCosts {
+    /// Configured rule of the route.
     rule: LearnedCost,
+    /// Learned times of the route.
     work: Arc<RouteWork>,
+    /// Learned times of all routes to the same origin.
     origin: Arc<OriginWork>,
 }
 
@@ -42,12 +45,14 @@ struct RouteWork {
     methods: [MethodWork; METHODS.len()],
 }
 
+/// Time that requests of one method take at the origin.
 #[derive(Debug, Default)]
 struct MethodWork {
     /// Learned time in microseconds; 0: nothing learned yet.
     micros: AtomicU32,
     /// `None` until a request has ended.
     work: Mutex<Option<Box<Work>>>,
+    /// Number of ended requests.
     requests: AtomicU64,
     /// Total time of all requests at the origin, in microseconds.
     total: AtomicU64,
@@ -134,6 +139,7 @@ impl LearnedCosts {
     }
 }
 
+/// Returns the name of a route's origin.
 fn origin_name<'s>(settings: &'s Settings, route: &Route) -> Option<&'s str> {
     let origin = settings.origins.get(route.origin()?)?;
     Some(&origin.name)
@@ -217,6 +223,7 @@ impl RouteCosts {
             })
     }
 
+    /// Returns the cost by the learned time, or by the median of the origin's routes.
     fn cost(&self, work: &MethodWork) -> Cost {
         let own = work.micros.load(Ordering::Relaxed);
         match if own == 0 { self.origin.median() } else { own } {
@@ -227,6 +234,7 @@ impl RouteCosts {
 }
 
 impl RouteWork {
+    /// Returns the entry of a method, or the shared entry of the other methods.
     fn of(&self, method: &[u8]) -> &MethodWork {
         let (named, other) = self.methods.split_at(METHODS.len() - 1);
         let mut methods = METHODS.iter().zip(named);
@@ -236,10 +244,12 @@ impl RouteWork {
 }
 
 impl MethodWork {
+    /// Returns whether a time was learned.
     fn is_known(&self) -> bool {
         self.micros.load(Ordering::Relaxed) > 0
     }
 
+    /// Returns the learned time and its source.
     fn learned(&self) -> Option<LearnedWork> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         work.as_ref()?.learned()
@@ -247,6 +257,7 @@ impl MethodWork {
 }
 
 impl OriginWork {
+    /// Returns the median in microseconds; 0 if nothing was learned.
     fn median(&self) -> u32 {
         self.median.load(Ordering::Relaxed)
     }

@@ -105,6 +105,7 @@ impl Gateway {
         (zones, retired)
     }
 
+    /// Creates the next version of an origin. A known origin keeps its state and its gate.
     fn reload_origin(&self, wanted: &config::Origin) -> Origin {
         let wanted = wanted.at_addresses(&self.addresses());
         let mut known = self.origins.iter();
@@ -144,6 +145,7 @@ impl Gateway {
         }
     }
 
+    /// Logs that a zone starts empty because its algorithm or its store has changed.
     fn tell_of_a_fresh_start(&self, wanted: &config::Zone) {
         let mut all = self.zones.iter().map(|zone| zone.settings());
         let Some(known) = all.find(|known| known.name == wanted.name) else {

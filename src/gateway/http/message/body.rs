@@ -30,6 +30,7 @@ impl From<InvalidChunk> for BodyError {
 #[derive(Debug)]
 pub struct BodyDecoder(State);
 
+/// Framing of the body, and its progress.
 #[derive(Debug)]
 enum State {
     /// Number of bytes that are still to come.

@@ -17,6 +17,7 @@ const BLOCK: u64 = READ_SIZE as u64;
 pub struct BodyMemory {
     /// Number of blocks held by queues.
     blocks: AtomicU64,
+    /// Limit of all queues, in bytes.
     limit: AtomicU64,
     /// Number of times that a queue got no block.
     refused: AtomicU64,
@@ -52,6 +53,7 @@ impl BodyMemory {
         taken.is_ok()
     }
 
+    /// Returns blocks to the memory.
     fn give_back(&self, blocks: usize) {
         self.blocks.fetch_sub(blocks as u64, Ordering::Relaxed);
     }

@@ -30,16 +30,19 @@ const MAX_POOLED: usize = 128;
 struct PoolStats {
     /// Number of buffers, in use and pooled. Rarely written.
     all: AtomicUsize,
+    /// Number of empty buffers in the pool.
     pooled: AtomicUsize,
 }
 
 impl PoolStats {
+    /// Changes the number of buffers.
     fn add(&self, more: isize) {
         let all = self.all.load(Ordering::Relaxed);
         self.all
             .store(all.saturating_add_signed(more), Ordering::Relaxed);
     }
 
+    /// Returns the counts.
     fn read(&self) -> BufferStats {
         let (all, pooled) = (&self.all, &self.pooled);
         // A buffer may be taken between the two loads.
@@ -60,6 +63,7 @@ pub struct BufferStats {
     pub pooled: usize,
 }
 
+/// Counts of all pools, for metrics.
 static POOLS: Mutex<Vec<Weak<PoolStats>>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -76,6 +80,7 @@ struct Pool {
 }
 
 impl Pool {
+    /// Creates the pool of this thread, and registers its counts.
     fn start() -> Self {
         let stats = Arc::<PoolStats>::default();
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,6 +92,7 @@ impl Pool {
         }
     }
 
+    /// Takes the memory of a buffer, or allocates it.
     fn take(&self) -> Vec<u8> {
         let mut empty = self.empty.borrow_mut();
         let Some(bytes) = empty.pop() else {
@@ -97,6 +103,7 @@ impl Pool {
         bytes
     }
 
+    /// Puts the memory of a buffer back, or frees it.
     fn give_back(&self, bytes: Vec<u8>) {
         let mut empty = self.empty.borrow_mut();
         // A buffer that grew for a large head is not kept.
@@ -126,6 +133,7 @@ pub(crate) fn stats() -> BufferStats {
 /// A buffer holds [`READ_SIZE`] bytes and a little more, or as many as a large head needs. When
 /// dropped, it returns to its pool.
 pub struct Buffer {
+    /// Memory of the buffer. The bytes from `start` to `end` are filled.
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -223,6 +231,7 @@ impl Buffer {
         self.end = end;
     }
 
+    /// Takes or enlarges the memory, so that it has at least `end` bytes.
     #[cold]
     fn grow(&mut self, end: usize) {
         if self.bytes.is_empty() {

@@ -26,8 +26,10 @@ pub(super) struct Chunks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InvalidChunk;
 
+/// Position of the decoder in the syntax of a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
+    /// In the digits of a chunk's size.
     Size {
         size: u64,
         digits: u8,
@@ -36,21 +38,27 @@ enum At {
     Blank {
         size: u64,
     },
+    /// In the extension of a chunk.
     Extension {
         size: u64,
     },
+    /// After the carriage return of a size line.
     SizeEnd {
         size: u64,
     },
+    /// In the data of a chunk. `left`: number of its missing bytes.
     Data {
         left: u64,
     },
+    /// After the data: a carriage return is expected.
     DataReturn,
+    /// After that: a line feed is expected.
     DataEnd,
     /// In a line after the last chunk. `empty`: the line has no bytes yet.
     Trailer {
         empty: bool,
     },
+    /// After the carriage return of a trailer line.
     TrailerEnd {
         empty: bool,
     },
@@ -64,6 +72,7 @@ impl Default for At {
 }
 
 impl Chunks {
+    /// Returns whether the body is complete.
     pub(super) fn is_over(&self) -> bool {
         self.at == At::Over
     }
@@ -108,6 +117,7 @@ impl Chunks {
         self.salvaged
     }
 
+    /// Sets the number of data bytes before an error in the trailers.
     pub(super) fn set_salvaged(&mut self, data: usize) {
         self.salvaged = data;
     }

@@ -23,6 +23,7 @@ pub fn with_date<T>(now: Moment, put: impl FnOnce(&[u8]) -> T) -> T {
     })
 }
 
+/// Formats a second as in a `Date` field.
 fn written(second: u64) -> String {
     let second = i64::try_from(second).unwrap_or_default();
     let moment = Timestamp::from_second(second).unwrap_or_default();

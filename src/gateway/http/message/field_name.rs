@@ -138,6 +138,7 @@ impl FieldName {
         ) || self.tells_origination()
     }
 
+    /// Returns the bit of this name in a set of names.
     pub(super) fn bit(self) -> u32 {
         1 << self as u8
     }

@@ -40,6 +40,7 @@ impl Span {
         Self::new(start, part.len())
     }
 
+    /// Returns the bytes of this range.
     pub(super) fn in_bytes(self, bytes: &[u8]) -> &[u8] {
         let start = self.start as usize;
         bytes
@@ -53,6 +54,7 @@ impl Span {
 pub struct Field {
     name_start: u32,
     name_length: u16,
+    /// Well-known name, or `Other`.
     known: FieldName,
     value: Span,
 }
@@ -75,6 +77,7 @@ impl Field {
         Self::new(name, known, value)
     }
 
+    /// Returns the range of the name.
     pub(super) fn name(self) -> Span {
         Span {
             start: self.name_start,
@@ -125,6 +128,7 @@ pub(super) fn fill_leniently(
     Some(present)
 }
 
+/// Converts a parsed field to ranges of `head`.
 fn field(head: &[u8], header: &Header<'_>) -> Option<Field> {
     let name = header.name.as_bytes();
     let value = Span::of(head, header.value);

@@ -149,6 +149,7 @@ fn number(text: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, add)
 }
 
+/// Returns the bytes up to the first line feed.
 pub(super) fn first_line(bytes: &[u8]) -> &[u8] {
     let end = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
     &bytes[..end]

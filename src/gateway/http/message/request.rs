@@ -18,9 +18,12 @@ pub const GRPC: &[u8] = b"application/grpc";
 #[derive(Debug)]
 pub struct RequestHead {
     bytes: Box<[u8]>,
+    /// Ranges of the fields in `bytes`.
     table: Box<[Field]>,
+    /// Bit set of the names that occur.
     present: u32,
     version: Version,
+    /// Framing of the body.
     length: BodyLength,
     method: Span,
     target: Span,
@@ -82,6 +85,7 @@ impl RequestHead {
         Ok(Self::of_parsed(&parsed, text, &bytes[..end]).map(|request| Some((request, end))))
     }
 
+    /// Converts a parsed head, and checks its method, target and framing.
     fn of_parsed(
         parsed: &httparse::Request<'_, '_>,
         text: &[u8],

@@ -83,6 +83,7 @@ pub(super) const NEVER_TRAILING: [&[u8]; 25] = [
     b"if-unmodified-since",
 ];
 
+/// Returns whether a field is allowed as a trailer.
 fn may_trail(name: &[u8]) -> bool {
     let known = FieldName::of(name);
     let is_pseudo = name.first() == Some(&b':');

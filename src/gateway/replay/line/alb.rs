@@ -15,6 +15,7 @@ pub(super) fn is(line: &str) -> bool {
     is_kind && words.next().is_some_and(|word| time::any(word).is_some())
 }
 
+/// Parses a line.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let mut quoted = line.split('"');
     let (Some(before), Some(request), Some(_), Some(agent)) =

@@ -6,6 +6,7 @@ use limit::{Cost, Moment};
 
 use super::{Line, LineError, shown, time};
 
+/// Parses a line.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let (time, rest) = field(line);
     let rest = rest.ok_or(LineError::Csv)?;

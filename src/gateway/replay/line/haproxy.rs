@@ -18,6 +18,7 @@ fn accepted(line: &str) -> Option<(&str, &str, &str)> {
     begin.find_map(|begin| split(line, begin))
 }
 
+/// Splits a line at the time in brackets that starts at `begin`, if there is one.
 fn split(line: &str, begin: usize) -> Option<(&str, &str, &str)> {
     let end = begin + TIME;
     let (time, rest) = (line.get(begin..end)?, line.get(end..)?.strip_prefix("] ")?);
@@ -27,6 +28,7 @@ fn split(line: &str, begin: usize) -> Option<(&str, &str, &str)> {
     is_time.then_some((client.unwrap_or_default(), time, rest))
 }
 
+/// Parses a line.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let (client, begun, rest) = accepted(line).ok_or(LineError::Haproxy)?;
     let (whole, millis) = begun.split_at(TIME - 4);

@@ -33,6 +33,7 @@ const OWN: Places = Places {
     target: &["/target", "/request_uri", "/uri"],
 };
 
+/// Caddy's log.
 const CADDY: Places = Places {
     time: &["/ts"],
     client: &["/request/client_ip", "/request/remote_ip"],
@@ -40,6 +41,7 @@ const CADDY: Places = Places {
     target: &["/request/uri"],
 };
 
+/// Traefik's log.
 const TRAEFIK: Places = Places {
     time: &["/StartUTC"],
     client: &["/ClientHost"],

@@ -20,6 +20,7 @@ fn duration(line: &str) -> Option<Duration> {
     Some(Duration::from_millis(millis))
 }
 
+/// Parses a line.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     if line.trim_start().starts_with('{') {
         return json::read_traefik(line);

@@ -22,6 +22,7 @@ pub(super) struct KeyPlaces {
 /// Index of a zone, and a key in it.
 type Owner = (usize, Rc<[u8]>);
 
+/// Permits of a key.
 #[derive(Default)]
 struct Known {
     places: Places<u64>,
@@ -32,6 +33,7 @@ struct Known {
 /// A permit that a request needs before it may continue.
 pub(super) struct PlaceRequest {
     pub(super) owner: Owner,
+    /// Limit of permits, and the maximum wait.
     pub(super) terms: Terms,
 }
 
@@ -132,6 +134,7 @@ impl KeyPlaces {
         self.free(&place.owner, number)
     }
 
+    /// Frees a permit of a key. Returns the waiters that got one.
     fn free(&mut self, owner: &Owner, number: u64) -> Vec<u64> {
         let mut granted = Vec::new();
         let Some(known) = self.keys.get_mut(owner) else {

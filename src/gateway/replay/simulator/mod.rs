@@ -45,6 +45,7 @@ pub struct Simulator<'a> {
     /// Outcomes that were not taken by the caller yet.
     known: Vec<(u64, Outcome)>,
     now: Moment,
+    /// Number of requests that need permits but have no time at the origin.
     untimed: u64,
 }
 
@@ -78,6 +79,7 @@ struct Waiting<'a> {
     cost: Cost,
     /// Time for which the request holds a permit at the origin.
     holds: Duration,
+    /// State of the request in its zones.
     joined: ZonesJoined,
     /// Instant at which the request joined the gate. Before that, the instant of its arrival.
     since: Moment,

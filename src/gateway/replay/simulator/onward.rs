@@ -134,6 +134,7 @@ impl<'a> Simulator<'a> {
         rejected(request.outcome, request.since, reason, self.now)
     }
 
+    /// Refunds the charges of a request, and frees its permits.
     pub(super) fn give_back(&mut self, number: u64, request: &Waiting) {
         self.zones.refund(&request.joined.charges, self.now);
         self.granted.extend(self.places.end(number));

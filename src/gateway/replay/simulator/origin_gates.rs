@@ -21,8 +21,10 @@ pub(super) struct OriginGates<'a> {
     returns: BinaryHeap<Reverse<(Moment, usize)>>,
 }
 
+/// A request that waits at a gate. `holds`: time for which it will hold its permit.
 struct Waiter {
     number: u64,
+    /// Instant at which the waiter expires.
     gives_up: Moment,
     holds: Duration,
 }
@@ -49,6 +51,7 @@ impl<'a> OriginGates<'a> {
         }
     }
 
+    /// Returns whether the origin has a gate.
     pub(super) fn has_gate(&self, origin: usize) -> bool {
         self.gates[origin].is_some()
     }
@@ -170,6 +173,7 @@ impl<'a> OriginGates<'a> {
         }
     }
 
+    /// Returns a permit to a gate.
     fn give_back(&mut self, origin: usize, now: Moment) {
         if let Some(gate) = &mut self.gates[origin] {
             gate.give_back(now);
@@ -177,6 +181,7 @@ impl<'a> OriginGates<'a> {
     }
 }
 
+/// Converts the reason of a full queue.
 fn reason(full: Full) -> GateRejected {
     if full.for_all {
         GateRejected::MaxQueue

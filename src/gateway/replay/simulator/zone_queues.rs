@@ -49,6 +49,7 @@ impl<'a> ZoneQueues<'a> {
         }
     }
 
+    /// Returns the configuration of a zone.
     pub(super) fn zone(&self, zone: usize) -> &'a Zone {
         &self.zones[zone]
     }
@@ -178,6 +179,7 @@ impl<'a> ZoneQueues<'a> {
         }
     }
 
+    /// Updates the next departure of a key.
     fn reschedule(&mut self, zone: usize, key: &Rc<[u8]>) {
         let Some(known) = self.keys[zone].peek_mut(key) else {
             return;

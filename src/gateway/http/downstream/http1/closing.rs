@@ -25,6 +25,7 @@ use crate::time::deadline::Deadline;
 /// `LINGER_SILENCE` limits a pause, `LINGER` limits the total duration. Both values are those of
 /// nginx.
 const LINGER_SILENCE: Duration = Duration::from_secs(5);
+/// Maximum total duration of lingering.
 const LINGER: Duration = Duration::from_secs(30);
 /// Maximum number of bytes that are discarded while lingering.
 const MAX_LINGERED: usize = 256 * 1024 * 1024;
@@ -83,6 +84,7 @@ impl<S: Socket> Http1Connection<S> {
         }
     }
 
+    /// Discards bytes of the client until it closes, or until a limit of lingering is reached.
     async fn linger(&mut self) {
         let (mut all, silence) = (Deadline::default(), &mut self.reading);
         all.start(LINGER);

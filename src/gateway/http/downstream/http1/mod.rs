@@ -125,6 +125,7 @@ enum Next {
 
 /// Reason why a connection cannot carry another request.
 enum End {
+    /// The request is malformed.
     Refused(BadRequest),
     /// The response is complete, and it is the last one.
     Answered,
@@ -132,6 +133,7 @@ enum End {
     Broken,
     /// The connection continues as HTTP/2.
     Http2,
+    /// The client has closed the connection, or it ends without another response.
     Closed,
 }
 
@@ -146,10 +148,12 @@ struct Http1Connection<S> {
     /// Whether the connection uses TLS. Then ALPN has already chosen the protocol version.
     is_encrypted: bool,
     timeouts: Rc<Timeouts>,
+    /// Wakes the connection when the gateway stops.
     stop: Sleeper,
     /// Bytes that are read but not used yet: the start of a head, or bytes after a head.
     kept: Vec<u8>,
     sender: Sender,
+    /// Decoder of the current request's body.
     decoder: BodyDecoder,
     /// Deadline for receiving bytes from the client.
     reading: Deadline,
@@ -164,10 +168,13 @@ struct Http1Connection<S> {
     version: Version,
     /// Whether the connection may carry another request.
     keeps: bool,
+    /// Whether a request has arrived on this connection.
     any_request_yet: bool,
     /// Whether the client waits for an interim response before it sends its body.
     expects: bool,
+    /// Progress of the current response.
     answer: Progress,
+    /// State of the wait until due departures have left, which go first.
     priority: Priority,
     /// Instant at which the current request's head arrived.
     began: Moment,
@@ -176,12 +183,16 @@ struct Http1Connection<S> {
 /// Progress of the current response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
+    /// No response has begun.
     None,
+    /// The head of the response was written.
     Begun {
         /// Whether only the end of the connection marks the end of the response.
         endless: bool,
     },
+    /// The response is complete.
     Over,
+    /// The connection has switched to another protocol.
     Tunnel,
 }
 
@@ -232,6 +243,7 @@ impl<S: Socket> Http1Connection<S> {
         })
     }
 
+    /// Polls for the head of the next request. The arguments are the state of [`Self::read_head`].
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -360,6 +372,7 @@ impl<S: Socket> Http1Connection<S> {
         }
     }
 
+    /// Resets the state of the connection for a new request.
     fn begin_request(&mut self, head: &RequestHead) {
         if self.any_request_yet {
             self.reading.stop();

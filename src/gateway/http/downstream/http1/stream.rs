@@ -38,6 +38,7 @@ impl<S: Socket> Http1Connection<S> {
         }
     }
 
+    /// Writes the first line and the fields of a response, without the empty line at the end.
     fn write_head(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
         let out = self.sender.head();
         let version: &[u8] = match self.version {

@@ -33,7 +33,9 @@ pub(super) struct Body {
     start: usize,
     /// Number of bytes read. Counted only until the window is opened.
     read: usize,
+    /// Whether the stream has the large window.
     is_opened: bool,
+    /// Set when h2 has reported the end.
     end: Option<End>,
 }
 
@@ -113,6 +115,7 @@ impl Body {
         Poll::Ready(Ok(count))
     }
 
+    /// Returns the trailers. Call it only after the last byte was read.
     pub(super) fn poll_trailers(
         &mut self,
         cx: &mut Context<'_>,
@@ -175,6 +178,7 @@ impl Body {
         Poll::Ready(next)
     }
 
+    /// Gives the stream the large window, unless it already has it.
     fn open(&mut self) {
         if !self.is_opened {
             self.is_opened = true;

@@ -9,12 +9,15 @@ use crate::time::deadline::Deadline;
 
 /// Interval between pings. `PING_TIMEOUT` is the time for the client's reply.
 const PING_EVERY: Duration = Duration::from_secs(30);
+/// Maximum time for the client's reply to a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pings a client to detect that it has vanished.
 pub(super) struct KeepAlive {
     /// `None` if h2 provides no pings for this connection.
     pings: Option<PingPong>,
+    /// Deadline for the next ping, or for the reply to the last one.
     timer: Deadline,
+    /// Whether a ping was sent and not answered.
     is_asked: bool,
 }
 

@@ -187,6 +187,7 @@ fn is_likely_empty(head: &http::request::Parts) -> bool {
         && !fields.contains_key(EXPECT)
 }
 
+/// Serves one request of a connection, in its own task.
 async fn serve_stream<A: RequestService>(
     (request, respond, under_way): (Request<Body>, SendResponse<Bytes>, UnderWay),
     timeouts: Rc<Timeouts>,

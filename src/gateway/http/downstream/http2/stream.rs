@@ -46,10 +46,12 @@ const INTERIM_OVERHEAD: usize = 32;
 /// One request of a connection, and its response.
 pub(super) struct Http2Stream<'a> {
     body: &'a RefCell<Body>,
+    /// Whether the whole body of the request was read.
     is_over: bool,
     /// Whether the request's body may pause for as long as the response does.
     may_pause: bool,
     trailers: Option<Trailers>,
+    /// Progress of the response.
     answer: RefCell<Progress>,
     has_begun: bool,
     timeouts: Rc<Timeouts>,
@@ -71,10 +73,13 @@ pub(super) struct Http2Stream<'a> {
     under_way: Rc<Cell<usize>>,
 }
 
+/// Progress of the response.
 enum Progress {
     /// Nothing is sent yet. The head may be ready.
     Ahead(SendResponse<Bytes>, Option<http::Response<()>>),
+    /// The head is sent. The body follows.
     Sending(SendStream<Bytes>),
+    /// The response is complete.
     Over,
 }
 
@@ -136,6 +141,7 @@ impl<'a> Http2Stream<'a> {
         }
     }
 
+    /// Sends the error response to a malformed request. `why` is its text.
     pub(super) async fn refuse(&mut self, status: u16, why: &str, now: Moment) {
         let fields = |put: Put<'_>| {
             put(b"content-type", b"text/plain; charset=utf-8");

@@ -23,6 +23,7 @@ impl<'a> Http2Tunnel<'a> {
     }
 }
 
+/// Builds the error of a reset stream.
 fn reset() -> io::Error {
     io::ErrorKind::ConnectionReset.into()
 }

@@ -26,12 +26,15 @@ pub(super) const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// h2 needs about 300 bytes of memory per frame, and a frame may have only 10 bytes on the wire.
 const READ_AT_ONCE: usize = 16 * 1024;
 
+/// Frame type of a window update (RFC 9113, section 6.9).
 const WINDOW_UPDATE: u8 = 8;
+/// Identifier of the setting with the initial window of a stream (RFC 9113, section 6.5.2).
 const SETTINGS_INITIAL_WINDOW_SIZE: [u8; 2] = [0, 4];
 
 /// Messages from the streams of a connection to its socket: windows to open, and when to read.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
+    /// Ids of streams that get the large window with the next frames.
     opened: RefCell<Vec<u32>>,
     /// The connection's task, which reads and writes.
     task: RefCell<Option<Waker>>,
@@ -58,6 +61,7 @@ impl Windows {
         self.read.get() < READ_AT_ONCE
     }
 
+    /// Counts bytes that were read from the socket.
     pub(super) fn note_read(&self, count: usize) {
         self.read.set(self.read.get() + count);
     }

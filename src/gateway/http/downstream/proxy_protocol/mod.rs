@@ -58,6 +58,7 @@ pub async fn read_proxy_header<S: Peek>(
     }
 }
 
+/// Waits for bytes, and takes them until the header is complete.
 async fn read<S: Peek>(socket: &S) -> Result<ProxyHeader, ProxyHeaderError> {
     let mut taken = Vec::new();
     loop {

@@ -21,12 +21,14 @@ use crate::time::pacer::Pacer;
 /// The answer is read as fast as the origin sends it, however slowly the client reads. It is read
 /// to its end while followers wait for it, even if the client has disconnected.
 pub(super) struct Collector<'c> {
+    /// `None` if the answer only refreshes a stale one.
     client: Option<&'c mut dyn ClientStream>,
     has_lost_client: Cell<bool>,
     /// `None` once the followers have their answer or were released.
     leader: Option<Leader>,
     pacer: &'c Pacer,
     stage: Stage,
+    /// Progress of the leader's own client.
     own: OwnCopy,
 }
 
@@ -407,6 +409,7 @@ impl ClientStream for Collector<'_> {
 }
 
 impl Collector<'_> {
+    /// Forwards a piece to the client alone.
     fn poll_passing(
         &mut self,
         cx: &mut Context<'_>,

@@ -19,6 +19,7 @@ pub(super) struct Kind {
     pub(super) key: Vec<u8>,
     /// Whether the request is conditional or for a range. Then its own answer is not a full one.
     asks_less: bool,
+    /// Whether the method is `GET`, and not `HEAD`.
     is_get: bool,
 }
 
@@ -220,6 +221,7 @@ fn put(bytes: &mut Vec<u8>, part: impl FnOnce(&mut Vec<u8>)) {
     bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
+/// Appends a text in lower case.
 fn put_lower(bytes: &mut Vec<u8>, text: &[u8]) {
     let start = bytes.len();
     bytes.extend_from_slice(text);

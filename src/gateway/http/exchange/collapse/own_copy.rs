@@ -19,6 +19,7 @@ pub(super) enum Source<'a> {
 }
 
 impl Source<'_> {
+    /// Returns the number of available bytes.
     fn length(self) -> usize {
         match self {
             Self::Gathered(bytes) => bytes.len(),
@@ -38,8 +39,11 @@ impl Source<'_> {
 /// Progress of the leader's own client with a collected answer.
 #[derive(Default)]
 pub(super) struct OwnCopy {
+    /// Number of bytes that the client has accepted.
     sent: usize,
+    /// Piece that was offered and not accepted yet.
     piece: Option<Piece>,
+    /// Whether the client has accepted the last piece.
     is_ended: bool,
 }
 

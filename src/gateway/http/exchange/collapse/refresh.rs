@@ -35,6 +35,7 @@ pub(super) fn start(worker: &Worker, info: &RequestInfo<'_>, leader: Leader) {
     actix_rt::spawn(fetch(worker, gateway, head, peer, leader));
 }
 
+/// Sends the request again as a leader without a client.
 async fn fetch(
     worker: Rc<Worker>,
     gateway: Rc<CurrentGateway>,

@@ -21,7 +21,9 @@ pub(super) struct PendingLimit {
 /// A limit whose zone was joined.
 #[derive(Debug)]
 pub(in super::super) struct JoinedLimit<'r> {
+    /// Limit in the form for response fields.
     pub(super) limit: AppliedLimit,
+    /// The join, which completes with the zone's decision.
     pub(super) joining: Joining<'r>,
 }
 
@@ -80,10 +82,12 @@ pub(super) fn pending<'p>(
 }
 
 impl JoinedLimit<'_> {
+    /// Returns the verdict of this limit after the admission `turn`.
     pub(super) fn granted(&self, turn: &Turn<'_>) -> LimitVerdict {
         LimitVerdict::granted(self.limit, turn, self.joining.is_dry_run())
     }
 
+    /// Returns the verdict of this limit after a rejection.
     pub(super) fn rejected(&mut self, rejection: &Rejection) -> LimitVerdict {
         let (key, dry_run) = (self.joining.take_key(), self.joining.is_dry_run());
         LimitVerdict::rejected(self.limit, key, rejection, dry_run)
@@ -109,15 +113,18 @@ impl PendingLimit {
         gateway.zone(self.zone).join(self.join.clone())
     }
 
+    /// Returns the verdict of this limit after a rejection.
     pub(super) fn rejected(self, rejection: &Rejection) -> LimitVerdict {
         let (limit, dry_run) = (self.applied(), self.join.dry_run);
         LimitVerdict::rejected(limit, self.join.key, rejection, dry_run)
     }
 
+    /// Returns the verdict of this limit after the admission `turn`.
     pub(super) fn granted(self, turn: &Turn) -> LimitVerdict {
         LimitVerdict::granted(self.applied(), turn, self.join.dry_run)
     }
 
+    /// Returns the limit in the form for response fields.
     fn applied(&self) -> AppliedLimit {
         AppliedLimit::from(&RouteLimit {
             zone: self.zone,

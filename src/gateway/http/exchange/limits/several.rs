@@ -117,11 +117,14 @@ async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Reje
 
 /// State of one of several joins.
 enum PendingTurn<'r> {
+    /// The zone has not decided yet.
     Joining(Joining<'r>),
+    /// The zone has admitted the request.
     Joined(Turn<'r>),
 }
 
 impl PendingTurn<'_> {
+    /// Cancels the join, or returns the admission, because another limit rejected the request.
     fn reject_elsewhere(self) {
         match self {
             Self::Joining(joining) => joining.reject_elsewhere(),

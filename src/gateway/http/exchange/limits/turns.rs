@@ -14,6 +14,7 @@ use crate::zone::{OccupiedPlace, Turn};
 pub(in super::super) struct Turns<'r>(pub(super) SmallVec<[Turn<'r>; 1]>);
 
 impl<'r> Turns<'r> {
+    /// Returns whether no zone has admitted the request.
     pub(in super::super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

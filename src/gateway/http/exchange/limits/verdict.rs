@@ -40,8 +40,11 @@ pub(in super::super) struct LimitVerdict {
     pub(in super::super) key: Key,
     /// Whether the request was counted in the bucket that unknown keys share.
     pub(in super::super) is_flood: bool,
+    /// Verdict as a label for log and metrics.
     pub(in super::super) status: LimitStatus,
+    /// Level with this request, when it joined.
     pub(in super::super) excess: Excess,
+    /// Prediction for the client's next request.
     pub(in super::super) outlook: Outlook,
 }
 
@@ -99,11 +102,13 @@ impl LimitVerdict {
     }
 }
 
+/// Verdicts of the limits of one request. Most routes have one limit.
 pub(super) type Verdicts = SmallVec<[LimitVerdict; 1]>;
 
 /// Verdicts of all limits of a request. The decisive one comes first.
 #[derive(Debug, Default)]
 pub(in super::super) struct LimitOutcome {
+    /// Verdicts, the decisive one first.
     pub(in super::super) verdicts: Verdicts,
     /// Time that the request waited in its zones.
     pub(in super::super) waited: Duration,

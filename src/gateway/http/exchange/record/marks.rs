@@ -127,6 +127,7 @@ impl<'r> RequestRecord<'r> {
         self.trace().map(Trace::traceparent)
     }
 
+    /// Returns the trace of the request, if its spans are sent.
     pub(super) fn trace(&self) -> Option<&Trace> {
         self.marks.as_ref()?.trace.as_ref()
     }

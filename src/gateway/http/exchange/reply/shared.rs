@@ -17,6 +17,7 @@ use crate::http::message::{BodyLength, Buffer, Put};
 /// A shared answer, and the part of it that a request gets.
 pub(in crate::http::exchange) struct SharedReply {
     answer: Arc<SharedAnswer>,
+    /// Part of the answer that the preconditions and the range select.
     presented: Presented,
     /// Age of the answer, in seconds.
     age: u64,

@@ -56,6 +56,7 @@ impl Gateway {
         }
     }
 
+    /// Returns the routes to an origin whose costs are learned.
     fn learned_routes_to(&self, origin: usize) -> impl Iterator<Item = (&Route, &RouteCosts)> {
         let routes = self.learned_routes();
         let routes = routes.filter(move |(_, route, _)| route.origin() == Some(origin));
@@ -64,6 +65,7 @@ impl Gateway {
 }
 
 impl RouteCosts {
+    /// Restores the saved cost of one method.
     fn restore(&self, saved: &SavedCost) {
         let Some(nth) = METHODS.iter().position(|it| *it == saved.method) else {
             return;
