@@ -1,4 +1,6 @@
 //! Routes and keys of replayed requests.
+//!
+//! They are found by the gateway's own rules, as far as the trace has the data.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -1,4 +1,6 @@
 //! The keys that a replayed zone remembers.
+//!
+//! The least recently used key is evicted when the zone is full.
 
 use config::{Zone, short_key};
 use foldhash::fast::RandomState;

@@ -1,4 +1,6 @@
 //! Trust in client certificates: authorities and revocation lists, reloaded when the files change.
+//!
+//! `pinned_clients` verifies the certificates; `tls` uses both.
 
 use std::fmt::Display;
 use std::path::Path;

@@ -1,4 +1,7 @@
 //! Wakes a worker's idle connections when the gateway stops.
+//!
+//! When the gateway stops, an idle connection ends at once, and a busy one after its current
+//! response.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,4 +1,6 @@
 //! TLS server: handshakes with clients, and the choice of HTTP/1 or HTTP/2.
+//!
+//! `certificates` has the server's certificates; `client_trust` verifies those of clients.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,7 @@
 //! Admission of a request: it waits in its zones, for a shared answer, and at its origin's gate.
+//!
+//! The order is: `limits` (the zones), `collapse` (an answer of another request), `gate` (the
+//! origin's gate). `room` comes before all of them.
 
 use std::future::{Ready, ready};
 use std::time::Duration;

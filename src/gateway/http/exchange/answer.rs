@@ -1,4 +1,6 @@
 //! Receives the head of an origin's response, and begins the response to the client with it.
+//!
+//! `forward` sends the request; `download` forwards the body of the response.
 
 use std::future::poll_fn;
 use std::io;

@@ -1,6 +1,8 @@
 //! The stages that a request passes before it joins its zones. Each stage is one feature.
 //!
 //! A stage lets the request pass, or ends it with a response.
+//!
+//! `admit` follows: it waits where the request has to wait.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! A client whose request body is received before the request asks for a permit: `request_buffer`.
+//!
+//! So a slow client does not hold a permit while it sends its body.
 
 use std::future::poll_fn;
 use std::num::NonZeroU64;

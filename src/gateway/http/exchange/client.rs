@@ -1,4 +1,7 @@
 //! The address of a request's client, as named by trusted proxies.
+//!
+//! Proxies name their clients in `X-Forwarded-For` or `Forwarded`. Only entries of trusted proxies
+//! count.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,6 @@
 //! Parses cookies for keys and conditions, in the way of common programs.
+//!
+//! Only the first cookie of a name counts, and only that one is forwarded to the origin.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,7 @@
 //! Cost of a request: computed before it is sent, and corrected by its response.
+//!
+//! The cost is what a zone or a gate charges for the request. It is fixed, or comes from the
+//! request, its response, or learned times (`work`).
 
 use config::CostRule;
 use limit::Cost;

@@ -1,4 +1,6 @@
 //! Forwards the body of a response to the client, and the bytes after a 101 in both directions.
+//!
+//! `read_ahead` does the same with a buffer; `tunnel` moves the bytes after a 101.
 
 use std::future::poll_fn;
 use std::io;

@@ -1,4 +1,6 @@
 //! Reasons why a request, or one attempt on a connection, got no response.
+//!
+//! `forward` returns them; `reply` turns them into responses.
 
 use std::io;
 

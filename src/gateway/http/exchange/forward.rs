@@ -1,4 +1,7 @@
 //! Forwards a request to the origin over an idle or a new connection, and its response back.
+//!
+//! `answer` receives the head, `download` the body, `hold` waits for an origin that cannot be
+//! reached.
 
 use std::io;
 use std::pin::pin;

@@ -1,4 +1,7 @@
 //! One request at the gate of its origin.
+//!
+//! The gate limits all requests to an origin, and queues them fairly by key. `crate::gate` has its
+//! rules. A request gets here after its zones have admitted it.
 
 use std::cell::OnceCell;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! Forwarded heads: which fields are forwarded, dropped, or added, in both directions.
+//!
+//! `rewrite` and `response_fields` apply the edits of the route.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};

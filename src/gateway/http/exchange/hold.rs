@@ -1,4 +1,6 @@
 //! Hold: requests that could not be sent, or were lost, wait until the origin can be reached.
+//!
+//! They wait at the gate of the origin, before the requests that have not passed it yet.
 
 use std::io;
 use std::pin::pin;

@@ -1,4 +1,7 @@
 //! All limits of a route, applied to one request.
+//!
+//! A limit is a zone with the burst and the waits that the route allows. The zone admits a request
+//! at once, after a wait, or rejects it.
 
 mod pending;
 mod several;

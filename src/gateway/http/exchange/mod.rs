@@ -7,6 +7,12 @@
 //! | forward | `forward` | server and connection, head, upload, `answer`, `download` or `tunnel` |
 //! | respond | `reply`, `response_fields` | the gateway's responses, and the fields of all |
 //! | record | `record` | counts, log and spans, once the request has ended |
+//!
+//! Words used here: A *zone* limits the rate of each key, and admits a request at once, after a
+//! wait, or not at all. The *gate* of an origin limits all requests to that origin. A *permit* is
+//! the right to run one request at an origin, or of a key. A *charge* is what a zone has counted
+//! for a request; it can be refunded. With *collapse*, one *leader* fetches an answer that its
+//! *followers* share. With *hold*, requests wait while their origin cannot be reached.
 
 mod admit;
 mod answer;

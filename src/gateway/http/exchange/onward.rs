@@ -1,4 +1,6 @@
 //! Decision about a request, and its state on the way to the origin.
+//!
+//! `admit` makes the decision; `handler` acts on it.
 
 use std::pin::Pin;
 

@@ -1,4 +1,6 @@
 //! Reads a response's body as fast as the origin sends it, ahead of the client: `response_buffer`.
+//!
+//! So a slow client does not hold the permits and the connection of its request.
 
 use std::future::poll_fn;
 use std::num::NonZeroU64;

@@ -1,4 +1,6 @@
 //! Responses that the gateway creates itself.
+//!
+//! `redirect` and `shared` build two special ones; `reply_body` sends the bodies.
 
 mod redirect;
 mod shared;

@@ -1,4 +1,6 @@
 //! Fields of a response: those that the gateway adds, and those that the route edits.
+//!
+//! `rewrite` applies the edits.
 
 use super::record::RequestRecord;
 use super::{ratelimit_headers, rewrite};

@@ -1,4 +1,7 @@
 //! One request at the waiting room of its origin.
+//!
+//! A visitor waits in the room with a *ticket*, which has a position. Once admitted, it gets a
+//! *session*. Both are signed texts in a cookie or a field. `crate::room` has the rules.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

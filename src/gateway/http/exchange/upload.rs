@@ -1,4 +1,6 @@
 //! Sends a request's body to the origin, piece by piece.
+//!
+//! `forward` and `download` poll it while they wait for the response.
 
 use std::num::NonZeroU64;
 use std::task::{Context, Poll, ready};

@@ -1,4 +1,6 @@
 //! Learned costs of one request: measures the time at the origin, and charges the request by it.
+//!
+//! `cost` has the other kinds of costs; the learned times are in `http::gateway`.
 
 use super::forward::Forward;
 use crate::http::message::{FieldName, ResponseHead};

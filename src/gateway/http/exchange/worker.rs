@@ -1,4 +1,6 @@
 //! State of one worker thread, shared by the requests that it serves.
+//!
+//! Each worker thread has its own connections to servers, and its own clock for departures.
 
 use std::cell::RefCell;
 use std::ops::Deref;

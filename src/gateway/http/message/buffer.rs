@@ -1,4 +1,6 @@
 //! A worker's buffers: taken while bytes are in transit, returned as soon as they are empty.
+//!
+//! An idle connection holds no buffer.
 
 use std::cell::RefCell;
 use std::fmt;

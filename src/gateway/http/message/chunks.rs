@@ -1,4 +1,6 @@
 //! Strict decoder of chunked bodies, byte by byte (RFC 9112, section 7.1).
+//!
+//! `body` uses it for chunked bodies.
 
 use super::trailers::Trailers;
 

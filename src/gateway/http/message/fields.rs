@@ -1,4 +1,6 @@
 //! Fields of a message's head: ranges of its bytes, with well-known names recognized once.
+//!
+//! `field_name` has the well-known names.
 
 use httparse::Header;
 use smallvec::SmallVec;

@@ -1,4 +1,6 @@
 //! Head of a request: parsed once, stored as its bytes and ranges of them.
+//!
+//! `framing` determines the length of its body; `fields` has the table of its fields.
 
 mod whole;
 

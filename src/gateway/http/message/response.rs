@@ -1,4 +1,6 @@
 //! Head of a response, parsed in the buffer that it was read into.
+//!
+//! `framing` determines the length of its body.
 
 use std::mem::MaybeUninit;
 

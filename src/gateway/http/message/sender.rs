@@ -1,4 +1,6 @@
 //! Sends a message, its head and the pieces of its body, in as few writes as possible.
+//!
+//! `body` has the framing.
 
 use std::io;
 use std::pin::Pin;

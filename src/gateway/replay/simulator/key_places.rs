@@ -1,4 +1,6 @@
 //! Permits of keys (`in_flight` of a limit) in a replay.
+//!
+//! A permit is the right to run one request of a key. Requests without a free permit wait for one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};

@@ -3,6 +3,9 @@
 //! If there are gates or permits, the departures of all requests depend on each other. Then a
 //! departure also depends on requests that come later, so an outcome is known only when the request
 //! departs.
+//!
+//! A *permit* is the right to run one request at an origin or of a key. A *charge* is what a zone
+//! has counted for a request.
 
 mod key_places;
 mod onward;

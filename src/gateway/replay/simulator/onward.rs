@@ -1,4 +1,6 @@
 //! The steps of a request from its zones to its origin: admissions, permits, gate.
+//!
+//! `zone_queues`, `key_places` and `origin_gates` have the state of the three.
 
 use std::rc::Rc;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! Gates of origins in a replay, with their waiters.
+//!
+//! A gate limits the requests to an origin: their rate, and the number that run at the same time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -1,4 +1,7 @@
 //! Zones in a replay, with their waiters and charges.
+//!
+//! A zone limits the rate of each key. A request over the rate waits for its departure, or is
+//! rejected.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

@@ -1,4 +1,6 @@
 //! Body of one request over HTTP/2: takes it out of h2 and buffers it for the request's service.
+//!
+//! `windows` decides how many bytes a client may send.
 
 use std::cell::RefCell;
 use std::future::poll_fn;

@@ -1,4 +1,6 @@
 //! [`ClientStream`] of one HTTP/2 request: its body and its response.
+//!
+//! `body` has the request's body; `tunnel` the bytes of a WebSocket.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;

@@ -1,4 +1,7 @@
 //! The client of a leader: collects the origin's answer for the followers, too.
+//!
+//! A *leader* is the request that fetches the answer; *followers* wait for it. `lead` drives it;
+//! `own_copy` sends the collected bytes to the leader's own client.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! Decides whether a request may share an answer, and builds its key for that.
+//!
+//! Two requests are of the same kind if the origin may give them the same answer.
 
 use std::cell::Cell;
 

@@ -1,4 +1,6 @@
 //! Sends the request of a leader to the origin while followers wait for its answer.
+//!
+//! A *leader* is the request whose answer other requests, its *followers*, wait for.
 
 use std::pin::pin;
 

@@ -2,6 +2,9 @@
 //!
 //! A request gets here after its zones and before the gate of its origin. The rules are in
 //! [`crate::collapse`].
+//!
+//! One request, the *leader*, fetches the answer from the origin. The other ones, its *followers*,
+//! wait for that answer.
 
 mod collector;
 mod kind;

@@ -1,4 +1,7 @@
 //! Sends a collected answer to the leader's own client.
+//!
+//! The answer is collected in memory for other clients, too, so this client may be slower than the
+//! origin.
 
 use std::ops::Range;
 use std::task::{Context, Poll, ready};

@@ -1,4 +1,6 @@
 //! Refreshes a stale answer in the background. The client gets the stale one at once.
+//!
+//! The refresh is a *leader*: other requests may wait for its answer.
 
 use std::rc::Rc;
 

@@ -1,4 +1,7 @@
 //! Collapse of one request: it leads, follows, gets a kept answer, or continues alone.
+//!
+//! A *leader* fetches the answer from the origin. *Followers* wait for it. An answer is *kept* in
+//! memory for a while, and is *stale* after that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -186,7 +189,9 @@ fn go_on<'w, 'a: 'w>(
     }
 }
 
-/// Notes the time as a follower. The gate treats it as time in the gate's own queue.
+/// Notes the time that the request spent as a follower.
+///
+/// `in_queue`: its leader waited at the gate, so the time counts as time in the gate's queue.
 fn note_followed(
     before: &mut BeforeGate<'_>,
     record: &mut RequestRecord<'_>,

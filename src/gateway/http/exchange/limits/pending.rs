@@ -1,4 +1,6 @@
 //! A limit that applies to a request, before its zone has decided.
+//!
+//! `wait` handles a single limit, `several` more than one.
 
 use config::{Route, RouteLimit};
 use limit::{Cost, Limit};

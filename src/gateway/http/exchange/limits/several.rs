@@ -1,4 +1,6 @@
 //! Several limits that decide about one request together.
+//!
+//! The request is admitted only if all zones admit it. Otherwise all charges are refunded.
 
 use std::future::poll_fn;
 use std::pin::Pin;

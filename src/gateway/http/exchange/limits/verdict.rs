@@ -1,4 +1,7 @@
 //! Verdicts of the limits about one request.
+//!
+//! They determine the response to a rejected request, its rate limit fields, and its entry in the
+//! log.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! Joins the zones of a request, and waits for their admissions.
+//!
+//! `pending` builds the limits of a request, `several` joins more than one.
 
 use std::future::poll_fn;
 use std::pin::Pin;
