@@ -3,7 +3,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use redis::{FromRedisValue, RedisResult};
 use tempfile::TempDir;
 
 use crate::support::{eventually, free_address};
@@ -69,14 +69,6 @@ impl Redis {
         }
     }
 
-    /// Sends its process a signal.
-    #[allow(dead_code, reason = "only the tests by night call it")]
-    pub fn signal(&self, signal: Signal) {
-        let process = self.process.as_ref().expect("it runs");
-        let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
-        kill_process(id.expect("a process"), signal).expect("the process is there");
-    }
-
     /// Sends it a command whose words have no blanks; returns the first line of the reply.
     pub fn ask(&self, command: &str) -> String {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
@@ -90,6 +82,16 @@ impl Redis {
             .read_line(&mut line)
             .expect("it answers");
         line.trim_end().to_owned()
+    }
+
+    /// Sends it a command whose words have no blanks, and further words. A pair of quotes is the empty word.
+    pub fn query<T: FromRedisValue>(&self, command: &str, more: &[&[u8]]) -> RedisResult<T> {
+        let mut connection = redis::Client::open(self.url())?.get_connection()?;
+        let mut asked = redis::Cmd::new();
+        for word in command.split(' ') {
+            asked.arg(word.trim_matches('"'));
+        }
+        asked.arg(more).query(&mut connection)
     }
 }
 

@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::redis::shared::cluster_under_load::load::{
+use crate::redis::shared::cluster::load::{
     BACK_WITHIN, BURST, BURSTS, RATE, Scene, check_takeover, span,
 };
-use crate::redis::shared::cluster_under_load::nodes::{Cluster, GATEWAYS, Node};
+use crate::redis::shared::cluster::nodes::{Cluster, GATEWAYS, Node};
 use crate::support::{Gateway, best_of_three, fetch, half_alone, now};
 
 /// Gateways that cannot reach a master continue alone. Other nodes reach it: no replica takes over.
@@ -14,7 +14,7 @@ use crate::support::{Gateway, best_of_three, fetch, half_alone, now};
 fn gateways_that_are_split_from_a_master_go_on_alone() {
     let _machine = half_alone();
     best_of_three(|_| {
-        let scene = Scene::new();
+        let scene = Scene::new("");
         let cluster = &scene.cluster;
         let mut spans = Vec::new();
         let seen = scene.under_load(|| {
@@ -47,8 +47,8 @@ fn a_master_that_is_split_from_the_other_nodes_is_left_for_its_replica() {
 /// A silent replica disturbs neither a gateway that knows all nodes nor one that starts.
 #[test]
 fn a_gateway_that_is_split_from_a_replica_starts_and_shares_its_keys() {
-    let scene = Scene::new();
-    // Nodes report a replica only after it has received data.
+    let scene = Scene::new("");
+    // Nodes tell of a replica once it has got something.
     let _seen = scene.under_load(|| {
         let tell = |cluster: &Cluster| cluster.nodes.iter().all(Node::tells_of_replicas);
         scene.cluster.wait_until("nodes tell of replicas", tell);

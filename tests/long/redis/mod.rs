@@ -1,4 +1,7 @@
-//! Long tests of limits, gates and permits in a real Redis, under every failure.
+//! Shared limits, gates and permits in a real Redis, at length.
+//!
+//! What fails and when is searched by the simulations (`src/gateway/simulation`), by night with thousands of seeds. Here is
+//! what only programs show: clusters, and ten gateways at once.
 //!
 //! | module | content |
 //! |---|---|
@@ -6,21 +9,10 @@
 //! (`support::night`) |
 //! | all others | tests that run only here |
 
-mod bills;
 mod cluster_split;
-mod grid_backing_off;
-mod grid_cluster;
-mod grid_fairness;
-mod grid_keys;
-mod grid_network;
-mod grid_stream;
-mod grid_table;
 mod in_flight;
 #[path = "../../counterparts/redis/incidents.rs"]
 mod incidents;
-mod leases;
-mod others;
-mod places;
 mod places_pace;
 #[path = "../../counterparts/redis/shared/mod.rs"]
 mod shared;

@@ -31,24 +31,7 @@ fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
     assert!(narrow.count() <= 1, "{rate}: {gaps:?}");
 }
 
-/// Forgetting a key without waiting requests removes all its state.
-#[test]
-fn a_key_that_is_forgotten_is_so_in_redis() {
-    let (origin, redis) = (Origin::start(), Redis::start());
-    let limit = ", burst = 1, nodelay = true";
-    let gateway = Gateway::start(&file(&origin, &redis.url(), "1r/h", "", limit));
-    let statuses = || [(); 3].map(|()| fetch(gateway.address(), "/?key=a").status);
-    assert_eq!(statuses(), [200, 200, 429]);
-    let mut api = Client::connect(gateway.site.admin);
-    api.send(b"DELETE /api/zones/z/keys/a HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    assert_eq!(api.answer().status, 200);
-    eventually("it is forgotten", || {
-        redis.ask("EXISTS drip:z:leaky_bucket.2:a") == ":0"
-    });
-    assert_eq!(statuses(), [200, 200, 429]);
-}
-
-/// Changing the timeout while Redis is down does not make Redis count as back.
+/// The timeout is changed while Redis is down: Redis does not count as back.
 #[test]
 fn a_store_with_other_settings_is_not_back_for_that() {
     let (origin, mut redis) = (Origin::start(), Redis::start());
@@ -77,13 +60,18 @@ fn a_store_with_other_settings_is_not_back_for_that() {
     assert_eq!(up(), 1);
 }
 
+/// `"closed"`: requests of the key are rejected, and those of others are decided in Redis.
 #[test]
 fn what_redis_refuses_is_told_once_and_is_no_outage() {
     let (origin, redis) = (Origin::start(), Redis::start());
-    let gateway = Gateway::start(&file(&origin, &redis.url(), "50r/s", "", ", burst = 5"));
+    let more = "on_store_failure = \"closed\"";
+    let gateway = Gateway::start(&file(&origin, &redis.url(), "50r/s", more, ", burst = 5"));
     assert_eq!(redis.ask("LPUSH drip:z:leaky_bucket.2:a x"), ":1");
     for _ in 0..5 {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+        let refused = fetch(gateway.address(), "/?key=a");
+        assert_eq!(refused.status, 503);
+        assert_eq!(refused.head.field("retry-after"), Some("1"));
+        assert_eq!(fetch(gateway.address(), "/?key=b").status, 200);
     }
     let line = gateway.wait_for_line("refused a request's key");
     assert!(line.contains("WRONGTYPE"), "{line}");

@@ -23,43 +23,42 @@ struct Refusal {
     undo: Option<&'static str>,
 }
 
+/// An operator takes commands from the gateways, until it is undone.
+const fn acl(by: &'static str, says: &'static str) -> Refusal {
+    Refusal {
+        arguments: &[],
+        by,
+        says,
+        remedy: ALLOW,
+        undo: Some("ACL SETUSER default +@all"),
+    }
+}
+
 const REFUSALS: [Refusal; 4] = [
     Refusal {
         arguments: &[
             "--rename-command",
             "EVAL",
-            "other",
+            "a",
             "--rename-command",
             "EVALSHA",
-            "another",
+            "b",
         ],
         by: "PING",
         says: "unknown command",
         remedy: ALLOW,
         undo: None,
     },
-    Refusal {
-        arguments: &[],
-        by: "ACL SETUSER default -eval -evalsha",
-        says: "no permissions to run the 'eval",
-        remedy: ALLOW,
-        undo: Some("ACL SETUSER default +@all"),
-    },
-    Refusal {
-        arguments: &[],
-        by: "ACL SETUSER default -get -mget -hget",
-        says: "can't run this command",
-        remedy: ALLOW,
-        undo: Some("ACL SETUSER default +@all"),
-    },
-    // The write with which a gateway probes whether Redis is back is refused too.
-    Refusal {
-        arguments: &[],
-        by: "ACL SETUSER default -set -hset",
-        says: "can't run this command",
-        remedy: ALLOW,
-        undo: Some("ACL SETUSER default +@all"),
-    },
+    acl(
+        "ACL SETUSER default -eval -evalsha",
+        "no permissions to run the 'eval",
+    ),
+    acl(
+        "ACL SETUSER default -get -mget -hget",
+        "can't run this command",
+    ),
+    // The write by which a gateway tries whether Redis is back is refused, too.
+    acl("ACL SETUSER default -set -hset", "can't run this command"),
 ];
 
 fn file(origin: &Origin, redis: &Redis, gate: &str, zone: &str) -> String {
@@ -79,16 +78,57 @@ fn headline(gateway: &Gateway) -> Value {
     json(gateway, "/api/headline")["headline"].clone()
 }
 
-fn check_said(headline: &Value, refusal: &Refusal) {
-    let (evidence, remedy) = (&headline["evidence"], &headline["remedy"]);
-    let said = |text: &Value, part: &str| text.as_str().is_some_and(|it| it.contains(part));
-    assert!(said(evidence, refusal.says), "{headline}");
-    // The remedy begins with a capital letter.
-    assert!(said(remedy, &refusal.remedy[1..]), "{headline}");
-}
-
-/// Checks that the log does not report the refusal as an outage, also after some retries.
-fn check_no_outage(gateway: &Gateway) {
+/// What a gateway says that shares a gate or a zone in a Redis with this refusal.
+///
+/// Nothing takes it for an outage, also after some tries.
+fn check(refusal: &Refusal, is_gate: bool) {
+    let (origin, redis) = (Origin::start(), Redis::with(refusal.arguments));
+    redis.ask(refusal.by);
+    let own = "rate = \"1000r/s\"";
+    let (gate, zone, title, line) = if is_gate {
+        (
+            "rate = \"50r/s\"\nstore = \"redis\"",
+            own,
+            "The gate of app goes on alone with 1/10 of its rate: Redis refused its claims",
+            "the store refuses the claims of the origin's gate, and has not told how many gateways",
+        )
+    } else {
+        (
+            "",
+            "rate = \"1000r/s\"\nstore = \"redis\"",
+            "Redis refuses all requests of z",
+            "the store refused a request's key",
+        )
+    };
+    let gateway = Gateway::start(&file(&origin, &redis, gate, zone));
+    let ask = || assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    ask();
+    let headline = || {
+        if !is_gate {
+            ask();
+        }
+        headline(&gateway)
+    };
+    eventually("the headline says so", || {
+        headline()["cause"] == "store_refuses"
+    });
+    let told = headline();
+    assert_eq!(told["title"], title);
+    let says = |field: &str, part: &str| {
+        let text = told[field].as_str().expect("a text");
+        assert!(text.contains(part), "{told}");
+    };
+    says("evidence", refusal.says);
+    // It begins with a capital.
+    says("remedy", &refusal.remedy[1..]);
+    let line = gateway.wait_for_line(line);
+    assert!(line.contains(refusal.remedy), "{line}");
+    if is_gate {
+        let sharing = &json(&gateway, "/api/origins")["origins"][0]["gate"]["sharing"];
+        assert_eq!(sharing["alone"], true, "{sharing}");
+        let reason = sharing["reason"].as_str().expect("a reason");
+        assert!(reason.contains(refusal.says), "{sharing}");
+    }
     thread::sleep(Duration::from_millis(1200));
     let log = gateway.log();
     for wrong in ["does not answer", "the store is out", "the store is back"] {
@@ -96,50 +136,35 @@ fn check_no_outage(gateway: &Gateway) {
     }
     assert_eq!(log.matches("the store refused ").count(), 1, "{log}");
     assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
+    if let Some(undo) = refusal.undo {
+        redis.ask(undo);
+        eventually("the headline is another", || {
+            headline()["cause"] != "store_refuses"
+        });
+    }
 }
 
 #[test]
 fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
-    let taken = Refusal {
-        arguments: &[],
-        by: "LPUSH drip:gate:app.2 taken",
-        says: "WRONGTYPE",
+    let taken = |(by, says)| Refusal {
+        by,
+        says,
         remedy: DELETE,
         undo: Some("DEL drip:gate:app.2"),
+        ..REFUSALS[1]
     };
-    let check = |refusal: &Refusal| {
-        let (origin, redis) = (Origin::start(), Redis::with(refusal.arguments));
-        redis.ask(refusal.by);
-        let gate = "rate = \"50r/s\"\nstore = \"redis\"";
-        let gateway = Gateway::start(&file(&origin, &redis, gate, "rate = \"1000r/s\""));
-        let line = gateway.wait_for_line("goes on alone with 1/10 of it;");
-        for part in [refusal.says, refusal.remedy, "the store refuses the claims"] {
-            assert!(line.contains(part), "{line}");
-        }
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-        eventually("the headline says so", || {
-            headline(&gateway)["cause"] == "store_refuses"
-        });
-        let told = headline(&gateway);
-        assert_eq!(
-            told["title"],
-            "The gate of app goes on alone with 1/10 of its rate: Redis refused its claims"
-        );
-        check_said(&told, refusal);
-        let sharing = &json(&gateway, "/api/origins")["origins"][0]["gate"]["sharing"];
-        assert_eq!(sharing["alone"], true, "{sharing}");
-        let reason = sharing["reason"].as_str().expect("a reason");
-        assert!(reason.contains(refusal.says), "{sharing}");
-        check_no_outage(&gateway);
-        if let Some(undo) = refusal.undo {
-            redis.ask(undo);
-            gateway.wait_for_line("the gateways share the rate again");
-            eventually("the headline is another", || {
-                headline(&gateway)["cause"] != "store_refuses"
-            });
-        }
-    };
-    super::all_at_once(REFUSALS.iter().chain([&taken]), check);
+    // Something else has the key.
+    let taken = [
+        ("LPUSH drip:gate:app.2 taken", "WRONGTYPE"),
+        ("SET drip:gate:app.2 taken", ""),
+    ]
+    .map(taken);
+    super::all_at_once(REFUSALS.iter().chain(&taken), |it| check(it, true));
+}
+
+#[test]
+fn a_zone_whose_operations_redis_refuses_says_why_and_what_helps() {
+    super::all_at_once(&REFUSALS, |it| check(it, false));
 }
 
 /// A gate reports that Redis refuses its permits or its back-off.
@@ -200,40 +225,6 @@ fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
     super::all_at_once(cases, check);
 }
 
-#[test]
-fn a_zone_whose_operations_redis_refuses_says_why_and_what_helps() {
-    let check = |refusal: &Refusal| {
-        let (origin, redis) = (Origin::start(), Redis::with(refusal.arguments));
-        redis.ask(refusal.by);
-        let zone = "rate = \"1000r/s\"\nstore = \"redis\"";
-        let gateway = Gateway::start(&file(&origin, &redis, "", zone));
-        let ask = || {
-            thread::sleep(Duration::from_millis(20));
-            assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-        };
-        eventually("the headline says so", || {
-            ask();
-            headline(&gateway)["cause"] == "store_refuses"
-        });
-        let told = headline(&gateway);
-        assert_eq!(told["title"], "Redis refuses all requests of z");
-        check_said(&told, refusal);
-        let line = gateway.wait_for_line("the store refused a request's key");
-        assert!(line.contains(refusal.remedy), "{line}");
-        check_no_outage(&gateway);
-        if let Some(undo) = refusal.undo {
-            redis.ask(undo);
-            eventually("the headline is another", || {
-                ask();
-                headline(&gateway)["cause"] != "store_refuses"
-            });
-        }
-    };
-    super::all_at_once(&REFUSALS, check);
-}
-
-/// An error of Redis never shows a part of a masked key.
-///
 /// Redis names the arguments of a command that it does not know.
 #[test]
 fn of_a_masked_key_no_part_of_an_error_of_redis_is_shown() {

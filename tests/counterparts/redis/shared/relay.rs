@@ -18,9 +18,8 @@ pub struct Relay {
 
 struct State {
     to: Mutex<SocketAddr>,
-    /// Latency of each byte to the server and back, in microseconds.
+    /// How long each byte takes towards the server, in microseconds.
     latency: AtomicU64,
-    latency_back: AtomicU64,
     open: Mutex<Vec<TcpStream>>,
     /// Clients that are split from the server.
     split: Mutex<BTreeSet<IpAddr>>,
@@ -36,7 +35,6 @@ impl Relay {
         let state = Arc::new(State {
             to: Mutex::new(server),
             latency: AtomicU64::new(0),
-            latency_back: AtomicU64::new(0),
             open: Mutex::default(),
             split: Mutex::default(),
         });
@@ -60,14 +58,7 @@ impl Relay {
         self.state.latency.store(micros, Ordering::SeqCst);
     }
 
-    /// Delays each byte by `latency` in each direction, like a network.
-    pub fn move_away(&self, latency: Duration) {
-        self.slow_down(latency);
-        let micros = u64::try_from(latency.as_micros()).expect("short");
-        self.state.latency_back.store(micros, Ordering::SeqCst);
-    }
-
-    /// Sends new connections to another server. Open ones end.
+    /// From now on connections go there; those that are open end.
     pub fn lead_to(&self, server: SocketAddr) {
         *self.state.to.lock().expect("no panic") = server;
         for stream in self.state.open.lock().expect("no panic").drain(..) {
@@ -128,11 +119,11 @@ impl State {
             let mut bytes = vec![0; 1 << 16];
             while let Ok(read @ 1..) = from.read(&mut bytes) {
                 let latency = if is_there {
-                    &state.latency
+                    state.latency.load(Ordering::SeqCst)
                 } else {
-                    &state.latency_back
+                    0
                 };
-                let latency = Duration::from_micros(latency.load(Ordering::SeqCst));
+                let latency = Duration::from_micros(latency);
                 if sender
                     .send((now() + latency, bytes[..read].to_vec()))
                     .is_err()

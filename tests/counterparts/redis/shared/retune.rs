@@ -1,11 +1,14 @@
-//! Tests of a new rate for waiting requests at several gateways.
+//! A file of one gateway that changes a limit of all.
 
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
-use crate::support::{Client, Gateway, Origin, fetch, now};
+use crate::support::{Client, Gateway, MS, Origin, check_pace, eventually, fetch, now};
 
 /// A new rate in one file also applies to waiting requests of the other gateway.
 ///
@@ -89,4 +92,60 @@ fn a_zone_moves_into_redis_and_out_of_it_and_says_so() {
     gateway.wait_for_line("the changed file is in force");
     assert_eq!(pass(4), 2);
     assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":1");
+}
+
+/// The list of a plan's keys that was saved last decides, at both.
+#[test]
+fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
+    let (origin, redis, folder) = (Origin::start(), Redis::start(), TempDir::new());
+    let folder = folder.expect("a folder");
+    let lists = ["one.txt", "other.txt"].map(|name| folder.path().join(name));
+    let [one, other] = lists.each_ref().map(|list| {
+        fs::write(list, "# nobody yet\n").expect("a file");
+        let list = list.display();
+        let more = format!("[zones.z.plans.gold]\nfile = \"{list}\"\nrate = \"10r/s\"");
+        let text = file(&origin, &redis.url(), "1r/10s", &more, ", burst = 20");
+        Gateway::start(&text)
+    });
+    let mut clients = Vec::new();
+    for gateway in [&one, &other, &one, &other, &one, &other] {
+        clients.push(Client::ask(gateway.address(), "/?key=alice"));
+        thread::sleep(20 * MS);
+    }
+    let _of_eve = [(); 3].map(|()| Client::ask(one.address(), "/?key=eve"));
+    one.wait_for_depth(2 + 2);
+    other.wait_for_depth(3);
+    let began = now();
+    fs::write(&lists[0], "alice\n").expect("a file");
+    one.wait_for_line("the changed file is in force");
+    // The other gateway learns of it with its next join.
+    thread::sleep(100 * MS);
+    clients.push(Client::ask(other.address(), "/?key=alice"));
+    assert!(clients.iter_mut().all(|it| it.answer().status == 200));
+    let took = began.elapsed();
+    assert!(took < 4000 * MS, "{took:?}: a minute at the zone's rate");
+    let moments = origin.moments("alice");
+    check_pace(&moments[moments.len() - 4..], 100 * MS).unwrap_or_else(|told| panic!("{told}"));
+    let has_other = "another gateway that shares the zone has another rate";
+    let line = other.wait_for_line(has_other);
+    let says = line.contains("in_force=10r/s") && line.contains("own=1r/10s");
+    assert!(says, "{line}");
+    // Nobody else is any faster.
+    let most = 2 + took.as_secs() / 10;
+    assert!(origin.moments("eve").len() as u64 <= most);
+
+    // The other gateway gives it the plan as well, and takes it back.
+    fs::write(&lists[1], "alice\n").expect("a file");
+    other.wait_for_line("the changed file is in force");
+    assert_eq!(fetch(other.address(), "/?key=alice").status, 200);
+    other.wait_for_line("have the same rate again");
+    fs::write(&lists[1], "# nobody\n").expect("a file");
+    eventually("it is read", || {
+        other.log().matches("the changed file is in force").count() == 2
+    });
+    assert_eq!(fetch(other.address(), "/?key=alice").status, 200);
+    let _waits = Client::ask(one.address(), "/?key=alice");
+    let line = one.wait_for_line(has_other);
+    let says = line.contains("in_force=1r/10s") && line.contains("own=10r/s");
+    assert!(says, "{line}");
 }

@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rustix::process::Signal;
 
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
-use crate::support::{Gateway, Origin, eventually, fetch_with, now, quarter_alone};
+use crate::support::{Gateway, Origin, fetch_with, now, quarter_alone};
 
 const PLACES: i64 = 5;
 
@@ -220,32 +219,4 @@ fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
         assert!(log.contains("waiting rooms call nobody"), "{log}");
         assert!(log.contains("the waiting room calls again"), "{log}");
     }
-}
-
-#[test]
-fn a_gateway_that_is_killed_takes_nobodys_place_with_it() {
-    let _alone = quarter_alone();
-    let (origin, redis) = (Origin::start(), Redis::start());
-    let text = file(&origin, &redis, day_or_night("3s", "8s"));
-    let [mut dying, staying] = [Gateway::start(&text), Gateway::start(&text)];
-    let mut visitors = visitors(7);
-    for visitor in &mut visitors {
-        visitor.ask(&dying);
-    }
-    dying.signal(Signal::KILL);
-    dying.wait(Duration::from_secs(10));
-    for visitor in &mut visitors[..5] {
-        assert!(visitor.ask(&staying), "a session is good at each gateway");
-    }
-    eventually("those who waited are let in", || {
-        thread::sleep(Duration::from_millis(100));
-        visitors[5..].iter_mut().for_each(|it| {
-            if it.session.is_none() {
-                it.ask(&staying);
-            }
-        });
-        visitors[5..].iter().all(|it| it.session.is_some())
-    });
-    let numbers: Vec<u64> = visitors.iter().map(Visitor::number).collect();
-    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
 }

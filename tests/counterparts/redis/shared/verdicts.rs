@@ -1,81 +1,186 @@
-//! Tests that gateways with a shared zone give the same verdicts as a single gateway.
+//! One limit at two gateways: verdicts, plans, bills and unknown keys.
 
-use std::time::Duration;
+use std::thread;
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
-use crate::support::{Client, Gateway, Origin, eventually, fetch};
+use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, fetch};
 
 const BUCKET: &str = ", burst = 3, nodelay = true";
-const WINDOWS: [&str; 3] = [
-    "fixed_window",
-    "sliding_window_log",
-    "sliding_window_counter",
+
+/// An algorithm and how a zone has it.
+struct Case {
+    algorithm: &'static str,
+    /// The rate, and the rest of the limit: ten requests pass at once.
+    rate: &'static str,
+    limit: &'static str,
+    /// The fields of a plan by which twenty pass.
+    plan: &'static str,
+    /// Longest time until a rejected request may come again, in seconds: without and with the plan.
+    longest: [u64; 2],
+}
+
+const fn window(algorithm: &'static str) -> Case {
+    Case {
+        algorithm,
+        rate: "10r/24h",
+        limit: "",
+        plan: "rate = \"20r/24h\"",
+        longest: [2 * 86_400; 2],
+    }
+}
+
+const CASES: [Case; 5] = [
+    Case {
+        algorithm: "leaky_bucket",
+        rate: "1r/h",
+        limit: ", burst = 9, nodelay = true",
+        plan: "rate = \"2r/h\"\nburst = 19",
+        longest: [3600, 1800],
+    },
+    Case {
+        algorithm: "token_bucket",
+        rate: "1r/h",
+        limit: ", burst = 10",
+        plan: "rate = \"2r/h\"\nburst = 20",
+        longest: [3600, 1800],
+    },
+    window("fixed_window"),
+    window("sliding_window_log"),
+    window("sliding_window_counter"),
 ];
 
-/// Sends requests to gateways in turn. Returns how many passed.
-fn passed(gateways: &[&Gateway], key: &str, count: usize) -> usize {
+/// Two gateways with a zone for each case. Requests for `/fixed_window/5` cost what their answers say, and 5 until then;
+/// those for `/fixed_window/0` cost 1.
+fn two_gateways(origin: &Origin, redis: &Redis) -> [Gateway; 2] {
+    let mut text = file(origin, &redis.url(), "1r/h", "", "");
+    for case in &CASES {
+        let Case {
+            algorithm: zone,
+            rate,
+            limit,
+            plan,
+            ..
+        } = case;
+        text += &format!(
+            "[zones.{zone}]\nkey = \"$arg_key\"\nalgorithm = \"{zone}\"\nrate = \"{rate}\"\nstore = \"redis\"\n\
+             [zones.{zone}.plans.gold]\nkeys = [\"gold1\", \"gold2\"]\n{plan}\n"
+        );
+        for estimate in [0, 1, 5] {
+            let cost = format!(
+                "cost = {{ response_header = \"x-drip-cost\", estimate = {estimate}, max = 9 }}\n"
+            );
+            let cost = if estimate > 0 { cost } else { String::new() };
+            text += &format!(
+                "[[routes]]\npath = \"/{zone}/{estimate}\"\norigin = \"app\"\n{cost}\
+                 limits = [{{ zone = \"{zone}\"{limit} }}]\n"
+            );
+        }
+    }
+    [Gateway::start(&text), Gateway::start(&text)]
+}
+
+/// Sends so many requests to the gateways in turn, and returns how many pass.
+fn passed(gateways: &[Gateway], target: &str, count: usize) -> usize {
     let answers = (0..count).map(|nth| {
-        let gateway = gateways[nth % gateways.len()];
-        fetch(gateway.address(), &format!("/?key={key}")).status
+        let status = fetch(gateways[nth % gateways.len()].address(), target).status;
+        // What it has cost is known then.
+        thread::sleep(20 * MS);
+        status
     });
     answers.filter(|status| *status == 200).count()
 }
 
 #[test]
 fn two_gateways_have_one_limit_by_all_five_algorithms() {
-    let (origin, redis) = (Origin::start(), Redis::start());
-    let start = |rate: &str, algorithm: &str, limit: &str| {
-        let more = format!("algorithm = \"{algorithm}\"");
-        Gateway::start(&file(&origin, &redis.url(), rate, &more, limit))
-    };
-    let mut cases = vec![
-        ("leaky_bucket", "4r/h", BUCKET),
-        ("token_bucket", "4r/h", ", burst = 4"),
-    ];
-    // A new window may begin during the test, but not twice.
-    cases.extend(WINDOWS.map(|algorithm| (algorithm, "4r/24h", "")));
-    for (algorithm, rate, limit) in cases {
-        let (one, other) = (start(rate, algorithm, limit), start(rate, algorithm, limit));
-        let mut all = passed(&[&one, &other], "a", 10);
-        if all > 4 && WINDOWS.contains(&algorithm) {
-            all = passed(&[&one, &other], "b", 10);
+    let origin = Origin::answering(|exchange: &mut Exchange| {
+        let says = exchange.target().split("says=").nth(1).unwrap_or("1");
+        let head = format!("HTTP/1.1 200 OK\r\nX-Drip-Cost: {says}\r\nContent-Length: 2\r\n\r\nok");
+        exchange.send(head.as_bytes())
+    });
+    let redis = Redis::start();
+    let gateways = &two_gateways(&origin, &redis);
+    thread::scope(|scope| {
+        for case in &CASES {
+            scope.spawn(move || check(gateways, case));
         }
-        assert_eq!(all, 4, "{algorithm}");
-        let answer = fetch(one.address(), "/?key=c");
-        assert_eq!(
-            answer.head.field("x-ratelimit-limit"),
-            Some("4"),
-            "{algorithm}"
-        );
-        let remaining = answer.head.field("x-ratelimit-remaining");
-        assert_eq!(remaining, Some("3"), "{algorithm}");
-        let refused = fetch(other.address(), "/?key=a");
-        assert_eq!(refused.status, 429, "{algorithm}");
+    });
+}
+
+fn check(gateways: &[Gateway; 2], case: &Case) {
+    let name = case.algorithm;
+    // Two keys: a new window may begin during the test, but not twice.
+    let check_count = |estimate: u32, keys: [&str; 2], more: &str, wanted: usize| {
+        let pass = |key| {
+            let target = format!("/{name}/{estimate}?key={key}{more}");
+            passed(gateways, &target, wanted + 4)
+        };
+        let (mut key, mut count) = (keys[0], pass(keys[0]));
+        if count > wanted && case.limit.is_empty() {
+            (key, count) = (keys[1], pass(keys[1]));
+        }
+        assert_eq!(count, wanted, "{name}, estimate {estimate}, key {key}");
+        key.to_owned()
+    };
+    let plain = check_count(0, ["a", "b"], "", 10);
+    let gold = check_count(0, ["gold1", "gold2"], "", 20);
+    for (key, longest) in [plain, gold].iter().zip(case.longest) {
+        let refused = fetch(gateways[1].address(), &format!("/{name}/0?key={key}"));
+        assert_eq!(refused.status, 429, "{name} {key}");
         let retry = refused.head.field("retry-after").expect("a time");
         let retry: u64 = retry.parse().expect("seconds");
-        let most = if WINDOWS.contains(&algorithm) {
-            2 * 86_400
-        } else {
-            900
-        };
-        assert!((1..=most).contains(&retry), "{algorithm}: {retry}");
+        assert!((1..=longest).contains(&retry), "{name} {key}: {retry}");
+    }
+    let first = fetch(gateways[0].address(), &format!("/{name}/0?key=c"));
+    for (field, value) in [("limit", "10"), ("remaining", "9")] {
+        let told = first.head.field(&format!("x-ratelimit-{field}"));
+        assert_eq!(told, Some(value), "{name}");
+    }
+    // Each passes if its estimate fits: after three costs of 3, and after five of 1.
+    check_count(1, ["d", "e"], "&says=3", 4);
+    check_count(5, ["f", "g"], "&says=1", 6);
+}
+
+#[test]
+fn two_gateways_take_new_keys_each_on_its_own_and_share_the_bucket_of_the_others() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    for (algorithm, limit) in [("leaky_bucket", BUCKET), ("token_bucket", ", burst = 4")] {
+        let more = format!("algorithm = \"{algorithm}\"\nnew_keys = \"1r/h\"");
+        let text = file(&origin, &redis.url(), "1r/h", &more, limit);
+        let gateways = [Gateway::start(&text), Gateway::start(&text)];
+        assert_eq!(passed(&gateways, "/?key=own", 2), 2, "{algorithm}");
+        let invented = (0..12).map(|nth| format!("/?key=invented{nth}"));
+        let both = (0..12).map(|nth| &gateways[nth % 2..=nth % 2]);
+        let flood = both
+            .zip(invented)
+            .map(|(it, target)| passed(it, &target, 1));
+        assert_eq!(flood.sum::<usize>(), 4, "{algorithm}");
+        let again = passed(&gateways, "/?key=own", 1);
+        assert_eq!(again, 1, "{algorithm}: its own bucket has room");
     }
 }
 
 #[test]
 fn the_bucket_outlives_the_gateways_and_can_be_forgotten() {
     let (origin, redis) = (Origin::start(), Redis::start());
-    let start = || Gateway::start(&file(&origin, &redis.url(), "4r/h", "", BUCKET));
-    assert_eq!(passed(&[&start()], "a", 6), 4);
+    let start = || {
+        [Gateway::start(&file(
+            &origin,
+            &redis.url(),
+            "4r/h",
+            "",
+            BUCKET,
+        ))]
+    };
+    assert_eq!(passed(&start(), "/?key=a", 6), 4);
     let again = start();
-    assert_eq!(passed(&[&again], "a", 3), 0);
-    let mut admin = Client::connect(again.site.admin);
+    assert_eq!(passed(&again, "/?key=a", 3), 0);
+    let mut admin = Client::connect(again[0].site.admin);
     admin.send(b"DELETE /api/zones/z/keys/a HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!(admin.answer().status, 200);
     eventually("the store has forgotten it", || redis.ask("DBSIZE") == ":0");
-    assert_eq!(passed(&[&again], "a", 6), 4);
-    // The key expires by itself, after its bucket has drained.
+    assert_eq!(passed(&again, "/?key=a", 6), 4);
+    // It expires by itself, later than it drains.
     let expires = redis.ask("PTTL drip:z:leaky_bucket.2:a");
     let expires: u64 = expires.trim_start_matches(':').parse().expect("a time");
     assert!((3_500_000..=3_700_000).contains(&expires), "{expires}");
@@ -90,11 +195,9 @@ fn a_turn_that_another_zone_refuses_is_given_back_to_the_store() {
         "[zones.shut]\nkey = \"$arg_shut\"\nrate = \"1r/h\"\nstore = \"redis\"\n\n[[routes]]\npath = \"/\"",
     );
     let text = text.replace("limits = [{", "limits = [{ zone = \"shut\", burst = 0 }, {");
-    let gateway = Gateway::start(&text);
-    // The route `shut` admits one request and rejects all others.
-    for _ in 0..10 {
-        fetch(gateway.address(), "/?key=a&shut=x");
-    }
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(passed(&[&gateway], "a", 10), 3);
+    let gateway = [Gateway::start(&text)];
+    // The one pass of `shut`, and then rejects.
+    assert_eq!(passed(&gateway, "/?key=a&shut=x", 10), 1);
+    thread::sleep(100 * MS);
+    assert_eq!(passed(&gateway, "/?key=a", 10), 3, "without `shut`");
 }

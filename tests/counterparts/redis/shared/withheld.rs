@@ -3,19 +3,14 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::Value;
 
 use super::in_flight::text;
 use super::places::{Counting, pass};
 use crate::programs::redis::Redis;
+use crate::support::operator::json;
 use crate::support::{Client, Gateway, eventually, fetch};
 
-fn json(gateway: &Gateway, path: &str) -> Value {
-    let answer = gateway.admin(path).expect("an admin port");
-    serde_json::from_slice(&answer.body).expect("JSON")
-}
-
-/// Returns evidence and remedy of the current headline.
+/// Evidence and remedy of the present headline.
 fn headline(gateway: &Gateway) -> String {
     let headline = &json(gateway, "/api/headline")["headline"];
     format!("{} {}", headline["evidence"], headline["remedy"])

@@ -2,24 +2,22 @@
 
 mod backing_off;
 mod batches;
-pub mod grid;
-mod grid_keys;
+mod grid;
 mod learned;
 mod live;
 mod places;
-mod places_failover;
 mod replay;
 mod room;
 mod schedule;
-pub mod server;
+mod server;
 mod settling;
 mod traces;
 
 use gateway::store::{Error, Join, Pace, Store, StoreAnswer};
 use limit::{Algorithm, Cost, Delay, Limit, Moment};
 
-/// Returns the rate of a gateway whose file has had it since `since`, in seconds.
-pub fn pace(rate: &str, algorithm: Algorithm, since: u64) -> Pace {
+/// The rate of a gateway whose file has had it since `since`, in seconds.
+fn pace(rate: &str, algorithm: Algorithm, since: u64) -> Pace {
     let since = Moment::from_nanos(since * 1_000_000_000);
     Pace::new(rate.parse().expect("a rate"), algorithm, since).expect("a rate for Redis")
 }

@@ -1,15 +1,10 @@
 //! Tests of one schedule of departures for all gateways.
 
-use std::time::Duration;
-
 use gateway::store::{Join, Pace, Refund, StoreAnswer};
 use limit::{Algorithm, Cost, Delay, Limit, Moment, Verdict};
-use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 
 use super::server::{Server, run};
 use super::{ask, at, pace, waiting};
-use crate::support::night::day_or_night;
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
 
@@ -173,73 +168,4 @@ fn windows_go_by_the_count_of_the_rate_in_force() {
             assert!((refusal.excess.requests() - 12.0).abs() < 1e-9);
         }
     });
-}
-
-/// No slot is given twice, whichever request refunds its slot.
-///
-/// Joins and refunds come in any order. Slots are an interval apart. A join is rejected only if the
-/// others use all that the limit allows.
-#[test]
-fn no_time_is_handed_out_twice_whoever_gives_back() {
-    const BURST: u32 = 6;
-    let server = Server::start();
-    let pace = pace("10r/s", LEAKY, 0);
-    // After this many milliseconds: a join, or a refund of one of the slots.
-    let step = (
-        prop_oneof![Just(0), 0..150u64],
-        prop::option::of(0..20usize),
-    );
-    let steps = prop::collection::vec(step, 1..60);
-    let mut runner = TestRunner::new(Config {
-        cases: day_or_night(50, 200),
-        failure_persistence: None,
-        ..Config::default()
-    });
-    let outcome = runner.run(&steps, |steps| {
-        run(async {
-            let (store, key) = (server.store(), server.key());
-            let (mut held, mut millis) = (Vec::new(), 0);
-            for (gap, back) in steps {
-                millis += gap;
-                let now = at(millis);
-                if let Some(back) = back {
-                    if held.is_empty() {
-                        continue;
-                    }
-                    let index = back % held.len();
-                    let (time, charge) = held[index];
-                    let refund = Refund {
-                        key: &key,
-                        algorithm: LEAKY,
-                        pace: &pace,
-                        charge,
-                        at: Some(now),
-                    };
-                    let given = store.refund(&[refund]).await.remove(0).unwrap();
-                    prop_assert!(given || time <= now);
-                    if given {
-                        held.remove(index);
-                    }
-                    continue;
-                }
-                let answer = ask(&store, join(&key, &pace, BURST, Some(now)))
-                    .await
-                    .unwrap();
-                let ahead = held.iter().filter(|(time, _)| *time > now).count();
-                let Some(charge) = answer.charge else {
-                    prop_assert!(ahead >= BURST as usize, "refused behind {ahead}");
-                    continue;
-                };
-                prop_assert!(ahead <= BURST as usize, "accepted behind {ahead}");
-                let time = due(&answer);
-                for (other, _) in &held {
-                    let apart = time.since(*other).max(other.since(time));
-                    prop_assert!(apart >= Duration::from_millis(100), "{apart:?}");
-                }
-                held.push((time, charge));
-            }
-            Ok(())
-        })
-    });
-    outcome.unwrap_or_else(|error| panic!("{error}"));
 }

@@ -1,15 +1,12 @@
-//! Tests of changes to the settings of a shared gate.
+//! A file that changes how gateways share an origin's rate.
 
-use std::time::Duration;
-
+use super::{file, gauge, pass, rate_of, shared, within};
 use crate::programs::redis::Redis;
-use crate::redis::shared::steady_rate;
+use crate::redis::shared::{busy, millis, steady_rate};
 use crate::support::night::day_or_night;
 use crate::support::{Client, Gateway, Origin, best_of_three, eventually, quarter_alone};
 
-use super::{Crowd, busy, file, gauge, millis, pass, rate_of, shared, within};
-
-/// The rate of the file saved last is in force at both gateways, also for waiting requests.
+/// The file that was saved last decides for all, with requests waiting.
 #[test]
 fn a_new_rate_in_one_file_is_in_force_at_both() {
     let _machine = quarter_alone();
@@ -20,11 +17,8 @@ fn a_new_rate_in_one_file_is_in_force_at_both() {
             Gateway::start(&text("50r/s")),
             Gateway::start(&text("50r/s")),
         );
-        let crowds = [
-            Crowd::of(&one, "/?key=a", 10),
-            Crowd::of(&other, "/?key=b", 10),
-        ];
-        let (before, after) = busy(&crowds, || {
+        let crowds = [(&one, 10, "/?key=a"), (&other, 10, "/?key=b")];
+        let (before, after) = busy(&crowds, &[200], || {
             pass(millis(300));
             let before = pass(millis(day_or_night(700, 1000)));
             one.site.write(&text("200r/s"));
@@ -109,34 +103,4 @@ fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {
         }
         Ok(())
     });
-}
-
-/// A shared gate has separate queues at each gateway, and shared permits.
-#[test]
-fn queues_are_each_gateways_own_and_places_are_not() {
-    let origin = Origin::answering(|exchange| {
-        std::thread::sleep(Duration::from_millis(day_or_night(400, 100)));
-        exchange.reply(b"late")
-    });
-    let redis = Redis::start();
-    let gate = shared("1000r/s") + "\nmax_in_flight = 4\nqueue = 8";
-    let text = file(&origin, &redis.url(), &gate);
-    let (one, other) = (Gateway::start(&text), Gateway::start(&text));
-    let crowds = [
-        Crowd::of(&one, "/?key=a", 8),
-        Crowd::of(&other, "/?key=b", 8),
-    ];
-    let span = busy(&crowds, || {
-        // At first Redis must learn which gateway holds which permits.
-        pass(millis(3000));
-        pass(millis(2000))
-    });
-    let found = ["key=a", "key=b"].map(|key| rate_of(&within(&origin, key, span), span));
-    let all = found[0] + found[1];
-    // Four requests at a time, each for 0.1 s, for 1 s (by day four requests each). A slot takes a
-    // round
-    // trip to Redis.
-    let (most, least, of_each) = day_or_night((12.0, 7.0, 3.0), (41.0, 28.0, 12.0));
-    assert!(all <= most && all > least, "{found:?}r/s");
-    assert!(found.into_iter().all(|it| it > of_each), "{found:?}r/s");
 }

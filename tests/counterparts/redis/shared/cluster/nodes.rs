@@ -41,24 +41,18 @@ impl Node {
         let (address, bus_address) = (free_address(), free_address());
         let (clients, bus) = (Relay::to(address), Relay::to(bus_address));
         let source = IpAddr::from([127, 0, 0, 20 + nth]);
-        let timeout = NODE_TIMEOUT.as_millis().to_string();
-        let arguments = [
-            ("cluster-enabled", "yes"),
-            ("cluster-node-timeout", &timeout),
-            // The replica may follow its master after any silence. Only tests need this.
-            ("cluster-replica-validity-factor", "0"),
-            ("repl-diskless-sync-delay", "0"),
-            ("cluster-port", &bus_address.port().to_string()),
-            ("cluster-announce-ip", "127.0.0.1"),
-            ("cluster-announce-port", &clients.address.port().to_string()),
-            ("cluster-announce-bus-port", &bus.address.port().to_string()),
-            ("bind-source-addr", &source.to_string()),
-        ];
-        let arguments: Vec<String> = arguments
-            .into_iter()
-            .flat_map(|(name, value)| [format!("--{name}"), value.to_owned()])
-            .collect();
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let timeout = NODE_TIMEOUT.as_millis();
+        // A replica follows its master however long ago it heard from it: that is only in tests so.
+        let arguments = format!(
+            "--cluster-enabled yes --cluster-node-timeout {timeout} \
+             --cluster-replica-validity-factor 0 --repl-diskless-sync-delay 0 \
+             --cluster-port {} --cluster-announce-ip 127.0.0.1 --cluster-announce-port {} \
+             --cluster-announce-bus-port {} --bind-source-addr {source}",
+            bus_address.port(),
+            clients.address.port(),
+            bus.address.port(),
+        );
+        let arguments: Vec<&str> = arguments.split(' ').collect();
         let folder = TempDir::new().expect("a folder");
         let mut node = Self {
             redis: RefCell::new(Redis::in_folder(folder, address, &arguments)),
@@ -79,14 +73,7 @@ impl Node {
     }
 
     fn try_ask<T: FromRedisValue>(&self, command: &str) -> RedisResult<T> {
-        let client = redis::Client::open(format!("redis://{}", self.address))?;
-        let mut connection = client.get_connection()?;
-        let mut asked = redis::Cmd::new();
-        for word in command.split(' ') {
-            // A pair of quotes is the empty word.
-            asked.arg(word.trim_matches('"'));
-        }
-        asked.query(&mut connection)
+        self.redis.borrow().query(command, &[])
     }
 
     /// Returns how often the node has answered with this error.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::redis::shared::cluster_under_load::nodes::Cluster;
+use super::nodes::Cluster;
 use crate::redis::shared::most_above;
 use crate::support::night::day_or_night;
 use crate::support::{Client, Done, Gateway, Origin, alone, best_of_three, now};
@@ -24,16 +24,23 @@ const JITTER: f64 = 1.0;
 /// Time after the end of an outage within which the shared pace is back.
 pub const BACK_WITHIN: Duration = Duration::from_secs(2);
 
-/// Routes: requests wait for their slots, use bursts, or get 503 while the store is out.
+/// The name in Redis of the grid of the origin's gate.
+pub const GRID: &str = "drip:gate:app.2";
+
+/// What becomes of keys: they wait for their turns, they use bursts, or they get 503 while the store is out.
 pub const WAIT: &str = "/wait";
 pub const BURSTS: &str = "/bursts";
 pub const CLOSED: &str = "/closed";
 
-/// A cluster, two gateways that share a zone in it, and an origin.
+/// The fields of a gate that lets more through than comes.
+pub const GATE: &str = "rate = \"2000r/s\"\nstore = \"redis\"";
+
+/// A cluster, two gateways that share two zones in it, and an origin.
 pub struct Scene {
     pub cluster: Cluster,
     pub gateways: [Gateway; 2],
     origin: Origin,
+    text: String,
 }
 
 /// Results of a load.
@@ -46,24 +53,27 @@ pub struct Seen {
 }
 
 impl Scene {
-    pub fn new() -> Self {
+    /// `gate`: further fields of the origin.
+    pub fn new(gate: &str) -> Self {
         let (cluster, origin) = (Cluster::start(), Origin::start());
-        let text = Self::text(&cluster, &origin);
+        let text = Self::text(&cluster, &origin, gate);
         let gateways = [Gateway::start(&text), Gateway::start(&text)];
         Self {
             cluster,
             gateways,
             origin,
+            text,
         }
     }
 
-    fn text(cluster: &Cluster, origin: &Origin) -> String {
+    fn text(cluster: &Cluster, origin: &Origin, gate: &str) -> String {
         format!(
             r#"
 workers = 1
 
 [origins.app]
 servers = ["http://{}"]
+{gate}
 
 [redis]
 url = "{}"
@@ -102,7 +112,7 @@ limits = [{{ zone = "closed", burst = 4 }}]
 
     /// Starts another gateway on the same file.
     pub fn another_gateway(&self) -> Gateway {
-        Gateway::start(&Self::text(&self.cluster, &self.origin))
+        Gateway::start(&self.text)
     }
 
     /// Returns all keys, each with its route and its name in Redis.
@@ -233,6 +243,17 @@ limits = [{{ zone = "closed", burst = 4 }}]
         let up = |gateway: &Gateway| gateway.metrics().count("drip_store_up", &[]) == 1;
         self.gateways.iter().all(up)
     }
+
+    /// Whether both have shared the gate all the time.
+    pub fn gates_share(&self) -> bool {
+        let shares = |gateway: &Gateway| {
+            let shared = gateway
+                .metrics()
+                .count("drip_origin_shared", &[("origin", "app")]);
+            shared == 1 && !gateway.log().contains("goes on alone")
+        };
+        self.gateways.iter().all(shares)
+    }
 }
 
 impl Seen {
@@ -334,7 +355,7 @@ pub fn span(length: Duration) -> (Instant, Instant) {
 /// The repaired node must return as a replica.
 pub fn check_takeover(broken: &str, break_it: impl Fn(&Cluster), mend: impl Fn(&Cluster)) {
     best_of_three(|_| {
-        let scene = Scene::new();
+        let scene = Scene::new("");
         let _machine = alone();
         let cluster = &scene.cluster;
         let mut spans = Vec::new();
