@@ -1,7 +1,5 @@
 //! A claim of slots and its reply, read as `grid.lua` documents them.
 
-use std::fmt;
-
 use limit::{KeyChange, Rate};
 
 use super::redis::Reply;
@@ -31,9 +29,6 @@ pub(super) struct ClaimCall {
     pub(super) now: i64,
     pub(super) gateways: f64,
     pub(super) part: f64,
-    /// The first free slot, and when another claim would be granted more.
-    pub(super) free: i64,
-    pub(super) again: i64,
     pub(super) in_force: Rate,
     pub(super) pieces: u32,
     pub(super) slots: Vec<i64>,
@@ -89,7 +84,8 @@ impl ClaimCall {
         }
         let now = time(told.double()?);
         let (gateways, part) = (told.double()?, told.double()?);
-        let (free, again) = (time(told.double()?), time(told.double()?));
+        // The first free slot, and when another claim would be granted more.
+        (told.double()?, told.double()?);
         let in_force = match told.byte()? {
             1 => rate,
             2 => self::rate(told.text()?)?,
@@ -126,8 +122,6 @@ impl ClaimCall {
             now,
             gateways,
             part,
-            free,
-            again,
             in_force,
             pieces,
             slots,
@@ -143,30 +137,6 @@ fn rate(written: &[u8]) -> Option<Rate> {
 }
 
 /// Nanoseconds, of microseconds with decimals.
-#[allow(clippy::cast_possible_truncation)]
 fn time(micros: f64) -> i64 {
     micros.trunc() as i64 * 1000 + (micros.fract() * 1000.0) as i64
-}
-
-impl fmt::Display for ClaimCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let from_now = |time: &i64| (time - self.now) / 1000;
-        let slots: Vec<_> = self.slots.iter().map(from_now).collect();
-        let (origin, wanted, lead, classes) = (self.origin, self.wanted, self.lead, &self.classes);
-        let (gateways, part_taken, part) = (self.gateways, self.part_taken, self.part);
-        let (in_force, pieces) = (self.in_force, self.pieces);
-        let (free, again) = (from_now(&self.free), from_now(&self.again));
-        let changes = self.changes.iter();
-        let changes: Vec<_> = changes.map(|it| (it.key % 1000, it.weight)).collect();
-        let news = self.news.iter().map(|(key, count)| (key % 1000, count));
-        let news: Vec<_> = news.collect();
-        let (is_noted, generation) = (self.is_noted, self.generation % 1e6);
-        write!(
-            f,
-            "{wanted} of origin{origin}, {part_taken} of its part, {lead} us ahead, for {classes:?}; \
-             is 1 of {gateways}, has {part} of {in_force}, {pieces} at once; in us: {slots:?}, \
-             free {free}, again {again}; changed keys {changes:?}, noted {is_noted}, in {generation}: \
-             {news:?}"
-        )
-    }
 }

@@ -7,11 +7,11 @@ use limit::{Cost, WaitLimits};
 
 use super::client::patiently;
 use super::gateway::Gateway;
-use super::invariants::{GateRequest, Invariants};
+use super::invariants::Invariants;
 use super::random::Random;
 use super::run::Simulation;
 use super::world::World;
-use crate::gate::{Admission, NoTurn, Place};
+use crate::gate::{Admission, NoTurn};
 use crate::time::pacer::Pacer;
 
 /// A request for an origin with a gate, and what its client will do.
@@ -121,12 +121,7 @@ impl Simulation {
 }
 
 /// Joins. The task of the request then runs on the gateway's host.
-pub(super) fn go(
-    world: &Rc<World>,
-    invariants: &Rc<Invariants>,
-    gateway: &Rc<Gateway>,
-    passage: Passage,
-) {
+fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, passage: Passage) {
     let (world_there, invariants) = (Rc::clone(world), Rc::clone(invariants));
     let gateway_there = Rc::clone(gateway);
     world.spawn(gateway.host, async move {
@@ -173,23 +168,11 @@ pub(super) fn go(
             let during = shed.from..shed.until;
             shed.gateway == gateway.number && during.contains(&world.now())
         });
+        world.sleep(passage.takes).await;
         let status = shed.map_or(passage.status, |_| 503);
-        let passage = Passage { status, ..passage };
-        visit_origin(&world, &invariants, &request, &passage, place).await;
+        place.answered(status, || Ok(None));
+        if let Some(cost) = passage.settled {
+            place.settle(cost);
+        }
     });
-}
-
-async fn visit_origin(
-    world: &Rc<World>,
-    invariants: &Invariants,
-    request: &GateRequest,
-    passage: &Passage,
-    place: Place,
-) {
-    world.sleep(passage.takes).await;
-    place.answered(passage.status, || Ok(None));
-    if let Some(cost) = passage.settled {
-        invariants.billed(request, cost);
-        place.settle(cost);
-    }
 }

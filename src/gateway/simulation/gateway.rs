@@ -10,7 +10,7 @@ use super::clock::{Skew, SkewedClock};
 use super::network;
 use super::scenario::{OriginPlan, Scenario};
 use super::world::{HostId, World};
-use crate::gate::{GateSharing, OriginGate};
+use crate::gate::{GateSharing, OriginGate, PlaceSharing};
 use crate::time::pacer::Pacer;
 use crate::time::simulated::SimulatedTime;
 use crate::zone::{Key, StoreHealth, Waiters, Zone};
@@ -86,6 +86,11 @@ impl Gateway {
     /// How the gate of an origin gets its slots; `None`: there is no such origin.
     pub(super) fn sharing(&self, index: usize) -> Option<GateSharing> {
         self.gate(index)?.sharing()
+    }
+
+    /// What its first gate knows of the places that it shares.
+    pub(super) fn places(&self) -> Option<PlaceSharing> {
+        self.gate(0)?.place_sharing()
     }
 
     /// Which part of an origin's rate its gate lets through; `None`: it has not started.

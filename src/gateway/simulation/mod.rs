@@ -19,6 +19,14 @@
 //! Everyday runs take a few random seeds, long ones thousands: see `tests/testing/search.rs`. `DRIP_SEEDS=5000`
 //! runs so many, `DRIP_SEED=42` one.
 
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    reason = "counts and times of a simulation are small, and a generation is a name"
+)]
+
 mod claim_call;
 mod client;
 mod clock;
@@ -28,7 +36,6 @@ mod gateway;
 mod invariants;
 mod key_places;
 mod network;
-mod places_call;
 mod pools;
 mod random;
 mod redis;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
 use limit::Cost;
 
 use super::client::{Then, Visit, visit};
@@ -47,40 +48,68 @@ pub(super) struct Simulation {
     pub(super) is_over: Cell<bool>,
 }
 
-/// Runs a seed with shared zones.
-pub(super) fn run(seed: u64, change: Change) -> Outcome {
-    run_of(seed, change, "zones", Scenario::new)
+/// What a seed stands for.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    name: &'static str,
+    new: fn(&mut Random) -> Scenario,
 }
 
-/// Runs a seed with shared gates.
-pub(super) fn run_gates(seed: u64, change: Change) -> Outcome {
-    run_of(seed, change, "gates", Scenario::of_gates)
+const fn kind(name: &'static str, new: fn(&mut Random) -> Scenario) -> Kind {
+    Kind { name, new }
 }
 
-/// Runs a seed with shared gates that back off.
-pub(super) fn run_backoff(seed: u64, change: Change) -> Outcome {
-    run_of(seed, change, "backoff", Scenario::of_backoff)
-}
+pub(super) const ZONES: Kind = kind("zones", Scenario::new);
+pub(super) const GATES: Kind = kind("gates", Scenario::of_gates);
+pub(super) const BACKOFF: Kind = kind("backoff", Scenario::of_backoff);
+/// Those of a gateway share its link to the store.
+pub(super) const BOTH: Kind = kind("both", Scenario::of_both);
 
-/// Runs a seed with shared zones and gates: those of a gateway share its link to the store.
-pub(super) fn run_both(seed: u64, change: Change) -> Outcome {
-    run_of(seed, change, "both", Scenario::of_both)
-}
-
-fn run_of(seed: u64, change: Change, kind: &str, new: fn(&mut Random) -> Scenario) -> Outcome {
+pub(super) fn run(kind: Kind, seed: u64, change: Change) -> Outcome {
     let mut random = Random::new(seed);
-    let scenario = new(&mut random);
+    let scenario = (kind.new)(&mut random);
     let outcome = run_scenario(scenario, random, change);
     let failure = outcome.failure.map(|failure| {
+        let name = kind.name;
         format!(
-            "{kind}, seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation"
+            "{name}, seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation"
         )
     });
     Outcome { failure, ..outcome }
 }
 
 /// Runs a scenario. `change` is what becomes of each script before it runs.
-pub(super) fn run_scenario(scenario: Scenario, mut random: Random, change: Change) -> Outcome {
+pub(super) fn run_scenario(scenario: Scenario, random: Random, change: Change) -> Outcome {
+    let ran = run_with(scenario, random, change, |simulation, random| {
+        let play = Rc::clone(&simulation).play(random);
+        (simulation, play.boxed_local())
+    });
+    let invariants = ran.known.map(|it| Rc::clone(&it.invariants));
+    let counts = invariants.map(|it| (it.joins(), it.leased(), it.gate_counts()));
+    let (joins, leased, at_gates) = counts.unwrap_or_default();
+    Outcome {
+        digest: ran.digest,
+        joins,
+        leased,
+        at_gates,
+        failure: ran.failure,
+    }
+}
+
+/// What is known of a simulation that is over.
+pub(super) struct Ran<T> {
+    pub(super) known: Option<T>,
+    pub(super) digest: (u64, u64),
+    pub(super) failure: Option<String>,
+}
+
+/// Runs what `play` makes of a simulation whose gateways have not started.
+pub(super) fn run_with<T: 'static>(
+    scenario: Scenario,
+    mut random: Random,
+    change: Change,
+    play: impl FnOnce(Rc<Simulation>, Random) -> (T, LocalBoxFuture<'static, ()>),
+) -> Ran<T> {
     let scenario = Rc::new(scenario);
     let known = Rc::new(RefCell::new(None));
     let (found, its) = (Rc::clone(&known), Rc::clone(&scenario));
@@ -89,7 +118,6 @@ pub(super) fn run_scenario(scenario: Scenario, mut random: Random, change: Chang
         let store = Rc::new(StoreServer::new(world, &invariants, FakeRedis::new(change)));
         let network = Network::new(world, &store, random.fork());
         let guard = simulated::set_network(Rc::new(Rc::clone(&network)));
-        found.replace(Some((Rc::clone(&invariants), guard)));
         let simulation = Rc::new(Simulation {
             world: Rc::clone(world),
             scenario: its,
@@ -99,34 +127,42 @@ pub(super) fn run_scenario(scenario: Scenario, mut random: Random, change: Chang
             gateways: RefCell::default(),
             is_over: Cell::default(),
         });
-        simulation.play(random).boxed_local()
+        let (known, play) = play(simulation, random);
+        found.replace(Some((known, guard)));
+        play
     });
     let failure = world.failure().map(|failure| {
         let last = world.trace().last();
         format!("{failure}\n{scenario:#?}\nThe last steps, in milliseconds:\n{last}\n{failure}")
     });
-    let known = known.take();
-    let counts = known.map(|(invariants, _)| {
-        let at_gates = invariants.gate_counts();
-        (invariants.joins(), invariants.leased(), at_gates)
-    });
-    let (joins, leased, at_gates) = counts.unwrap_or_default();
-    Outcome {
+    Ran {
+        known: known.take().map(|(known, _guard)| known),
         digest: world.trace().digest(),
-        joins,
-        leased,
-        at_gates,
         failure,
     }
 }
 
 impl Simulation {
-    async fn play(self: Rc<Self>, mut random: Random) {
+    /// Starts all gateways, and lets happen what fails.
+    pub(super) fn begin(self: &Rc<Self>) {
         let (least, most) = self.scenario.delay;
         for (number, skew) in self.scenario.clocks.iter().enumerate() {
             self.network.add_link(least, most);
             let gateway = Gateway::start(&self.world, &self.scenario, number, *skew);
             self.gateways.borrow_mut().push(gateway);
+        }
+        for (at, fault) in self.scenario.faults.clone() {
+            let simulation = Rc::clone(self);
+            self.world.spawn(HostId::FIRST, async move {
+                simulation.world.sleep_until(at).await;
+                suffer(&simulation, fault).await;
+            });
+        }
+    }
+
+    async fn play(self: Rc<Self>, mut random: Random) {
+        self.begin();
+        for number in 0..self.scenario.clocks.len() {
             if !self.scenario.zones.is_empty() {
                 let traffic = Rc::clone(&self).send_requests(number, random.fork());
                 self.world.spawn(HostId::FIRST, traffic);
@@ -135,13 +171,6 @@ impl Simulation {
                 let traffic = Rc::clone(&self).crowd(number, random.fork());
                 self.world.spawn(HostId::FIRST, traffic);
             }
-        }
-        for (at, fault) in self.scenario.faults.clone() {
-            let simulation = Rc::clone(&self);
-            self.world.spawn(HostId::FIRST, async move {
-                simulation.world.sleep_until(at).await;
-                suffer(&simulation, fault).await;
-            });
         }
         if self.scenario.crowd.shed.is_some() {
             self.world
@@ -211,10 +240,6 @@ impl Simulation {
             }
         }
         self.invariants.over(&gateways);
-        for gateway in gateways.iter().filter(|gateway| gateway.is_out()) {
-            self.invariants
-                .stays(&format!("gateway {} is alone", gateway.number));
-        }
         if !self.scenario.origins.is_empty() {
             // They would tell for ever that they are there.
             for gateway in &gateways {

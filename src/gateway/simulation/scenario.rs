@@ -4,6 +4,7 @@ mod faults;
 mod origins;
 mod zones;
 
+use std::path::Path;
 use std::time::Duration;
 
 use limit::Rate;
@@ -46,7 +47,6 @@ pub(super) struct Shed {
 impl Crowd {
     /// `rate`: the part of one gateway, in requests a second.
     fn new(random: &mut Random, rate: f64, is_full: bool) -> Self {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let in_tenths = |tenths: f64| ((rate * tenths / 10.0) as u64).clamp(4, 200);
         let some = |random: &mut Random, percent: u64, most: u64| {
             let number = random.number(1..most);
@@ -66,7 +66,7 @@ impl Crowd {
 }
 
 /// All that a seed decides at the beginning.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Scenario {
     pub(super) clocks: Vec<Skew>,
     pub(super) zones: Vec<ZonePlan>,
@@ -248,7 +248,7 @@ impl Scenario {
     /// Whether nothing but the pace of an origin keeps requests from it, and each takes one slot.
     pub(super) fn is_plain(&self, origin: usize) -> bool {
         let plan = &self.origins[origin];
-        let is_alone_paced = plan.max_in_flight.is_none() && !plan.backs_off;
+        let is_alone_paced = plan.max_in_flight.get().is_none() && !plan.backs_off;
         self.is_calm() && is_alone_paced && self.crowd.costly == 0
     }
 
@@ -301,6 +301,17 @@ impl Scenario {
     pub(super) fn is_calm(&self) -> bool {
         self.faults.iter().all(|(_, fault)| fault.is_harmless())
     }
+}
+
+/// A zone and an origin with these fields, as a gateway reads them from its file.
+fn parsed(zone: &str, origin: &str) -> (config::Zone, config::Origin) {
+    let text = format!(
+        "[redis]\nurl = \"redis://127.0.0.1\"\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n{zone}\
+         [[routes]]\npath = \"/\"\norigin = \"a\"\n\
+         [origins.a]\nservers = [\"http://127.0.0.1:1\"]\n{origin}"
+    );
+    let settings = config::parse(&text, Path::new("gateway.toml"), false).expect("a file");
+    (settings.zones[0].clone(), settings.origins[0].clone())
 }
 
 /// The clock of each gateway. In half of the scenarios they drift.

@@ -1,16 +1,16 @@
 //! A call of a script and its reply, read as `common.lua` and `bucket.lua` document them.
 
-use std::fmt;
-
 use super::redis::Reply;
 
 /// What a script was asked, and what it did.
+#[derive(Debug)]
 pub(super) struct ScriptCall {
     asked: u8,
     pub(super) entries: Vec<CallEntry>,
 }
 
 /// Equal operations on a key.
+#[derive(Debug)]
 pub(super) struct CallEntry {
     /// The name of the key in the store.
     pub(super) key: String,
@@ -137,23 +137,6 @@ pub(super) fn zone_and_key(name: &str) -> Option<(usize, &str)> {
     Some((zone.parse().ok()?, key))
 }
 
-impl fmt::Display for ScriptCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for entry in &self.entries {
-            let (many, done, free) = (entry.many, entry.done, &entry.free);
-            let (first, cost, end) = (entry.first, entry.cost, entry.end);
-            write!(f, " {}", entry.key)?;
-            match self.asked {
-                JOIN if entry.has_places() => write!(f, " +{done}/{many} at {free:?} {end}")?,
-                JOIN => write!(f, " +{done}/{many}")?,
-                REFUND => write!(f, " -{done} of {first}+{cost}")?,
-                asked => write!(f, " asked {asked}: {done}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
 /// What is left to read, little-endian.
 pub(super) struct Packed<'a>(pub(super) &'a [u8]);
 
@@ -180,7 +163,6 @@ impl<'a> Packed<'a> {
         self.take().map(f64::from_le_bytes)
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn whole(&mut self) -> Option<u64> {
         self.double().map(|double| double as u64)
     }

@@ -95,6 +95,19 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
             lasts,
             clock,
         } => crash(simulation, gateway, lasts, clock).await,
+        Fault::Stop { gateway, lasts } => {
+            let host = at(gateway).host;
+            world.stop(host, true);
+            world.sleep(lasts).await;
+            world.stop(host, false);
+        }
+        Fault::RetuneAll { most } => {
+            let origin = &scenario.origins[0];
+            origin.max_in_flight.set(Some(most));
+            for gateway in gateways.borrow().iter() {
+                gateway.retune_origin(world, 0, origin.rate);
+            }
+        }
     }
 }
 

@@ -44,7 +44,6 @@ drip find => tests/load/find/mod.rs => .args(["find", "app", "--slo"
 cargo bench --bench store => Cargo.toml => [[bench]]\nname = "store"
 DRIP_SEEDS=5000 cargo test --lib simulation => tests/testing/search.rs => variable("DRIP_SEEDS").unwrap_or(default)
 DRIP_SEEDS=350 cargo test --release --lib the_end_of => tests/testing/search.rs => variable("DRIP_SEEDS").unwrap_or(default)
-DRIP_TRUTHS=10000 cargo test --release --lib measures_the_truths => src/gateway/simulation/find/tests.rs => variable("DRIP_TRUTHS")
 packaging/build tar => tests/counterparts/package/life.rs => build("1.0.0", "tar")
 cargo build --profile dist => packaging/build => cargo build --manifest-path "$root/Cargo.toml" --profile dist"#;
 

@@ -6,10 +6,7 @@
 //! Everyday runs take one of the seeds that are known to hold, long ones hundreds of random ones: see
 //! `tests/testing/search.rs`. `DRIP_SEED=42` runs one of them, and prints its steps.
 
-mod demand;
-mod origin;
 mod origins;
 mod run;
 #[cfg(test)]
 mod tests;
-mod truth;

@@ -1,111 +1,172 @@
 //! The seven origins.
 
-use super::origin::{Answer, Origin, Servers, exponential, uniform};
 use crate::simulation::random::Random;
 
-/// A kind of origin, with the objective and the bounds that it is searched with.
+/// An answer of a simulated origin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    /// Seconds until its head, which is its end, too.
+    pub took: f64,
+    pub status: u16,
+}
+
+impl Answer {
+    fn ok(took: f64) -> Self {
+        Self { took, status: 200 }
+    }
+}
+
+/// An origin that serves requests in their order.
+pub(super) trait Origin {
+    /// The answer to a request that arrives at `at`, seconds since the start. Times do not go back.
+    fn answer(&mut self, at: f64, random: &mut Random) -> Answer;
+}
+
+/// A number from 0 to 1, without 0.
+fn uniform(random: &mut Random) -> f64 {
+    (random.number(0..1 << 53) + 1) as f64 / (1_u64 << 53) as f64
+}
+
+/// An exponential time with this mean.
+pub(super) fn exponential(random: &mut Random, mean: f64) -> f64 {
+    -uniform(random).ln() * mean
+}
+
+/// When each of some servers is free, which take requests in their order.
+struct Servers(Vec<f64>);
+
+impl Servers {
+    fn new(count: usize) -> Self {
+        Self(vec![0.0; count])
+    }
+
+    /// The server that is free first takes a request that comes at `at`. `end` says when it is done, from when it begins.
+    fn serve(&mut self, at: f64, end: impl FnOnce(f64) -> f64) -> f64 {
+        let first = (self.0.iter_mut()).min_by(|one, other| one.total_cmp(other));
+        let free = first.expect("a server");
+        *free = end(free.max(at));
+        *free
+    }
+}
+
+/// Upper bound of all searches.
+pub(super) const TO: &str = "400r/s";
+
+/// A kind of origin, with the objective and the lower bound that it is searched with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub name: &'static str,
     pub make: fn(&mut Random) -> Box<dyn Origin>,
     pub objective: &'static str,
     pub from: &'static str,
-    pub to: &'static str,
     /// The highest rate that keeps the objective in long runs: `truths_are_those_of_long_runs`.
     pub truth: f64,
 }
 
+const fn kind(
+    name: &'static str,
+    make: fn(&mut Random) -> Box<dyn Origin>,
+    objective: &'static str,
+    from: &'static str,
+    truth: f64,
+) -> Kind {
+    Kind {
+        name,
+        make,
+        objective,
+        from,
+        truth,
+    }
+}
+
 pub(super) const KINDS: [Kind; 7] = [
-    Kind {
-        name: "M/M/4",
-        make: |_| Box::new(Queue::new(4, 0.02)),
-        objective: "p95<400ms, errors<0.5%",
-        from: "100r/s",
-        to: "400r/s",
-        truth: 196.6,
-    },
-    Kind {
-        name: "a lock",
-        make: |_| Box::new(Lock::new()),
-        objective: "p95<100ms, errors<0.5%",
-        from: "100r/s",
-        to: "400r/s",
-        truth: 232.4,
-    },
-    Kind {
-        name: "a cache that fills",
-        make: |_| Box::new(Cache::new()),
-        objective: "p95<300ms, errors<0.5%",
-        from: "60r/s",
-        to: "400r/s",
-        truth: 273.0,
-    },
-    Kind {
-        name: "pauses of 300 ms each 10 s",
-        make: |random| Box::new(Pauses::new(random)),
-        objective: "p95<200ms, errors<0.5%",
-        from: "80r/s",
-        to: "400r/s",
-        truth: 148.0,
-    },
-    Kind {
-        name: "a database with 20 connections",
-        make: |_| Box::new(Queue::new(20, 0.08).after(0.01)),
-        objective: "p95<400ms, errors<0.5%",
-        from: "120r/s",
-        to: "400r/s",
-        truth: 245.0,
-    },
-    Kind {
-        name: "one that sheds",
-        make: |_| Box::new(Shedding::new(200.0)),
-        objective: "p95<400ms, errors<0.5%",
-        from: "100r/s",
-        to: "400r/s",
-        truth: 200.9,
-    },
-    Kind {
-        name: "one with two thirds of its bound at any rate",
-        make: |_| Box::new(Queue::new(4, 0.02).after(0.14)),
-        objective: "p95<300ms, errors<0.5%",
-        from: "20r/s",
-        to: "400r/s",
-        truth: 190.0,
-    },
+    kind(
+        "M/M/4",
+        |_| Box::new(Queue::new(4, 0.02, 0.0)),
+        "p95<400ms, errors<0.5%",
+        "100r/s",
+        196.6,
+    ),
+    kind(
+        "a lock",
+        |_| {
+            let (workers, lock) = (Servers::new(8), Servers::new(1));
+            Box::new(Lock { workers, lock })
+        },
+        "p95<100ms, errors<0.5%",
+        "100r/s",
+        232.4,
+    ),
+    kind(
+        "a cache that fills",
+        |_| {
+            let (workers, served) = (Servers::new(4), 0.0);
+            Box::new(Cache { workers, served })
+        },
+        "p95<300ms, errors<0.5%",
+        "60r/s",
+        273.0,
+    ),
+    kind(
+        "pauses of 300 ms each 10 s",
+        |random| {
+            let (workers, phase) = (Servers::new(4), uniform(random) * 10.0);
+            Box::new(Pauses { workers, phase })
+        },
+        "p95<200ms, errors<0.5%",
+        "80r/s",
+        148.0,
+    ),
+    kind(
+        "a database with 20 connections",
+        |_| Box::new(Queue::new(20, 0.08, 0.01)),
+        "p95<400ms, errors<0.5%",
+        "120r/s",
+        245.0,
+    ),
+    kind(
+        "one that sheds",
+        |_| {
+            let (rate, level, last) = (200.0, 0.0, 0.0);
+            Box::new(Shedding { rate, level, last })
+        },
+        "p95<400ms, errors<0.5%",
+        "100r/s",
+        200.9,
+    ),
+    kind(
+        "one with two thirds of its bound at any rate",
+        |_| Box::new(Queue::new(4, 0.02, 0.14)),
+        "p95<300ms, errors<0.5%",
+        "20r/s",
+        190.0,
+    ),
 ];
 
 /// Servers with one queue, and exponential times: M/M/k where requests come at random.
 struct Queue {
     servers: Servers,
     mean: f64,
+    /// How long each request takes before it queues.
     before: f64,
 }
 
 impl Queue {
-    fn new(servers: usize, mean: f64) -> Self {
+    fn new(servers: usize, mean: f64, before: f64) -> Self {
+        let servers = Servers::new(servers);
         Self {
-            servers: Servers::new(servers),
+            servers,
             mean,
-            before: 0.0,
+            before,
         }
-    }
-
-    /// Each request takes so long before it queues.
-    fn after(mut self, before: f64) -> Self {
-        self.before = before;
-        self
     }
 }
 
 impl Origin for Queue {
     fn answer(&mut self, at: f64, random: &mut Random) -> Answer {
-        let (server, start) = self.servers.next(at + self.before);
-        let end = start + exponential(random, self.mean);
-        self.servers.occupy(server, end);
-        Answer {
-            took: end - at,
-            status: 200,
-        }
+        let took = exponential(random, self.mean);
+        let end = self.servers.serve(at + self.before, |start| start + took);
+        Answer::ok(end - at)
     }
 }
 
@@ -115,26 +176,13 @@ struct Lock {
     lock: Servers,
 }
 
-impl Lock {
-    fn new() -> Self {
-        Self {
-            workers: Servers::new(8),
-            lock: Servers::new(1),
-        }
-    }
-}
-
 impl Origin for Lock {
     fn answer(&mut self, at: f64, random: &mut Random) -> Answer {
-        let (worker, start) = self.workers.next(at);
-        let (lock, locked) = self.lock.next(start + 0.01);
-        let end = locked + exponential(random, 0.004);
-        self.lock.occupy(lock, end);
-        self.workers.occupy(worker, end);
-        Answer {
-            took: end - at,
-            status: 200,
-        }
+        let (took, lock) = (exponential(random, 0.004), &mut self.lock);
+        let end = self
+            .workers
+            .serve(at, |start| lock.serve(start + 0.01, |locked| locked + took));
+        Answer::ok(end - at)
     }
 }
 
@@ -144,27 +192,13 @@ struct Cache {
     served: f64,
 }
 
-impl Cache {
-    fn new() -> Self {
-        Self {
-            workers: Servers::new(4),
-            served: 0.0,
-        }
-    }
-}
-
 impl Origin for Cache {
     fn answer(&mut self, at: f64, random: &mut Random) -> Answer {
         let hits = 0.9 * (1.0 - (-self.served / 3000.0).exp());
         let mean = if uniform(random) < hits { 0.01 } else { 0.05 };
         self.served += 1.0;
-        let (worker, start) = self.workers.next(at);
-        let end = start + exponential(random, mean);
-        self.workers.occupy(worker, end);
-        Answer {
-            took: end - at,
-            status: 200,
-        }
+        let took = exponential(random, mean);
+        Answer::ok(self.workers.serve(at, |start| start + took) - at)
     }
 }
 
@@ -174,42 +208,25 @@ struct Pauses {
     phase: f64,
 }
 
-impl Pauses {
-    fn new(random: &mut Random) -> Self {
-        Self {
-            workers: Servers::new(4),
-            phase: uniform(random) * 10.0,
-        }
-    }
-
-    /// When work of so many seconds ends that begins at `start`.
-    fn end(&self, start: f64, mut work: f64) -> f64 {
-        let mut now = start;
-        loop {
-            let into = (now + self.phase).rem_euclid(10.0);
-            if into < 0.3 {
-                now += 0.3 - into + 1e-9;
-                continue;
-            }
-            let left = 10.0 - into;
-            if work < left {
-                return now + work;
-            }
-            work -= left;
-            now += left + 1e-9;
-        }
-    }
-}
-
 impl Origin for Pauses {
     fn answer(&mut self, at: f64, random: &mut Random) -> Answer {
-        let (worker, start) = self.workers.next(at);
-        let end = self.end(start, exponential(random, 0.02));
-        self.workers.occupy(worker, end);
-        Answer {
-            took: end - at,
-            status: 200,
-        }
+        let (mut work, phase) = (exponential(random, 0.02), self.phase);
+        let end = self.workers.serve(at, |mut now| {
+            loop {
+                let into = (now + phase).rem_euclid(10.0);
+                if into < 0.3 {
+                    now += 0.3 - into + 1e-9;
+                    continue;
+                }
+                let left = 10.0 - into;
+                if work < left {
+                    return now + work;
+                }
+                work -= left;
+                now += left + 1e-9;
+            }
+        });
+        Answer::ok(end - at)
     }
 }
 
@@ -218,16 +235,6 @@ struct Shedding {
     rate: f64,
     level: f64,
     last: f64,
-}
-
-impl Shedding {
-    fn new(rate: f64) -> Self {
-        Self {
-            rate,
-            level: 0.0,
-            last: 0.0,
-        }
-    }
 }
 
 impl Origin for Shedding {
@@ -241,9 +248,6 @@ impl Origin for Shedding {
             };
         }
         self.level += 1.0;
-        Answer {
-            took: exponential(random, 0.02),
-            status: 200,
-        }
+        Answer::ok(exponential(random, 0.02))
     }
 }

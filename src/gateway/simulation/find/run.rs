@@ -1,13 +1,74 @@
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use limit::find::{AnswerEvent, Experiment, FindReport, Levels, Observed};
 use limit::{Moment, Rate};
 
-use super::demand::Demand;
-use super::origin::Origin;
+use super::origins::{Origin, exponential};
 use crate::simulation::random::Random;
+
+/// The requests that wait at the gate.
+#[derive(Debug)]
+pub(super) enum Demand {
+    /// Always more than leave.
+    Endless,
+    Arrivals(Arrivals),
+}
+
+/// Requests that come at random.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    /// How many come a second.
+    rate: f64,
+    waiting: VecDeque<f64>,
+    next: f64,
+    random: Random,
+    has_been_empty: bool,
+    pub most_waiting: usize,
+}
+
+impl Arrivals {
+    pub fn new(rate: f64, random: Random) -> Self {
+        Self {
+            rate,
+            waiting: VecDeque::new(),
+            next: 0.0,
+            random,
+            has_been_empty: false,
+            most_waiting: 0,
+        }
+    }
+
+    /// Takes the request that leaves at `now`, and how long it has waited; `None` if none waits.
+    pub fn take(&mut self, now: f64) -> Option<f64> {
+        while self.next <= now {
+            self.waiting.push_back(self.next);
+            self.next += exponential(&mut self.random, 1.0 / self.rate);
+        }
+        self.most_waiting = self.most_waiting.max(self.waiting.len());
+        let came = self.waiting.pop_front();
+        self.has_been_empty |= self.waiting.is_empty();
+        came.map(|came| now - came)
+    }
+}
+
+impl Demand {
+    fn take(&mut self, now: f64) -> Option<f64> {
+        match self {
+            Self::Endless => Some(0.31),
+            Self::Arrivals(arrivals) => arrivals.take(now),
+        }
+    }
+
+    /// Whether a request waited all the time since the last call.
+    fn has_waited(&mut self) -> bool {
+        match self {
+            Self::Endless => true,
+            Self::Arrivals(arrivals) => !std::mem::take(&mut arrivals.has_been_empty),
+        }
+    }
+}
 
 /// How often the experiment is asked.
 const TICK: f64 = 0.1;
@@ -27,13 +88,12 @@ pub(super) struct Run {
 /// An answer on its way: nanoseconds at which it comes and at which its request left, and its status.
 type Pending = Reverse<(u64, u64, u16)>;
 
-/// Runs an experiment to its end. `change` changes what it sees.
+/// Runs an experiment to its end.
 pub(super) fn run(
     mut it: Experiment,
     origin: &mut dyn Origin,
     demand: &mut Demand,
     random: &mut Random,
-    mut change: impl FnMut(&mut Observed, f64),
 ) -> Run {
     let mut pending: BinaryHeap<Pending> = BinaryHeap::new();
     let mut levels = vec![(0.0, it.levels())];
@@ -80,7 +140,6 @@ pub(super) fn run(
             next_tick += TICK;
             seen.has_waited = demand.has_waited();
             seen.wait = last_wait.take();
-            change(&mut seen, now);
             it.tick(&seen, Moment::from_nanos(nanos(now)));
             seen.in_flight = u32::try_from(pending.len()).unwrap_or(u32::MAX);
             set = it.levels();
@@ -96,12 +155,7 @@ pub(super) fn run(
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "simulated times are positive and below a day"
-)]
-pub(super) fn nanos(seconds: f64) -> u64 {
+fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 

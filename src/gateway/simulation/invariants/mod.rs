@@ -17,20 +17,17 @@ use limit::{Cost, Limit};
 
 use super::claim_call::ClaimCall;
 use super::client::Visit;
-use super::crowd::Passage;
 use super::gateway::Gateway;
-use super::places_call;
 use super::redis::Reply;
 use super::scenario::Scenario;
 use super::script_call::ScriptCall;
 use super::world::{HostId, World};
-use crate::gate::GateRejection;
 use crate::zone::{Charge, Grant, Rejection};
 use answers::Answers;
 use books::Books;
 use fallback::Fallback;
+pub(super) use gates::ClaimId;
 use gates::Gates;
-pub(super) use gates::{ClaimId, GateRequest};
 use order::Order;
 use pace::Pace;
 use places::Places;
@@ -100,7 +97,7 @@ impl Invariants {
             limit: visit.limit,
             since: self.world.now(),
         };
-        self.note(&request, format_args!("joins: {}", Briefly(&visit.limit)));
+        self.note(&request, format_args!("joins: {:?}", visit.limit));
         self.answers.borrow_mut().joined(&request);
         request
     }
@@ -146,85 +143,6 @@ impl Invariants {
         self.pace.borrow_mut().settled(request, cost, now);
     }
 
-    /// A request comes to a shared gate.
-    pub(super) fn comes(&self, gateway: &Gateway, passage: &Passage) -> GateRequest {
-        let now = self.world.now();
-        let request = self.gates.borrow_mut().comes(gateway, passage, now);
-        self.note_at_gate(&request, format_args!("comes: {passage:?}"));
-        request
-    }
-
-    /// It goes on to the origin.
-    pub(super) fn passes(&self, request: &GateRequest, gateway: &Gateway) {
-        let Some(sharing) = gateway.sharing(request.origin) else {
-            return;
-        };
-        self.note_at_gate(request, format_args!("goes on: {sharing:?}"));
-        let now = self.world.now();
-        self.check(self.gates.borrow_mut().passes(request, &sharing, now));
-    }
-
-    /// The gate rejected it, or it has waited too long.
-    pub(super) fn turned_away(&self, request: &GateRequest, rejection: &GateRejection) {
-        self.note_at_gate(request, format_args!("is rejected: {:?}", rejection.reason));
-        let now = self.world.now();
-        self.check(self.gates.borrow_mut().turned_away(request, now));
-    }
-
-    /// Its client left while it waited at a gate.
-    pub(super) fn goes(&self, request: &GateRequest) {
-        self.note_at_gate(request, format_args!("leaves"));
-        let now = self.world.now();
-        self.check(self.gates.borrow_mut().goes(request, now));
-    }
-
-    /// The answer of the origin tells another cost.
-    pub(super) fn billed(&self, request: &GateRequest, cost: Cost) {
-        self.note_at_gate(request, format_args!("costs {cost:?}"));
-    }
-
-    /// Somebody looks how the gates of a gateway get their slots.
-    pub(super) fn look_at_gates(&self, gateway: &Gateway) {
-        for origin in 0.. {
-            let Some(sharing) = gateway.sharing(origin) else {
-                return;
-            };
-            let (gate, now) = ((gateway.number, origin), self.world.now());
-            let mut gates = self.gates.borrow_mut();
-            self.check(gates.seen(gate, gateway.host, &sharing, now));
-        }
-    }
-
-    /// Somebody looks which part of the rate is in force at the gates of a gateway.
-    pub(super) fn look_at_backoffs(&self, gateway: &Gateway, is_over: bool) {
-        for origin in 0..gateway.scenario.origins.len() {
-            let Some(share) = gateway.lets_through(origin) else {
-                return;
-            };
-            let (gate, now) = ((gateway.number, origin), self.world.now());
-            let mut gates = self.gates.borrow_mut();
-            self.check(gates.lets_through(gate, gateway.host, share, now));
-            if is_over && share < 0.999 {
-                self.stays(&format!("a cut at gateway {}", gateway.number));
-            }
-        }
-    }
-
-    /// A gateway has got the answer to a claim, which it began to send at `sent`.
-    pub(super) fn told(&self, claim: ClaimId, sent: Duration) {
-        let now = self.world.now();
-        self.world.note(format_args!("{claim:?} is answered"));
-        self.gates.borrow_mut().told(claim, sent, now);
-    }
-
-    fn claimed(&self, gateway: usize, call: &ClaimCall) -> Option<ClaimId> {
-        self.world
-            .note(format_args!("store: gateway {gateway} claims: {call}"));
-        let now = self.world.now();
-        let claimed = self.gates.borrow_mut().claimed(gateway, call, now);
-        claimed.map_err(|wrong| self.check(Err(wrong))).ok()
-    }
-
     /// The store has run a command of a gateway. Returns the claim of slots that it was, if any.
     pub(super) fn store_ran(
         &self,
@@ -232,11 +150,6 @@ impl Invariants {
         command: &[Vec<u8>],
         reply: &Reply,
     ) -> Option<ClaimId> {
-        if let Some(call) = places_call::read(command, reply) {
-            self.world
-                .note(format_args!("store: gateway {gateway}: {call}"));
-            return None;
-        }
         match ClaimCall::read(command, reply) {
             Ok(Some(call)) => return self.claimed(gateway, &call),
             Ok(None) => {}
@@ -260,7 +173,7 @@ impl Invariants {
         match ScriptCall::read(command, reply) {
             Ok(None) => {}
             Ok(Some(call)) => {
-                self.world.note(format_args!("store:{call}"));
+                self.world.note(format_args!("store: {call:?}"));
                 let ran = self.places.borrow_mut().store_ran(&call, self.world.now());
                 self.check(ran);
                 self.books.borrow_mut().store_ran(&call);
@@ -275,15 +188,19 @@ impl Invariants {
         self.world.note(format_args!("store: has forgotten"));
         self.places.borrow_mut().store_forgot();
         self.pace.borrow_mut().store_forgot(self.world.now());
-        self.gates.borrow_mut().store_forgot();
+        let gates = &mut *self.gates.borrow_mut();
+        gates.grid.store_forgot();
+        gates.turns.forget();
     }
 
     /// The store's clock has jumped.
     pub(super) fn jumped(&self, micros: i64) {
         let ahead = u64::try_from(micros).unwrap_or(0);
         self.pace.borrow_mut().jumped(Duration::from_micros(ahead));
-        let now = self.world.now();
-        self.gates.borrow_mut().jumped(micros, now);
+        let gates = &mut *self.gates.borrow_mut();
+        gates.answers.jumped(micros);
+        gates.slots.jumped(self.world.now());
+        gates.turns.forget();
     }
 
     /// A gateway goes alone from now on, or not any more.
@@ -309,9 +226,9 @@ impl Invariants {
     pub(super) fn over(&self, gateways: &[Rc<Gateway>]) {
         for gateway in gateways {
             self.look_at_gates(gateway);
-            let sharing = (0..).map_while(|origin| gateway.sharing(origin));
-            if sharing.into_iter().any(|sharing| sharing.is_alone) {
-                self.stays(&format!("a gate of gateway {} is alone", gateway.number));
+            let mut sharing = (0..).map_while(|origin| gateway.sharing(origin));
+            if gateway.is_out() || sharing.any(|sharing| sharing.is_alone) {
+                self.stays(&format!("gateway {} is alone", gateway.number));
             }
         }
         self.check(self.books.borrow().check());
@@ -331,18 +248,18 @@ impl Invariants {
 
     /// All faults are over, and no more requests come.
     pub(super) fn healed(&self) {
-        self.gates.borrow_mut().healed(self.world.now());
+        self.gates.borrow_mut().answers.healed(self.world.now());
     }
 
     /// How many requests wait for an answer.
     pub(super) fn waiting(&self) -> usize {
-        self.answers.borrow().waiting() + self.gates.borrow().waiting()
+        self.answers.borrow().waiting() + self.gates.borrow().answers.waiting()
     }
 
     /// Checks that nobody has waited too long.
     pub(super) fn check_waiting(&self) {
         self.check(self.answers.borrow().check(self.world.now()));
-        self.check(self.gates.borrow().check_waiting(self.world.now()));
+        self.check(self.gates.borrow().answers.check(self.world.now()));
     }
 
     /// How many requests departed at the moment at which they joined, with a place of the store.
@@ -354,7 +271,7 @@ impl Invariants {
 
     /// How many requests have joined.
     pub(super) fn joins(&self) -> u64 {
-        self.next.get() + self.gates.borrow().count()
+        self.next.get() + self.gates.borrow().count
     }
 
     /// How many requests have passed shared gates in slots of the grid, how many while their gateway
@@ -369,14 +286,6 @@ impl Invariants {
         }
     }
 
-    fn note_at_gate(&self, request: &GateRequest, what: std::fmt::Arguments<'_>) {
-        let (id, gateway, origin) = (request.id, request.gateway, request.origin);
-        let (key, class) = (request.key, request.class);
-        self.world.note(format_args!(
-            "gateway {gateway}: request {id} of origin{origin}:{class}:{key} {what}"
-        ));
-    }
-
     fn note(&self, request: &Request, what: std::fmt::Arguments<'_>) {
         let (id, gateway) = (request.id, request.gateway);
         let (zone, key) = (request.zone, request.key);
@@ -386,21 +295,7 @@ impl Invariants {
     }
 }
 
-/// A limit in few words.
-struct Briefly<'a>(&'a Limit);
-
-impl std::fmt::Display for Briefly<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (burst, delay) = (self.0.burst, self.0.delay);
-        let (max_wait, cost) = (self.0.max_wait, self.0.cost);
-        write!(
-            f,
-            "burst {burst}, delay {delay:?}, max_wait {max_wait:?}, cost {cost:?}"
-        )
-    }
-}
-
-/// What a charge is, as far as invariants differ.
+/// Whether a gateway decided it without the store.
 fn is_alone(charge: Charge) -> bool {
     matches!(charge, Charge::Alone(_) | Charge::Own(_))
 }

@@ -3,17 +3,13 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::LocalBoxFuture;
 use limit::{KEY_PLACES_LEASE, KeyPlacesCall, Moment};
-use redis::{Cmd, RedisResult, Value};
 
 use super::gateway::Gateway;
 use crate::simulation::network::words;
 use crate::simulation::random::Random;
-use crate::simulation::redis::{Change, FakeRedis};
-use crate::store::simulated::{self, Wire};
-use crate::store::{InFlightCalls, Store, Url};
+use crate::simulation::redis::{Change, FakeRedis, answer_with};
+use crate::store::{InFlightCalls, Store};
 
 /// In nanoseconds since the Unix epoch.
 const BEGIN: u64 = 1_800_000_000_000_000_000;
@@ -30,31 +26,6 @@ const QUIET: Duration = Duration::from_secs(20);
 const TELLS_AGAIN: Duration = Duration::from_millis(2500);
 /// A waiter of a gateway that reaches the store waits no longer, in calm times.
 const MAX_WAIT: Duration = Duration::from_secs(3);
-
-/// The store, on a clock that the history tells.
-struct There(RefCell<(FakeRedis, u64)>);
-
-struct ThereLink(Rc<There>);
-
-impl simulated::Network for ThereLink {
-    fn dial(&self, _: &Url) -> LocalBoxFuture<'static, RedisResult<simulated::Connection>> {
-        let link = Rc::new(ThereLink(Rc::clone(&self.0))) as simulated::Connection;
-        std::future::ready(Ok(link)).boxed_local()
-    }
-}
-
-impl Wire for ThereLink {
-    fn send(
-        &self,
-        commands: Vec<Cmd>,
-    ) -> LocalBoxFuture<'static, RedisResult<Vec<RedisResult<Value>>>> {
-        let (redis, now) = &mut *self.0.0.borrow_mut();
-        let replies = commands
-            .iter()
-            .map(|command| redis.run(*now, &words(command)).read());
-        std::future::ready(Ok(replies.collect())).boxed_local()
-    }
-}
 
 /// What a history came to.
 #[derive(Debug, Default)]
@@ -78,7 +49,8 @@ pub(super) enum Faults {
 struct History {
     random: Random,
     store: Store,
-    there: Rc<There>,
+    /// The store, and its clock, in microseconds since the Unix epoch.
+    there: Rc<RefCell<(FakeRedis, u64)>>,
     gateways: Vec<Gateway>,
     most: NonZeroU32,
     /// When each request at the origin ends.
@@ -93,8 +65,12 @@ struct History {
 
 pub(super) fn run(seed: u64, faults: Faults, change: Change) -> Outcome {
     let mut random = Random::new(seed);
-    let there = Rc::new(There(RefCell::new((FakeRedis::new(change), BEGIN / 1000))));
-    let guard = simulated::set_network(Rc::new(ThereLink(Rc::clone(&there))));
+    let there = Rc::new(RefCell::new((FakeRedis::new(change), BEGIN / 1000)));
+    let its = Rc::clone(&there);
+    let _network = answer_with(move |command| {
+        let (redis, now) = &mut *its.borrow_mut();
+        redis.run(*now, &words(command)).read()
+    });
     let url = "redis://127.0.0.1".parse().expect("a URL");
     let most = NonZeroU32::new(random.small(1..5)).expect("above zero");
     let count = random.number(1..5);
@@ -116,7 +92,6 @@ pub(super) fn run(seed: u64, faults: Faults, change: Change) -> Outcome {
         .build()
         .expect("a runtime");
     let failure = runtime.block_on(history.play());
-    drop(guard);
     let (sum, looks) = history.used;
     let used = (looks > 500).then(|| sum as f64 / (looks as f64 * f64::from(most.get())));
     Outcome {
@@ -166,7 +141,7 @@ impl History {
             4..8 => gateway.stands_until = now + self.random.millis(10..6000),
             8..12 => gateway.split_until = now + self.random.millis(10..6000),
             12..14 if self.faults == Faults::OfTheStore => {
-                self.there.0.borrow_mut().0.flush();
+                self.there.borrow_mut().0.flush();
                 // Each tells again what it has, when it calls next.
                 self.forgiven_until = now + TELLS_AGAIN;
             }
@@ -194,7 +169,7 @@ impl History {
 
     /// The store does what has arrived.
     async fn serve(&mut self, now: Moment) {
-        self.there.0.borrow_mut().1 = now.as_nanos() / 1000;
+        self.there.borrow_mut().1 = now.as_nanos() / 1000;
         for gateway in &mut self.gateways {
             let arrived: Vec<(Moment, KeyPlacesCall)> = gateway
                 .to_store

@@ -18,10 +18,10 @@ impl Pool {
     ///
     /// It runs on no gateway's host: if the gateway dies, it asks the next one.
     pub(super) async fn client(self: Rc<Self>, gateway: usize, mut random: Random) {
-        let world = &self.world;
+        let world = &self.simulation.world;
         world.sleep(random.millis(1..50)).await;
-        while world.now() < self.plan.lasts {
-            let there = Rc::clone(&self.gateways.borrow()[gateway]);
+        while world.now() < self.simulation.scenario.lasts {
+            let there = self.gateway(gateway);
             let (pool, random_there) = (Rc::clone(&self), random.fork());
             let (ends, ended) = oneshot::channel::<()>();
             world.spawn(there.host, async move {
@@ -38,9 +38,9 @@ impl Pool {
     }
 
     async fn request(self: &Rc<Self>, gateway: usize, mut random: Random) {
-        let world = &self.world;
-        let there = Rc::clone(&self.gateways.borrow()[gateway]);
-        let Some(gate) = there.gate() else {
+        let world = &self.simulation.world;
+        let there = self.gateway(gateway);
+        let Some(gate) = there.gate(0) else {
             return;
         };
         let leaves = random
@@ -48,7 +48,7 @@ impl Pool {
             .then(|| random.millis(0..2000));
         let takes = self.takes(&mut random);
         let limits = WaitLimits {
-            queue_timeout: self.plan.queue_timeout,
+            queue_timeout: Duration::from_mins(60),
             hold: Duration::ZERO,
             most: None,
         };
@@ -57,26 +57,26 @@ impl Pool {
             Err(_) => return,
             Ok(Admission::Passed(place)) => place,
             Ok(Admission::Waiting(waiting)) => {
-                let id = self.origin.waits(gateway);
+                let (waits, since) = (self.origin.waits(gateway), world.now());
                 let pacer = Pacer::here();
                 let turn = patiently(world, waiting.turn(limits, &pacer), leaves).await;
-                let waited = self.origin.goes_on(id);
-                self.note_wait(gateway, waited);
+                drop(waits);
+                self.note_wait(gateway, world.now() - since);
                 match turn {
                     Some(Ok(place)) => place,
                     None | Some(Err(_)) => return,
                 }
             }
         };
-        if !self.plan.is_calm() && random.chance(20) {
+        if !self.simulation.scenario.faults.is_empty() && random.chance(20) {
             // It has to connect.
-            let _connects = self.origin.connects();
+            let _connects = self.origin.connects(gateway);
             world.sleep(random.millis(0..20)).await;
         }
         if !place.may_start() {
             return;
         }
-        if there.sharing().is_some_and(|it| it.alone.is_some()) {
+        if there.places().is_some_and(|it| it.alone.is_some()) {
             self.origin.may_exceed();
         }
         self.origin.starts(gateway, takes);
@@ -86,7 +86,7 @@ impl Pool {
 
     fn takes(&self, random: &mut Random) -> Duration {
         if random.chance(self.plan.long) {
-            let orphan = u64::try_from(self.plan.orphan.as_millis()).unwrap_or(1);
+            let orphan = u64::try_from(self.orphan().as_millis()).unwrap_or(1);
             // The time to connect counts.
             return random.millis(1..orphan - 30);
         }
@@ -98,7 +98,7 @@ impl Pool {
         for (gateway, clients) in self.plan.clients.iter().enumerate() {
             for _ in 0..*clients {
                 let client = Rc::clone(self).client(gateway, random.fork());
-                self.world.spawn(HostId::FIRST, client);
+                self.simulation.world.spawn(HostId::FIRST, client);
             }
         }
     }

@@ -26,10 +26,8 @@ pub(super) struct Use {
 
 impl Use {
     fn add(&mut self, used: usize, free: usize) {
-        {
-            self.used += used.min(free) as f64;
-            self.free += free as f64;
-        }
+        self.used += used.min(free) as f64;
+        self.free += free as f64;
     }
 
     /// The part that is used; 1 if nothing could be.
@@ -56,16 +54,19 @@ impl Pool {
     fn is_quiet(&self, at: Duration) -> bool {
         // At first it is found out who holds what.
         let has_begun = at >= Duration::from_millis(3500);
-        let mut faults = self.plan.faults.iter();
+        let mut faults = self.simulation.scenario.faults.iter();
         has_begun && !faults.any(|(from, it)| (*from..*from + it.lasts() + RECOVERS).contains(&at))
     }
 
     /// Places that are not withheld, as a gateway was last told.
     fn free_places(&self) -> usize {
-        let gateways = self.gateways.borrow();
-        let told = gateways.iter().filter_map(|it| it.sharing()?.pool);
+        let gateways = self.simulation.gateways.borrow();
+        let told = gateways.iter().filter_map(|it| it.places()?.pool);
         let withheld = told.map(|pool| pool.withheld).max();
-        self.most.get().saturating_sub(withheld.unwrap_or_default())
+        self.origin
+            .most
+            .get()
+            .saturating_sub(withheld.unwrap_or_default())
     }
 
     /// Which part of the places must be in use while requests wait.
@@ -79,7 +80,7 @@ impl Pool {
         if self.plan.rests == 0 && clients.all(|clients| *clients > 2) {
             return 0.95;
         }
-        let (least, most) = self.plan.delay;
+        let (least, most) = self.simulation.scenario.delay;
         let travels = if all > self.free_places() as u64 {
             (least + most).as_secs_f64() * 2500.0
         } else {
@@ -94,7 +95,7 @@ impl Pool {
     fn longest_wait(&self) -> Duration {
         let takes = Duration::from_millis(self.plan.takes.1).max(MAX_TURN);
         let takes = if self.plan.long > 0 {
-            takes.max(self.plan.orphan)
+            takes.max(self.orphan())
         } else {
             takes
         };
@@ -105,11 +106,12 @@ impl Pool {
 
     /// Fails if too few of the places are used while requests wait, or a gateway starts none.
     pub(super) async fn judge_use(self: Rc<Self>) {
-        let (mut span, mut since) = (Use::default(), self.world.now());
+        let world = &self.simulation.world;
+        let (mut span, mut since) = (Use::default(), world.now());
         let mut quiet_since = since;
-        while self.world.now() < self.plan.lasts {
-            self.world.sleep(LOOKS).await;
-            let now = self.world.now();
+        while world.now() < self.simulation.scenario.lasts {
+            world.sleep(LOOKS).await;
+            let now = world.now();
             // While all places are withheld, nobody can start.
             if !self.is_quiet(now) || self.free_places() == 0 {
                 quiet_since = now;
@@ -131,7 +133,7 @@ impl Pool {
                 && waits > self.longest_wait()
             {
                 let most = self.longest_wait();
-                return (self.world).fail(format_args!(
+                return world.fail(format_args!(
                     "gateway {gateway} starts nothing for {waits:?}, and at most {most:?} is fair"
                 ));
             }
@@ -140,10 +142,10 @@ impl Pool {
 
     fn judge_span(&self, part: f64) {
         self.judged.spans.set(self.judged.spans.get() + 1);
-        self.world
-            .note(format_args!("{part:.3} of the places are used"));
+        let world = &self.simulation.world;
+        world.note(format_args!("{part:.3} of the places are used"));
         if part < self.least_use() {
-            self.world.fail(format_args!(
+            world.fail(format_args!(
                 "requests wait, and only {part:.3} of the places are used"
             ));
         }

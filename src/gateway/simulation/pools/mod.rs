@@ -5,7 +5,6 @@
 //! and store as the other simulations.
 
 mod crowd;
-mod gateway;
 mod judge;
 mod origin;
 mod plan;

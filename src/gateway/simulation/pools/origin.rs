@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::plan::PoolPlan;
+use crate::simulation::scenario::OriginPlan;
 use crate::simulation::world::World;
 
 /// Longest time after which a lower maximum is in force everywhere, before what runs has ended.
@@ -17,43 +17,46 @@ pub(super) struct CountingOrigin {
     /// When each request that is here ends.
     ends: RefCell<Vec<Duration>>,
     /// The maximum, and until when another one may have been in force.
-    most: Cell<usize>,
+    pub(super) most: Cell<usize>,
     before: RefCell<Vec<(Duration, usize)>>,
     orphan: Duration,
     is_exact: Cell<bool>,
     /// Requests that have a place and do not have a connection yet.
-    connecting: Cell<usize>,
-    /// Requests that wait at gateways, with the moment since when.
-    waits: RefCell<BTreeMap<u64, (usize, Duration)>>,
+    connecting: RefCell<BTreeMap<u64, Since>>,
+    /// Requests that wait at gateways.
+    waits: RefCell<BTreeMap<u64, Since>>,
     next: Cell<u64>,
-    started: Cell<u64>,
+    pub(super) started: Cell<u64>,
     /// When each gateway last started a request.
     last_start: RefCell<BTreeMap<usize, Duration>>,
 }
 
+/// A gateway, and since when a request is there.
+type Since = (usize, Duration);
+
 impl CountingOrigin {
-    pub(super) fn new(world: &Rc<World>, plan: &PoolPlan) -> Rc<Self> {
-        Rc::new(Self {
+    pub(super) fn new(world: &Rc<World>, plan: &OriginPlan) -> Self {
+        Self {
             world: Rc::clone(world),
             ends: RefCell::default(),
-            most: Cell::new(plan.most),
+            most: Cell::new(plan.max_in_flight.get().unwrap_or_default()),
             before: RefCell::default(),
             orphan: plan.orphan,
             is_exact: Cell::new(true),
-            connecting: Cell::new(0),
+            connecting: RefCell::default(),
             waits: RefCell::default(),
             next: Cell::new(0),
             started: Cell::new(0),
             last_start: RefCell::default(),
-        })
+        }
     }
 
-    /// Another maximum is in a file from now on.
+    /// Another maximum is in all files from now on.
     pub(super) fn retuned(&self, most: usize) {
         let until = self.world.now() + SPREADS + self.orphan;
-        self.before.borrow_mut().push((until, self.most.get()));
-        self.before.borrow_mut().push((until, most));
-        self.most.set(most);
+        let before = self.most.replace(most);
+        let both = [(until, before), (until, most)];
+        self.before.borrow_mut().extend(both);
     }
 
     /// A gateway takes places without asking from now on: more may be here.
@@ -62,22 +65,16 @@ impl CountingOrigin {
     }
 
     /// How many are here.
-    pub(super) fn in_use(&self) -> usize {
+    fn in_use(&self) -> usize {
         let now = self.world.now();
         let mut ends = self.ends.borrow_mut();
         ends.retain(|end| *end > now);
         ends.len()
     }
 
-    /// A request uses a place, but is not here yet, until the value is dropped.
-    pub(super) fn connects(&self) -> impl Drop + use<'_> {
-        self.connecting.set(self.connecting.get() + 1);
-        Connecting(self)
-    }
-
     /// How many places are used.
     pub(super) fn used(&self) -> usize {
-        self.in_use() + self.connecting.get()
+        self.in_use() + self.connecting.borrow().len()
     }
 
     /// The most that may be here now.
@@ -106,35 +103,27 @@ impl CountingOrigin {
         }
     }
 
-    /// A request waits at a gateway from now on.
-    pub(super) fn waits(&self, gateway: usize) -> u64 {
+    /// A request uses a place, but is not here yet, until the value is dropped.
+    pub(super) fn connects(&self, gateway: usize) -> Listed<'_> {
+        self.list(&self.connecting, gateway)
+    }
+
+    /// A request waits at a gateway, until the value is dropped: its turn has come, its client has left, or the gateway has
+    /// died.
+    pub(super) fn waits(&self, gateway: usize) -> Listed<'_> {
+        self.list(&self.waits, gateway)
+    }
+
+    fn list<'a>(&'a self, list: &'a RefCell<BTreeMap<u64, Since>>, gateway: usize) -> Listed<'a> {
         let id = self.next.get();
         self.next.set(id + 1);
-        self.waits
-            .borrow_mut()
-            .insert(id, (gateway, self.world.now()));
-        id
-    }
-
-    /// It waits no longer, as it goes on or its client has left.
-    pub(super) fn goes_on(&self, id: u64) -> Duration {
-        let known = self.waits.borrow_mut().remove(&id);
-        known.map_or(Duration::ZERO, |(_, since)| {
-            self.world.now().saturating_sub(since)
-        })
-    }
-
-    /// A gateway has died, and with it all that waited there.
-    pub(super) fn died(&self, gateway: usize) {
-        self.waits.borrow_mut().retain(|_, (at, _)| *at != gateway);
+        let since = (gateway, self.world.now());
+        list.borrow_mut().insert(id, since);
+        Listed { list, id }
     }
 
     pub(super) fn waiting(&self) -> usize {
         self.waits.borrow().len()
-    }
-
-    pub(super) fn started(&self) -> u64 {
-        self.started.get()
     }
 
     /// The gateway that has waited longest since its last start, or since then.
@@ -150,10 +139,14 @@ impl CountingOrigin {
     }
 }
 
-struct Connecting<'a>(&'a CountingOrigin);
+/// A request that is in a list until this is dropped.
+pub(super) struct Listed<'a> {
+    list: &'a RefCell<BTreeMap<u64, Since>>,
+    id: u64,
+}
 
-impl Drop for Connecting<'_> {
+impl Drop for Listed<'_> {
     fn drop(&mut self) {
-        self.0.connecting.set(self.0.connecting.get() - 1);
+        self.list.borrow_mut().remove(&self.id);
     }
 }

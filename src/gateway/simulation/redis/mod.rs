@@ -13,6 +13,12 @@ mod struct_library;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use ::redis::{Cmd, RedisResult, Value};
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+
+use crate::store::Url;
+use crate::store::simulated::{Connection, Guard, Network, Wire, set_network};
 use keys::Keys;
 pub(super) use reply::Reply;
 use scripts::Scripts;
@@ -35,6 +41,31 @@ struct Database {
     is_read_only: bool,
     /// What its replication ID ends with: another one after each start and failover.
     replication: u64,
+}
+
+/// Answers each command at once, in place of a network.
+struct Direct<F>(Rc<F>);
+
+impl<F: Fn(&Cmd) -> RedisResult<Value> + 'static> Network for Direct<F> {
+    fn dial(&self, _: &Url) -> LocalBoxFuture<'static, RedisResult<Connection>> {
+        let there = Rc::new(Direct(Rc::clone(&self.0))) as Connection;
+        std::future::ready(Ok(there)).boxed_local()
+    }
+}
+
+impl<F: Fn(&Cmd) -> RedisResult<Value>> Wire for Direct<F> {
+    fn send(
+        &self,
+        commands: Vec<Cmd>,
+    ) -> LocalBoxFuture<'static, RedisResult<Vec<RedisResult<Value>>>> {
+        let replies = commands.iter().map(|command| (self.0)(command)).collect();
+        std::future::ready(Ok(replies)).boxed_local()
+    }
+}
+
+/// Has this answer all commands of this thread at once, until the guard is dropped.
+pub(super) fn answer_with(answer: impl Fn(&Cmd) -> RedisResult<Value> + 'static) -> Guard {
+    set_network(Rc::new(Direct(Rc::new(answer))))
 }
 
 /// The data of a Redis at some time.

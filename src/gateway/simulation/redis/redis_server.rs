@@ -8,17 +8,14 @@ use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::LocalBoxFuture;
 use limit::{Algorithm, ClassDemand, Cost, Delay, KeyChange, KeyReport, Limit, Moment};
 use redis::{Cmd, Connection, RedisResult, Value};
 use tempfile::TempDir;
 
 use super::super::network::words;
 use super::super::random::Random;
-use super::FakeRedis;
-use crate::store::simulated::{self, Wire};
-use crate::store::{Charge, Claim, Join, Pace, Refund, Store, Url};
+use super::{FakeRedis, answer_with};
+use crate::store::{Charge, Claim, Join, Pace, Refund, Store};
 
 /// A real Redis without persistence, on a socket of its own.
 struct RealRedis {
@@ -30,21 +27,28 @@ impl RealRedis {
     fn start() -> Self {
         let folder = TempDir::new().expect("a folder");
         let mut command = Command::new("redis-server");
-        command.args(["--port", "0", "--save", "", "--appendonly", "no"]);
-        command.arg("--unixsocket").arg(folder.path().join("redis"));
-        command.arg("--dir").arg(folder.path());
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.args([
+            "--port",
+            "0",
+            "--save",
+            "",
+            "--unixsocket",
+            "redis",
+            "--dir",
+        ]);
+        command
+            .arg(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
         let process = command.spawn();
         let process = process.expect("redis-server starts: tests/run.sh installs it");
         Self { folder, process }
     }
 
     fn connect(&self) -> Connection {
-        let url = format!(
-            "redis+unix://{}",
-            self.folder.path().join("redis").display()
-        );
-        let client = redis::Client::open(url).expect("a client");
+        let socket = self.folder.path().join("redis");
+        let client = redis::Client::open(format!("redis+unix://{}", socket.display()));
+        let client = client.expect("a client");
         for _ in 0..500 {
             if let Ok(connection) = client.get_connection() {
                 return connection;
@@ -98,28 +102,21 @@ impl Both {
     }
 }
 
-/// Asks both in place of a network.
-struct BothThere(Rc<Both>);
-
-impl simulated::Network for BothThere {
-    fn dial(&self, _: &Url) -> LocalBoxFuture<'static, RedisResult<simulated::Connection>> {
-        let there = Rc::new(BothThere(Rc::clone(&self.0))) as simulated::Connection;
-        std::future::ready(Ok(there)).boxed_local()
-    }
-}
-
-impl Wire for BothThere {
-    fn send(
-        &self,
-        commands: Vec<Cmd>,
-    ) -> LocalBoxFuture<'static, RedisResult<Vec<RedisResult<Value>>>> {
-        let replies = commands.iter().map(|command| self.0.run(command)).collect();
-        std::future::ready(Ok(replies)).boxed_local()
-    }
-}
-
 /// In microseconds since the Unix epoch.
 const NOW: u64 = 1_800_000_000_000_000;
+
+/// This time, which now and then is set back.
+fn clock(micros: u64, most: u64, random: &mut Random) -> Moment {
+    let back = random.number(0..most);
+    let back = if random.chance(5) { back } else { 0 };
+    Moment::from_nanos((micros - back) * 1000)
+}
+
+fn pace(rates: &[&str], algorithm: Algorithm, random: &mut Random) -> Pace {
+    let rate = random.pick(rates).parse().expect("a rate");
+    let since = Moment::from_nanos(random.number(1..4) * 1_000_000_000);
+    Pace::new(rate, algorithm, since).expect("a rate for Redis")
+}
 
 /// What one gateway asks in a while.
 async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
@@ -131,24 +128,11 @@ async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
     let (steps, bursts) = if is_long { (400, 600) } else { (40, 30) };
     for _ in 0..random.number(1..steps) {
         micros += random.number(0..4).pow(5) * random.number(1..2000);
-        // Now and then the clock is set back.
-        let back = if random.chance(5) {
-            random.number(0..3_000_000)
-        } else {
-            0
-        };
-        let at = Moment::from_nanos((micros - back) * 1000);
-        let rate = random.pick(&rates).parse().expect("a rate");
-        let since = Moment::from_nanos(random.number(1..4) * 1_000_000_000);
-        let pace = Pace::new(rate, algorithm, since).expect("a rate for Redis");
-        let (key, at) = (key.as_bytes(), Some(at));
-        let charge = random.number(0..charges.len() as u64 + 1);
-        let charge = usize::try_from(charge)
-            .ok()
-            .and_then(|index| charges.get(index));
-        if random.chance(20)
-            && let Some(charge) = charge.copied()
-        {
+        let at = Some(clock(micros, 3_000_000, random));
+        let pace = pace(&rates, algorithm, random);
+        let key = key.as_bytes();
+        if random.chance(20) && !charges.is_empty() {
+            let charge = random.pick(&charges);
             let refund = Refund {
                 key,
                 algorithm,
@@ -194,14 +178,8 @@ async fn claim(store: &Store, random: &mut Random) {
     let mut reports: [KeyReport; 4] = Default::default();
     for _ in 0..random.number(1..40) {
         micros += random.number(0..4).pow(5) * random.number(1..2000);
-        let back = if random.chance(5) {
-            random.number(0..30_000_000)
-        } else {
-            0
-        };
-        let rate = random.pick(&rates).parse().expect("a rate");
-        let since = Moment::from_nanos(random.number(1..3) * 1_000_000_000);
-        let pace = Pace::new(rate, Algorithm::LeakyBucket, since).expect("a rate for Redis");
+        let at = Some(clock(micros, 30_000_000, random));
+        let pace = pace(&rates, Algorithm::LeakyBucket, random);
         let classes = (0..random.small(0..3)).map(|class| ClassDemand {
             class,
             weight: random.small(1..5),
@@ -228,7 +206,7 @@ async fn claim(store: &Store, random: &mut Random) {
             lead: random.micros(0..30_000),
             classes: &classes,
             keys: random.chance(95).then_some(&*report),
-            at: Some(Moment::from_nanos((micros - back) * 1000)),
+            at,
         };
         if let Ok(told) = store.claim(&claim).await {
             let report = &mut reports[gateway];
@@ -245,7 +223,8 @@ async fn claim(store: &Store, random: &mut Random) {
 fn scripts_have_the_same_replies_as_in_a_real_redis() {
     let server = RealRedis::start();
     let both = Both::new(&server);
-    let _network = simulated::set_network(Rc::new(BothThere(Rc::clone(&both))));
+    let its = Rc::clone(&both);
+    let _network = answer_with(move |command| its.run(command));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build();
@@ -269,30 +248,11 @@ fn commands_have_the_same_replies_as_in_a_real_redis() {
     let server = RealRedis::start();
     let both = Both::new(&server);
     let mut random = Random::new(2);
-    let commands = [
-        "GET k",
-        "MGET k l m",
-        "SET k v",
-        "SET k v NX",
-        "SET k v PX 10000000",
-        "SET k v PX 0",
-        "SET k v PX 10000000 NX",
-        "SET k v XX7",
-        "UNLINK k m",
-        "DEL l",
-        "HGET k f",
-        "HGET k g",
-        "HMGET k f g",
-        "HSET k f v",
-        "HSET k f w g x",
-        "HSET k f",
-        "HDEL k f",
-        "HDEL k f g h",
-        "HLEN k",
-        "PEXPIRE k 10000000",
-        "PTTL none",
-        "PING",
-    ];
+    let commands: Vec<&str> = "GET k,MGET k l m,SET k v,SET k v NX,SET k v PX 10000000,SET k v PX 0,\
+        SET k v PX 10000000 NX,SET k v XX7,UNLINK k m,DEL l,HGET k f,HGET k g,HMGET k f g,HSET k f v,\
+        HSET k f w g x,HSET k f,HDEL k f,HDEL k f g h,HLEN k,PEXPIRE k 10000000,PTTL none,PING"
+        .split(',')
+        .collect();
     for _ in 0..4000 {
         let key = random.pick(&["k", "l", "m"]);
         let mut words = random.pick(&commands).split(' ');

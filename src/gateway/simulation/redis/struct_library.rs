@@ -53,7 +53,6 @@ pub(super) fn pack(format: &str, values: MultiValue) -> mlua::Result<Vec<u8>> {
             }
             (Item::Double, value) => packed.extend_from_slice(&double(&value)?.to_le_bytes()),
             (Item::Whole(size), value) => {
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 let whole = double(&value)? as u64;
                 packed.extend_from_slice(&whole.to_le_bytes()[..size]);
             }

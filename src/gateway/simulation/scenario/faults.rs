@@ -56,6 +56,10 @@ pub(in crate::simulation) enum Fault {
         lasts: Duration,
         clock: Skew,
     },
+    /// The process of a gateway stands still.
+    Stop { gateway: usize, lasts: Duration },
+    /// The files of all gateways are saved with another `max_in_flight` for the first origin, one after another.
+    RetuneAll { most: usize },
 }
 
 impl Fault {
@@ -174,19 +178,15 @@ impl Fault {
     /// How long it lasts.
     pub(in crate::simulation) fn lasts(&self) -> Duration {
         match *self {
-            Self::Retune { .. }
-            | Self::RetuneOrigin { .. }
-            | Self::Forget { .. }
-            | Self::Reset { .. }
-            | Self::Flush
-            | Self::Jump { .. } => Duration::ZERO,
             Self::Slow { lasts, .. }
             | Self::Partition { lasts, .. }
             | Self::Island { lasts }
             | Self::Busy { lasts, .. }
-            | Self::Crash { lasts, .. } => lasts,
+            | Self::Crash { lasts, .. }
+            | Self::Stop { lasts, .. } => lasts,
             Self::Death { lasts, loads } => lasts + loads,
             Self::Failover { loses, read_only } => loses + read_only,
+            _ => Duration::ZERO,
         }
     }
 }

@@ -1,10 +1,11 @@
+use std::cell::Cell;
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use limit::{Rate, Share};
 
+use super::parsed;
 use crate::gate::KeyAtGate;
 use crate::simulation::random::Random;
 use crate::zone::Key;
@@ -25,12 +26,35 @@ pub(in crate::simulation) struct OriginPlan {
     pub(in crate::simulation) classes: &'static [(&'static str, u32)],
     pub(in crate::simulation) queue: usize,
     pub(in crate::simulation) max_queue: usize,
-    pub(in crate::simulation) max_in_flight: Option<usize>,
+    /// It may change in all files.
+    pub(in crate::simulation) max_in_flight: Cell<Option<usize>>,
     pub(in crate::simulation) queue_timeout: Duration,
     pub(in crate::simulation) backs_off: bool,
+    /// How long places of a gateway that has vanished stay withheld, in whole seconds.
+    pub(in crate::simulation) orphan: Duration,
+    pub(in crate::simulation) is_closed: bool,
 }
 
 impl OriginPlan {
+    /// One key in one class, whose requests wait as long as it takes.
+    pub(in crate::simulation) fn of(rate: Rate) -> Self {
+        Self {
+            name: "origin0".to_owned(),
+            rate,
+            gateways: None,
+            is_fair: true,
+            keys: &KEYS[..1],
+            classes: &[("", 1)],
+            queue: 1000,
+            max_queue: 2000,
+            max_in_flight: Cell::new(None),
+            queue_timeout: Duration::from_mins(1),
+            backs_off: false,
+            orphan: Duration::from_secs(5),
+            is_closed: false,
+        }
+    }
+
     pub(super) fn new(index: u64, gateways: u64, random: &mut Random) -> Self {
         let expected = match random.number(0..3) {
             0 => None,
@@ -53,20 +77,21 @@ impl OriginPlan {
             ]),
             queue: if is_small { 5 } else { 1000 },
             max_queue: if is_small { 12 } else { 2000 },
-            max_in_flight: random.chance(15).then(|| 2 + usize::from(is_small)),
+            max_in_flight: Cell::new(random.chance(15).then(|| 2 + usize::from(is_small))),
             queue_timeout: if random.chance(30) {
                 random.millis(20..600)
             } else {
                 Duration::from_mins(1)
             },
             backs_off: random.chance(15),
+            ..Self::of(Rate::UNLIMITED)
         }
     }
 
     /// Nothing but the pace keeps requests from the origin, and all may wait.
     pub(super) fn let_all_wait(&mut self) {
         (self.queue, self.max_queue) = (1000, 10_000);
-        (self.max_in_flight, self.backs_off) = (None, false);
+        (self.max_in_flight, self.backs_off) = (Cell::new(None), false);
         self.is_fair = true;
         self.queue_timeout = Duration::from_mins(1);
     }
@@ -78,7 +103,7 @@ impl OriginPlan {
             rate: random.pick(&rates).parse().expect("a rate"),
             queue: 1000,
             max_queue: 2000,
-            max_in_flight: None,
+            max_in_flight: Cell::new(None),
             queue_timeout: Duration::from_mins(1),
             backs_off: true,
             ..Self::new(0, gateways, random)
@@ -93,7 +118,6 @@ impl OriginPlan {
         };
         let part = part(self.keys, key) * part(self.classes, class);
         let many = self.rate.per_second().min(1000.0) * part / gateways as f64;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let many = many.ceil() as u64;
         many + 3
     }
@@ -102,21 +126,25 @@ impl OriginPlan {
     pub(in crate::simulation) fn settings(&self, rate: Rate) -> config::Origin {
         let (queue, max_queue) = (self.queue, self.max_queue);
         let mut text = format!(
-            "[redis]\nurl = \"redis://127.0.0.1\"\n[zones.z]\nkey = \"$remote_addr\"\n\
-             rate = \"1r/s\"\n[[routes]]\npath = \"/\"\norigin = \"a\"\n[origins.a]\n\
-             servers = [\"http://127.0.0.1:1\"]\nrate = \"{rate}\"\nstore = \"redis\"\n\
-             queue = {queue}\nmax_queue = {max_queue}\nqueue_timeout = \"{}us\"\n",
+            "store = \"redis\"\nqueue = {queue}\nmax_queue = {max_queue}\nqueue_timeout = \"{}us\"\n",
             self.queue_timeout.as_micros()
         );
         let mut add = |line: String| text.write_str(&line).expect("memory");
+        if rate != Rate::UNLIMITED {
+            add(format!("rate = \"{rate}\"\n"));
+        }
         if self.is_fair {
             add("share = \"z\"\n".to_owned());
         }
         if let Some(gateways) = self.gateways {
             add(format!("gateways = {gateways}\n"));
         }
-        if let Some(most) = self.max_in_flight {
-            add(format!("max_in_flight = {most}\n"));
+        if let Some(most) = self.max_in_flight.get() {
+            let orphan = self.orphan.as_secs();
+            add(format!("max_in_flight = {most}\norphan = \"{orphan}s\"\n"));
+        }
+        if self.is_closed {
+            add("on_store_failure = \"closed\"\n".to_owned());
         }
         if self.classes.len() > 1 {
             let classes = self.classes.iter();
@@ -127,10 +155,9 @@ impl OriginPlan {
         if self.backs_off {
             add("backoff = { on = [\"503\"] }\n".to_owned());
         }
-        let settings = config::parse(&text, Path::new("gateway.toml"), false).expect("a file");
         config::Origin {
             name: self.name.clone(),
-            ..settings.origins[0].clone()
+            ..parsed("", &text).1
         }
     }
 

@@ -1,11 +1,10 @@
-use std::num::NonZeroUsize;
-use std::path::Path;
 use std::time::Duration;
 
 use config::OnStoreFailure::{Closed, Local, Open};
 use config::{self, OnStoreFailure};
 use limit::{Algorithm, Cost, Delay, Limit, Rate};
 
+use super::parsed;
 use crate::simulation::random::Random;
 
 const KEYS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
@@ -122,26 +121,19 @@ impl ZonePlan {
 
     /// As a gateway has it.
     pub(in crate::simulation) fn settings(&self) -> config::Zone {
-        let plan = self.plan.map(|rate| {
+        let plan = self.plan.map_or_else(String::new, |rate| {
             let key = self.keys[0];
-            format!("plans.gold = {{ keys = [\"{key}\"], rate = \"{rate}\" }}")
+            format!("plans.gold = {{ keys = [\"{key}\"], rate = \"{rate}\" }}\n")
         });
         config::Zone {
             name: self.name.clone(),
-            key: "$remote_addr".parse().expect("a key"),
             algorithm: self.algorithm,
             rate: self.rate,
-            max_keys: NonZeroUsize::new(100).expect("above zero"),
             idle_timeout: Duration::from_secs(3),
-            ipv6_prefix: 64,
-            exempt: Vec::new(),
             store: config::StoreKind::Redis,
             lease: self.lease,
-            orphan: Duration::from_secs(5),
             on_store_failure: self.on_store_failure,
-            plans: plan.map_or_else(config::Plans::default, |plan| plans(&plan)),
-            new_keys: None,
-            mask_keys: false,
+            ..parsed(&plan, "").0
         }
     }
 }
@@ -193,14 +185,4 @@ fn limit(algorithm: Algorithm, rate: Rate, random: &mut Random, has_costs: bool)
         max_wait,
         ..Limit::unlimited(delay, cost)
     }
-}
-
-/// The plans of a zone with this part of a file.
-fn plans(part: &str) -> config::Plans {
-    let text = format!(
-        "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[zones.z]\nkey = \"$remote_addr\"\n\
-         rate = \"1r/s\"\n{part}\n[[routes]]\npath = \"/\"\norigin = \"a\"\n"
-    );
-    let settings = config::parse(&text, Path::new("gateway.toml"), false).expect("a file");
-    settings.zones[0].plans.clone()
 }

@@ -7,7 +7,7 @@ use crate::simulation::scenario::Scenario;
 use crate::simulation::world::HostId;
 
 /// Every request is answered exactly once, and within its time. Nobody waits for ever.
-pub(super) struct Answers {
+pub(in crate::simulation) struct Answers {
     scenario: Rc<Scenario>,
     waiting: BTreeMap<u64, GateRequest>,
     /// Until when all must have been answered, once it is known.
@@ -45,18 +45,18 @@ impl Answers {
         self.waiting.retain(|_, request| request.host != host);
     }
 
-    pub(super) fn jumped(&mut self, micros: i64) {
+    pub(in crate::simulation) fn jumped(&mut self, micros: i64) {
         if micros < 0 {
             self.set_back += Duration::from_micros(micros.unsigned_abs());
         }
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    pub(in crate::simulation) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
     /// From now on nothing fails, and all who wait get their turns.
-    pub(super) fn healed(&mut self, now: Duration) {
+    pub(in crate::simulation) fn healed(&mut self, now: Duration) {
         let mut longest = Duration::ZERO;
         for (origin, plan) in self.scenario.origins.iter().enumerate() {
             let waiting = self.waiting.values().filter(|it| it.origin == origin);
@@ -68,7 +68,7 @@ impl Answers {
                 // It falls to a tenth at most.
                 each *= 10;
             }
-            if plan.max_in_flight.is_some() {
+            if plan.max_in_flight.get().is_some() {
                 each += Duration::from_millis(self.scenario.crowd.takes);
             }
             longest = longest.max(2 * each * (costs + 1));
@@ -79,7 +79,7 @@ impl Answers {
     }
 
     /// Checks that none has waited too long for an answer.
-    pub(super) fn check(&self, now: Duration) -> Checked {
+    pub(in crate::simulation) fn check(&self, now: Duration) -> Checked {
         let mut waiting = self.waiting.values();
         waiting.try_for_each(|request| self.check_one(request, now))?;
         match (self.over, self.waiting.keys().next()) {

@@ -20,7 +20,7 @@ const EXACT: i64 = 1000;
 
 /// The store grants each slot once, an interval behind the one before, and never in the past; and it
 /// tells each gateway its part of all that wait.
-pub(super) struct Grid {
+pub(in crate::simulation) struct Grid {
     origins: Vec<State>,
 }
 
@@ -53,7 +53,7 @@ impl Grid {
         }
     }
 
-    pub(super) fn store_forgot(&mut self) {
+    pub(in crate::simulation) fn store_forgot(&mut self) {
         for origin in &mut self.origins {
             origin.granted.clear();
             for known in origin.known.values_mut() {
@@ -108,7 +108,6 @@ impl State {
         let most = self.known.len();
         let kept = self.known.values().filter(|it| !it.is_forgotten);
         let least = kept.count();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let told = call.gateways as usize;
         if (least..=most).contains(&told) {
             return Ok(());
@@ -183,7 +182,6 @@ impl State {
 
     fn check_slots(&mut self, call: &ClaimCall) -> Checked {
         let interval = nanos(call.in_force.interval() * call.pieces);
-        #[allow(clippy::cast_possible_truncation)]
         let micros = |micros: f64| (micros * 1000.0) as i64;
         let first = call.now + micros(call.lead.min(100_000.0)) - EXACT;
         let last = call.now + SPAN + 3 * micros(self.furthest.min(100_000.0)) + EXACT;

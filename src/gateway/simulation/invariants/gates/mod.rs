@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use limit::Cost;
 
-use super::Checked;
-use crate::gate::GateSharing;
+use super::{Checked, Invariants};
+use crate::gate::GateRejection;
 use crate::simulation::claim_call::ClaimCall;
 use crate::simulation::crowd::Passage;
 use crate::simulation::gateway::Gateway;
@@ -56,13 +56,14 @@ type GateId = (usize, usize);
 
 /// All invariants of shared gates.
 pub(super) struct Gates {
-    next: u64,
-    answers: Answers,
+    /// How many requests have come.
+    pub(super) count: u64,
+    pub(super) answers: Answers,
     order: Order,
-    grid: Grid,
-    slots: Slots,
+    pub(super) grid: Grid,
+    pub(super) slots: Slots,
     alone: Alone,
-    turns: Turns,
+    pub(super) turns: Turns,
     work: Work,
     fairness: Fairness,
     learning: Learning,
@@ -72,7 +73,7 @@ pub(super) struct Gates {
 impl Gates {
     pub(super) fn new(scenario: &Rc<Scenario>) -> Self {
         Self {
-            next: 0,
+            count: 0,
             answers: Answers::new(scenario),
             order: Order::new(scenario),
             grid: Grid::new(scenario),
@@ -86,138 +87,11 @@ impl Gates {
         }
     }
 
-    pub(super) fn comes(
-        &mut self,
-        gateway: &Gateway,
-        passage: &Passage,
-        now: Duration,
-    ) -> GateRequest {
-        self.next += 1;
-        let request = GateRequest {
-            id: self.next,
-            gateway: gateway.number,
-            host: gateway.host,
-            origin: passage.origin,
-            key: passage.key,
-            class: passage.class,
-            cost: passage.cost,
-            since: now,
-        };
-        self.answers.comes(&request);
-        self.order.comes(&request);
-        self.fairness.comes(&request);
-        self.slots.comes(&request);
-        let held = self.slots.held((request.gateway, request.origin), now);
-        self.work.comes(&request, held);
-        request
-    }
-
-    /// It goes on to the origin. `sharing`: how its gate gets its slots now.
-    pub(super) fn passes(
-        &mut self,
-        request: &GateRequest,
-        sharing: &GateSharing,
-        now: Duration,
-    ) -> Checked {
-        let gate = (request.gateway, request.origin);
-        self.learning.passes(gate, now);
-        self.answers.answered(request, now)?;
-        self.order.passes(request, now)?;
-        let mode = self.alone.note(gate, sharing, now)?;
-        match self.slots.departs(request, mode, now)? {
-            Departed::InSlot => self.alone.shares(request, now)?,
-            Departed::Alone => self.alone.departs(request, now)?,
-        }
-        self.waits_no_more(request, true, now)
-    }
-
     fn waits_no_more(&mut self, request: &GateRequest, passes: bool, now: Duration) -> Checked {
         self.fairness.ends(request, passes, now)?;
         let held = self.slots.held((request.gateway, request.origin), now);
         self.work.ends(request, held, passes, now)?;
         self.slots.ends(request, now)
-    }
-
-    /// It was rejected, or has waited too long.
-    pub(super) fn turned_away(&mut self, request: &GateRequest, now: Duration) -> Checked {
-        self.order.left(request);
-        self.waits_no_more(request, false, now)?;
-        self.answers.answered(request, now)
-    }
-
-    /// Its client left while it waited.
-    pub(super) fn goes(&mut self, request: &GateRequest, now: Duration) -> Checked {
-        self.order.left(request);
-        self.answers.left(request);
-        self.waits_no_more(request, false, now)
-    }
-
-    /// How a gate gets its slots, as seen by someone who looks now and then.
-    pub(super) fn seen(
-        &mut self,
-        gate: GateId,
-        host: HostId,
-        sharing: &GateSharing,
-        now: Duration,
-    ) -> Checked {
-        if self.dead.contains(&host) {
-            return Ok(());
-        }
-        self.alone.note(gate, sharing, now)?;
-        match self.slots.unanswered(gate, now) {
-            Some(span) if !sharing.is_alone => Err(format!(
-                "gateway {} waits for the store since {span:?}, and does not go on alone",
-                gate.0
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// Which part of the rate is in force at a gate, as seen by someone who looks now and then.
-    pub(super) fn lets_through(
-        &mut self,
-        gate: GateId,
-        host: HostId,
-        share: f64,
-        now: Duration,
-    ) -> Checked {
-        if self.dead.contains(&host) {
-            return Ok(());
-        }
-        self.learning.seen(gate, host, share, now)
-    }
-
-    /// A gateway has claimed slots.
-    pub(super) fn claimed(
-        &mut self,
-        gateway: usize,
-        call: &ClaimCall,
-        now: Duration,
-    ) -> Result<ClaimId, String> {
-        self.grid.claimed(gateway, call)?;
-        self.turns.claimed(call)?;
-        self.work.claimed(call, now)?;
-        Ok(self.slots.claimed(gateway, call, now))
-    }
-
-    /// The answer has arrived. The claim was sent at `sent`.
-    pub(super) fn told(&mut self, claim: ClaimId, sent: Duration, now: Duration) {
-        if let Some((gate, gateways)) = self.slots.told(claim, sent, now) {
-            self.alone.told(gate, gateways, now);
-            self.work.look(gate, self.slots.held(gate, now), now);
-        }
-    }
-
-    pub(super) fn store_forgot(&mut self) {
-        self.grid.store_forgot();
-        self.turns.forget();
-    }
-
-    /// The store's clock has jumped.
-    pub(super) fn jumped(&mut self, micros: i64, now: Duration) {
-        self.answers.jumped(micros);
-        self.slots.jumped(now);
-        self.turns.forget();
     }
 
     /// A gateway has died: its requests get no answer, and its slots lapse.
@@ -230,34 +104,160 @@ impl Gates {
         self.learning.died(gateway);
     }
 
-    /// All faults are over, and no more requests come.
-    pub(super) fn healed(&mut self, now: Duration) {
-        self.answers.healed(now);
-    }
-
-    pub(super) fn waiting(&self) -> usize {
-        self.answers.waiting()
-    }
-
-    pub(super) fn check_waiting(&self, now: Duration) -> Checked {
-        self.answers.check(now)
-    }
-
-    /// How many requests have come.
-    pub(super) fn count(&self) -> u64 {
-        self.next
-    }
-
-    /// How many went on in slots of the grid, and how many alone; and how often fairness could be
-    /// checked.
+    /// How many went on in slots of the grid, and how many alone; and how often fairness, and gates
+    /// that back off, could be checked.
     pub(super) fn counts(&self) -> [u64; 4] {
         let (in_slots, alone) = self.slots.counts();
-        [
-            in_slots,
-            alone,
-            self.fairness.checks(),
-            self.learning.checks(),
-        ]
+        let (fairness, learning) = (self.fairness.checks(), self.learning.checks());
+        [in_slots, alone, fairness, learning]
+    }
+}
+
+impl Invariants {
+    /// A request comes to a shared gate.
+    pub(in crate::simulation) fn comes(&self, gateway: &Gateway, passage: &Passage) -> GateRequest {
+        let (now, gates) = (self.world.now(), &mut *self.gates.borrow_mut());
+        gates.count += 1;
+        let request = GateRequest {
+            id: gates.count,
+            gateway: gateway.number,
+            host: gateway.host,
+            origin: passage.origin,
+            key: passage.key,
+            class: passage.class,
+            cost: passage.cost,
+            since: now,
+        };
+        self.note_at_gate(&request, format_args!("comes: {passage:?}"));
+        gates.answers.comes(&request);
+        gates.order.comes(&request);
+        gates.fairness.comes(&request);
+        gates.slots.comes(&request);
+        let held = gates.slots.held((request.gateway, request.origin), now);
+        gates.work.comes(&request, held);
+        request
+    }
+
+    /// It goes on to the origin.
+    pub(in crate::simulation) fn passes(&self, request: &GateRequest, gateway: &Gateway) {
+        let Some(sharing) = gateway.sharing(request.origin) else {
+            return;
+        };
+        self.note_at_gate(request, format_args!("goes on: {sharing:?}"));
+        self.at_gates(|gates, now| {
+            let gate = (request.gateway, request.origin);
+            gates.learning.passes(gate, now);
+            gates.answers.answered(request, now)?;
+            gates.order.passes(request, now)?;
+            let mode = gates.alone.note(gate, &sharing, now)?;
+            match gates.slots.departs(request, mode, now)? {
+                Departed::InSlot => gates.alone.shares(request, now)?,
+                Departed::Alone => gates.alone.departs(request, now)?,
+            }
+            gates.waits_no_more(request, true, now)
+        });
+    }
+
+    /// The gate rejected it, or it has waited too long.
+    pub(in crate::simulation) fn turned_away(&self, request: &GateRequest, why: &GateRejection) {
+        self.note_at_gate(request, format_args!("is rejected: {:?}", why.reason));
+        self.at_gates(|gates, now| {
+            gates.order.left(request);
+            gates.waits_no_more(request, false, now)?;
+            gates.answers.answered(request, now)
+        });
+    }
+
+    /// Its client left while it waited at a gate.
+    pub(in crate::simulation) fn goes(&self, request: &GateRequest) {
+        self.note_at_gate(request, format_args!("leaves"));
+        self.at_gates(|gates, now| {
+            gates.order.left(request);
+            gates.answers.left(request);
+            gates.waits_no_more(request, false, now)
+        });
+    }
+
+    /// Somebody looks how the gates of a gateway get their slots.
+    pub(in crate::simulation) fn look_at_gates(&self, gateway: &Gateway) {
+        let sharing = (0..).map_while(|origin| gateway.sharing(origin));
+        for (origin, sharing) in sharing.enumerate() {
+            let gate = (gateway.number, origin);
+            self.at_gates(|gates, now| {
+                if gates.dead.contains(&gateway.host) {
+                    return Ok(());
+                }
+                gates.alone.note(gate, &sharing, now)?;
+                match gates.slots.unanswered(gate, now) {
+                    Some(span) if !sharing.is_alone => Err(format!(
+                        "gateway {} waits for the store since {span:?}, and does not go on alone",
+                        gate.0
+                    )),
+                    _ => Ok(()),
+                }
+            });
+        }
+    }
+
+    /// Somebody looks which part of the rate is in force at the gates of a gateway.
+    pub(in crate::simulation) fn look_at_backoffs(&self, gateway: &Gateway, is_over: bool) {
+        let shares = 0..gateway.scenario.origins.len();
+        let shares = shares.map_while(|origin| gateway.lets_through(origin));
+        for (origin, share) in shares.enumerate() {
+            self.at_gates(|gates, now| {
+                if gates.dead.contains(&gateway.host) {
+                    return Ok(());
+                }
+                let gate = (gateway.number, origin);
+                gates.learning.seen(gate, gateway.host, share, now)
+            });
+            if is_over && share < 0.999 {
+                self.stays(&format!("a cut at gateway {}", gateway.number));
+            }
+        }
+    }
+
+    /// A gateway has got the answer to a claim, which it began to send at `sent`.
+    pub(in crate::simulation) fn told(&self, claim: ClaimId, sent: Duration) {
+        self.world.note(format_args!("{claim:?} is answered"));
+        self.at_gates(|gates, now| {
+            if let Some((gate, gateways)) = gates.slots.told(claim, sent, now) {
+                gates.alone.told(gate, gateways, now);
+                gates.work.look(gate, gates.slots.held(gate, now), now);
+            }
+            Ok(())
+        });
+    }
+
+    /// A gateway has claimed slots.
+    pub(super) fn claimed(&self, gateway: usize, call: &ClaimCall) -> Option<ClaimId> {
+        // Names of processes and hashes of keys are other ones in each run.
+        self.world.note(format_args!(
+            "store: gateway {gateway} claims {} for {:?}: is 1 of {}, has {} of {}: {:?}",
+            call.wanted, call.classes, call.gateways, call.part, call.in_force, call.slots
+        ));
+        let mut claim = None;
+        self.at_gates(|gates, now| {
+            gates.grid.claimed(gateway, call)?;
+            gates.turns.claimed(call)?;
+            gates.work.claimed(call, now)?;
+            claim = Some(gates.slots.claimed(gateway, call, now));
+            Ok(())
+        });
+        claim
+    }
+
+    fn at_gates(&self, check: impl FnOnce(&mut Gates, Duration) -> Checked) {
+        let checked = check(&mut self.gates.borrow_mut(), self.world.now());
+        self.check(checked);
+    }
+
+    fn note_at_gate(&self, request: &GateRequest, what: std::fmt::Arguments<'_>) {
+        let (id, gateway, origin) = (request.id, request.gateway, request.origin);
+        let (key, class) = (request.key, request.class);
+        self.world.note(format_args!(
+            "gateway {gateway}: request {id} of origin{origin}:{class}:{key} {what}"
+        ));
     }
 }
 

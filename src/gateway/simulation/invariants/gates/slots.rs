@@ -18,7 +18,7 @@ const EXACT: i64 = 3000;
 /// time, as far as clocks agree. So over all gateways departures are no more than the rate.
 ///
 /// While nothing fails and nobody leaves, no slot lapses at a gateway where requests wait.
-pub(super) struct Slots {
+pub(in crate::simulation) struct Slots {
     scenario: Rc<Scenario>,
     claims: BTreeMap<ClaimId, Claim>,
     next: u64,
@@ -102,7 +102,6 @@ impl Slots {
             let rate = call.in_force;
             (0..call.pieces).map(move |piece| first + nanos(rate.time_for(piece.into())))
         };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let claim = Claim {
             gate: (gateway, call.origin),
             ran: now,
@@ -195,7 +194,7 @@ impl Slots {
         self.gates.entry(gate).or_default()
     }
 
-    pub(super) fn jumped(&mut self, now: Duration) {
+    pub(in crate::simulation) fn jumped(&mut self, now: Duration) {
         self.jumped = Some(now);
     }
 
@@ -321,46 +320,5 @@ impl Gate {
             since.map(|trip| trip.took).min().unwrap_or(0) + 1_000_000
         });
         fastest / 2 + drifts + unnoticed
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MILLIS: i64 = 1_000_000;
-
-    /// A gate that was told of these slots, and which of them it may have lost.
-    fn gate(slots: [(i64, bool); 3]) -> Gate {
-        let slots = slots.map(|(millis, is_doubtful)| Slot {
-            at: millis * MILLIS,
-            error: 0,
-            is_doubtful,
-        });
-        Gate {
-            slots: slots.into(),
-            ..Gate::default()
-        }
-    }
-
-    #[test]
-    fn a_slot_lapses_unless_it_may_have_been_used_for_one_that_was_lost() {
-        let interval = 2 * MILLIS;
-        let mut certain = gate([(10, false), (12, false), (14, false)]);
-        assert!(certain.take(12 * MILLIS));
-        assert!(certain.take(14 * MILLIS));
-        assert_eq!(certain.lapse(20 * MILLIS, interval), Some(14 * MILLIS));
-
-        // Lost is the first one: all others were used.
-        let mut doubtful = gate([(10, true), (12, false), (14, false)]);
-        assert!(doubtful.take(12 * MILLIS));
-        assert!(doubtful.take(14 * MILLIS));
-        assert_eq!(doubtful.lapse(20 * MILLIS, interval), None);
-
-        // The first one was used: no other fitted.
-        let mut used = gate([(10, true), (12, false), (14, false)]);
-        assert!(used.take(11 * MILLIS));
-        assert!(used.take(14 * MILLIS));
-        assert_eq!(used.lapse(20 * MILLIS, interval), Some(14 * MILLIS));
     }
 }

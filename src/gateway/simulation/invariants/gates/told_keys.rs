@@ -26,7 +26,6 @@ struct Heard {
 impl ToldKeys {
     /// A gateway tells keys. What it is told of them must be right.
     pub(super) fn claimed(&mut self, call: &ClaimCall) -> Checked {
-        #[expect(clippy::float_cmp, reason = "a generation is a name")]
         let (is_new, is_known) = (
             call.generation != self.generation,
             call.known == call.generation,
@@ -67,7 +66,6 @@ impl ToldKeys {
     }
 
     /// With this reply a gateway knows for all its keys at how many gateways they wait.
-    #[expect(clippy::float_cmp, reason = "claims have whole numbers")]
     fn check_heard(&mut self, call: &ClaimCall) -> Checked {
         let heard = self.heard.entry(call.gateway.clone()).or_default();
         let (number, replied) =

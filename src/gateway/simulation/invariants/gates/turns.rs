@@ -16,7 +16,7 @@ const EXACT: f64 = 2000.0;
 /// late is made up: so a turn is not earlier than one such span before what the gateway can use.
 /// And a slot is a whole one: up to a slot before its turn.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(in crate::simulation) struct Turns {
     backing: BTreeMap<Name, Backing>,
     /// The rate in force: of each origin.
     rates: BTreeMap<usize, Rate>,
@@ -71,7 +71,7 @@ impl Turns {
     }
 
     /// The store has lost data, or its clock has jumped: nothing is known of turns.
-    pub(super) fn forget(&mut self) {
+    pub(in crate::simulation) fn forget(&mut self) {
         self.backing.clear();
     }
 }
