@@ -9,7 +9,7 @@ use crate::simulation::scenario::Scenario;
 use crate::simulation::script_call::ScriptCall;
 use crate::zone::Charge;
 
-/// The limit holds over all gateways, in every window of time: so those who wait depart an interval apart.
+/// The limit holds over all gateways, in every window of time, and departures keep their distance.
 ///
 /// What the store decided is bounded for all gateways together, what a gateway decided alone for
 /// each of them.
@@ -97,7 +97,8 @@ impl Pace {
             cost: request.limit.cost.get(),
             given_back: None,
         });
-        self.check_windows(stream)
+        self.check_windows(stream)?;
+        self.check_distance(stream)
     }
 
     pub(super) fn settled(&mut self, request: &Request, cost: Option<Cost>, now: Duration) {
@@ -262,5 +263,32 @@ impl Pace {
             .max();
         let drift = Duration::from_micros(20 * u64::from(drift.unwrap_or(0)));
         spread + 2 * drift + Duration::from_micros(2)
+    }
+
+    /// Where all wait in one lane, one departs an interval behind the other.
+    fn check_distance(&self, stream: Stream) -> Checked {
+        let (index, key, gateway) = stream;
+        let zone = &self.scenario.zones[index];
+        let is_spaced = zone.algorithm.queues()
+            && zone
+                .limits
+                .iter()
+                .all(|limit| limit.delay == Delay::Above(0));
+        let departures = &self.departures[&stream];
+        let [.., one, other] = departures.as_slice() else {
+            return Ok(());
+        };
+        let has_jumped = self.jumped > Duration::ZERO;
+        let is_disturbed = gateway.is_some() || !self.forgot.is_empty() || has_jumped;
+        let is_disturbed = is_disturbed || self.scenario.retunes(index) > 0;
+        if !is_spaced || is_disturbed || one.given_back.is_some() {
+            return Ok(());
+        }
+        let rate: Rate = self.scenario.fastest(index, key);
+        let gap = other.at.saturating_sub(one.at);
+        if gap + self.error() < rate.interval() {
+            return Err(format!("requests of {key} depart {gap:?} apart, at {rate}"));
+        }
+        Ok(())
     }
 }
