@@ -83,20 +83,13 @@ pub(super) enum ResponseKind {
     /// A 101: the connection has switched to another protocol.
     Switched,
     /// The final response. `keeps`: the connection may be kept afterwards.
-    Final {
-        keeps: bool,
-    },
+    Final { keeps: bool },
     /// The client gets a stale answer instead of the response.
-    Superseded {
-        keeps: bool,
-    },
+    Superseded { keeps: bool },
     /// A page of the route replaces the response. `retry_after` is in seconds; 0: there is none.
     ///
     /// This type is part of each waiting request, so it must be small.
-    Replaced {
-        keeps: bool,
-        retry_after: u32,
-    },
+    Replaced { keeps: bool, retry_after: u32 },
 }
 
 impl<'a, 'r: 'a> Forward<'a, 'r> {
