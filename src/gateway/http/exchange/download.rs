@@ -143,6 +143,7 @@ impl<'r> Forward<'_, 'r> {
         let fields = self.record.info.fields();
         let route = self.route;
         let Self { client, upload, .. } = self;
+        // Fast path: the next piece is already here.
         let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
         let mut piece = match at_once {
             Poll::Ready(piece) => Some(piece),
@@ -166,6 +167,7 @@ impl<'r> Forward<'_, 'r> {
             });
             piece = coming.await?;
         }
+        // Nothing is left to send to either side: only waits for the origin.
         if piece.is_none() {
             let coming = poll_fn(|cx| poll_piece(connection, cx, limit));
             piece = Some(unless_gone(*client, pin!(coming)).await?);

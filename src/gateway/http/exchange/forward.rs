@@ -213,6 +213,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             return Err(Failure::Broken);
         };
         self.write_head(connection, in_flight)?;
+        // Sends the request, and waits for a head. If the connection fails, sends it again where
+        // that is safe.
         let (mut repeats, mut is_resent) = (0, false);
         let answer = loop {
             match self.answer(connection, in_flight).await {
@@ -248,6 +250,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         if !matches!(answer, ResponseKind::Final { .. }) {
             in_flight.note_begun();
         }
+        // Forwards the body, or ends the exchange, by the kind of the head.
         match answer {
             ResponseKind::Final { keeps } => {
                 let carried = match self.settings().response_buffer {

@@ -88,6 +88,7 @@ impl<'r> Forward<'_, 'r> {
         };
         let mut trailers = None;
         let mut broken = Ok(());
+        // As long as the origin sends: reads and sends at the same time.
         while let Some((connection, in_flight)) = at_origin {
             broken = if ahead.is_empty() {
                 let next = self.next_piece(connection, in_flight).await;
@@ -104,6 +105,7 @@ impl<'r> Forward<'_, 'r> {
                 self.leave_origin(at_origin, keeps);
             }
         }
+        // Now the connection is free. The client gets the buffered rest.
         ahead.queue.shrink();
         let end = match &broken {
             Ok(()) => Some(Then::End(trailers.as_ref())),

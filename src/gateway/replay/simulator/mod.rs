@@ -234,6 +234,7 @@ impl<'a> Simulator<'a> {
             }
             asked.push((wanted, key));
         }
+        // All zones accept, or none is charged.
         if let Some(excess) = refused {
             return rejected(excess);
         }
@@ -248,6 +249,7 @@ impl<'a> Simulator<'a> {
         let waits = |verdict: &&Verdict| matches!(verdict, Verdict::Delay { .. });
         let turns = verdicts.iter().filter(waits).count();
         let name = |place: &PlaceRequest| self.zones.zone(place.owner.0).name.as_str();
+        // Permits are taken from the end, so in the order of the zones' names, as in the gateway.
         places.sort_by(|one, other| name(other).cmp(name(one)));
         let joined = ZonesJoined {
             charges,

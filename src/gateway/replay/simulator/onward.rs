@@ -58,6 +58,8 @@ impl<'a> Simulator<'a> {
     pub(super) fn go_on(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
         let time = request.outcome.time;
         let wanted = &mut request.joined.wanted;
+        // A permit that is not free is moved to the end, and is taken first: the request then waits
+        // for it without holding another one.
         if let Some(full) = wanted.iter().rposition(|it| !self.places.is_free(it)) {
             wanted[full..].rotate_left(1);
         }

@@ -110,6 +110,7 @@ pub async fn serve<S, A>(
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => {}
             }
+            // No request has arrived: checks whether the client is alive, and the idle time.
             if keep_alive.poll_lost(cx).is_ready() {
                 return Poll::Ready(());
             }

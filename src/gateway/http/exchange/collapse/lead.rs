@@ -27,6 +27,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
     let Leading { before, leader } = *leading;
     let (worker, info) = (record.worker, record.info);
     let mut collector = Collector::new(client, leader, &worker.pacer);
+    // Passes the gate of the origin.
     let passed: Decision<'r> = match before.gate {
         None => {
             let admitted = Admitted::new(before.to, None, before.turns);
@@ -39,6 +40,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
             Err(Reply::of_status(503))
         }
         Some(gate) => {
+            // A new leader takes over the position of the previous one in the gate's queue.
             let reserved = collector.take_reserved();
             let join = |gate: &GateRequest<'r>, waited| match reserved.and_then(Reserved::take) {
                 Some(waiting) => Ok(Admission::Waiting(waiting)),
@@ -49,6 +51,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
             passed.map_err(|_gone| Aborted::ClientGone)?
         }
     };
+    // Sends the request. The collector shares the answer while it is forwarded.
     let (done, rejection) = match passed {
         Ok(Onward::Admitted(admitted)) => {
             collector.departs(admitted.place.as_deref());
@@ -59,6 +62,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
         Ok(Onward::Leads(_)) => (Ok(()), None),
         Err(reply) => (Ok(()), Some(reply)),
     };
+    // If the answer was shared or released before, this does nothing.
     collector.fail();
     if collector.is_for_nobody() {
         return Ok(());
@@ -73,6 +77,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
         }
         return Err(Aborted::ClientGone);
     }
+    // The client gets a stale answer instead of an error.
     if let Some(stale) = stale {
         record.shared = SharedOutcome::Stale;
         let reply = Reply::shared(stale, &preconditions(info), worker.pacer.now());

@@ -166,6 +166,7 @@ fn follow<'w, 'a: 'w>(
                 let span = now.since(began);
                 go_on(before, record, span, departed, None).await
             }
+            // The process is ending.
             Ok(None) => Err(Reply::of_status(503)),
             Err(GaveUp::AtGate) => Err(gave_up(now.since(began), before, record)),
         }
@@ -232,6 +233,7 @@ async fn told_in_time(
     loop {
         let now = pacer.now();
         let departed = follower.departed();
+        // `None` again if the next leader has not departed yet.
         first_departed = departed.and(first_departed.or(departed));
         let until = match (first_departed, at_gate) {
             (None, Some(at_gate)) => began + at_gate,
@@ -250,6 +252,7 @@ async fn told_in_time(
         }
         let collapse = before.to.route.collapse.as_ref();
         let follow_timeout = collapse.map_or(limit, |it| it.follow_timeout);
+        // An answer that may never end releases all followers, one after the other.
         if follower.give_up(follow_timeout, now) {
             return Ok(follower.await);
         }

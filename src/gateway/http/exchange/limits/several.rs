@@ -44,6 +44,7 @@ pub(super) async fn join_all(
         Ok(turns) => turns,
         Err((index, rejection)) => return Err((pending.swap_remove(index), rejection)),
     };
+    // `max_wait` limits the total wait: the time so far is subtracted.
     let bounded = &mut pending[at_once..];
     for asked in &mut *bounded {
         if let Some(max) = &mut asked.join.limit.max_wait {
@@ -57,6 +58,7 @@ pub(super) async fn join_all(
             return Err((pending.swap_remove(at_once + index), rejection));
         }
     }
+    // The verdict with the longest wait is decisive: it is moved to the front.
     let mut longest = None;
     let mut verdicts = SmallVec::with_capacity(pending.len());
     for (asked, turn) in pending.into_iter().zip(&turns.0) {
